@@ -1,0 +1,39 @@
+# Everything runs in .venv; `make` alone lists the targets.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help setup run test lint format bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+setup: $(READY)  ## make .venv with everything in it, once
+
+$(READY): setup.cfg pyproject.toml .ci/constraints.txt .ci/setup
+	@PYTHON=$(PYTHON) .ci/setup
+
+run: setup  ## the main job on the built-in sample: text in, shards out
+	$(BIN)/python -m pipelines.wudao --runner=DirectRunner --output build/wudao
+	$(BIN)/python -m shards inspect build/wudao --doc 0
+
+test: setup  ## the tests
+	$(BIN)/python -m pytest -n auto -q $(ARGS)
+
+lint: setup  ## style, types and the arrows between the packages
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup  ## rewrite the code in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup  ## measure: speed per stage and in all, memory (BENCH_MB=…)
+	$(BIN)/python -m tests.bench $(ARGS)
+
+clean:  ## remove .venv and everything made
+	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

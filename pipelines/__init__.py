@@ -1,0 +1,1 @@
+"""Beam pipelines: raw corpora in, token shards out."""

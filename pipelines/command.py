@@ -1,0 +1,64 @@
+"""The command line of a corpus: flags in, exit code out."""
+
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pipelines.flags import parse
+from pipelines.options import Options
+from pipelines.recipe import Recipe, load_recipe
+from shards.errors import UserError
+
+
+def main(module: str, argv: Sequence[str]) -> int:
+    """Run the corpus of a module from its command line and return the exit code."""
+    _log_plainly()
+    try:
+        recipe = load_recipe(module)
+        options, flags = parse(recipe.options, argv, program=module, about=recipe.about)
+        options = completed(options, recipe)
+        from pipelines.corpus import build  # noqa: PLC0415 - Beam takes seconds to load, --help none
+
+        build(module, options, flags=flags)
+    except UserError as error:
+        sys.stderr.write(f"{module}: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\n{module}: stopped; the same command goes on from here\n")
+        return 130
+    return 0
+
+
+def completed(options: Options, recipe: Recipe) -> Options:
+    """Return the options with the recipe's sample and places filled in.
+
+    Raises:
+        UserError: There is an input of the person's own and no tokenizer for it.
+    """
+    if options.input and not options.tokenizer:
+        raise UserError(
+            "--tokenizer is missing: give sentencepiece:FILE.model, tiktoken:NAME or "
+            "hf:tokenizer.json. To train one on this text: python -m pipelines.train_tokenizer "
+            f"--input {options.input[0]} --vocab-size 50000 --output tokenizer.model"
+        )
+    output = Path("build") / recipe.name if options.output == Path() else options.output
+    return replace(
+        options,
+        input=options.input or (str(recipe.sample),),
+        tokenizer=options.tokenizer or recipe.sample_tokenizer,
+        output=output.absolute(),
+    )
+
+
+def _log_plainly() -> None:
+    """Show our own lines as they are, and of the libraries' only what went wrong."""
+    logging.basicConfig(format="%(name)s: %(message)s", level=logging.ERROR)
+    ours = logging.StreamHandler()
+    ours.setFormatter(logging.Formatter("%(message)s"))
+    for name, level in (("corpusmill", logging.INFO), ("pipelines", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.addHandler(ours)
+        logger.setLevel(level)
+        logger.propagate = False

@@ -1,0 +1,139 @@
+"""Commit: the account is checked, the manifest written last: without one there is no dataset."""
+
+import hashlib
+import itertools
+import logging
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines import report
+from pipelines.mapper import SplitRecord
+from pipelines.plan import Plan
+from pipelines.resume import INPUTS
+from pipelines.sources import InputFile
+from pipelines.tasks import DedupRecord, MergeRecord
+from pipelines.tokenizer import Tokenizer
+from shards import manifest as manifests
+from shards.manifest import Generation, InputEntry, Manifest, SourceEntry, TableEntry
+from shards.storage import write_json
+
+_LOG = logging.getLogger("corpusmill")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """What the phases of a run left."""
+
+    records: Sequence[SplitRecord]
+    plan: Plan
+    dedup: Sequence[DedupRecord]
+    merged: Mapping[str, Sequence[MergeRecord]]
+    """By source."""
+
+
+def input_entries(records: Sequence[SplitRecord]) -> tuple[InputEntry, ...]:
+    """Return the files that were read, with the checksums of their splits."""
+    by_file = itertools.groupby(records, key=lambda r: (r.source, r.relative, r.file_bytes))
+    return tuple(
+        InputEntry(source=key[0], path=key[1], bytes=key[2], crc32c=tuple(r.crc32c for r in found))
+        for key, found in by_file
+    )
+
+
+def describe(
+    results: Results,
+    *,
+    corpus: str,
+    options: Mapping[str, Any],
+    tokenizer: manifests.Tokenizer,
+    vocabulary: TableEntry,
+    number: int,
+) -> Manifest:
+    """Return the manifest of what a run made.
+
+    Raises:
+        DamageError: The account does not balance.
+    """
+    report.check(results.records, results.dedup, results.merged)
+    merged = results.merged
+    every = [record for source in sorted(merged) for record in merged[source]]
+    plan = results.plan
+    generation = Generation(
+        number=number,
+        name=plan.generation,
+        fingerprint=plan.fingerprint,
+        inputs=input_entries(results.records),
+        sources={
+            source: SourceEntry(
+                shards=tuple(shard for record in found for shard in record.shards),
+                validation=tuple(shard for record in found for shard in record.validation),
+            )
+            for source, found in merged.items()
+        },
+        audit=tuple(table for record in every for table in record.audit),
+        signatures=tuple(record.signatures for record in results.dedup),
+        rejects=tuple(table for record in every for table in record.rejects),
+        accounting=report.accounting(report.final_account(merged), results.records, merged),
+    )
+    return Manifest(
+        number=number,
+        lineage=hashlib.sha256(f"{plan.fingerprint}:{number}".encode()).hexdigest(),
+        corpus=corpus,
+        options=options,
+        tokenizer=tokenizer,
+        vocabulary=vocabulary,
+        libraries=results.records[0].versions,
+        generations=(generation,),
+    )
+
+
+def tokenizer_entry(spec: str, tokenizer: Tokenizer) -> manifests.Tokenizer:
+    """Return what the manifest says of a tokenizer."""
+    kind, _, name = spec.partition(":")
+    return manifests.Tokenizer(
+        spec=kind,
+        name=Path(name).name,
+        sha256=tokenizer.fingerprint,
+        pieces=tokenizer.pieces,
+        vocabulary_size=tokenizer.vocabulary_size,
+        dtype=tokenizer.dtype.name,
+        special=tokenizer.special,
+    )
+
+
+def commit(
+    output: Path, manifest: Manifest, *, files: Sequence[InputFile], run: Mapping[str, Any]
+) -> None:
+    """Write what is known of the run, then the manifest.
+
+    Args:
+        output: The dataset's folder.
+        manifest: What the dataset consists of.
+        files: What was read, with times.
+        run: What report.json says besides the account.
+    """
+    inputs = [
+        {
+            "source": f.source,
+            "path": f.relative,
+            "bytes": f.bytes,
+            "mtime_ns": f.mtime_ns,
+            "from": f.path,
+        }
+        for f in files
+    ]
+    write_json(output / INPUTS, inputs)
+    account = manifest.generations[-1].accounting
+    write_json(
+        output / "report.json",
+        {"dataset": manifest.identity, "accounting": account, "machine": report.machine(), **run},
+    )
+    manifests.commit(output, manifest)
+
+
+def clean_up(work: Path) -> None:
+    """Remove the intermediate files of a finished run."""
+    shutil.rmtree(work, ignore_errors=True)

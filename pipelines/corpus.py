@@ -1,0 +1,294 @@
+"""A run from options to manifest: plan, map, dedup, merge, commit.
+
+What the phases hand to each other lies in files under <output>/.work; the driver reads the tasks'
+records between them, so a run that was interrupted goes on where records end, on any runner.
+"""
+
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelines import report, resume
+from pipelines.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
+from pipelines.dedup import num_ranges
+from pipelines.json_frame import check_head
+from pipelines.mapper import Job, MapTask, SplitRecord, prepare_map, record_name, versions
+from pipelines.options import DATASET, SEGMENTS, Options, num_workers, semantic
+from pipelines.phases import Phases
+from pipelines.plan import Plan, holdout_threshold, num_shards, planned
+from pipelines.recipe import load_recipe
+from pipelines.runner import Runner, hush
+from pipelines.sources import InputFile, Split, match_inputs, seamless, split_file
+from pipelines.stages import Chain
+from pipelines.tasks import (
+    TASKS_VERSION,
+    DedupRecord,
+    DedupTask,
+    MergeRecord,
+    MergeTask,
+    drop_path,
+    prepare_dedup,
+    prepare_merge,
+)
+from shards import manifest as manifests
+from shards.errors import UserError
+from shards.manifest import TRAIN, VALIDATION, Manifest
+from shards.records import to_json
+from shards.storage import canonical, locked
+from shards.vocabulary import write_vocabulary
+
+_LOG = logging.getLogger("corpusmill")
+
+
+def build(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manifest:
+    """Make the dataset that the options describe, or finish it, or find it made.
+
+    Args:
+        module: The module that holds the corpus's RECIPE.
+        options: Options with nothing left open, as `completed` returns them.
+        flags: Flags for Beam.
+
+    Raises:
+        UserError: It cannot be made; the message says why and what to do.
+    """
+    hush()
+    recipe = load_recipe(module)
+    files = match_inputs(options.input, pattern=recipe.pattern, default_name=recipe.name)
+    workers = num_workers(options, work_bytes=sum(file.bytes for file in files))
+    with locked(options.output), Runner(flags, num_workers=workers) as runner:
+        run = Run(module, options, files=files, runner=runner)
+        return run.existing() or run.make()
+
+
+class Run:
+    """One run; the lock on its output is held."""
+
+    def __init__(
+        self, module: str, options: Options, *, files: Sequence[InputFile], runner: Runner
+    ) -> None:
+        self.chain = Chain(options)
+        self.recipe = load_recipe(module)
+        self.options = options
+        self.files = files
+        self.output = options.output
+        self.job = Job(module=module, options=options, versions=versions(self.chain))
+        self.work = self.job.work
+        self.semantic = semantic(options, self.chain.facts, decides=(SEGMENTS, DATASET))
+        self.runner = runner
+        self.phases = Phases(self.work, runner)
+
+    def existing(self) -> Manifest | None:
+        """Return the dataset's manifest if the dataset is there and is what this run would make.
+
+        Raises:
+            UserError: There is another dataset.
+        """
+        if self.options.overwrite or not (self.output / manifests.NAME).exists():
+            return None
+        found = manifests.load(self.output)
+        resume.check_same(found, self.semantic, output=self.output)
+        resume.check_inputs(
+            found, self.files, split_bytes=self.options.split_bytes, output=self.output
+        )
+        self._clean_up()
+        _LOG.info("%s is complete: nothing to do", self.output)
+        return found
+
+    def make(self) -> Manifest:
+        """Go through the phases."""
+        resume.remove_leftovers(self.output)
+        for file in self.files:
+            check_head(file)
+        engines = ", ".join(self.chain.engines.values())
+        _LOG.info("%d files, %.1f MB; %s", len(self.files), self._megabytes(), engines)
+        records = self.map()
+        self.check_rejects(records)
+        plan = self.plan(records)
+        dedup = self.dedup(plan)
+        merged = self.merge(plan, dedup)
+        results = Results(records=records, plan=plan, dedup=list(dedup.values()), merged=merged)
+        return self.commit(results)
+
+    def commit(self, results: Results) -> Manifest:
+        """Write the manifest and say what was made."""
+        there = (self.output / manifests.NAME).exists()
+        made = describe(
+            results,
+            corpus=self.recipe.name,
+            options=self.semantic,
+            tokenizer=tokenizer_entry(self.options.tokenizer, self.chain.tokenizer),
+            vocabulary=write_vocabulary(self.output, self.chain.tokenizer.vocabulary()),
+            number=1 + (manifests.load(self.output).number if there else 0),
+        )
+        seconds = {name: round(value, 1) for name, value in self.phases.seconds.items()}
+        run = {
+            "seconds": seconds,
+            "workers": self.runner.num_workers,
+            "input_MB": self._megabytes(),
+        }
+        commit(self.output, made, files=self.files, run=run)
+        self._clean_up()
+        for line in report.lines(made.generations[-1].accounting, made, self.output):
+            _LOG.info("%s", line)
+        return made
+
+    def _clean_up(self) -> None:
+        if not self.options.keep_segments:
+            clean_up(self.work)
+
+    def _megabytes(self) -> float:
+        return sum(file.bytes for file in self.files) / 1e6
+
+    def map(self) -> list[SplitRecord]:
+        """Return the records of all splits, by file and place, after mapping what is not mapped."""
+        chains = {file: split_file(file, self.options.split_bytes) for file in self.files}
+        records = self._mapped([split for chain in chains.values() for split in chain])
+        for file, chain in chains.items():
+            links = [records[split].link for split in chain]
+            if not seamless(links):
+                _LOG.info("%s: nested arrays look like records; read as one", file.relative)
+                chains[file] = split_file(file, file.bytes)
+        redone = [chain[0] for chain in chains.values() if chain[0] not in records]
+        records |= self._mapped(redone) if redone else {}
+        return [records[split] for chain in chains.values() for split in chain]
+
+    def _mapped(self, splits: Sequence[Split]) -> dict[Split, SplitRecord]:
+        folder = self.work / "map"
+        tasks = [
+            MapTask(name=record_name(split, self.job, self.chain.facts), split=split)
+            for split in splits
+        ]
+        todo = [task for task in tasks if not resume.usable(task, folder)]
+        resume.explain_versions(todo, folder, self.job.versions)
+        for task in todo:
+            (folder / f"{task.name}.json").unlink(missing_ok=True)
+        self.phases.run(
+            "map",
+            todo,
+            prepare_map,
+            self.job,
+            weights=[task.split.end - task.split.start for task in todo],
+            done=len(tasks) - len(todo),
+        )
+        return {
+            task.split: resume.read_record(SplitRecord, folder / f"{task.name}.json")
+            for task in tasks
+        }
+
+    def check_rejects(self, records: Sequence[SplitRecord]) -> None:
+        """Check that the share of unreadable records is bearable and something is left.
+
+        Raises:
+            UserError: It is not.
+        """
+        rate, reasons = report.reject_rate(records)
+        told = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons.most_common())
+        if rate > self.options.max_reject_rate:
+            raise UserError(
+                f"{100 * rate:.2f} % of the records cannot be read ({told}), more than "
+                f"--max-reject-rate {self.options.max_reject_rate:g} allows. Their places and "
+                f"first bytes are in {self.work}/map/*.rejects (Arrow files); mend the input, or "
+                "allow more, and run the same command again"
+            )
+        if not any(segment.documents for record in records for segment in record.segments):
+            account = report.expected_account(records, [])
+            told = ", ".join(
+                f"{rows:,} {reason}" for (_, _, reason), rows in sorted(account.items())
+            )
+            raise UserError(
+                f"no document is left of this input ({told or 'it holds no record'}): look at "
+                "--languages, --language-threshold and the options of the corpus"
+            )
+
+    def plan(self, records: Sequence[SplitRecord]) -> Plan:
+        """Return the plan for what follows, written for the tasks."""
+        identity = {"options": self.semantic, "inputs": to_json(input_entries(records))}
+        fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
+        plan = Plan(
+            generation=f"g0001-{fingerprint[:8]}",
+            fingerprint=fingerprint,
+            dtype=self.chain.tokenizer.dtype.name,
+            segments=tuple(
+                each for record in records for each in planned(record.segments, record.source)
+            ),
+        )
+        plan.save(self.work)
+        return plan
+
+    def dedup(self, plan: Plan) -> dict[str, DedupRecord]:
+        """Return the records of all ranges of the hash, by task name."""
+        if self.options.dedup == "none":
+            return {}
+        ranges = num_ranges(sum(segment.documents for segment in plan.segments))
+        tasks = [
+            DedupTask(
+                name=_name("dedup", plan.name, index, ranges),
+                plan=plan.name,
+                index=index,
+                ranges=ranges,
+            )
+            for index in range(ranges)
+        ]
+        return self.phases.finish(
+            "dedup",
+            tasks,
+            prepare_dedup,
+            self.output,
+            kind=DedupRecord,
+            complete=lambda record: resume.complete_files(self.output, [record.signatures]),
+        )
+
+    def merge(self, plan: Plan, dedup: Mapping[str, DedupRecord]) -> dict[str, list[MergeRecord]]:
+        """Return the records of all shards, by source: those of train, then validation."""
+        tasks = [
+            task
+            for source in plan.sources
+            for task in self._merge_tasks(plan, source, tuple(dedup))
+        ]
+        records = self.phases.finish(
+            "merge",
+            tasks,
+            prepare_merge,
+            self.output,
+            kind=MergeRecord,
+            complete=lambda record: resume.complete_files(
+                self.output, [*record.shards, *record.validation, *record.audit, *record.rejects]
+            ),
+        )
+        return {
+            source: [records[task.name] for task in tasks if task.source == source]
+            for source in plan.sources
+        }
+
+    def _merge_tasks(self, plan: Plan, source: str, drops: tuple[str, ...]) -> list[MergeTask]:
+        shards = self.options.shards or num_shards(
+            plan, source, work=self.work, shard_tokens=self.options.shard_tokens
+        )
+        holdout = holdout_threshold(
+            plan,
+            source,
+            work=self.work,
+            drops=[drop_path(self.work, name) for name in drops],
+            fraction=self.options.validation,
+        )
+        held = max(1, -(-shards * holdout >> 64)) if holdout else 0
+        split_totals = {TRAIN: max(shards, 1), VALIDATION: held}
+        return [
+            MergeTask(
+                name=_name("merge", plan.name, source, split, index, total, holdout, drops),
+                plan=plan.name,
+                source=source,
+                split=split,
+                index=index,
+                total=total,
+                holdout=holdout,
+                drops=drops,
+            )
+            for split, total in split_totals.items()
+            for index in range(total)
+        ]
+
+
+def _name(*parts: Any) -> str:
+    return hashlib.sha256(canonical([*parts, TASKS_VERSION])).hexdigest()[:24]

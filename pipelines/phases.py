@@ -1,0 +1,95 @@
+"""A phase of a run: the tasks that no earlier run finished are done, then all records read."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pipelines.progress import Progress
+from pipelines.report import progress_counts
+from pipelines.resume import finished, read_record
+from pipelines.runner import Runner, Work
+
+_LOG = logging.getLogger("corpusmill")
+RecordType = TypeVar("RecordType")
+
+
+class Phases:
+    """Runs the phases of one run; the record of a task is <work>/<phase>/<task.name>.json."""
+
+    def __init__(self, work: Path, runner: Runner) -> None:
+        self.seconds: dict[str, float] = {}
+        """How long each phase worked."""
+        self._work = work
+        self._runner = runner
+
+    def finish(
+        self,
+        phase: str,
+        tasks: Sequence[Any],
+        prepare: Callable[[Any], Work],
+        argument: Any,
+        *,
+        kind: type[RecordType],
+        complete: Callable[[RecordType], bool],
+    ) -> dict[str, RecordType]:
+        """Return the records of tasks by name, after running those that are not finished.
+
+        Args:
+            phase: Its name.
+            tasks: All tasks of the phase.
+            prepare: Makes, of `argument`, the function that does a task.
+            argument: What every task is told.
+            kind: The type of a record.
+            complete: Whether the files that a record names are there.
+        """
+        folder = self._work / phase
+
+        def done(task: Any) -> bool:
+            record = finished(kind, folder / f"{task.name}.json")
+            return record is not None and complete(record)
+
+        todo = [task for task in tasks if not done(task)]
+        for task in todo:
+            (folder / f"{task.name}.json").unlink(missing_ok=True)
+        self.run(
+            phase, todo, prepare, argument, weights=[1] * len(todo), done=len(tasks) - len(todo)
+        )
+        return {task.name: read_record(kind, folder / f"{task.name}.json") for task in tasks}
+
+    def run(
+        self,
+        phase: str,
+        todo: Sequence[Any],
+        prepare: Callable[[Any], Work],
+        argument: Any,
+        *,
+        weights: Sequence[int],
+        done: int,
+    ) -> None:
+        """Run tasks, showing how far they are.
+
+        Args:
+            phase: Its name.
+            todo: The tasks; none of them has a record.
+            prepare: Makes, of `argument`, the function that does a task.
+            argument: What every task is told.
+            weights: Share of each task in the whole: bytes of input, or 1.
+            done: How many more tasks were finished before.
+        """
+        if done:
+            _LOG.info("%s: %d of %d tasks were finished before", phase, done, done + len(todo))
+        if not todo:
+            return
+        started = time.monotonic()
+        paths = [self._work / phase / f"{task.name}.json" for task in todo]
+        progress = Progress(
+            phase,
+            dict(zip(paths, weights, strict=True)),
+            describe=progress_counts,
+            work=self._work,
+        )
+        with progress:
+            self._runner.run(todo, prepare, argument)
+        self.seconds[phase] = self.seconds.get(phase, 0) + time.monotonic() - started

@@ -1,0 +1,144 @@
+"""What the later tasks of a run work from, written once instead of sent with every task."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.document import below
+from pipelines.merge import Drops, held_out
+from pipelines.options import MOST_VALIDATION
+from pipelines.segment import NUM_BINS, Segment, with_suffix
+from pipelines.tables import column, open_table
+from shards.records import from_json, to_json
+from shards.storage import canonical, read_json, write_json
+
+LEAST_VALIDATION = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedSegment:
+    """A segment in the order of the documents' identities."""
+
+    stem: str
+    source: str
+    documents: int
+    longest: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The segments of a run, numbered by their place in this list, and what is made of them."""
+
+    generation: str
+    """Name of the folder of shards."""
+    fingerprint: str
+    """Of the semantic options, models and inputs."""
+    dtype: str
+    """Type of a token."""
+    segments: tuple[PlannedSegment, ...]
+
+    @property
+    def name(self) -> str:
+        """A hash of all that the plan says."""
+        return hashlib.sha256(canonical(to_json(self))).hexdigest()[:24]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the sources, sorted."""
+        return tuple(sorted({segment.source for segment in self.segments}))
+
+    def numbers(self, source: str) -> list[int]:
+        """Return the numbers of a source's segments."""
+        return [at for at, each in enumerate(self.segments) if each.source == source]
+
+    def save(self, work: Path) -> None:
+        """Write the plan where `load_plan` finds it."""
+        write_json(_path(work, self.name), to_json(self))
+
+
+@lru_cache(maxsize=2)
+def load_plan(work: Path, name: str) -> Plan:
+    """Return the plan of that name."""
+    path = _path(work, name)
+    return from_json(Plan, read_json(path), where=str(path))
+
+
+def _path(work: Path, name: str) -> Path:
+    return work / "plan" / f"{name}.json"
+
+
+def planned(segments: Sequence[Segment], source: str) -> list[PlannedSegment]:
+    """Return the segments of a split as a plan lists them."""
+    return [
+        PlannedSegment(
+            stem=each.stem, source=source, documents=each.documents, longest=each.longest
+        )
+        for each in segments
+    ]
+
+
+def num_shards(plan: Plan, source: str, *, work: Path, shard_tokens: int) -> int:
+    """Return the least power of two of shards that keeps every shard within so many tokens.
+
+    Counted in the segments' bins, before dedup across segments takes documents away. A shard that
+    holds a single longer document is let be, and so are bins that are themselves too large.
+    """
+    chosen = [plan.segments[at] for at in plan.numbers(source)]
+    if not sum(each.documents for each in chosen):
+        return 0
+    limit = max([shard_tokens, *(each.longest for each in chosen)])
+    before = np.zeros(NUM_BINS + 1, np.int64)
+    for each in chosen:
+        before += column(open_table(with_suffix(work / "map" / each.stem, "bins")), "tokens")
+    shards = 1
+    while shards < NUM_BINS and np.diff(before[:: NUM_BINS // shards]).max() > limit:
+        shards *= 2
+    if shards == NUM_BINS:
+        shards = max(shards, 1 << int(before[-1] // limit).bit_length())
+    return shards
+
+
+def holdout_threshold(
+    plan: Plan, source: str, *, work: Path, drops: Sequence[Path], fraction: float
+) -> int:
+    """Return the holdout hash below which a source's surviving documents are validation.
+
+    It holds out the given fraction, at least LEAST_VALIDATION documents, at most MOST_VALIDATION of
+    them.
+    """
+    numbers = plan.numbers(source)
+    if not fraction:
+        return 0
+    lost = sum(
+        int((column(open_table(path), "segment") == at).sum()) for path in drops for at in numbers
+    )
+    survivors = sum(plan.segments[at].documents for at in numbers) - lost
+    most = int(survivors * MOST_VALIDATION)
+    reach = below(fraction)
+    while True:
+        held = np.sort(_surviving(plan, numbers, work=work, drops=drops, below=reach))
+        if len(held) > min(LEAST_VALIDATION, most) or reach >= 2**64 - 1:
+            break
+        reach = min(reach * 2, 2**64 - 1)
+    wanted = max(int(np.searchsorted(held, np.uint64(below(fraction)))), LEAST_VALIDATION)
+    wanted = min(wanted, most)
+    return int(held[wanted]) if wanted < len(held) else reach
+
+
+def _surviving(
+    plan: Plan, numbers: Sequence[int], *, work: Path, drops: Sequence[Path], below: int
+) -> np.ndarray:
+    """Return the holdout hashes below a bound of documents that dedup leaves, unsorted."""
+    found = []
+    for at in numbers:
+        stem = work / "map" / plan.segments[at].stem
+        rows = held_out(stem, below)
+        documents = open_table(with_suffix(stem, "documents"))
+        orders = column(documents, "order")[rows]
+        gone = Drops.among(drops, orders).rows(at)
+        found.append(column(documents, "holdout")[rows[~np.isin(rows, gone)]])
+    return np.concatenate([np.zeros(0, np.uint64), *found])

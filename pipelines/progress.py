@@ -1,0 +1,145 @@
+"""How far a run is: one line that changes on a terminal, plain lines elsewhere.
+
+Finished tasks are known by their records. For what is under way each local worker keeps a small
+file with its task and the bytes done; on a cluster, where workers have other disks, only records
+count.
+"""
+
+import json
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+PLAIN_SECONDS = 10.0
+
+
+class Heartbeat:
+    """What a worker tells of the task that it works on."""
+
+    def __init__(self, work: Path) -> None:
+        self._path = work / "progress" / f"{uuid.uuid4().hex}.json"
+        self._task = ""
+        self._rows = 0
+        self._due = 0.0
+
+    def beat(self, task: str, done_bytes: int, *, rows: int) -> None:
+        """Say that the task has come so far; written about once a second.
+
+        Progress is no reason to fail: what cannot be written is left.
+        """
+        self._rows = rows + (self._rows if task == self._task else 0)
+        self._task = task
+        if time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + 1
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            state = {"task": task, "bytes": done_bytes, "rows": self._rows}
+            temporary = self._path.with_suffix(".tmp")
+            temporary.write_text(json.dumps(state))
+            temporary.replace(self._path)
+
+
+class Progress:
+    """Shows a phase while its block runs.
+
+    Args:
+        phase: Its name.
+        tasks: What there is to do: record path and weight (bytes of input, or 1) of each task.
+        describe: What a finished record adds to the line, as counts by name.
+        work: The run's folder of intermediate files.
+        stream: Where the line goes.
+    """
+
+    def __init__(
+        self,
+        phase: str,
+        tasks: Mapping[Path, int],
+        *,
+        describe: Callable[[Any], Mapping[str, int]],
+        work: Path,
+        stream: TextIO = sys.stderr,
+    ) -> None:
+        self._phase = phase
+        self._waiting = dict(tasks)
+        self._total = max(1, sum(tasks.values()))
+        self._describe = describe
+        self._heartbeats = work / "progress"
+        self._stream = stream
+        self._terminal = stream.isatty()
+        self._done = 0
+        self._counts: dict[str, int] = {}
+        self._started = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "Progress":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._show(last=True)
+
+    def _watch(self) -> None:
+        while not self._stop.wait(1.0 if self._terminal else PLAIN_SECONDS):
+            self._show()
+
+    def _show(self, *, last: bool = False) -> None:
+        line = self.line()
+        if self._terminal:
+            self._stream.write(f"\r\033[K{line}" + ("\n" if last else ""))
+        else:
+            self._stream.write(f"{line}\n")
+        self._stream.flush()
+
+    def line(self) -> str:
+        """Return the line for this moment."""
+        self._collect()
+        done, rows = self._under_way()
+        done += self._done
+        counts = dict(self._counts)
+        if rows:
+            counts["documents"] = counts.get("documents", 0) + rows
+        seconds = max(time.monotonic() - self._started, 1e-3)
+        parts = [f"{self._phase} {100 * done // self._total:3.0f} %"]
+        parts += [f"{count:,} {name}" for name, count in counts.items()]
+        if self._total > len(self._waiting) + 1e6:  # the weights are bytes
+            parts.append(f"{done / 1e6 / seconds:.1f} MB/s")
+        if 0 < done < self._total:
+            parts.append(f"ETA {_clock(seconds * (self._total - done) / done)}")
+        else:
+            parts.append(_clock(seconds))
+        return " | ".join(parts)
+
+    def _collect(self) -> None:
+        """Count the tasks whose record has appeared."""
+        for path in [path for path in self._waiting if path.exists()]:
+            self._done += self._waiting.pop(path)
+            record = json.loads(path.read_bytes())
+            for name, count in self._describe(record).items():
+                self._counts[name] = self._counts.get(name, 0) + count
+
+    def _under_way(self) -> tuple[int, int]:
+        waiting = {path.stem: weight for path, weight in self._waiting.items()}
+        done = rows = 0
+        with suppress(OSError):
+            for path in self._heartbeats.glob("*.json"):
+                with suppress(OSError, ValueError):
+                    state = json.loads(path.read_bytes())
+                    if state["task"] in waiting:
+                        done += min(state["bytes"], waiting[state["task"]])
+                        rows += state["rows"]
+        return done, rows
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,165 @@
+"""What an earlier run left: finished splits to use again, or a dataset that is there already."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pipelines.mapper import MapTask, SplitRecord
+from pipelines.sources import InputFile, Split, open_input, split_file
+from shards.errors import DamageError, UserError
+from shards.manifest import WORK, InputEntry, Manifest, ShardEntry, TableEntry
+from shards.records import from_json
+from shards.storage import TEMPORARY, crc32c_of, read_json
+
+_LOG = logging.getLogger("corpusmill")
+RecordType = TypeVar("RecordType")
+
+INPUTS = "inputs.json"
+"""What a dataset was made of, with times: about the run, no part of the dataset."""
+
+
+def read_record(kind: type[RecordType], path: Path) -> RecordType:
+    """Return the record that a finished task left.
+
+    Raises:
+        DamageError: There is none, or it is not one.
+    """
+    try:
+        return from_json(kind, read_json(path), where=str(path))
+    except ValueError as error:
+        raise DamageError(f"{error}: delete this file and run the command again") from error
+
+
+def finished(kind: type[RecordType], path: Path) -> RecordType | None:
+    """Return the record of a task if the task is finished."""
+    return read_record(kind, path) if path.exists() else None
+
+
+def usable(task: MapTask, folder: Path) -> bool:
+    """Return whether an earlier run finished the split, on the file as it is now.
+
+    A file with another time is read once more: the same bytes (crc32c) are the same file, copied.
+    """
+    record = finished(SplitRecord, folder / f"{task.name}.json")
+    if record is None:
+        return False
+    if not all((folder / f"{segment.stem}.documents").exists() for segment in record.segments):
+        return False
+    return record.mtime_ns == task.split.mtime_ns or record.crc32c == range_crc32c(task.split)
+
+
+def range_crc32c(split: Split) -> int:
+    """Return the crc32c of a split's bytes."""
+    value, left = 0, split.end - split.start
+    with open_input(split.path) as file:
+        file.seek(split.start)
+        while left and (block := file.read(min(left, 4 << 20))):
+            value = crc32c_of(block, value)
+            left -= len(block)
+    return value
+
+
+def explain_versions(tasks: Iterable[MapTask], folder: Path, versions: Mapping[str, str]) -> None:
+    """Say which versions changed since splits that must now be mapped again."""
+    unfinished = {_range(task.split) for task in tasks}
+    changed: dict[str, int] = {}
+    for path in sorted(folder.glob("*.json")) if unfinished else ():
+        record = read_record(SplitRecord, path)
+        if _range(record) in unfinished and record.versions != versions:
+            for name in sorted(versions):
+                if record.versions.get(name) != versions[name]:
+                    text = f"{name} ({record.versions.get(name)}, now {versions[name]})"
+                    changed[text] = changed.get(text, 0) + len(record.segments)
+    for text, segments in changed.items():
+        _LOG.info("%s changed: %d segments are made again", text, segments)
+
+
+def _range(split: Split | SplitRecord) -> tuple[str, str, int, int]:
+    return split.source, split.relative, split.start, split.end
+
+
+def remove_leftovers(output: Path) -> None:
+    """Delete what attempts that were killed left half-written; the lock must be held."""
+    for path in output.rglob(f"{TEMPORARY}*"):
+        path.unlink(missing_ok=True)
+    for path in (output / WORK / "progress").glob("*"):
+        path.unlink(missing_ok=True)
+
+
+def check_same(manifest: Manifest, options: Mapping[str, Any], *, output: Path) -> None:
+    """Check that a dataset was made with these semantic options.
+
+    Raises:
+        UserError: It was not; the message names the options that differ.
+    """
+    odd = [
+        f"--{name.replace('_', '-')} is {_shown(options.get(name))}, "
+        f"the dataset has {_shown(manifest.options.get(name))}"
+        for name in sorted({*options, *manifest.options})
+        if options.get(name) != manifest.options.get(name)
+    ]
+    if odd:
+        raise UserError(
+            f"{output} holds a dataset made with other options: {'; '.join(odd)}. Choose another "
+            "--output, or give --overwrite to replace it"
+        )
+
+
+def check_inputs(
+    manifest: Manifest, files: Sequence[InputFile], *, split_bytes: int, output: Path
+) -> None:
+    """Check that a dataset was made of these files, by name, size and, where times differ, crc32c.
+
+    Raises:
+        UserError: It was not; the message names the first file that differs.
+    """
+    had = {(each.source, each.path): each for part in manifest.generations for each in part.inputs}
+    have = {(file.source, file.relative): file for file in files}
+    states = {key: "is gone" for key in had.keys() - have.keys()}
+    states |= {key: "is new" for key in have.keys() - had.keys()}
+    times = _times(output)
+    for key in had.keys() & have.keys():
+        same = had[key].bytes == have[key].bytes and (
+            times.get(key) == have[key].mtime_ns
+            or had[key].crc32c == file_crc32c(have[key], had[key], split_bytes=split_bytes)
+        )
+        if not same:
+            states[key] = "has changed"
+    for key in sorted(states)[:1]:
+        raise UserError(
+            f"{output} holds a dataset of other input: {'/'.join(key)} {states[key]} "
+            f"({len(states)} files differ). Choose another --output, or give --overwrite to "
+            "replace it"
+        )
+
+
+def file_crc32c(file: InputFile, entry: InputEntry, *, split_bytes: int) -> tuple[int, ...]:
+    """Return the crc32c of a file's splits, cut as they were for the dataset."""
+    whole = len(entry.crc32c) == 1
+    return tuple(
+        range_crc32c(split) for split in split_file(file, file.bytes if whole else split_bytes)
+    )
+
+
+def _times(output: Path) -> dict[tuple[str, str], int]:
+    """Return the times of the files that the dataset was made of, where they are still told."""
+    path = output / INPUTS
+    if not path.exists():
+        return {}
+    return {(each["source"], each["path"]): each["mtime_ns"] for each in read_json(path)}
+
+
+def _shown(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def complete_files(output: Path, entries: Iterable[ShardEntry | TableEntry]) -> bool:
+    """Return whether files of a dataset are there in their sizes."""
+    sizes: list[tuple[Path, int]] = []
+    for entry in entries:
+        if isinstance(entry, TableEntry):
+            sizes.append((output / entry.path, entry.bytes))
+        else:
+            sizes += [(output / f"{entry.path}.{s}", f.bytes) for s, f in entry.files.items()]
+    return all(path.is_file() and path.stat().st_size == size for path, size in sizes)

@@ -1,0 +1,133 @@
+"""Where the tasks of a phase run: in a Beam pipeline of one shape, whatever the runner.
+
+Task records are spread over the workers and each is run by one function. Nothing but tasks crosses
+Beam, and nothing comes back: a task's results are files, its record the last of them.
+"""
+
+import base64
+import logging
+import pickle
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.pvalue import PBegin, PCollection
+from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
+
+from pipelines.workers import Workers
+from shards.errors import UserError
+
+Work = Callable[[Any], None]
+"""Does one task."""
+
+_LOCAL = {"", "DirectRunner", "FnApiRunner"}
+_MARK = re.compile(r"\[corpusmill ([A-Za-z0-9+/=]+)\]")
+
+
+@dataclass
+class Tasks(beam.PTransform[PBegin, PCollection[Any]]):
+    """Run each task once, by the function that the payload's `prepare` makes in each worker."""
+
+    tasks: Sequence[Any]
+    payload: bytes
+
+    def expand(self, pipeline: PBegin) -> PCollection[Any]:
+        """Wire it; Reshuffle keeps Beam from fusing all tasks into the worker that creates them."""
+        done: PCollection[Any] = (
+            pipeline
+            | "Create" >> beam.Create(self.tasks, reshuffle=False)
+            | "Spread" >> beam.Reshuffle()
+            | "Run" >> beam.ParDo(RunTask(self.payload))
+        )
+        return done
+
+
+class RunTask(beam.DoFn):
+    """Runs a task by a function that is prepared once per process: models are slow to load."""
+
+    def __init__(self, payload: bytes) -> None:
+        self._payload = payload
+
+    def process(self, task: Any) -> None:
+        """Do one task; what a person can mend travels as text, since Beam keeps only that."""
+        try:
+            _prepared(self._payload)(task)
+        except UserError as error:
+            text = base64.b64encode(str(error).encode()).decode()
+            raise RuntimeError(f"{error} [corpusmill {text}]") from error
+
+
+@lru_cache(maxsize=1)
+def _prepared(payload: bytes) -> Work:
+    prepare, argument = pickle.loads(payload)
+    work: Work = prepare(argument)
+    return work
+
+
+class Runner:
+    """Runs tasks where the flags say. Use it as a context: it ends the workers that it started."""
+
+    def __init__(self, flags: Sequence[str], *, num_workers: int) -> None:
+        """Make a runner.
+
+        Args:
+            flags: Beam's own.
+            num_workers: Processes of the DirectRunner; 0 does without any beside this one.
+        """
+        self._flags = tuple(flags)
+        options = PipelineOptions([*flags]).view_as(StandardOptions)
+        self._local = (options.runner or "").rpartition(".")[2] in _LOCAL
+        self.num_workers = num_workers if self._local else 0
+        self._workers = Workers(self.num_workers, partial(_run_one, self._flags))
+
+    def __enter__(self) -> "Runner":
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._workers.__exit__(*details)
+
+    def run(self, tasks: Sequence[Any], prepare: Callable[[Any], Work], argument: Any) -> None:
+        """Run all tasks and return when they are done.
+
+        Args:
+            tasks: Small picklable records.
+            prepare: prepare(argument) makes the function that runs a task; a module holds it.
+            argument: Picklable.
+
+        Raises:
+            UserError: A task failed in a way that a person can mend, or its worker kept dying.
+        """
+        payload = pickle.dumps((prepare, argument))
+        if self.num_workers:
+            self._workers.run_all(tasks, payload)
+        else:
+            _run(self._flags, tasks, payload, local=self._local)
+
+
+def _run_one(flags: Sequence[str], payload: bytes, task: Any) -> None:
+    """Run one task in this process, a child of the driver."""
+    hush()
+    _run(flags, [task], payload, local=True)
+
+
+def _run(flags: Sequence[str], tasks: Sequence[Any], payload: bytes, *, local: bool) -> None:
+    # By name, Beam's DirectRunner would first try to download Prism; this is what it falls back to.
+    runner = FnApiRunner() if local else None
+    pipeline = beam.Pipeline(runner=runner, options=PipelineOptions([*flags]))
+    _ = pipeline | Tasks(tasks, payload)
+    try:
+        pipeline.run().wait_until_finish()
+    except Exception as error:
+        carried = _MARK.search(str(error))
+        if carried is None:
+            raise
+        raise UserError(base64.b64decode(carried[1]).decode()) from error
+
+
+def hush() -> None:
+    """Keep Beam's own chatter off the terminal; a task's error is told once, by us."""
+    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)

@@ -1,0 +1,242 @@
+"""Map: one split in, one or more segments out.
+
+A segment is what a run of records became, in files that later stages read by slices:
+
+    .tokens      the documents' tokens back to back, in the order of their order hash
+    .documents   one row a document, in the same order
+    .bins        documents and tokens before each of 4,096 even bins of the order hash
+    .holdout     the documents' holdout hashes, sorted, with their rows
+    .hashes      the documents' text hashes, sorted, with order and row (exact dedup)
+    .audit       one row for everything read, sorted by order
+    .rejects     what could not be read: place, reason, first bytes
+
+All but .tokens are Arrow IPC files, mapped when read. A segment ends after a fixed number of
+records or tokens, so that a split of any size needs the same memory. Of documents with the same
+text only the one with the smallest order leaves its segment.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.audit import Tally, audit_rows, tally
+from pipelines.dedup import Candidates, duplicates
+from pipelines.document import DUPLICATE, NAME, Verdict
+from pipelines.tables import write_table
+from shards.storage import atomic_write
+
+NUM_BINS = 4096
+MAX_RECORDS = 131_072
+MAX_TOKENS = 32 << 20
+
+REJECT = pa.schema(
+    [
+        ("order", pa.uint64()),
+        ("path", pa.large_string()),
+        ("position", pa.int64()),
+        ("length", pa.int64()),
+        ("reason", pa.large_string()),
+        ("raw", pa.large_binary()),
+    ]
+)
+"""A record that could not be read: where it lies, why, and at most its first 64 KiB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A finished segment; its files are `stem` with the suffixes above."""
+
+    stem: str
+    documents: int
+    tokens: int
+    longest: int
+    """Tokens of its longest document."""
+    rejects: int
+    fanned_out: int
+    """Documents beyond the first of their record."""
+    tallies: tuple[Tally, ...]
+
+
+class SegmentBuilder:
+    """Collects judged batches of one split until a segment is full."""
+
+    def __init__(self, *, relative: str, dtype: np.dtype[Any], dedup: bool) -> None:
+        self._relative = relative
+        self._dtype = dtype
+        self._dedup = dedup
+        self._clear()
+
+    def _clear(self) -> None:
+        self._audit: list[pa.Table] = []
+        self._kept: list[pa.RecordBatch] = []
+        self._tokens: list[np.ndarray] = []
+        self._rejects: list[dict[str, Any]] = []
+        self._num_records = 0
+        self._num_tokens = 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was added since the last segment."""
+        return self._num_records == 0
+
+    @property
+    def full(self) -> bool:
+        """Whether the segment must be closed before more is added."""
+        return self._num_records >= MAX_RECORDS or self._num_tokens >= MAX_TOKENS
+
+    def add(self, kept: pa.RecordBatch, gone: Iterable[Verdict]) -> None:
+        """Take a judged batch: the documents that passed every stage, and those that fell."""
+        for verdict in gone:
+            self._audit.append(audit_rows(verdict.batch, verdict.reasons, relative=self._relative))
+            self._num_records += verdict.batch.num_rows
+        if kept.num_rows:
+            tokens = kept["tokens"]
+            self._tokens.append(tokens.flatten().to_numpy())
+            at = kept.schema.get_field_index("tokens")
+            self._kept.append(
+                kept.set_column(at, "tokens", tokens.value_lengths().cast(pa.int32()))
+            )
+            self._num_tokens += len(self._tokens[-1])
+        self._num_records += kept.num_rows
+
+    def reject(self, row: Mapping[str, Any], *, reason: str, raw: bytes) -> None:
+        """Keep what is known of a record that goes to rejects/: a row of READ, why, first bytes."""
+        place = {name: row[name] for name in ("order", "position", "length")}
+        self._rejects.append(
+            {**place, "path": self._relative, "reason": reason, "raw": raw[: 64 << 10]}
+        )
+
+    def close(self, stem: Path) -> Segment:
+        """Write the segment's files under `stem` and start the next one."""
+        documents, doubles = self._sorted_documents()
+        audit = pa.concat_tables([*self._audit, self._verdicts(documents, doubles)])
+        audit = audit.take(np.argsort(audit["order"].to_numpy(), kind="stable"))
+        survivors = documents.filter(pa.array(~doubles))
+        self._write_documents(stem, survivors)
+        write_table(with_suffix(stem, "audit"), audit)
+        if self._rejects:
+            rejects = pa.Table.from_pylist(self._rejects, REJECT).sort_by("order")
+            write_table(with_suffix(stem, "rejects"), rejects)
+        lengths = survivors["tokens"].to_numpy()
+        segment = Segment(
+            stem=stem.name,
+            documents=len(lengths),
+            tokens=int(lengths.sum()),
+            longest=int(lengths.max(initial=0)),
+            rejects=len(self._rejects),
+            fanned_out=int(pc.sum(pc.greater(audit["ordinal"], 0)).as_py() or 0),
+            tallies=tally(audit),
+        )
+        self._clear()
+        return segment
+
+    def _sorted_documents(self) -> tuple[pa.Table, np.ndarray]:
+        """Return the documents by order, with their place in the tokens, and which are doubles."""
+        if not self._kept:
+            return _NO_DOCUMENTS, np.zeros(0, bool)
+        documents = pa.Table.from_batches(self._kept)
+        lengths = documents["tokens"].to_numpy().astype(np.int64)
+        starts = np.cumsum(lengths) - lengths
+        documents = documents.append_column("start", pa.array(starts))
+        documents = documents.take(np.argsort(documents["order"].to_numpy(), kind="stable"))
+        if not self._dedup:
+            return documents, np.zeros(documents.num_rows, bool)
+        return documents, duplicates(_candidates(documents), range_bits=0)
+
+    def _verdicts(self, documents: pa.Table, doubles: np.ndarray) -> pa.Table:
+        reasons = pa.array([DUPLICATE if double else None for double in doubles], pa.string())
+        return audit_rows(documents, reasons, relative=self._relative)
+
+    def _write_documents(self, stem: Path, documents: pa.Table) -> None:
+        starts, lengths = (documents[name].to_numpy() for name in ("start", "tokens"))
+        tokens = np.concatenate(self._tokens) if self._tokens else np.zeros(0, self._dtype)
+        with atomic_write(with_suffix(stem, "tokens")) as handle:
+            owners = np.zeros(len(starts), np.int64)
+            for chunk in gather([tokens], owners, starts=starts, lengths=lengths):
+                handle.write(chunk)
+        order = documents["order"].to_numpy()
+        write_table(with_suffix(stem, "bins"), _bins(order, lengths))
+        holdout = documents["holdout"].to_numpy()
+        rows = np.argsort(holdout, kind="stable")
+        write_table(
+            with_suffix(stem, "holdout"),
+            pa.table({"holdout": holdout[rows], "row": rows.astype(np.uint32)}),
+        )
+        if self._dedup:
+            write_table(with_suffix(stem, "hashes"), _hashes(documents))
+        unused = [
+            name
+            for name in ("start", "length", "hash_high", "hash_low")
+            if name in documents.column_names
+        ]
+        path = pa.nulls(documents.num_rows, pa.large_string()).fill_null(self._relative)
+        write_table(
+            with_suffix(stem, "documents"),
+            documents.drop_columns(unused).append_column("path", path.cast(NAME)),
+        )
+
+
+_NO_DOCUMENTS = pa.table(
+    {
+        "order": pa.array([], pa.uint64()),
+        "holdout": pa.array([], pa.uint64()),
+        "tokens": pa.array([], pa.int32()),
+        "start": pa.array([], pa.int64()),
+        "hash_high": pa.array([], pa.uint64()),
+        "hash_low": pa.array([], pa.uint64()),
+    }
+)
+
+
+def with_suffix(stem: Path, suffix: str) -> Path:
+    """Return the path of one of a segment's files."""
+    return stem.with_name(f"{stem.name}.{suffix}")
+
+
+def gather(
+    tokens: Sequence[np.ndarray], owners: np.ndarray, *, starts: np.ndarray, lengths: np.ndarray
+) -> Iterator[np.ndarray]:
+    """Yield documents' tokens in the order given, some thousands of documents at a time.
+
+    Args:
+        tokens: Arrays of tokens.
+        owners: int[n], which array holds each document.
+        starts: int[n], where it begins there.
+        lengths: int[n], how long it is.
+    """
+    for at in range(0, len(owners), 4096):
+        part = slice(at, at + 4096)
+        rows = zip(*(array[part].tolist() for array in (owners, starts, lengths)), strict=True)
+        yield np.concatenate([tokens[owner][first : first + size] for owner, first, size in rows])
+
+
+def _candidates(documents: pa.Table) -> Candidates:
+    high, low, order = (documents[name].to_numpy() for name in ("hash_high", "hash_low", "order"))
+    rows = np.arange(documents.num_rows, dtype=np.uint32)
+    return Candidates(high=high, low=low, order=order, segment=np.zeros_like(rows), row=rows)
+
+
+def _hashes(documents: pa.Table) -> pa.Table:
+    found = _candidates(documents)
+    rows = np.lexsort((found.low, found.high))
+    return pa.table(
+        {
+            "hash_high": found.high[rows],
+            "hash_low": found.low[rows],
+            "order": found.order[rows],
+            "row": found.row[rows],
+        }
+    )
+
+
+def _bins(order: np.ndarray, lengths: np.ndarray) -> pa.Table:
+    """Return documents and tokens before each bin: NUM_BINS + 1 rows."""
+    edges = np.arange(NUM_BINS, dtype=np.uint64) << np.uint64(64 - NUM_BINS.bit_length() + 1)
+    documents = np.append(np.searchsorted(order, edges), len(order))
+    tokens = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))[documents]
+    return pa.table({"documents": documents.astype(np.int64), "tokens": tokens})

@@ -1,0 +1,223 @@
+"""The two tasks behind the map: a range of hashes to a drop file, a range of orders to a shard.
+
+Each ends with a record, written last under the task's name; a task whose record is there is done.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.audit import Tally, tally
+from pipelines.dedup import Candidates, drop_table, duplicates, signature_table
+from pipelines.merge import (
+    Drops,
+    Piece,
+    Range,
+    held_out,
+    merged_rows,
+    take_range,
+    take_rows,
+    write_merged,
+    write_rows,
+)
+from pipelines.plan import Plan, load_plan
+from pipelines.segment import with_suffix
+from pipelines.tables import between, column, open_table, write_table
+from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
+from shards.records import to_json
+from shards.storage import atomic_write, write_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DedupTask:
+    """One range of the hash."""
+
+    name: str
+    plan: str
+    index: int
+    ranges: int
+
+    def __str__(self) -> str:
+        return f"dedup of hash range {self.index} of {self.ranges}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DedupRecord:
+    """What a range of hashes came to."""
+
+    dropped: Mapping[str, int]
+    """Documents dropped, by source."""
+    signatures: TableEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeTask:
+    """One range of the order of one source, or the part of it that is held out."""
+
+    name: str
+    plan: str
+    source: str
+    split: str
+    """train or validation"""
+    index: int
+    total: int
+    holdout: int
+    """Holdout hashes below this are validation."""
+    drops: tuple[str, ...]
+    """Names of the drop files."""
+
+    def __str__(self) -> str:
+        return f"merge of {self.split} shard {self.index} of {self.total} of {self.source}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeRecord:
+    """What a range of orders came to; a source without documents has no shards."""
+
+    shards: tuple[ShardEntry, ...]
+    validation: tuple[ShardEntry, ...]
+    audit: tuple[TableEntry, ...]
+    rejects: tuple[TableEntry, ...]
+    tallies: tuple[Tally, ...]
+    """Counted anew, from the final audit rows."""
+
+
+TASKS_VERSION = 1
+"""Raised by every change of this package that changes what these tasks write."""
+
+
+def prepare_dedup(output: Path) -> Callable[[DedupTask], None]:
+    """Return the function that runs dedup tasks of the run in `output`."""
+    return partial(run_dedup, output)
+
+
+def prepare_merge(output: Path) -> Callable[[MergeTask], None]:
+    """Return the function that runs merge tasks of the run in `output`."""
+    return partial(run_merge, output)
+
+
+def drop_path(work: Path, name: str) -> Path:
+    """Return the path of a dedup task's drop file."""
+    return work / "dedup" / f"{name}.drops"
+
+
+def run_dedup(output: Path, task: DedupTask) -> None:
+    """Write the drop file and the signatures of a range of hashes, then the record."""
+    work = output / WORK
+    plan = load_plan(work, task.plan)
+    within = Range.of(task.index, task.ranges)
+    parts = [
+        _candidates(with_suffix(work / "map" / segment.stem, "hashes"), within, number=number)
+        for number, segment in enumerate(plan.segments)
+    ]
+    found = Candidates.concatenate(parts)
+    del parts
+    mask = duplicates(found, range_bits=(task.ranges - 1).bit_length())
+    drops = drop_table(found, mask)
+    write_table(drop_path(work, task.name), drops)
+    owners = np.array([segment.source for segment in plan.segments])[column(drops, "segment")]
+    record = DedupRecord(
+        dropped={source: int((owners == source).sum()) for source in plan.sources},
+        signatures=_write_signatures(output, task, plan.generation, signature_table(found, mask)),
+    )
+    write_json(work / "dedup" / f"{task.name}.json", to_json(record))
+
+
+def _candidates(path: Path, within: Range, *, number: int) -> Candidates:
+    table = open_table(path)
+    taken = between(column(table, "hash_high"), within.low, within.high)
+    high, low, order, row = (
+        column(table, name)[taken].copy() for name in ("hash_high", "hash_low", "order", "row")
+    )
+    segment = np.full(len(row), number, np.uint32)
+    return Candidates(high=high, low=low, order=order, segment=segment, row=row)
+
+
+def _write_signatures(
+    output: Path, task: DedupTask, generation: str, table: pa.Table
+) -> TableEntry:
+    path = output / generation / "signatures" / f"exact-{task.index:05}.arrow"
+    with atomic_write(path) as handle, pa.ipc.new_file(handle, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    entry = handle.entry
+    return TableEntry(
+        path=path.relative_to(output).as_posix(),
+        rows=len(table),
+        bytes=entry.bytes,
+        crc32c=entry.crc32c,
+    )
+
+
+def run_merge(output: Path, task: MergeTask) -> None:
+    """Write a shard, for train with the audit rows and rejects of its range; then the record."""
+    work = output / WORK
+    plan = load_plan(work, task.plan)
+    stems = {at: work / "map" / plan.segments[at].stem for at in plan.numbers(task.source)}
+    paths = [drop_path(work, name) for name in task.drops]
+    within = Range.of(task.index, task.total)
+    if task.split == TRAIN:
+        drops = Drops.load(paths, within)
+        pieces = [
+            take_range(stem, within, dropped=drops.rows(at), holdout=task.holdout)
+            for at, stem in stems.items()
+        ]
+        record = _write_shard(output, task, plan, pieces)
+        record = replace(record, **_write_rows(output, task, plan, stems, drops))
+    else:
+        pieces = [
+            _validation(stem, at, paths=paths, holdout=task.holdout, within=within)
+            for at, stem in stems.items()
+        ]
+        record = _write_shard(output, task, plan, pieces)
+    write_json(work / "merge" / f"{task.name}.json", to_json(record))
+
+
+def _validation(
+    stem: Path, number: int, *, paths: Sequence[Path], holdout: int, within: Range
+) -> Piece:
+    """Return the documents of a segment that are held out and not dropped."""
+    rows = held_out(stem, holdout)
+    orders = column(open_table(with_suffix(stem, "documents")), "order")[rows]
+    inside = (orders >= np.uint64(within.low)) & (orders <= np.uint64(within.high - 1))
+    rows, orders = rows[inside], orders[inside]
+    gone = Drops.among(paths, orders).rows(number)
+    return take_rows(stem, rows[~np.isin(rows, gone)])
+
+
+def _write_shard(output: Path, task: MergeTask, plan: Plan, pieces: Sequence[Piece]) -> MergeRecord:
+    shards: tuple[ShardEntry, ...] = ()
+    if any(plan.segments[at].documents for at in plan.numbers(task.source)):
+        name = f"{'validation-' if task.split == VALIDATION else ''}{task.index:05}"
+        stem = output / plan.generation / task.source / name
+        dtype = np.dtype(plan.dtype).newbyteorder("<")
+        shards = (write_merged(stem, pieces, directory=output, dtype=dtype),)
+    held = task.split == VALIDATION
+    return MergeRecord(
+        shards=() if held else shards,
+        validation=shards if held else (),
+        audit=(),
+        rejects=(),
+        tallies=(),
+    )
+
+
+def _write_rows(
+    output: Path, task: MergeTask, plan: Plan, stems: Mapping[int, Path], drops: Drops
+) -> dict[str, Any]:
+    """Write the final audit rows and the rejects of a range; return those fields of the record."""
+    within = Range.of(task.index, task.total)
+    folder, name = output / plan.generation, f"{task.source}-{task.index:05}.parquet"
+    audit = merged_rows(stems, "audit", within, drops=drops)
+    rejects = merged_rows(stems, "rejects", within)
+    fields: dict[str, Any] = {
+        "audit": (write_rows(folder / "audit" / name, audit, directory=output),),
+        "tallies": tally(audit),
+    }
+    if rejects.num_rows:
+        fields["rejects"] = (write_rows(folder / "rejects" / name, rejects, directory=output),)
+    return fields

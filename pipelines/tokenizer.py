@@ -1,0 +1,163 @@
+"""Texts to token ids, with GLM's command tokens behind the model's own pieces.
+
+    sentencepiece:PATH   a .model file
+    tiktoken:NAME        an encoding that tiktoken knows: gpt2, cl100k_base, ...
+    tiktoken:PATH        its file NAME.tiktoken, or GPT-2's merges.txt with vocab.json beside it
+    hf:PATH              a tokenizer.json
+
+The strings of special tokens are ordinary text where they stand in a text: nobody can put an end of
+text or a mask into a corpus by writing one.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pipelines.tokenizers.command_tokens import NAMES
+from pipelines.tokenizers.model import TokenModel
+from shards.errors import UserError
+from shards.format import token_dtype
+from shards.vocabulary import vocabulary_table
+
+KINDS = {
+    "sentencepiece": "sentencepiece:PATH",
+    "tiktoken": "tiktoken:NAME or tiktoken:PATH",
+    "hf": "hf:PATH",
+}
+"""The kinds of model, and how each is written."""
+
+_TRAIN = "No tokenizer yet? python -m pipelines.train_tokenizer --help shows how to train one."
+
+
+class Tokenizer:
+    """A model and its command tokens; `load_tokenizer` builds it, in the process that uses it."""
+
+    def __init__(self, model: TokenModel) -> None:
+        self._model = model
+        self.special = dict(model.commands.ids)
+        """The ids of eos, pad, sep, cls, mask, unk, sop, eop, smask, gmask, dblock."""
+        self.pieces = len(model.pieces)
+        """How many ids are the model's own."""
+        self.vocabulary_size = model.commands.padded
+        """Ids, command tokens and padding included."""
+        self.dtype = token_dtype(self.vocabulary_size)
+        """The type of a token in shards."""
+        self.engine = model.engine
+        """Library and version that encodes, such as "sentencepiece 0.2.1"."""
+        self.fingerprint = _fingerprint(model)
+        """SHA-256 of the model and its command ids, in hexadecimal: what decides tokens."""
+
+    def encode_batch(
+        self, texts: Sequence[str]
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], list[tuple[int, str]]]:
+        """Return the tokens of all texts, how many each has, and which could not be encoded.
+
+        No eos is added. A text on which the library fails has no tokens and stands in the third
+        value, (index, reason); it costs the others nothing.
+        """
+        failures: list[tuple[int, str]] = []
+        try:
+            tokens, lengths = self._model.encode(texts)
+        except BaseException as error:  # noqa: BLE001  a panic in Rust is no Exception
+            _raise_unless_failure(error)
+            tokens, lengths, failures = self._encode_singly(texts)
+        return tokens.astype(self.dtype, copy=False), lengths, failures
+
+    def _encode_singly(
+        self, texts: Sequence[str]
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], list[tuple[int, str]]]:
+        parts: list[npt.NDArray[Any]] = []
+        failures = []
+        for index, text in enumerate(texts):
+            try:
+                parts.append(self._model.encode([text])[0])
+            except BaseException as error:  # noqa: BLE001  as above
+                _raise_unless_failure(error)
+                parts.append(np.empty(0, self.dtype))
+                failures.append((index, f"{type(error).__name__}: {error}"))
+        lengths = np.array([len(part) for part in parts], np.int64)
+        return np.concatenate(parts), lengths, failures
+
+    def vocabulary(self) -> pa.Table:
+        """Return the table of shards.vocabulary: bytes, special and sentence_end by id."""
+        pieces = [*self._model.pieces]
+        pieces += [b""] * (self._model.commands.total - len(pieces))
+        for role, i in self.special.items():
+            # "pad" shares its id with "eos" and must not rename it.
+            pieces[i] = pieces[i] or NAMES[role].encode()
+        special = self._model.special | set(self.special.values())
+        special |= {i for i, piece in enumerate(pieces) if not piece}
+        return vocabulary_table(pieces, special=special, size=self.vocabulary_size)
+
+
+def load_tokenizer(spec: str, *, fast: bool = True) -> Tokenizer:
+    """Return the tokenizer that a spec names.
+
+    Args:
+        spec: "sentencepiece:PATH", "tiktoken:NAME", "tiktoken:PATH" or "hf:PATH".
+        fast: encode by a faster library where one is installed and proves equal.
+
+    Raises:
+        UserError: the spec names nothing that can be loaded, or its special tokens can be written
+            in texts.
+    """
+    kind, _, name = spec.partition(":")
+    if kind not in KINDS or not name:
+        raise UserError(f'--tokenizer "{spec}": write {_suggestion(spec)}. {_TRAIN}')
+    if kind != "tiktoken" and not Path(name).is_file():
+        raise UserError(f"{spec}: there is no file {name}. {_TRAIN}")
+    try:
+        model = _load(kind, name, fast=fast)
+    except OSError as error:
+        raise UserError(f"{spec}: {name} cannot be read ({error.strerror}).") from error
+    _refuse_injection(spec, model)
+    return Tokenizer(model)
+
+
+def _load(kind: str, name: str, *, fast: bool) -> TokenModel:
+    # Each library is loaded only where it is used.
+    if kind == "sentencepiece":
+        from pipelines.tokenizers.sentencepiece import load_sentencepiece  # noqa: PLC0415  see above
+
+        return load_sentencepiece(Path(name))
+    if kind == "tiktoken":
+        from pipelines.tokenizers.tiktoken import load_tiktoken  # noqa: PLC0415  see above
+
+        return load_tiktoken(name, fast=fast)
+    from pipelines.tokenizers.huggingface import load_huggingface  # noqa: PLC0415  see above
+
+    return load_huggingface(Path(name), fast=fast)
+
+
+def _suggestion(spec: str) -> str:
+    kinds = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken", ".txt": "tiktoken"}
+    kind = kinds.get(Path(spec).suffix)
+    return f"{kind}:{spec}" if kind and ":" not in spec else ", ".join(KINDS.values())
+
+
+def _refuse_injection(spec: str, model: TokenModel) -> None:
+    for i in sorted(model.special - {model.unknown}):
+        name = model.pieces[i].decode()
+        if name and i in model.encode([name])[0]:
+            raise UserError(
+                f'{spec} turns the text "{name}" into the special token {i}, so that a document '
+                "could write control tokens: take it out of the model's ordinary vocabulary, or "
+                "mark it as special."
+            )
+
+
+def _raise_unless_failure(error: BaseException) -> None:
+    """Raise what is no failure of a library: an interrupt, an exit, the end of a generator."""
+    if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+        raise error
+
+
+def _fingerprint(model: TokenModel) -> str:
+    layout = json.dumps([len(model.pieces), dict(model.commands.ids)], sort_keys=True)
+    return hashlib.sha256(model.content + layout.encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""The kinds of tokenizer, one library each; `pipelines.tokenizer` is their face."""

@@ -1,0 +1,82 @@
+"""The command tokens of GLM: their names, and where each kind of model has room for them.
+
+Ids are those of THUDM/GLM (data_utils/tokenization.py), with every command always present:
+
+    role     SentencePiece   byte-level BPE     WordPiece
+    eos=pad  V               its end of text    [PAD]
+    sep      V + 1           V + 4              [SEP]
+    cls      V + 2           V + 2              [CLS]
+    mask     V + 3           V + 3              [MASK]
+    unk      V + 4           V + 5              [UNK]
+    (hole)   V + 5
+    sop      V + 6           V                  V
+    eop      V + 7           V + 1              V + 1
+    smask    V + 8           V + 7              V + 3
+    gmask    V + 9           V + 6              V + 2
+    dblock   V + 10          V + 8              V + 4
+
+V is the number of the model's own pieces. The SentencePiece column is that of GLM's
+`--fix-command-token`; without it GLM's gmask and eop share an id.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+MULTIPLE = 128
+"""Vocabularies are padded to a multiple of this, as GLM's are: matrix units like it."""
+
+NAMES = {
+    "eos": "<|endoftext|>",
+    "pad": "<|endoftext|>",
+    "sep": "[SEP]",
+    "cls": "[CLS]",
+    "mask": "[MASK]",
+    "unk": "[UNK]",
+    "sop": "<|startofpiece|>",
+    "eop": "<|endofpiece|>",
+    "smask": "[sMASK]",
+    "gmask": "[gMASK]",
+    "dblock": "[dBLOCK]",
+}
+"""How a command token shows in decoded text."""
+
+BERT_NAMES = {"pad": "[PAD]", "sep": "[SEP]", "cls": "[CLS]", "mask": "[MASK]", "unk": "[UNK]"}
+"""The command tokens that a WordPiece model has of its own."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CommandTokens:
+    """The ids of a model's command tokens, by role."""
+
+    ids: Mapping[str, int]
+    total: int
+    """One more than the highest id in use."""
+
+    @property
+    def padded(self) -> int:
+        """The size of the vocabulary, a multiple of `MULTIPLE`."""
+        return -(-self.total // MULTIPLE) * MULTIPLE
+
+
+def behind_sentencepiece(pieces: int) -> CommandTokens:
+    """Return the commands of a SentencePiece model with so many pieces."""
+    roles = ("eos", "sep", "cls", "mask", "unk", "", "sop", "eop", "smask", "gmask", "dblock")
+    return _appended(roles, pieces, own={})
+
+
+def behind_byte_bpe(pieces: int, *, end_of_text: int) -> CommandTokens:
+    """Return the commands of a model whose own end of text closes documents."""
+    roles = ("sop", "eop", "cls", "mask", "sep", "unk", "gmask", "smask", "dblock")
+    return _appended(roles, pieces, own={"eos": end_of_text})
+
+
+def behind_wordpiece(pieces: int, *, own: Mapping[str, int]) -> CommandTokens:
+    """Return the commands of a BERT model, given the ids it has for those of `BERT_NAMES`."""
+    roles = ("sop", "eop", "gmask", "smask", "dblock")
+    return _appended(roles, pieces, own={"eos": own["pad"], **own})
+
+
+def _appended(roles: tuple[str, ...], pieces: int, *, own: Mapping[str, int]) -> CommandTokens:
+    ids = {**own, **{role: pieces + i for i, role in enumerate(roles) if role}}
+    ids["pad"] = ids["eos"]
+    return CommandTokens(ids=dict(sorted(ids.items())), total=pieces + len(roles))

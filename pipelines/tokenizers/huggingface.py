@@ -1,0 +1,170 @@
+"""Models in Hugging Face's `tokenizer.json`: byte-level BPE, WordPiece, BPE with byte fallback."""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from pipelines.tokenizers.byte_bpe import byte_alphabet
+from pipelines.tokenizers.command_tokens import (
+    BERT_NAMES,
+    CommandTokens,
+    behind_byte_bpe,
+    behind_wordpiece,
+)
+from pipelines.tokenizers.fast_bpe import agreeing, fast_from_json
+from pipelines.tokenizers.model import Encode, TokenModel, flat, version
+from shards.errors import UserError
+
+END_NAMES = ("<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>")
+"""What models call the token that ends a text, the likeliest first."""
+
+_BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
+
+
+def load_huggingface(path: Path, *, fast: bool) -> TokenModel:
+    """Return the model of a `tokenizer.json`.
+
+    Args:
+        path: the file.
+        fast: encode by fastokens where it is installed and equal, and the model byte-level BPE.
+
+    Raises:
+        UserError: the file is no `tokenizer.json`, or has no token that can end a document.
+    """
+    content = path.read_bytes()
+    description = _description(path, content)
+    vocabulary = _vocabulary(description)
+    size = max(vocabulary.values()) + 1
+    commands = _commands(path, vocabulary, size)
+    plain = _as_text(description, frozenset(commands.ids.values()))
+    encode, engine = _reference(path, plain), version("tokenizers")
+    if fast and _is_byte_level(description):
+        rapid = agreeing(lambda: fast_from_json(plain), encode, name=engine)
+        if rapid is not None:
+            encode, engine = rapid, version("fastokens")
+    controls = {token["id"] for token in orjson.loads(plain)["added_tokens"] if token["special"]}
+    holes = set(range(size)) - set(vocabulary.values())
+    own = {i for i in commands.ids.values() if i < size}
+    return TokenModel(
+        encode=encode,
+        engine=engine,
+        pieces=_pieces(description, vocabulary, size, controls | own),
+        special=frozenset(controls | holes | own),
+        unknown=vocabulary.get(str(description["model"].get("unk_token"))),
+        commands=commands,
+        content=content,
+    )
+
+
+def _description(path: Path, content: bytes) -> dict[str, Any]:
+    try:
+        description = orjson.loads(content)
+        known = isinstance(description["model"]["vocab"], list | dict)
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path} is no tokenizer.json of Hugging Face ({error!r}): expected is the file that "
+            "tokenizer.save() and save_pretrained() write."
+        ) from error
+    if not known or not description["model"]["vocab"]:
+        raise UserError(f"{path} has no vocabulary: expected is a trained tokenizer.json.")
+    return {"added_tokens": [], **description}
+
+
+def _vocabulary(description: Mapping[str, Any]) -> dict[str, int]:
+    vocab = description["model"]["vocab"]
+    if isinstance(vocab, list):
+        # Unigram: pairs of piece and score in the order of their ids.
+        vocab = {piece: i for i, (piece, _) in enumerate(vocab)}
+    return {**vocab, **{token["content"]: token["id"] for token in description["added_tokens"]}}
+
+
+def _commands(path: Path, vocabulary: Mapping[str, int], size: int) -> CommandTokens:
+    own = {role: vocabulary[name] for role, name in BERT_NAMES.items() if name in vocabulary}
+    if len(own) == len(BERT_NAMES):
+        return behind_wordpiece(size, own=own)
+    ends = [vocabulary[name] for name in END_NAMES if name in vocabulary]
+    if not ends:
+        raise UserError(
+            f"{path} has no token to end a document with: expected is one of "
+            f"{', '.join(END_NAMES)}, or all of {', '.join(BERT_NAMES.values())}."
+        )
+    return behind_byte_bpe(size, end_of_text=ends[0])
+
+
+def _as_text(description: Mapping[str, Any], commands: frozenset[int]) -> str:
+    """Return a description that cuts and pads nothing and counts command tokens as special.
+
+    Special ones are the ones that the libraries can be told not to look for in texts.
+    """
+    added = [
+        {**token, "special": token["special"] or token["id"] in commands}
+        for token in description["added_tokens"]
+    ]
+    changed = {**description, "added_tokens": added, "truncation": None, "padding": None}
+    return orjson.dumps(changed).decode()
+
+
+def _reference(path: Path, description: str) -> Encode:
+    # One process a core is how work is shared out; and threads do not survive a fork.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    import tokenizers  # noqa: PLC0415  reads the variable above
+
+    try:
+        library = tokenizers.Tokenizer.from_str(description)
+    except Exception as error:
+        raise UserError(f"{path}: tokenizers cannot read it ({error}).") from error
+    library.encode_special_tokens = True
+
+    def encode(texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        found = library.encode_batch_fast(list(texts), add_special_tokens=False)
+        return flat([np.array(encoding.ids, np.uint32) for encoding in found])
+
+    return encode
+
+
+def _is_byte_level(description: Mapping[str, Any]) -> bool:
+    parts = [description.get("pre_tokenizer"), description.get("decoder")]
+    kinds = [kind for part in parts for kind in _kinds(part)]
+    return description["model"].get("type", "BPE") == "BPE" and "ByteLevel" in kinds
+
+
+def _kinds(part: Mapping[str, Any] | None) -> list[str]:
+    """Return the type of a component, and those of the parts of a sequence."""
+    if part is None:
+        return []
+    inner = [*part.get("pretokenizers", ()), *part.get("decoders", ())]
+    return [part["type"], *(kind for each in inner for kind in _kinds(each))]
+
+
+def _pieces(
+    description: Mapping[str, Any], vocabulary: Mapping[str, int], size: int, special: set[int]
+) -> list[bytes]:
+    literal = special | {token["id"] for token in description["added_tokens"]}
+    alphabet = byte_alphabet() if _is_byte_level(description) else {}
+    words = description["model"].get("type") == "WordPiece"
+    prefix = description["model"].get("continuing_subword_prefix", "##") if words else None
+    pieces = [b""] * size
+    for piece, i in vocabulary.items():
+        if i in literal:
+            pieces[i] = piece.encode()
+        elif alphabet:
+            pieces[i] = b"".join(
+                bytes([alphabet[c]]) if c in alphabet else c.encode() for c in piece
+            )
+        elif prefix is not None:
+            pieces[i] = (piece[len(prefix) :] if piece.startswith(prefix) else f" {piece}").encode()
+        else:
+            pieces[i] = _spelt(piece)
+    return pieces
+
+
+def _spelt(piece: str) -> bytes:
+    """Return the bytes of a piece of SentencePiece's making."""
+    byte = _BYTE_PIECE.fullmatch(piece)
+    return bytes([int(byte[1], 16)]) if byte else piece.replace("\u2581", " ").encode()

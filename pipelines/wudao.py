@@ -1,0 +1,82 @@
+"""WuDaoCorpora Text: JSON arrays of pages with title and content.
+
+BAAI ships part-*.json, one array of objects per file; GLM's tools wrap it as {"RECORDS": [...]}.
+A document is title, one space, content, of more than 100 characters, as the reference GLM takes it
+(THUDM/GLM data_utils/corpora.py, WuDaoCorpus).
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipelines.command import main
+from pipelines.document import Document, Rejected
+from pipelines.options import SEGMENTS, Options, count, option
+from pipelines.recipe import Recipe
+
+SAMPLE = Path(__file__).parent / "sample"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WudaoOptions(Options):
+    """The options of pipelines.wudao."""
+
+    title: str = option(
+        "unless-repeated",
+        "Put the title before the content: always, never, or unless the content starts with it.",
+        choices=("unless-repeated", "always", "never"),
+        decides=SEGMENTS,
+    )
+    title_separator: str = option(
+        " ", "What stands between title and content.", metavar="TEXT", decides=SEGMENTS
+    )
+    min_chars: int = option(
+        101,
+        "Least number of characters of a document; shorter ones are dropped.",
+        metavar="N",
+        type=count,
+        decides=SEGMENTS,
+    )
+
+
+def document(record: Mapping[str, Any], options: WudaoOptions) -> Document:
+    """Return the document of one page."""
+    title, content = (_string(record, name) for name in ("title", "content"))
+    if content is None:
+        raise Rejected("missing-field")
+    title = "" if options.title == "never" else (title or "").strip()
+    if not title or (options.title == "unless-repeated" and content.startswith(title)):
+        text = content
+    else:
+        text = title + options.title_separator + content
+    origin = {"id": _label(record.get("uniqueKey")), "category": _label(record.get("dataType"))}
+    return Document(text, origin, "too-short" if len(text) < options.min_chars else None)
+
+
+def _string(record: Mapping[str, Any], name: str) -> str | None:
+    value = record.get(name)
+    if value is not None and not isinstance(value, str):
+        raise Rejected("wrong-type")
+    return value
+
+
+def _label(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+RECIPE = Recipe(
+    name="wudao",
+    about="Clean, language-identify, deduplicate, tokenize and shuffle WuDao into token shards.",
+    pattern="part-*.json",
+    options=WudaoOptions,
+    text_fields=("content",),
+    provenance=("id", "category"),
+    document=document,
+    sample=SAMPLE,
+    sample_tokenizer=f"sentencepiece:{SAMPLE / 'sample.model'}",
+)
+
+if __name__ == "__main__":
+    sys.exit(main("pipelines.wudao", sys.argv[1:]))

@@ -1,0 +1,118 @@
+"""The bytes of a shard: three files with one stem.
+
+`.bin`, the tokens: little-endian uint16 (vocabulary of at most 65,536) or int32, no header.
+
+    | document 0 … eos | document 1 … eos | …
+
+`.idx`, Megatron's MMIDIDX version 1: Megatron-LM, NeMo and GPT-NeoX read the pair as it is.
+
+     0   9  17  18  26  34      34+4S           34+12S              42+20S
+     +---+---+---+---+---+-------+---------------+------------------+
+     |   | 1 | c | S |S+1| int32 | int64         | int64            |
+     | ^ |u64|u8 |u64|u64| [S]   | [S]           | [S+1]            |
+     +-|-+---+---+---+---+-------+---------------+------------------+
+       |       |   |        |       |               document ends, counted in sequences: 0, 1, … S
+       |       |   |        |       where each sequence begins in .bin, in bytes
+       |       |   |        tokens of each sequence
+       |       |   number of sequences: here each is one document
+       |       type of a token: 8 is uint16, 4 is int32
+       "MMIDIDX", 0, 0
+
+`.arrow`, one row a document: an Arrow IPC file with one uncompressed record batch, so that every
+column is mapped as it lies. The columns of `REQUIRED` come first, the pipeline's own follow. (The
+int64 arrays of `.idx` are never aligned to 8 bytes: search in `offset` instead.)
+
+A shard may hold no document: an empty `.bin`, an `.idx` of 42 bytes, an `.arrow` of no rows. Every
+reader here takes that. Megatron's `IndexedDataset` opens it with `mmap=False` only, because an
+empty file cannot be mapped: leave empty shards out when you list the prefixes for Megatron.
+
+The layout of `.idx` is that of megatron/core/datasets/indexed_dataset.py (Megatron-LM).
+"""
+
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shards.errors import DamageError
+from shards.storage import map_bytes
+
+Tokens = NDArray[Any]
+"""Token ids, uint16 or int32."""
+
+BIN = "bin"
+IDX = "idx"
+ARROW = "arrow"
+SUFFIXES = (BIN, IDX, ARROW)
+"""The files of a shard, in the order in which they are written."""
+
+REQUIRED = pa.schema(
+    [
+        pa.field("offset", pa.int64(), nullable=False),  # first token, counted in tokens
+        pa.field("tokens", pa.int32(), nullable=False),  # tokens, the closing eos among them
+        pa.field("prompt_tokens", pa.int32(), nullable=False),  # leading tokens without loss
+        pa.field("order", pa.uint64(), nullable=False),  # the hash that documents are sorted by
+    ]
+)
+"""What every `.arrow` holds."""
+
+_MAGIC = b"MMIDIDX\x00\x00"
+_VERSION = 1
+_HEADER = struct.Struct("<9sQBQQ")
+_CODES: dict[np.dtype[Any], int] = {np.dtype("<u2"): 8, np.dtype("<i4"): 4}
+_DTYPES = {code: dtype for dtype, code in _CODES.items()}
+_UINT16_VOCABULARY = 65_536
+
+
+def token_dtype(vocabulary_size: int) -> np.dtype[Any]:
+    """Return the type of a token: `<u2` if every id fits in it, else `<i4`."""
+    return np.dtype("<u2" if vocabulary_size <= _UINT16_VOCABULARY else "<i4")
+
+
+def shard_file(stem: Path, suffix: str) -> Path:
+    """Return the path of one of a shard's files; a stem may hold dots."""
+    return stem.with_name(f"{stem.name}.{suffix}")
+
+
+def index_bytes(lengths: NDArray[np.int32], dtype: np.dtype[Any]) -> bytes:
+    """Return the `.idx` of documents of these lengths in tokens: 42 + 20 bytes a document."""
+    num_documents = len(lengths)
+    header = _HEADER.pack(_MAGIC, _VERSION, _CODES[dtype], num_documents, num_documents + 1)
+    return b"".join([header, *(part.tobytes() for part in _arrays(lengths, dtype))])
+
+
+def _arrays(lengths: NDArray[np.int32], dtype: np.dtype[Any]) -> Sequence[NDArray[Any]]:
+    ends = np.cumsum(lengths, dtype="<i8") * dtype.itemsize
+    pointers = np.concatenate([np.zeros(1, "<i8"), ends])[:-1]
+    return lengths.astype("<i4"), pointers, np.arange(len(lengths) + 1, dtype="<i8")
+
+
+def read_index(path: Path) -> tuple[np.dtype[Any], NDArray[np.int32]]:
+    """Return the token type and the documents' lengths in tokens, int32, from an `.idx`.
+
+    Raises:
+        DamageError: the file is not what `index_bytes` writes.
+    """
+    content = map_bytes(path)
+    if len(content) < _HEADER.size:
+        raise _damage(path, f"has {len(content)} bytes; its header alone takes {_HEADER.size}")
+    magic, version, code, num_documents, num_ends = _HEADER.unpack_from(content.data)
+    if (magic, version) != (_MAGIC, _VERSION):
+        raise _damage(path, f"begins with {magic!r} version {version}, not MMIDIDX version 1")
+    if code not in _DTYPES or num_ends != num_documents + 1:
+        raise _damage(path, f"has token type {code} and {num_ends} ends of {num_documents}")
+    expected = _HEADER.size + 20 * num_documents + 8
+    if len(content) != expected:
+        raise _damage(path, f"has {len(content)} bytes, not {expected}")
+    lengths = np.frombuffer(content, "<i4", num_documents, _HEADER.size)
+    if index_bytes(lengths, _DTYPES[code]) != content.tobytes():
+        raise _damage(path, "has pointers that do not follow from its lengths")
+    return _DTYPES[code], lengths
+
+
+def _damage(path: Path, what: str) -> DamageError:
+    return DamageError(f"{path} {what}: it is damaged; restore it, or build the dataset again.")

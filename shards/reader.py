@@ -1,0 +1,197 @@
+"""Opens a dataset: tokens and documents as they lie on the disk, memory-mapped and never copied."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shards.errors import DamageError, UserError
+from shards.format import ARROW, BIN, REQUIRED, SUFFIXES, Tokens, shard_file
+from shards.manifest import TRAIN, Manifest, ShardEntry, load, parse_dataset
+from shards.storage import map_bytes, size
+from shards.vocabulary import Vocabulary
+
+_REQUIRED = [(field.name, field.type) for field in REQUIRED]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shard:
+    """An open shard. A pickled one opens the same files again."""
+
+    directory: Path
+    """The dataset's folder."""
+    entry: ShardEntry
+    tokens: Tokens
+    """All tokens, mapped."""
+    documents: pa.Table
+    """A row a document, mapped; every column is one chunk."""
+    offsets: NDArray[np.int64]
+    """First token of each document, mapped and aligned; document i ends where i + 1 begins."""
+
+    @classmethod
+    def open(cls, directory: Path, entry: ShardEntry, *, dtype: np.dtype[Any]) -> "Shard":
+        """Return the shard that `entry` names, its files' sizes checked.
+
+        Raises:
+            DamageError: a file is missing, or is not the one that the manifest names.
+        """
+        stem = directory / entry.path
+        for suffix in SUFFIXES:
+            _check_size(shard_file(stem, suffix), expected=entry.files[suffix].bytes)
+        tokens = _map_tokens(shard_file(stem, BIN), entry.tokens, dtype)
+        documents = _map_documents(shard_file(stem, ARROW), entry.documents)
+        offsets = documents["offset"].chunk(0).to_numpy(zero_copy_only=True)
+        return cls(
+            directory=directory, entry=entry, tokens=tokens, documents=documents, offsets=offsets
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A mapping pickles as a copy of its content; a loader's worker maps it anew.
+        return _reopen, (self.directory, self.entry, self.tokens.dtype)
+
+    def file(self, suffix: str) -> Path:
+        """Return the path of one of the shard's files."""
+        return shard_file(self.directory / self.entry.path, suffix)
+
+    def __len__(self) -> int:
+        return self.entry.documents
+
+    def __getitem__(self, row: int) -> Tokens:
+        """Return the tokens of a document, its closing eos among them; a view of the file."""
+        if not 0 <= row < len(self):
+            raise IndexError(f"{self.entry.path} has {len(self)} documents, no document {row}")
+        end = self.offsets[row + 1] if row + 1 < len(self) else self.entry.tokens
+        return self.tokens[self.offsets[row] : end]
+
+
+def _reopen(directory: Path, entry: ShardEntry, dtype: np.dtype[Any]) -> Shard:
+    return Shard.open(directory, entry, dtype=dtype)
+
+
+def _check_size(path: Path, *, expected: int) -> None:
+    if (found := size(path)) != expected:
+        raise DamageError(
+            f"{path} has {found:,} bytes, the manifest says {expected:,}: it was cut short or "
+            "exchanged. Restore it from a copy, or build the dataset again."
+        )
+
+
+def _map_tokens(path: Path, num_tokens: int, dtype: np.dtype[Any]) -> Tokens:
+    content = map_bytes(path)
+    if content.size != num_tokens * dtype.itemsize:
+        raise DamageError(
+            f"{path} has {content.size:,} bytes, which is not {num_tokens:,} tokens of {dtype}: "
+            "the manifest contradicts itself. Build the dataset again."
+        )
+    return content.view(dtype)
+
+
+def _map_documents(path: Path, num_documents: int) -> pa.Table:
+    try:
+        with pa.ipc.open_file(pa.py_buffer(map_bytes(path))) as reader:
+            batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
+    except (pa.ArrowException, OSError) as error:
+        raise DamageError(f"{path} is no Arrow file ({error}): restore it from a copy.") from error
+    if [len(batch) for batch in batches] != [num_documents]:
+        raise DamageError(
+            f"{path} has batches of {[len(batch) for batch in batches]} rows, the manifest says "
+            f"one of {num_documents:,}: restore it from a copy."
+        )
+    table = pa.Table.from_batches(batches)
+    if [(field.name, field.type) for field in table.schema][: len(REQUIRED)] != _REQUIRED:
+        raise DamageError(f"{path} does not begin with the columns {REQUIRED.names}.")
+    return table
+
+
+class Documents:
+    """The documents of some shards, numbered through; a shard is opened when it is first needed."""
+
+    def __init__(self, directory: Path, entries: Sequence[ShardEntry], *, dtype: np.dtype[Any]):
+        self._directory = directory
+        self._dtype = dtype
+        self._ends = np.cumsum([entry.documents for entry in entries], dtype=np.int64)
+        self._open: dict[int, Shard] = {}
+        self.entries = tuple(entries)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    def shard(self, index: int) -> Shard:
+        """Return the shard of `entries[index]`, opened once."""
+        if index not in self._open:
+            entry = self.entries[index]
+            self._open[index] = Shard.open(self._directory, entry, dtype=self._dtype)
+        return self._open[index]
+
+    def shards(self) -> Iterator[Shard]:
+        """Yield every shard in order, keeping none of them open."""
+        for entry in self.entries:
+            yield Shard.open(self._directory, entry, dtype=self._dtype)
+
+    def locate(self, number: int) -> tuple[Shard, int]:
+        """Return the shard of a document and its row there.
+
+        Raises:
+            IndexError: there are fewer documents.
+        """
+        if not 0 <= number < len(self):
+            raise IndexError(f"there is no document {number}: there are {len(self)}")
+        index = int(np.searchsorted(self._ends, number, side="right"))
+        return self.shard(index), number - (int(self._ends[index - 1]) if index else 0)
+
+    def __getitem__(self, number: int) -> Tokens:
+        """Return the tokens of a document, a view of its file."""
+        shard, row = self.locate(number)
+        return shard[row]
+
+    def __iter__(self) -> Iterator[Tokens]:
+        for shard in self.shards():
+            yield from (shard[row] for row in range(len(shard)))
+
+
+class Dataset:
+    """A dataset at one number of its manifest."""
+
+    def __init__(self, directory: Path, manifest: Manifest) -> None:
+        self.directory = directory
+        self.manifest = manifest
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Dataset":
+        """Return the dataset in `DIR`, or as it was at manifest number n: `DIR@n`.
+
+        Raises:
+            UserError: there is none, or no such number.
+            DamageError: its manifest is damaged.
+        """
+        directory, number = parse_dataset(path)
+        manifest = load(directory)
+        return cls(directory, manifest if number is None else manifest.at(number))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the sources, sorted."""
+        return self.manifest.sources()
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens' bytes and flags."""
+        return Vocabulary.open(self.directory / self.manifest.vocabulary.path)
+
+    def documents(self, source: str | None = None, *, split: str = TRAIN) -> Documents:
+        """Return the documents of a source, or of all: by generation, then source, then shard.
+
+        Raises:
+            UserError: there is no such source.
+        """
+        if source not in (None, *self.sources):
+            raise UserError(
+                f"{self.directory} has no source {source!r}; it has {', '.join(self.sources)}."
+            )
+        entries = self.manifest.shards(source, split=split)
+        return Documents(self.directory, entries, dtype=self.manifest.tokenizer.token_dtype)

@@ -1,0 +1,62 @@
+"""Frozen dataclasses to JSON and back, with errors that say where something is wrong."""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+def to_json(value: Any) -> Any:  # any record, any JSON
+    """Return a record as plain dicts and lists; mappings and tuples may nest."""
+    if is_dataclass(value):
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    return value
+
+
+def from_json(kind: type[T], value: object, *, where: str) -> T:
+    """Return the record of type `kind` that `to_json` made `value` of.
+
+    Fields may be int, float, str, bool, dataclasses, `tuple[X, ...]`, `Mapping[str, X]` and Any.
+
+    Raises:
+        ValueError: a field is missing, unknown, or of another type; says which, below `where`.
+    """
+    result: T = _read(kind, value, where)
+    return result
+
+
+def _read(kind: Any, value: Any, where: str) -> Any:
+    if kind is Any:
+        return value
+    if is_dataclass(kind):
+        return _read_record(kind, value, where)
+    if get_origin(kind) is tuple:
+        _expect(value, list, where)
+        item = get_args(kind)[0]
+        return tuple(_read(item, part, f"{where}[{i}]") for i, part in enumerate(value))
+    if get_origin(kind) is Mapping:
+        _expect(value, dict, where)
+        item = get_args(kind)[1]
+        return {key: _read(item, part, f"{where}.{key}") for key, part in value.items()}
+    _expect(value, kind, where)
+    return value
+
+
+def _read_record(kind: Any, value: Any, where: str) -> Any:
+    _expect(value, dict, where)
+    kinds = get_type_hints(kind)
+    if odd := sorted(value.keys() ^ kinds.keys()):
+        state = "is missing" if odd[0] in kinds else "is not known"
+        raise ValueError(f"{where}.{odd[0]} {state}")
+    return kind(**{key: _read(kinds[key], value[key], f"{where}.{key}") for key in kinds})
+
+
+def _expect(value: object, kind: type, where: str) -> None:
+    # bool is an int to Python, never here.
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"{where} is {value!r}, not of type {kind.__name__}")

@@ -1,0 +1,133 @@
+"""Datasets as text for a person: one document, the whole in one screen, figures."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from shards.errors import UserError
+from shards.manifest import TRAIN, VALIDATION, total
+from shards.reader import Dataset, Documents, Shard
+
+_NUM_IDS = 32
+_LINE = "{:<24} {:>12} {:>16} {:>8} {:>10}"
+_QUANTILES = (0.5, 0.9)
+
+
+def overview(dataset: Dataset) -> Iterator[str]:
+    """Yield the lines that describe a dataset in one screen."""
+    manifest = dataset.manifest
+    tokenizer = manifest.tokenizer
+    yield f"{dataset.directory}: {manifest.corpus}, manifest {manifest.number}"
+    yield f"identity   {manifest.identity}"
+    yield (
+        f"tokenizer  {tokenizer.name} ({tokenizer.spec}), {tokenizer.pieces:,} pieces, "
+        f"padded to {tokenizer.vocabulary_size:,}, {tokenizer.dtype}"
+    )
+    yield f"special    {_pairs(tokenizer.special)}"
+    yield f"options    {_pairs(manifest.options)}"
+    yield f"libraries  {_pairs(manifest.libraries)}"
+    yield f"generations {' '.join(part.name for part in manifest.generations)}"
+    yield ""
+    yield _LINE.format("source", "documents", "tokens", "shards", "MB")
+    for name, split in _parts(dataset):
+        sums = total(manifest.shards(name, split=split))
+        label = name if split == TRAIN else f"{name} {split}"
+        counts = f"{sums.documents:,}", f"{sums.tokens:,}", sums.shards, f"{sums.bytes / 1e6:,.1f}"
+        yield _LINE.format(label, *counts)
+
+
+def document(dataset: Dataset, number: int, *, source: str | None, split: str) -> Iterator[str]:
+    """Yield the lines that show one document: its text, its tokens, where it comes from.
+
+    Raises:
+        UserError: there are fewer documents.
+    """
+    documents = dataset.documents(source, split=split)
+    try:
+        shard, row = documents.locate(number)
+    except IndexError as error:
+        raise UserError(
+            f"there is no {split} document {number}: {dataset.directory} has {len(documents)}, "
+            "counted from 0."
+        ) from error
+    tokens = shard[row]
+    yield dataset.vocabulary.decode(tokens)
+    yield ""
+    yield f"document  {number} of {len(documents):,} ({split})"
+    yield f"shard     {shard.entry.path}, row {row}"
+    more = " …" if len(tokens) > _NUM_IDS else ""
+    yield f"tokens    {len(tokens):,}"
+    yield f"ids       {' '.join(map(str, tokens[:_NUM_IDS].tolist()))}{more}"
+    for name in shard.documents.column_names:
+        if name != "tokens":
+            yield f"{name:<9} {shard.documents[name][row].as_py()}"
+
+
+def statistics(dataset: Dataset) -> Iterator[str]:
+    """Yield the lines with the figures of every source and split, then the accounting."""
+    for name, split in _parts(dataset):
+        documents = dataset.documents(name, split=split)
+        if len(documents):
+            yield from _figures(f"{name} {split}", documents)
+    for generation in dataset.manifest.generations:
+        if generation.accounting:
+            yield f"accounting of {generation.name}"
+            yield from (f"  {key:<40} {value}" for key, value in _leaves(generation.accounting))
+
+
+def _parts(dataset: Dataset) -> Iterator[tuple[str, str]]:
+    for name in dataset.sources:
+        yield name, TRAIN
+        if dataset.manifest.shards(name, split=VALIDATION):
+            yield name, VALIDATION
+
+
+def _pairs(values: Mapping[str, Any]) -> str:
+    return " ".join(f"{key}={value}" for key, value in sorted(values.items()))
+
+
+def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in sorted(values.items()):
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", f"{value:,}" if isinstance(value, int) else value
+
+
+def _figures(label: str, documents: Documents) -> Iterator[str]:
+    """Yield the figures of some documents; one shard is open at a time."""
+    lengths: Counter[int] = Counter()
+    languages: Counter[str] = Counter()
+    text_bytes = 0
+    for shard in documents.shards():
+        lengths.update(_counts(shard, "tokens"))
+        languages.update(_counts(shard, "language"))
+        if "bytes" in shard.documents.column_names:
+            text_bytes += pc.sum(shard.documents["bytes"]).as_py() or 0
+    num_tokens = sum(length * count for length, count in lengths.items())
+    mean = num_tokens / len(documents)
+    median, p90 = _quantiles(lengths)
+    yield f"{label}: {len(documents):,} documents, {num_tokens:,} tokens"
+    yield f"  tokens a document: mean {mean:,.1f}, median {median:,}, 90th percentile {p90:,}"
+    if text_bytes:
+        yield f"  bytes a token: {text_bytes / num_tokens:.2f}"
+    for language, count in sorted(languages.items(), key=lambda item: (-item[1], item[0])):
+        yield f"  {language:<10} {count:>12,} documents ({count / len(documents):.1%})"
+
+
+def _counts(shard: Shard, name: str) -> Mapping[Any, int]:
+    """Return how often each value of a column comes; nothing where there is no such column."""
+    if name not in shard.documents.column_names:
+        return {}
+    counted = pc.value_counts(shard.documents[name])
+    return {item["values"]: item["counts"] for item in counted.to_pylist()}
+
+
+def _quantiles(lengths: Counter[int]) -> Iterable[int]:
+    """Return the smallest lengths that half and nine tenths of the documents do not exceed."""
+    values = np.array(sorted(lengths))
+    ends = np.cumsum([lengths[value] for value in values.tolist()])
+    return (int(values[np.searchsorted(ends, ends[-1] * part)]) for part in _QUANTILES)

@@ -1,0 +1,290 @@
+"""Files that are either whole or absent, and a folder that has one writer.
+
+A file is written under a temporary name beside its final one, checked in as it is written (size and
+crc32c, so that nobody has to read it again), brought to the disk and renamed. A crash at any moment
+leaves the final name either untouched or complete; what it may leave besides is `.tmp-*`.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+import socket
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import google_crc32c
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shards.errors import DamageError, UserError
+
+Bytes = bytes | bytearray | memoryview | NDArray[Any]
+
+TEMPORARY = ".tmp-"
+"""How the name of an unfinished file begins."""
+
+_BLOCK_BYTES = 4 << 20
+_BUFFER_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEntry:
+    """What a finished file must be."""
+
+    bytes: int
+    """Size of the file."""
+    crc32c: int
+    """Castagnoli checksum of the whole file."""
+
+
+def crc32c_of(data: Bytes, value: int = 0) -> int:
+    """Return the crc32c of `data`, going on from `value`; the data are not copied."""
+    # google_crc32c takes an array as it is, but no memoryview.
+    return int(google_crc32c.extend(value, np.frombuffer(data, np.uint8)))
+
+
+def crc32c(path: Path) -> int:
+    """Return the crc32c of a file, read in blocks of 4 MiB."""
+    value = 0
+    block = np.empty(_BLOCK_BYTES, np.uint8)
+    with _explained(path), path.open("rb", buffering=0) as file:
+        # mypy knows no buffer protocol before Python 3.12.
+        while count := file.readinto(block):  # type: ignore[arg-type]
+            value = crc32c_of(block[:count], value)
+    return value
+
+
+class Handle:
+    """A file being written; counts its bytes and crc32c. pyarrow's writers take it as a sink."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._file = file
+        self._path = path
+        self._bytes = 0
+        self._crc32c = 0
+
+    def write(self, data: Bytes) -> int:
+        """Append contiguous data and return its size in bytes."""
+        view = np.frombuffer(data, np.uint8)
+        try:  # no context manager here: it costs more than a small write
+            self._file.write(view.data)
+        except OSError as error:
+            raise explain(error, self._path) from error
+        self._crc32c = crc32c_of(view, self._crc32c)
+        self._bytes += view.size
+        return view.size
+
+    @property
+    def entry(self) -> FileEntry:
+        """Size and checksum of what was written so far; of the file, after its block."""
+        return FileEntry(bytes=self._bytes, crc32c=self._crc32c)
+
+    def tell(self) -> int:
+        """Return the position, which is the number of bytes written."""
+        return self._bytes
+
+    def writable(self) -> bool:
+        """Return True: pyarrow asks."""
+        return True
+
+    def flush(self) -> None:
+        """Do nothing: the file is flushed once, at the end of its block."""
+
+    def close(self) -> None:
+        """Do nothing: the block closes the file, not the writer that uses it."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the block has ended."""
+        return self._file.closed
+
+
+@contextmanager
+def atomic_write(path: Path) -> Iterator[Handle]:
+    """Yield a handle whose content appears under `path` when the block ends without exception.
+
+    Folders on the way are made. On an exception the temporary file is removed.
+
+    Raises:
+        UserError: the disk is full, the folder is not writable, and the like.
+    """
+    temporary = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex}-{path.name}")
+    with _explained(path):
+        make_folder(path.parent)
+        file = temporary.open("xb", buffering=_BUFFER_BYTES)
+    try:
+        yield Handle(file, path)
+        with _explained(path):
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+            temporary.replace(path)
+            _sync_folder(path.parent)
+    except BaseException:
+        # A full disk fails again while the buffer is flushed; the first error is the one to tell.
+        with suppress(OSError):
+            file.close()
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, durable against a crash of the machine."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    _sync_folder(folder.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems know no fsync of a folder; there a rename is durable by itself.
+        if error.errno != errno.EINVAL:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def canonical(value: object) -> bytes:
+    """Return the one JSON text of a value, in UTF-8: keys sorted, indent 1, a final newline."""
+    text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+    return f"{text}\n".encode()
+
+
+def write_json(path: Path, value: object) -> FileEntry:
+    """Write a value as canonical JSON, whole or not at all, and return the file's entry."""
+    with atomic_write(path) as handle:
+        handle.write(canonical(value))
+    return handle.entry
+
+
+def read_json(path: Path) -> Any:  # JSON may hold any shape: whoever reads it checks it
+    """Return the value in a JSON file.
+
+    Raises:
+        DamageError: the file is missing or holds no JSON.
+    """
+    with _explained(path):
+        content = map_bytes(path).tobytes()
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        raise DamageError(
+            f"{path} holds no valid JSON ({error}): it was changed after it was written. "
+            "Restore it from a copy, or delete it and run the command again that made it."
+        ) from error
+
+
+def size(path: Path) -> int:
+    """Return the size of a file in bytes.
+
+    Raises:
+        DamageError: there is no such file.
+    """
+    with _explained(path):
+        try:
+            return path.stat().st_size
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise DamageError(f"{path} is missing: restore it, or build it again.") from error
+
+
+def map_bytes(path: Path) -> NDArray[np.uint8]:
+    """Return the bytes of a file, memory-mapped and read-only; no descriptor stays open.
+
+    Raises:
+        DamageError: there is no such file.
+    """
+    if size(path) == 0:  # an empty file cannot be mapped
+        return np.empty(0, np.uint8)
+    # Python's own mmap keeps a descriptor for every mapping, and a dataset may have many thousands.
+    with _explained(path), pa.memory_map(str(path)) as file:
+        return np.frombuffer(file.read_buffer(), np.uint8)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder for this process alone while the block runs.
+
+    The lock is `flock` on `folder/.lock`: it ends with the process, however that ends. A program
+    started from here does not hold it; a forked child does, until it ends.
+
+    Raises:
+        UserError: another process holds the folder, or the file cannot be locked.
+    """
+    path = folder / ".lock"
+    with _explained(path):
+        make_folder(folder)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        with _explained(path):
+            _take(descriptor, folder)
+            os.ftruncate(descriptor, 0)
+            owner = f"process {os.getpid()} on host {socket.gethostname()}"
+            os.pwrite(descriptor, owner.encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int, folder: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        owner = os.pread(descriptor, 1024, 0).decode(errors="replace") or "another process"
+        raise UserError(
+            f"{folder} is being written by {owner}; wait for it or choose another --output."
+        ) from error
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise explain(error, path) from error
+
+
+def explain(error: OSError, path: Path) -> UserError:
+    """Return what a failed file operation on `path` means to the person, and what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return UserError(
+            f"no space left on the disk that holds {path} ({_free(path)}): make room and run the "
+            "same command again; finished work is kept."
+        )
+    advice = _ADVICE.get(error.errno or 0, "check the disk and run the same command again")
+    return UserError(f"{path}: {os.strerror(error.errno or errno.EIO)}: {advice}.")
+
+
+_ADVICE = {
+    errno.EACCES: "you have no right to this place; choose another, or have the rights changed",
+    errno.EPERM: "you have no right to this place; choose another, or have the rights changed",
+    errno.EROFS: "this disk can only be read; choose a place on another",
+    errno.ENOTDIR: "a part of this path is a file where a folder is needed; choose another place",
+    errno.EEXIST: "a file is where a folder is needed; choose another place",
+    errno.EISDIR: "there is a folder where a file is needed; move it away or choose another place",
+    errno.ENAMETOOLONG: "the name is too long for this disk; choose a shorter one",
+    errno.EFBIG: "the file is too large for this disk or for your limits (ulimit -f)",
+    errno.ENOENT: "there is no such file; check the name",
+    errno.ENOLCK: "this disk knows no locks; choose a place on another",
+    errno.EOPNOTSUPP: "this disk does not support the operation; choose a place on another",
+    errno.EMFILE: "too many files are open; raise the limit (ulimit -n)",
+}
+
+
+def _free(path: Path) -> str:
+    for folder in path.absolute().parents:
+        with suppress(OSError):
+            return f"{shutil.disk_usage(folder).free / 1e6:,.0f} MB free"
+    return "free space unknown"

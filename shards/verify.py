@@ -1,0 +1,122 @@
+"""Finds what is wrong in a dataset: every byte that the manifest names is read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from shards.errors import DamageError
+from shards.format import ARROW, BIN, IDX, SUFFIXES, read_index
+from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, Tokenizer
+from shards.reader import Dataset, Shard
+from shards.storage import FileEntry, crc32c, size
+
+_BLOCK_TOKENS = 16 << 20
+
+
+def verify(dataset: Dataset) -> Iterator[str]:
+    """Yield a line for everything that is wrong: the file, what was expected, what was found."""
+    damaged: set[str] = set()
+    for path, entry in dataset.manifest.files():
+        if problem := check_file(dataset.directory / path, entry):
+            damaged.add(path)
+            yield problem
+    if dataset.manifest.vocabulary.path not in damaged:
+        yield from _check_vocabulary(dataset)
+    for split in (TRAIN, VALIDATION):
+        for entries in _streams(dataset.manifest, split):
+            yield from _check_stream(dataset, entries, damaged=damaged, split=split)
+
+
+def check_file(path: Path, entry: FileEntry) -> str | None:
+    """Return what is wrong with a file's size or checksum."""
+    try:
+        found = size(path)
+    except DamageError:
+        return f"{path} is missing ({entry.bytes:,} bytes expected)"
+    if found != entry.bytes:
+        return f"{path} has {found:,} bytes, {entry.bytes:,} expected"
+    if (checksum := crc32c(path)) != entry.crc32c:
+        return f"{path} has crc32c {checksum:08x}, {entry.crc32c:08x} expected"
+    return None
+
+
+def _check_vocabulary(dataset: Dataset) -> Iterator[str]:
+    found = len(dataset.vocabulary)
+    if found != (expected := dataset.manifest.tokenizer.vocabulary_size):
+        yield f"{dataset.manifest.vocabulary.path} has {found} rows, {expected} expected"
+
+
+def _streams(manifest: Manifest, split: str) -> Iterator[tuple[ShardEntry, ...]]:
+    for generation in manifest.generations:
+        for _, entry in sorted(generation.sources.items()):
+            yield entry.split(split)
+
+
+def _check_stream(
+    dataset: Dataset, entries: tuple[ShardEntry, ...], *, damaged: set[str], split: str
+) -> Iterator[str]:
+    """Check the shards of one source in one generation, which lie in order."""
+    tokenizer = dataset.manifest.tokenizer
+    last = 0
+    for index, entry in enumerate(entries):
+        if not damaged.isdisjoint(f"{entry.path}.{suffix}" for suffix in SUFFIXES):
+            continue
+        try:
+            shard = Shard.open(dataset.directory, entry, dtype=tokenizer.token_dtype)
+            yield from check_shard(shard, tokenizer)
+        except DamageError as error:
+            yield str(error)
+            continue
+        if not len(shard):
+            continue
+        first = shard.documents["order"][0].as_py()
+        if first < last:
+            yield f"{shard.file(ARROW)} begins before the shard in front of it ends"
+        last = shard.documents["order"][-1].as_py()
+        places = {(order * len(entries)) >> 64 for order in (first, last)}
+        if split == TRAIN and places != {index}:
+            yield f"{shard.file(ARROW)} holds documents of another shard's range of the order"
+
+
+def check_shard(shard: Shard, tokenizer: Tokenizer) -> Iterator[str]:
+    """Yield what contradicts itself within a shard.
+
+    Raises:
+        DamageError: the index cannot be read.
+    """
+    arrow = shard.file(ARROW)
+    lengths = shard.documents["tokens"].to_numpy()
+    prompts = shard.documents["prompt_tokens"].to_numpy()
+    order = shard.documents["order"].to_numpy()
+    dtype, index_lengths = read_index(shard.file(IDX))
+    if dtype != shard.tokens.dtype:
+        yield f"{shard.file(IDX)} says {dtype} tokens, the manifest {shard.tokens.dtype}"
+    if not np.array_equal(index_lengths, lengths):
+        yield f"{shard.file(IDX)} has other lengths than {arrow}"
+    if (prompts < 0).any() or (prompts >= lengths).any():
+        yield f"{arrow} has a prompt that is not shorter than its document"
+    if (order[1:] < order[:-1]).any():
+        yield f"{arrow} is not sorted by order"
+    ends = np.cumsum(lengths, dtype=np.int64)
+    if (lengths < 1).any() or not np.array_equal(shard.offsets, ends - lengths):
+        yield f"{arrow} has offsets that do not follow from its lengths"
+    elif len(ends) and ends[-1] != len(shard.tokens):
+        yield f"{arrow} describes {ends[-1]} tokens, {shard.file(BIN)} has {len(shard.tokens)}"
+    else:
+        yield from _check_tokens(shard, ends, tokenizer=tokenizer)
+
+
+def _check_tokens(shard: Shard, ends: np.ndarray, *, tokenizer: Tokenizer) -> Iterator[str]:
+    eos = tokenizer.special["eos"]
+    if len(odd := np.flatnonzero(shard.tokens[ends - 1] != eos)):
+        yield f"{shard.file(BIN)}: {len(odd)} documents, first {odd[0]}, do not end in eos ({eos})"
+    blocks = range(0, len(shard.tokens), _BLOCK_TOKENS)
+    parts = [shard.tokens[start : start + _BLOCK_TOKENS] for start in blocks]
+    low = min((int(part.min()) for part in parts), default=0)
+    high = max((int(part.max()) for part in parts), default=0)
+    if low < 0 or high >= tokenizer.vocabulary_size:
+        yield (
+            f"{shard.file(BIN)} holds token ids {low} to {high}, "
+            f"the vocabulary has {tokenizer.vocabulary_size}"
+        )

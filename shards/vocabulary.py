@@ -1,0 +1,113 @@
+"""Token ids to bytes: what decoding and window cuts need, so that neither needs a tokenizer.
+
+`vocabulary-<crc32c>.arrow` has a row for every id up to the padded size:
+
+    bytes          large_binary   the bytes of the token; of a special one its name, e.g. `[MASK]`
+    special        bool           never part of a text; padding and holes have no name
+    sentence_end   bool           a text may be cut behind it
+"""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shards.errors import DamageError
+from shards.manifest import TableEntry
+from shards.storage import atomic_write, crc32c_of, map_bytes
+
+SCHEMA = pa.schema(
+    [
+        pa.field("bytes", pa.large_binary(), nullable=False),
+        pa.field("special", pa.bool_(), nullable=False),
+        pa.field("sentence_end", pa.bool_(), nullable=False),
+    ]
+)
+
+_SENTENCE_ENDS = frozenset(".?!;:。？！；…\n")
+
+
+def ends_sentence(text: str) -> bool:
+    """Return whether a token's text holds a sentence end.
+
+    The characters are those of THUDM/GLM, data_utils/datasets.py and blocklm_utils.py, joined.
+    """
+    return not _SENTENCE_ENDS.isdisjoint(text)
+
+
+def vocabulary_table(pieces: Sequence[bytes], *, special: Collection[int], size: int) -> pa.Table:
+    """Return the table of a vocabulary, padded to `size` rows.
+
+    Args:
+        pieces: the bytes of each id, the name of each special one; a hole is empty and special.
+        special: ids that are never part of a text.
+        size: the padded vocabulary size.
+    """
+    padded = [*pieces, *[b""] * (size - len(pieces))]
+    is_special = [i in special or i >= len(pieces) for i in range(size)]
+    ends = [
+        not odd and ends_sentence(piece.decode(errors="replace"))
+        for piece, odd in zip(padded, is_special, strict=True)
+    ]
+    return pa.table([padded, is_special, ends], schema=SCHEMA)
+
+
+def write_vocabulary(directory: Path, table: pa.Table) -> TableEntry:
+    """Write a vocabulary under a name that carries its content's crc32c, and return its entry."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, SCHEMA) as writer:
+        writer.write_table(table.cast(SCHEMA).combine_chunks())
+    content = sink.getvalue()
+    path = directory / f"vocabulary-{crc32c_of(content):08x}.arrow"
+    with atomic_write(path) as handle:
+        handle.write(content)
+    entry = handle.entry
+    return TableEntry(path=path.name, rows=len(table), bytes=entry.bytes, crc32c=entry.crc32c)
+
+
+class Vocabulary:
+    """A vocabulary on disk."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._pieces = table["bytes"].combine_chunks()
+        self.special: NDArray[np.bool_] = table["special"].to_numpy()
+        """By id: never part of a text."""
+        self.sentence_end: NDArray[np.bool_] = table["sentence_end"].to_numpy()
+        """By id: a text may be cut behind it."""
+
+    @classmethod
+    def open(cls, path: Path) -> "Vocabulary":
+        """Return the vocabulary in a file.
+
+        Raises:
+            DamageError: the file is missing or not a vocabulary.
+        """
+        try:
+            with pa.ipc.open_file(pa.py_buffer(map_bytes(path))) as reader:
+                return cls(reader.read_all().select(SCHEMA.names))
+        except (pa.ArrowInvalid, KeyError) as error:
+            raise DamageError(f"{path} is no vocabulary ({error}): restore it.") from error
+
+    def __len__(self) -> int:
+        return len(self.special)
+
+    def decode(self, ids: Sequence[int] | NDArray[Any]) -> str:
+        """Return the text of token ids; special ones show as ⟨name⟩, so that no text looks alike.
+
+        Raises:
+            DamageError: an id lies outside the vocabulary.
+        """
+        return b"".join(map(self._shown, np.asarray(ids, np.int64).tolist())).decode(
+            errors="replace"
+        )
+
+    def _shown(self, token: int) -> bytes:
+        if not 0 <= token < len(self):
+            raise DamageError(f"token id {token} lies outside the vocabulary of {len(self)} ids.")
+        piece: bytes = self._pieces[token].as_py()
+        if self.special[token]:
+            return f"⟨{piece.decode(errors='replace') or token}⟩".encode()
+        return piece

@@ -1,0 +1,205 @@
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines import cp_wudao
+from pipelines.cp_wudao import SAMPLE, main
+
+NAMES = ["part-2021a.json", "part-2022.json", "sub/part-2023.json", "sub/part-2024.json"]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "corpus"
+    for part, name in enumerate(NAMES):
+        records = [{"id": 100 * part + index, "content": "好" * index} for index in range(25)]
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(records), encoding="utf-8")
+    return folder
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def ids_in(folder: Path) -> set[int]:
+    return {record["id"] for raw in files_in(folder).values() for record in json.loads(raw)}
+
+
+def copy(corpus: Path, output: Path, *arguments: str) -> int:
+    return main(["--input", str(corpus), "--output", str(output), *arguments])
+
+
+def test_tops_up_with_the_same_files_every_time(corpus: Path, tmp_path: Path) -> None:
+    steps, source = [], files_in(corpus)
+    for number in ("1", "3", "3", "2", "4"):
+        assert copy(corpus, tmp_path / "toy", number) == 0
+        steps.append(files_in(tmp_path / "toy"))
+    assert [len(step) for step in steps] == [1, 3, 3, 3, 4]
+    assert all(step.items() <= source.items() for step in steps)
+    for number, step in (("1", steps[0]), ("3", steps[1])):
+        copy(corpus, tmp_path / f"once-{number}", number)
+        assert files_in(tmp_path / f"once-{number}") == step
+    firsts: set[str] = set()
+    for seed in range(8):
+        copy(corpus, tmp_path / f"seed-{seed}", "1", "--seed", str(seed))
+        firsts.update(files_in(tmp_path / f"seed-{seed}"))
+    assert len(firsts) > 1
+
+
+def test_counts_what_is_there_and_deletes_nothing(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy = tmp_path / "toy"
+    toy.mkdir()
+    own = {"part-own.json": b"[]", "notes.txt": b"mine", NAMES[0]: b"[{}]"}
+    for name, raw in own.items():
+        (toy / name).write_bytes(raw)
+    assert copy(corpus, toy, "3") == 0
+    assert len(files_in(toy)) == 4
+    assert own.items() <= files_in(toy).items()
+    out, error = capsys.readouterr()
+    assert out == (
+        f"3 files, 0.0 MB in {toy} (1 copied, 2 there before); "
+        f"next: python -m pipelines.wudao --input {toy} --tokenizer ...\n"
+    )
+    assert error.startswith("1/1 ")
+
+
+def test_more_than_there_is_copies_all(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert copy(corpus, tmp_path / "toy", "10") == 0
+    assert files_in(tmp_path / "toy") == files_in(corpus)
+    assert "4 files, 0.0 MB in" in (out := capsys.readouterr().out)
+    assert "all there are (10 were asked for)" in out
+
+
+def test_interrupted_copy_leaves_no_half_file(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shards.storage.Handle.write", stop)
+    assert copy(corpus, tmp_path / "toy", "2") == 130
+    assert files_in(tmp_path / "toy") == {}
+    monkeypatch.undo()
+    assert copy(corpus, tmp_path / "toy", "2") == 0
+    assert files_in(tmp_path / "toy").items() <= files_in(corpus).items()
+
+
+@pytest.mark.parametrize("flag", ["--documents", "--fraction"])
+def test_documents_nest(flag: str, corpus: Path, tmp_path: Path) -> None:
+    amounts = {"--documents": ("10", "40"), "--fraction": ("10%", "0.5")}[flag]
+    small, large = (tmp_path / "small", tmp_path / "large")
+    for folder, amount in zip((small, large), amounts, strict=True):
+        assert copy(corpus, folder, flag, amount) == 0
+        before = files_in(folder)
+        assert copy(corpus, folder, flag, amount) == 0
+        assert files_in(folder) == before
+        assert set(before) <= set(NAMES)
+    assert ids_in(small) < ids_in(large)
+    if flag == "--documents":
+        assert (len(ids_in(small)), len(ids_in(large))) == (10, 40)
+
+
+def test_all_documents(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert copy(corpus, tmp_path / "a", "--documents", "1k") == 0
+    assert "100 documents in 4 files, 0.0 MB in" in (out := capsys.readouterr().out)
+    assert "all there are (1000 were asked for)" in out
+    assert copy(corpus, tmp_path / "b", "--fraction", "1") == 0
+    assert files_in(tmp_path / "a") == files_in(tmp_path / "b")
+    assert ids_in(tmp_path / "a") == ids_in(corpus)
+
+
+def test_damage_is_named_in_the_closing_line(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = corpus / NAMES[1]
+    path.write_bytes(path.read_bytes().replace(b'"id": 103', b'"id": 0103'))
+    assert copy(corpus, tmp_path / "toy", "--fraction", "1") == 0
+    assert "99 documents in 4 files, 0.0 MB in" in (out := capsys.readouterr().out)
+    assert ", 1 damaged stretches left out; next" in out
+    assert ids_in(tmp_path / "toy") == {
+        part + index for part in (0, 100, 200, 300) for index in range(25)
+    } - {103}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], r"one of the arguments N --documents --fraction is required"),
+        (["2", "--documents", "3"], r"not allowed with"),
+        (["0"], r"argument N: 0 is not at least 1.*--help lists every flag"),
+        (["two"], r"argument N: invalid"),
+        (["--fraction", "2"], r"--fraction: 2 is not between 0 and 1"),
+        (["--fraction", "0"], r"None of 100 documents falls into the share"),
+        (["1", "--input", "/no/where"], r"/no/where does not exist"),
+        (["1", "--bogus"], r"unrecognized arguments: --bogus"),
+    ],
+)
+def test_mistakes_cost_exit_code_two(
+    arguments: list[str],
+    message: str,
+    corpus: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert copy(corpus, tmp_path / "toy", *arguments) == 2
+    error = capsys.readouterr().err
+    last = error.splitlines()[-1]
+    assert last.startswith("pipelines.cp_wudao: ")
+    assert re.search(message, last)
+    assert not (tmp_path / "toy").exists()
+
+
+def test_mixed_documents_are_refused(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toy = tmp_path / "toy"
+    assert copy(corpus, toy, "--documents", "20") == 0
+    before = files_in(toy)
+    assert copy(corpus, toy, "--documents", "60") == 2
+    assert "is there already and holds other documents" in capsys.readouterr().err
+    assert before.items() <= files_in(toy).items()
+    (toy / "part-own.json").write_bytes(b"[]")
+    assert copy(corpus, toy, "--documents", "20") == 2
+    assert "holds part-own.json, which is not of this input" in capsys.readouterr().err
+
+
+def test_input_within_the_output_is_refused(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for output in (corpus, corpus.parent):
+        assert copy(corpus, output, "9") == 2
+        assert "lies in the output" in capsys.readouterr().err
+
+
+def test_defaults_are_the_sample_and_build_toy(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Path(cp_wudao.__file__).parent / "sample" == SAMPLE
+    parsed = cp_wudao._parser().parse_args(["1"])
+    assert (parsed.input, str(parsed.output), parsed.seed) == (str(SAMPLE), "build/toy", 0)
+    monkeypatch.chdir(tmp_path)
+    assert main(["2", "--input", str(corpus)]) == 0
+    assert len(files_in(tmp_path / "build" / "toy")) == 2
+
+
+def test_runs_as_a_module(corpus: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pipelines.cp_wudao", "1", "--input", str(corpus)]
+    done = subprocess.run(
+        [*command, "--output", str(tmp_path / "toy")],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(cp_wudao.__file__).parents[1],
+    )
+    assert done.stdout.startswith("1 file, ")

@@ -1,0 +1,445 @@
+import dataclasses
+import itertools
+import json
+import random
+import tracemalloc
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.json_array import RAW_BYTES, Damage, JsonArrayReader, Record
+from pipelines.sources import Link, Split, match_inputs, seamless, split_file
+from shards.errors import UserError
+
+FIELDS = ("content", "title")
+
+
+@dataclasses.dataclass
+class Reading:
+    elements: list[Record | Damage]
+    link: Link
+
+    @property
+    def values(self) -> list[Any]:
+        return [element.value for element in self.elements if isinstance(element, Record)]
+
+    @property
+    def damages(self) -> list[tuple[int, int, str]]:
+        return [
+            (element.offset, element.length, element.reason)
+            for element in self.elements
+            if isinstance(element, Damage)
+        ]
+
+
+def splits_of(raw: bytes, folder: Path, split_bytes: int) -> list[Split]:
+    path = folder / "part-1.json"
+    path.write_bytes(raw)
+    (file,) = match_inputs([str(path)], pattern="*", default_name="wudao")
+    return split_file(file, split_bytes)
+
+
+def read_split(split: Split, raw: bytes, **options: Any) -> Reading:
+    reader = JsonArrayReader(split, text_fields=FIELDS, **options)
+    elements = list(reader)
+    assert reader.crc32c == google_crc32c.value(raw[split.start : split.end])
+    assert reader.link is not None
+    return Reading(elements, reader.link)
+
+
+def read_whole(raw: bytes, folder: Path, **options: Any) -> Reading:
+    (split,) = splits_of(raw, folder, len(raw))
+    reading = read_split(split, raw, **options)
+    assert reading.link.next == len(raw)
+    return reading
+
+
+def read_in_splits(
+    raw: bytes, folder: Path, split_bytes: int, **options: Any
+) -> tuple[list[Record | Damage], bool]:
+    """Return the elements that a run finds, and whether the splits were seamless."""
+    readings = [read_split(split, raw, **options) for split in splits_of(raw, folder, split_bytes)]
+    if seamless([reading.link for reading in readings]):
+        return list(itertools.chain(*(reading.elements for reading in readings))), True
+    return read_whole(raw, folder, **options).elements, False
+
+
+# Layouts of an array file.
+
+RECORDS: list[dict[str, Any]] = [
+    {"id": index, "title": f"第{index}篇", "content": f"{'好' * index} {index}", "n": [1.5, None]}
+    for index in range(6)
+]
+
+
+def compact(records: Sequence[Any]) -> bytes:
+    return json.dumps(records, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def indented(records: Sequence[Any]) -> bytes:
+    return json.dumps(records, ensure_ascii=False, indent=4).encode()
+
+
+def escaped(records: Sequence[Any]) -> bytes:
+    return json.dumps(records).encode()
+
+
+def wrapped(records: Sequence[Any]) -> bytes:
+    return b'\n{"RECORDS" : ' + compact(records) + b"}\n"
+
+
+def wrapped_with_fields(records: Sequence[Any]) -> bytes:
+    head = b'\xef\xbb\xbf {"name": "a\\"[{", "n": -1.5, "x": null,"RECORDS":'
+    return head + indented(records) + b', "total": 3 }'
+
+
+LAYOUTS = [compact, indented, escaped, wrapped, wrapped_with_fields]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("block_bytes", [1, 7, 1 << 20])
+def test_reads_every_layout(layout: Any, block_bytes: int, tmp_path: Path) -> None:
+    raw = layout(RECORDS)
+    reading = read_whole(raw, tmp_path, block_bytes=block_bytes)
+    assert reading.values == RECORDS
+    for element in reading.elements:
+        assert isinstance(element, Record)
+        assert json.loads(raw[element.offset : element.offset + element.length]) == element.value
+
+
+@pytest.mark.parametrize(
+    "raw", [b"[]", b" [ \n ] \n", b'{"RECORDS":[]}', b'\xef\xbb\xbf{"RECORDS":[ ] }']
+)
+@pytest.mark.parametrize("split_bytes", [1, 100])
+def test_empty_array(raw: bytes, split_bytes: int, tmp_path: Path) -> None:
+    assert read_in_splits(raw, tmp_path, split_bytes) == ([], True)
+
+
+def test_every_split_size_of_clean_records_is_seamless(tmp_path: Path) -> None:
+    raw = indented(RECORDS)
+    whole = read_whole(raw, tmp_path).elements
+    for split_bytes in range(1, len(raw) + 1, 7):
+        assert read_in_splits(raw, tmp_path, split_bytes) == (whole, True)
+
+
+def test_split_within_one_record_finds_nothing(tmp_path: Path) -> None:
+    raw = compact([{"content": "x" * 1000}, {"content": "y"}])
+    readings = [read_split(split, raw) for split in splits_of(raw, tmp_path, 200)]
+    assert [reading.link.first for reading in readings] == [1, None, None, None, 1016]
+    assert [len(reading.elements) for reading in readings] == [1, 0, 0, 0, 1]
+    assert seamless([reading.link for reading in readings])
+
+
+def test_lost_and_doubled_commas_cost_nothing(tmp_path: Path) -> None:
+    raw = b'[{"content":"a"} {"content":"b"},,{"content":"c"},]'
+    whole = read_whole(raw, tmp_path)
+    assert [value["content"] for value in whole.values] == ["a", "b", "c"]
+    assert not whole.damages
+    for split_bytes in range(1, len(raw)):
+        assert read_in_splits(raw, tmp_path, split_bytes)[0] == whole.elements
+
+
+# Damage: what stands in the middle, its reason, and how much of it is lost.
+
+BEFORE, AFTER = {"content": "before"}, {"content": "after"}
+DAMAGED = [
+    (b'{"content": "a\xff"}', "bad-utf8"),
+    (b'{"content": "\xe4\xb8"}', "bad-utf8"),
+    (b'{"content": "a", "n": 01}', "bad-json"),
+    (b'{"content": "a", "n": NaN}', "bad-json"),
+    (b'{"content": "a", "n": Infinity}', "bad-json"),
+    (b'{"content": bare words}', "bad-json"),
+    (b'{"content": "a" "title": "b"}', "bad-json"),
+    (b'{"content": "a",}', "bad-json"),
+    (b"{'content': 'a'}", "bad-json"),
+    (b'{"content": "\\ud800"}', "bad-json"),
+    (b'{"content": "raw \x01"}', "bad-json"),
+    (b'{"content": "raw \n newline"}', "bad-json"),
+    (b'{"content": "lost quote}', "bad-json"),
+    (b'{"content": lost quote"}', "bad-json"),
+    (b'{"content": "lost brace"', "bad-json"),
+    (b'{"content": "a", "n": [1}', "bad-json"),
+    (b'{"content": "a "quoted" word, and {more}"}', "bad-json"),
+    (b'{"content": "a"} rest', "bad-json"),
+    (b'{"content": "cut off in the mid', "bad-json"),
+    (b'{"content": "cut off behind an escape \\', "bad-json"),
+    (b'{"a":' * 1500 + b"1" + b"}" * 1500, "bad-json"),
+    (b"}", "bad-json"),
+    (b"rubbish", "bad-json"),
+    (b"\0\0\0\0", "bad-json"),
+    (b"17", "not-an-object"),
+    (b"-1.5e3", "not-an-object"),
+    (b'"a, ] string"', "not-an-object"),
+    (b"null", "not-an-object"),
+    (b"true", "not-an-object"),
+    (b"[1, [2, {}], 3]", "not-an-object"),
+]
+
+
+@pytest.mark.parametrize(("damaged", "reason"), DAMAGED)
+@pytest.mark.parametrize("separator", [b",", b" ,\n    "])
+def test_damage_costs_that_record_only(
+    damaged: bytes, reason: str, separator: bytes, tmp_path: Path
+) -> None:
+    before, after = compact([BEFORE])[1:-1], compact([AFTER])[1:-1]
+    raw = b"[" + separator.join([before, damaged, after, before]) + b"]"
+    whole = read_whole(raw, tmp_path)
+    assert whole.values == [BEFORE, AFTER, BEFORE]
+    start = 1 + len(before + separator)
+    assert whole.damages == [(start, len(damaged), reason)]
+    assert isinstance(whole.elements[1], Damage)
+    assert whole.elements[1].raw == damaged
+    for split_bytes in (1, 5, 17, 40):
+        assert read_in_splits(raw, tmp_path, split_bytes) == (whole.elements, True)
+
+
+def test_a_damaged_record_at_the_end_keeps_the_array_closed(tmp_path: Path) -> None:
+    reading = read_whole(b'[{"content":"a"},{"content": 01}]', tmp_path)
+    assert reading.damages == [(17, 15, "bad-json")]
+
+
+def test_records_without_text_are_records(tmp_path: Path) -> None:
+    raw = compact([{"id": 1}, {}, AFTER, {"id": 2}, {}])
+    for split_bytes in range(1, len(raw)):
+        elements, is_seamless = read_in_splits(raw, tmp_path, split_bytes)
+        assert [element.value for element in elements if isinstance(element, Record)] == [
+            {"id": 1}, {}, AFTER, {"id": 2}, {},
+        ]  # fmt: skip
+        assert is_seamless
+
+
+def test_a_file_cut_anywhere_loses_one_record(tmp_path: Path) -> None:
+    raw = compact(RECORDS)
+    ends = [element.offset + element.length for element in read_whole(raw, tmp_path).elements]
+    for cut in range(1, len(raw)):
+        reading = read_whole(raw[:cut], tmp_path)
+        whole_records = sum(end <= cut for end in ends)
+        assert reading.values == RECORDS[:whole_records]
+        begun = (ends[whole_records - 1] if whole_records else 0) + 1
+        if begun >= cut:
+            assert reading.damages == [(cut, 0, "unterminated-array")]
+        else:
+            assert reading.damages == [(begun, cut - begun, "truncated")]
+        assert read_in_splits(raw[:cut], tmp_path, 37) == (reading.elements, True)
+
+
+@pytest.mark.parametrize(
+    ("tail", "values", "length"),
+    [
+        (b" x", 0, 1),
+        (b"\0\0\0", 0, 3),
+        (b'\n[{"content":"second"}]', 1, 1),
+        (b'\n{"RECORDS":[{"content":"second"}]}', 1, 12),
+        (b'{"content":"second"}', 0, 20),
+        (b",\n\n", 0, 3),
+    ],
+)
+def test_what_follows_the_array_is_damage(
+    tail: bytes, values: int, length: int, tmp_path: Path
+) -> None:
+    raw = compact(RECORDS) + tail
+    whole = read_whole(raw, tmp_path)
+    assert whole.values == RECORDS + [{"content": "second"}] * values
+    start = len(raw) - len(tail.lstrip())
+    assert whole.damages == [(start, length, "trailing-bytes")]
+    for split_bytes in (1, 9, 50):
+        assert read_in_splits(raw, tmp_path, split_bytes) == (whole.elements, True)
+
+
+def test_damage_keeps_its_first_bytes(tmp_path: Path) -> None:
+    raw = b'[{"content":"' + b"\xff" * (RAW_BYTES + 10) + b'"},{"content":"a"}]'
+    damage = read_whole(raw, tmp_path).elements[0]
+    assert isinstance(damage, Damage)
+    assert damage.raw == raw[1 : 1 + RAW_BYTES]
+    assert damage.length == RAW_BYTES + 24
+
+
+# Long records and hostile ones.
+
+
+def test_too_long_record_is_passed_over(tmp_path: Path) -> None:
+    raw = compact(
+        [BEFORE, {"content": "长" * 500, "n": [{"a": 1}] * 50}, AFTER, {"title": "x" * 999}]
+    )
+    whole = read_whole(raw, tmp_path, max_record_bytes=1000, block_bytes=64)
+    assert whole.values == [BEFORE, AFTER]
+    second = raw.index(b'{"content":"\xe9')
+    assert whole.damages[0] == (second, raw.index(b',{"content":"after"') - second, "too-long")
+    assert whole.damages[1][2] == "too-long"
+    for split_bytes in (10, 100, 900):
+        options = {"max_record_bytes": 1000, "block_bytes": 64}
+        assert read_in_splits(raw, tmp_path, split_bytes, **options) == (whole.elements, True)
+
+
+@pytest.mark.parametrize("records", [[{"content": "x"}], [{"content": "x"}, {"content": "y"}]])
+def test_the_longest_record_allowed(records: list[Any], tmp_path: Path) -> None:
+    raw = compact(records)
+    assert read_whole(raw, tmp_path, max_record_bytes=15).values == records
+    assert not read_whole(raw, tmp_path, max_record_bytes=14).values
+
+
+def test_memory_is_bounded_by_block_and_longest_record(tmp_path: Path) -> None:
+    long = b'{"content":"' + b"x" * (24 << 20) + b'"}'
+    raw = b"[" + b",".join([compact([BEFORE])[1:-1], long, compact([AFTER])[1:-1]]) + b"]"
+    (split,) = splits_of(raw, tmp_path, len(raw))
+    reader = JsonArrayReader(
+        split, text_fields=FIELDS, max_record_bytes=1 << 20, block_bytes=1 << 18
+    )
+    tracemalloc.start()
+    try:
+        elements = list(reader)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [type(element) for element in elements] == [Record, Damage, Record]
+    assert peak < 8 << 20
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "},{" * 20_000,
+        '"},{"content":"' * 4_000,
+        '\\"},\\\\{"' * 6_000,
+        '"}]' * 9_000,
+        "{[" * 20_000,
+    ],
+)
+def test_imitations_inside_a_string_are_text(content: str, tmp_path: Path) -> None:
+    records = [{"content": content, "n": index} for index in range(3)]
+    for layout in LAYOUTS:
+        raw = layout(records)
+        assert read_in_splits(raw, tmp_path, 20_000)[0] == read_whole(raw, tmp_path).elements
+        assert read_whole(raw, tmp_path).values == records
+
+
+def test_hostile_damage_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.json_array._FREE_BYTES", 1 << 20)
+    raw = b"[" + b'{"a":[' * 100_000 + b"," + compact(RECORDS)[1:]
+    reading = read_whole(raw, tmp_path)
+    assert reading.damages[0][:2] == (1, 600_000)
+    assert reading.values == RECORDS
+
+
+# Properties.
+
+PUNCTUATION = st.text(alphabet='{}[],:"\\ \nab好\u2028', max_size=8)
+LEAVES = st.none() | st.booleans() | st.integers(-9, 9) | PUNCTUATION
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(FIELDS) | PUNCTUATION, inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.sampled_from(FIELDS) | PUNCTUATION, VALUES, max_size=4)
+IMITATION = st.lists(st.fixed_dictionaries({"content": PUNCTUATION}), min_size=1, max_size=6)
+RECORD = (
+    OBJECTS
+    | st.fixed_dictionaries({"content": PUNCTUATION})
+    | st.fixed_dictionaries({"content": PUNCTUATION, "list": IMITATION})
+)
+
+
+@given(
+    records=st.lists(RECORD, max_size=6),
+    layout=st.sampled_from(LAYOUTS),
+    split_bytes=st.integers(1, 120),
+    block_bytes=st.integers(1, 200),
+)
+@settings(max_examples=150, deadline=None)
+def test_splits_read_what_json_reads(
+    records: list[Any],
+    layout: Any,
+    split_bytes: int,
+    block_bytes: int,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    raw = layout(records)
+    folder = tmp_path_factory.mktemp("property")
+    elements, _ = read_in_splits(raw, folder, split_bytes, block_bytes=block_bytes)
+    offsets = [element.offset for element in elements]
+    assert offsets == sorted(set(offsets))
+    assert [element.value for element in elements if isinstance(element, Record)] == records
+    assert len(elements) == len(records)
+    for element in elements:
+        assert isinstance(element, Record)
+        text = raw[element.offset : element.offset + element.length]
+        assert json.loads(text) == element.value
+
+
+def test_nested_imitation_breaks_the_seams_and_is_read_again(tmp_path: Path) -> None:
+    records = [BEFORE, {"content": "a", "list": [{"content": "b" * 40}] * 9}, AFTER]
+    raw = compact(records)
+    elements, is_seamless = read_in_splits(raw, tmp_path, 100)
+    assert not is_seamless
+    assert [element.value for element in elements if isinstance(element, Record)] == records
+
+
+WOUNDS: list[Any] = [
+    lambda text, _: text[: len(text) // 2],
+    lambda text, _: text.replace(b'"', b"", 1),
+    lambda text, _: text[:-2] + text[-1:],
+    lambda text, draw: _overwritten(text, draw.randrange(len(text)), b"\xff"),
+    lambda text, draw: _overwritten(text, draw.randrange(len(text)), b"\x00"),
+    lambda text, _: text.replace(b":", b": 01, ", 1),
+    lambda _, draw: draw.choice([b"1", b'"x"', b"null", b"[]", b"rubbish"]),
+]
+
+
+def _overwritten(text: bytes, at: int, byte: bytes) -> bytes:
+    return text[:at] + byte + text[at + 1 :]
+
+
+@given(
+    contents=st.lists(PUNCTUATION, min_size=3, max_size=7),
+    wound=st.sampled_from(WOUNDS),
+    seed=st.integers(0, 99),
+    split_bytes=st.integers(1, 90),
+    separator=st.sampled_from([b",", b",\n  ", b" , "]),
+)
+@settings(max_examples=200, deadline=None)
+def test_one_wound_costs_one_record(
+    contents: list[str],
+    wound: Any,
+    seed: int,
+    split_bytes: int,
+    separator: bytes,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    draw = random.Random(seed)
+    records = [{"id": index, "content": text} for index, text in enumerate(contents)]
+    texts = [compact([record])[1:-1] for record in records]
+    hit = draw.randrange(len(texts) - 1)
+    texts[hit] = wound(texts[hit], draw)
+    raw = b"[" + separator.join(texts) + b"]"
+    folder = tmp_path_factory.mktemp("wound")
+    whole = read_whole(raw, folder)
+    assert read_in_splits(raw, folder, split_bytes)[0] == whole.elements
+    ids = [value.get("id") for value in whole.values]
+    expected = [index for index in range(len(records)) if index != hit]
+    assert [index for index in ids if index in expected] == expected
+    assert whole.damages
+    assert sum(length for _, length, _ in whole.damages) <= len(texts[hit]) + len(separator)
+
+
+# What a person sees.
+
+
+def test_a_changed_file_is_refused(tmp_path: Path) -> None:
+    (split,) = splits_of(compact(RECORDS), tmp_path, 10**6)
+    Path(split.path).write_bytes(b"[]")
+    with pytest.raises(UserError, match=r"part-1.json has 2 bytes and had \d+ when the run began"):
+        list(JsonArrayReader(split, text_fields=FIELDS))
+
+
+def test_no_array_is_refused(tmp_path: Path) -> None:
+    (split,) = splits_of(b'{"id": 1}\n{"id": 2}\n', tmp_path, 10**6)
+    with pytest.raises(UserError, match=r"part-1.json holds no JSON array.*JSON lines"):
+        list(JsonArrayReader(split, text_fields=FIELDS))

@@ -1,0 +1,124 @@
+import struct
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as stn
+
+from shards.errors import DamageError
+from shards.format import index_bytes, read_index, shard_file, token_dtype
+from shards.writer import write_shard
+
+U2, I4 = np.dtype("<u2"), np.dtype("<i4")
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype"), [(1, U2), (65_535, U2), (65_536, U2), (65_537, I4), (250_000, I4)]
+)
+def test_token_dtype(size: int, dtype: np.dtype[np.generic]) -> None:
+    assert token_dtype(size) == dtype
+
+
+def test_a_stem_may_hold_dots() -> None:
+    assert shard_file(Path("a/v1.5"), "bin") == Path("a/v1.5.bin")
+
+
+GOLDEN = bytes.fromhex(
+    "4d4d494449445800 00"  # MMIDIDX
+    "0100000000000000 08"  # version 1, uint16
+    "0200000000000000 0300000000000000"  # two sequences, three ends
+    "03000000 05000000"  # tokens
+    "0000000000000000 0600000000000000"  # bytes
+    "0000000000000000 0100000000000000 0200000000000000"
+)
+
+
+def test_golden_index(tmp_path: Path) -> None:
+    lengths = np.array([3, 5], np.int32)
+    assert index_bytes(lengths, U2) == GOLDEN
+    wide = bytearray(GOLDEN)
+    wide[17], wide[50] = 4, 12
+    assert index_bytes(lengths, I4) == wide
+    (tmp_path / "x.idx").write_bytes(wide)
+    dtype, found = read_index(tmp_path / "x.idx")
+    assert dtype == I4
+    assert found.tolist() == [3, 5]
+
+
+def test_pointers_pass_two_gigabytes() -> None:
+    content = index_bytes(np.array([2**30, 2**30, 1], np.int32), I4)
+    assert struct.unpack_from("<3q", content, 34 + 12) == (0, 2**32, 2**33)
+
+
+@given(stn.arrays(np.int32, st.integers(0, 20), elements=st.integers(1, 2**31 - 1)))
+def test_index_round_trip(tmp_path_factory: pytest.TempPathFactory, lengths: np.ndarray) -> None:
+    path = tmp_path_factory.getbasetemp() / "round-trip.idx"
+    path.write_bytes(index_bytes(lengths, U2))
+    assert path.stat().st_size == 42 + 20 * len(lengths)
+    assert np.array_equal(read_index(path)[1], lengths)
+
+
+@pytest.mark.parametrize(
+    ("position", "value", "message"),
+    [
+        (0, 0, "begins with .* not MMIDIDX version 1"),
+        (9, 2, "version 2, not MMIDIDX version 1"),
+        (17, 7, "has token type 7"),
+        (18, 1, "3 ends of 1"),
+        (26, 4, "4 ends of 2"),
+        (34, 4, "pointers that do not follow"),
+        (42, 1, "pointers that do not follow"),
+        (-8, 3, "pointers that do not follow"),
+    ],
+)
+def test_a_changed_byte(tmp_path: Path, position: int, value: int, message: str) -> None:
+    content = bytearray(GOLDEN)
+    content[position] = value
+    (tmp_path / "x.idx").write_bytes(content)
+    with pytest.raises(DamageError, match=rf"x\.idx .*{message}.*: it is damaged"):
+        read_index(tmp_path / "x.idx")
+
+
+@pytest.mark.parametrize("size", [0, 33, 34, len(GOLDEN) - 1])
+def test_a_cut_index(tmp_path: Path, size: int) -> None:
+    (tmp_path / "x.idx").write_bytes(GOLDEN[:size])
+    with pytest.raises(DamageError, match=rf"x\.idx has {size} bytes"):
+        read_index(tmp_path / "x.idx")
+
+
+def write(stem: Path, documents: list[list[int]], dtype: np.dtype[np.generic]) -> None:
+    lengths = [len(document) for document in documents]
+    table = pa.table(
+        {
+            "tokens": pa.array(lengths, pa.int32()),
+            "prompt_tokens": pa.array([0] * len(lengths), pa.int32()),
+            "order": pa.array(range(len(lengths)), pa.uint64()),
+        }
+    )
+    chunks = [np.array(document, dtype) for document in documents]
+    write_shard(stem, table, directory=stem.parent, tokens=chunks, dtype=dtype)
+
+
+@pytest.mark.slow
+def test_megatron_reads_the_pair(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of what it could use and does not find
+        indexed_dataset = pytest.importorskip(
+            "megatron.core.datasets.indexed_dataset",
+            reason="megatron-core is not installed (pip install corpusmill[test])",
+        )
+    documents = [[1, 2, 3], [65_535], [5, 6]]
+    for name, dtype in (("u", U2), ("i", I4)):
+        write(tmp_path / name, documents, dtype)
+        opened = indexed_dataset.IndexedDataset(str(tmp_path / name))
+        assert len(opened) == 3
+        assert [opened[i].tolist() for i in range(3)] == documents
+        assert opened[0].dtype == dtype
+        assert opened.document_indices.tolist() == [0, 1, 2, 3]
+        assert opened.get(0, offset=1, length=2).tolist() == [2, 3]
+    write(tmp_path / "empty", [], U2)
+    assert len(indexed_dataset.IndexedDataset(str(tmp_path / "empty"), mmap=False)) == 0

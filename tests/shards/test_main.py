@@ -1,0 +1,200 @@
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shards.__main__ import main
+from shards.manifest import commit, load
+from shards.storage import atomic_write, locked
+
+
+def test_inspect_shows_a_document(pristine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(pristine), "--doc", "1", "--source", "wudao"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines() == [
+        "天气 fine⟨<|endoftext|>⟩",
+        "",
+        "document  1 of 6 (train)",
+        "shard     g0001-3f9c12ab/wudao/00000, row 1",
+        "tokens    12",
+        "ids       229 164 169 230 176 148 32 102 105 110 101 256",
+        "offset    10",
+        "prompt_tokens 0",
+        "order     1",
+        "language  zh",
+        "bytes     11",
+        "path      part-1.json",
+    ]
+
+
+def test_inspect_validation(pristine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(pristine), "--doc", "0", "--split", "validation"]) == 0
+    assert capsys.readouterr().out.startswith("held out")
+
+
+def test_inspect_shows_the_whole(pristine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(pristine)]) == 0
+    out = capsys.readouterr().out
+    assert "wudao, manifest 1" in out
+    assert "bytes (bytes), 258 pieces, padded to 384, uint16" in out
+    assert "eos=256 mask=257" in out
+    rows = [line.split() for line in out.splitlines()[-3:]]
+    assert [row[:-2] for row in rows] == [
+        ["pile", "2", "8"],
+        ["wudao", "6", "47"],
+        ["wudao", "validation", "1", "9"],
+    ]
+
+
+def test_verify(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(dataset)]) == 0
+    size = sum(entry.bytes for _, entry in load(dataset).files())
+    assert f"20 files, {size:,} bytes, " in (out := capsys.readouterr().out)
+    assert out.endswith("MB/s: ok\n")
+    (dataset / "g0001-3f9c12ab/pile/00000.bin").unlink()
+    assert main(["verify", str(dataset)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("pile/00000.bin is missing (16 bytes expected)")
+    assert lines[1].endswith("MB/s: 1 problems")
+
+
+def test_stats(pristine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["stats", str(pristine)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    # wudao's documents have 10, 12, 2, 3, 5 and 15 tokens
+    assert lines[4:8] == [
+        "wudao train: 6 documents, 47 tokens",
+        "  tokens a document: mean 7.8, median 5, 90th percentile 15",
+        "  bytes a token: 0.87",
+        "  zh                    6 documents (100.0%)",
+    ]
+    assert lines[-3] == "accounting of g0001-3f9c12ab"
+    assert lines[-2].split() == ["wudao.dropped.short", "2"]
+    assert lines[-1].split() == ["wudao.read", "1,234"]
+
+
+@pytest.fixture
+def littered(dataset: Path) -> Path:
+    """A dataset with what crashes, older generations and people leave."""
+    for name in (
+        "g0001-3f9c12ab/.tmp-12-00000.bin",
+        "g0001-3f9c12ab/wudao/00009.bin",
+        "g0000-00000000/wudao/00000.bin",
+        ".work/segments/a/0.bin",
+        ".tmp-34-manifest.json",
+        "vocabulary-00000000.arrow",
+        "report.json",
+        "report.html",
+        "inputs.json",
+        "notes.txt",
+        "my-evaluation/g0000-00000000/x",
+    ):
+        with atomic_write(dataset / name) as handle:
+            handle.write(bytes(1000))
+    return dataset
+
+
+def test_prune(littered: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(littered.rglob("*"))
+    assert main(["prune", str(littered), "--dry-run"]) == 0
+    assert sorted({*littered.rglob("*")} - {littered / ".lock"}) == before
+    out = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1].removeprefix(f"{littered}/") for line in out[:-1]] == [
+        ".tmp-34-manifest.json",
+        ".work",
+        "g0000-00000000",
+        "g0001-3f9c12ab/.tmp-12-00000.bin",
+        "g0001-3f9c12ab/wudao/00009.bin",
+        "vocabulary-00000000.arrow",
+    ]
+    assert out[-1].split() == ["6,000", "bytes", "would", "be", "freed"]
+    assert main(["prune", str(littered)]) == 0
+    assert capsys.readouterr().out.endswith("6,000  bytes freed\n")
+    left = {path.name for path in littered.iterdir()}
+    assert {"report.json", "report.html", "inputs.json", "notes.txt", "my-evaluation"} < left
+    assert not left & {".work", ".tmp-34-manifest.json", "g0000-00000000"}
+    assert main(["verify", str(littered)]) == 0
+    assert main(["prune", str(littered)]) == 0
+    assert "               0  bytes freed" in capsys.readouterr().out
+
+
+def test_prune_follows_no_link(dataset: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "x").write_bytes(b"precious")
+    (dataset / ".work").symlink_to(tmp_path / "elsewhere")
+    assert main(["prune", str(dataset)]) == 0
+    assert not (dataset / ".work").is_symlink()
+    assert (tmp_path / "elsewhere" / "x").read_bytes() == b"precious"
+
+
+def test_prune_refuses_without_a_manifest(
+    littered: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (littered / "manifest.json").unlink()
+    before = sorted(littered.rglob("*"))
+    assert main(["prune", str(littered)]) == 2
+    assert "holds no dataset yet: a build in it is unfinished" in capsys.readouterr().err
+    assert sorted(littered.rglob("*")) == before
+
+
+def test_prune_waits_for_nobody(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with locked(dataset):
+        assert main(["prune", str(dataset)]) == 2
+    assert "is being written by process" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["inspect", "verify", "stats", "prune"])
+def test_a_person_s_mistakes_are_one_paragraph(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert main([command, str(tmp_path / "nowhere")]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("shards: ")
+    assert captured.err.count("\n") == 1
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--doc", "8"], r"no train document 8: .* has 8, counted from 0"),
+        (["--doc", "-1"], r"no train document -1"),
+        (["--source", "x"], r"no source 'x'; it has pile, wudao"),
+    ],
+)
+def test_inspect_refuses(
+    pristine: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(["inspect", str(pristine), *arguments]) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_a_numbered_dataset(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = load(dataset)
+    (generation,) = manifest.generations
+    more = replace(generation, number=2, name="g0002-0", sources={})
+    commit(dataset, replace(manifest, number=2, generations=(generation, more)))
+    assert main(["inspect", f"{dataset}@1"]) == 0
+    assert "manifest 1\n" in capsys.readouterr().out
+    assert main(["inspect", str(dataset)]) == 0
+    assert "g0001-3f9c12ab g0002-0" in capsys.readouterr().out
+
+
+def test_a_reader_that_has_seen_enough(pristine: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "shards", "inspect", str(pristine)]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_manifest_is_for_people_too(pristine: Path) -> None:
+    value = json.loads((pristine / "manifest.json").read_bytes())
+    assert value["generations"][0]["sources"]["pile"]["shards"][0]["documents"] == 2

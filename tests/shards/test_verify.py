@@ -1,0 +1,142 @@
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from shards.manifest import ShardEntry, SourceEntry, commit, load
+from shards.reader import Dataset
+from shards.verify import verify
+from shards.writer import write_shard
+
+
+def problems(directory: Path) -> list[str]:
+    return list(verify(Dataset.open(directory)))
+
+
+def test_a_whole_dataset(pristine: Path) -> None:
+    assert problems(pristine) == []
+
+
+def test_every_file_is_read(pristine: Path, tmp_path: Path) -> None:
+    """One bit in any file is found and named, and nothing else is."""
+    named = [path for path, entry in load(pristine).files() if entry.bytes]
+    assert len(named) == 19
+    for name in named:
+        directory = Path(shutil.copytree(pristine, tmp_path / name.replace("/", "-")))
+        content = bytearray((directory / name).read_bytes())
+        content[len(content) // 2] ^= 1
+        (directory / name).write_bytes(content)
+        (problem,) = problems(directory)
+        assert problem.startswith(f"{directory / name} has crc32c ")
+
+
+def test_missing_cut_and_swapped_files_are_all_listed(dataset: Path) -> None:
+    first, _, third, fourth = (dataset / entry.path for entry in load(dataset).shards("wudao"))
+    first.with_suffix(".idx").unlink()
+    third.with_suffix(".bin").write_bytes(b"")
+    a, b = first.with_suffix(".arrow"), fourth.with_suffix(".arrow")
+    a.rename(a.with_suffix(".x"))
+    b.rename(a)
+    a.with_suffix(".x").rename(b)
+    found = {line.split(" ")[0]: line for line in problems(dataset)}
+    assert sorted(found) == [
+        str(a),
+        str(first.with_suffix(".idx")),
+        str(third.with_suffix(".bin")),
+        str(b),
+    ]
+    assert "is missing (82 bytes expected)" in found[str(first.with_suffix(".idx"))]
+    assert "has 0 bytes, 20 expected" in found[str(third.with_suffix(".bin"))]
+
+
+def rewrite(
+    dataset: Path,
+    *,
+    documents: Sequence[Sequence[int]] = ((1, 256), (2, 256)),
+    order: Sequence[int] = (0, 1),
+    prompts: Sequence[int] = (0, 0),
+    dtype: str = "<u2",
+) -> None:
+    """Put a shard that contradicts itself in the place of pile's, with a manifest that names it."""
+    manifest = load(dataset)
+    (old,) = manifest.shards("pile")
+    table = pa.table(
+        {
+            "tokens": pa.array([len(ids) for ids in documents], pa.int32()),
+            "prompt_tokens": pa.array(prompts, pa.int32()),
+            "order": pa.array(order, pa.uint64()),
+        }
+    )
+    chunks = [np.array(ids, dtype) for ids in documents]
+    kind = np.dtype(dtype)
+    entry = write_shard(dataset / old.path, table, directory=dataset, tokens=chunks, dtype=kind)
+    name(dataset, entry)
+
+
+def name(dataset: Path, *entries: ShardEntry) -> None:
+    """Make `entries` the shards of pile."""
+    manifest = load(dataset)
+    (generation,) = manifest.generations
+    sources = {**generation.sources, "pile": SourceEntry(shards=entries, validation=())}
+    commit(dataset, replace(manifest, generations=(replace(generation, sources=sources),)))
+
+
+@pytest.mark.parametrize(
+    ("shard", "message"),
+    [
+        (
+            {"documents": [[1, 256], [2, 3]]},
+            r"bin: 1 documents, first 1, do not end in eos \(256\)",
+        ),
+        ({"documents": [[1, 256], [384, 256]]}, r"bin holds token ids 1 to 384, .* has 384"),
+        ({"order": [1, 0]}, r"arrow is not sorted by order"),
+        ({"prompts": [0, 2]}, r"arrow has a prompt that is not shorter"),
+        ({"prompts": [-1, 0]}, r"arrow has a prompt that is not shorter"),
+        ({"documents": [[1, 1, 256, 256], []]}, r"arrow has offsets that do not follow"),
+        ({"dtype": "<i4"}, r"bin has 16 bytes, which is not 4 tokens of uint16"),
+    ],
+)
+def test_what_checksums_do_not_see(dataset: Path, shard: dict[str, object], message: str) -> None:
+    rewrite(dataset)
+    assert problems(dataset) == []
+    rewrite(dataset, **shard)  # type: ignore[arg-type]  # a table row
+    found = problems(dataset)
+    assert any(line.startswith(str(dataset / "g0001-3f9c12ab/pile/00000.")) for line in found)
+    assert any(re.search(message, line) for line in found), found
+
+
+def test_index_and_table_disagree(dataset: Path, put_shard: Callable[..., ShardEntry]) -> None:
+    one = put_shard(dataset, "g0001-3f9c12ab/pile/00000", ["ab", "c"], order=0)
+    two = put_shard(dataset, "g0001-3f9c12ab/pile/other", ["a", "bc"], order=0)
+    other = (dataset / f"{two.path}.idx").read_bytes()
+    (dataset / f"{one.path}.idx").write_bytes(other)
+    name(dataset, replace(one, files={**one.files, "idx": two.files["idx"]}))
+    (problem,) = problems(dataset)
+    assert "00000.idx has other lengths than" in problem
+
+
+def test_shards_out_of_order(dataset: Path, put_shard: Callable[..., ShardEntry]) -> None:
+    path = "g0001-3f9c12ab/pile"
+    high = put_shard(dataset, f"{path}/00000", ["ab", "c"], order=(1 << 63) + 5)
+    low = put_shard(dataset, f"{path}/00001", ["ab", "c"], order=5)
+    name(dataset, low, high)
+    assert problems(dataset) == []
+    name(dataset, high, low)
+    found = problems(dataset)
+    assert [line.split("pile/")[1] for line in found] == [
+        "00000.arrow holds documents of another shard's range of the order",
+        "00001.arrow begins before the shard in front of it ends",
+        "00001.arrow holds documents of another shard's range of the order",
+    ]
+
+
+def test_a_vocabulary_of_another_size(dataset: Path) -> None:
+    manifest = load(dataset)
+    commit(dataset, replace(manifest, tokenizer=replace(manifest.tokenizer, vocabulary_size=512)))
+    (problem,) = problems(dataset)
+    assert "has 384 rows, 512 expected" in problem

@@ -1,0 +1,140 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shards.format import REQUIRED, read_index
+from shards.manifest import ShardEntry
+from shards.reader import Shard
+from shards.storage import FileEntry, crc32c, map_bytes
+from shards.writer import write_shard
+
+U2 = np.dtype("<u2")
+
+
+def table(lengths: list[int], **columns: Any) -> pa.Table:
+    return pa.table(
+        {
+            **columns,
+            "order": pa.array(range(len(lengths)), pa.uint64()),
+            "prompt_tokens": pa.array([0] * len(lengths), pa.int32()),
+            "tokens": pa.array(lengths, pa.int32()),
+        }
+    )
+
+
+def write(directory: Path, documents: pa.Table, *, name: str = "0") -> ShardEntry:
+    num_tokens = sum(documents["tokens"].to_pylist())
+    tokens = [np.arange(num_tokens, dtype=U2)]
+    return write_shard(directory / name, documents, directory=directory, tokens=tokens, dtype=U2)
+
+
+def read(directory: Path, name: str) -> pa.RecordBatch:
+    with pa.ipc.open_file(pa.py_buffer(map_bytes(directory / f"{name}.arrow"))) as reader:
+        assert reader.num_record_batches == 1
+        return reader.get_batch(0)
+
+
+def test_three_files_and_their_entry(tmp_path: Path) -> None:
+    chunks = [np.array([1, 2, 3], U2), np.array([], U2), np.array([4, 5, 6, 7, 8], U2)[::2]]
+    entry = write_shard(
+        tmp_path / "g" / "s" / "0", table([2, 4]), directory=tmp_path, tokens=chunks, dtype=U2
+    )
+    assert (entry.path, entry.documents, entry.tokens) == ("g/s/0", 2, 6)
+    assert list(entry.files) == ["bin", "idx", "arrow"]
+    for suffix, file in entry.files.items():
+        path = tmp_path / f"g/s/0.{suffix}"
+        assert file == FileEntry(bytes=path.stat().st_size, crc32c=crc32c(path))
+    assert (tmp_path / "g/s/0.bin").read_bytes() == np.array([1, 2, 3, 4, 6, 8], U2).tobytes()
+    assert read_index(tmp_path / "g/s/0.idx")[1].tolist() == [2, 4]
+    assert read(tmp_path, "g/s/0").to_pydict() == {
+        "offset": [0, 2],
+        "tokens": [2, 4],
+        "prompt_tokens": [0, 0],
+        "order": [0, 1],
+    }
+
+
+def test_columns_are_kept_in_one_batch(tmp_path: Path) -> None:
+    parts = [["b", "a"], ["a", None, "c"]]
+    language = pa.chunked_array([pa.array(part).dictionary_encode() for part in parts])
+    documents = table([1] * 5, language=language, url=pa.array(["x"] * 5), score=[0.5] * 5)
+    write(tmp_path, documents)
+    batch = read(tmp_path, "0")
+    assert batch.schema.names == [*REQUIRED.names, "language", "url", "score"]
+    assert batch.schema.field("url").type == pa.large_string()
+    assert batch.schema.field("language").type == pa.dictionary(pa.int32(), pa.large_string())
+    assert batch["language"].dictionary.to_pylist() == ["b", "a", "c"]
+    assert batch["language"].to_pylist() == ["b", "a", "a", None, "c"]
+
+
+@settings(max_examples=20)
+@given(st.lists(st.sampled_from(["zh", "en", None]), max_size=6), st.integers(0, 6))
+def test_bytes_depend_on_the_rows_alone(
+    tmp_path_factory: pytest.TempPathFactory, values: list[str | None], cut: int
+) -> None:
+    """However the rows were gathered, and whatever their dictionaries hold besides."""
+    folder = tmp_path_factory.getbasetemp()
+    whole = pa.array(values, pa.string())
+    padded = pa.array(["unused", *values], pa.string()).dictionary_encode()[1:]
+    pieces = pa.chunked_array([padded[:cut], padded[cut:]])
+    column = whole.dictionary_encode()
+    lengths = [1] * len(values)
+    first = write(folder, table(lengths, language=column), name="w0")
+    second = write(folder, table(lengths, language=pieces), name="w1")
+    assert first.files == second.files
+
+
+def test_empty_shard(tmp_path: Path) -> None:
+    entry = write_shard(
+        tmp_path / "0",
+        table([], url=pa.array([], pa.string())),
+        directory=tmp_path,
+        tokens=[],
+        dtype=U2,
+    )
+    assert (entry.documents, entry.tokens) == (0, 0)
+    assert [entry.files[suffix].bytes for suffix in ("bin", "idx")] == [0, 42]
+    shard = Shard.open(tmp_path, entry, dtype=U2)
+    assert (len(shard), len(shard.tokens), len(shard.offsets)) == (0, 0, 0)
+    assert shard.documents.column_names == [*REQUIRED.names, "url"]
+
+
+@pytest.mark.parametrize("given_tokens", [4, 6])
+def test_tokens_must_add_up(tmp_path: Path, given_tokens: int) -> None:
+    tokens = [np.zeros(given_tokens, U2)]
+    with pytest.raises(ValueError, match=rf"^{given_tokens} tokens were given, .* have 5$"):
+        write_shard(tmp_path / "0", table([2, 3]), directory=tmp_path, tokens=tokens, dtype=U2)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("chunk", "message"),
+    [
+        (np.zeros(2, np.int64), "1-d int64 tokens, not 1-d uint16"),
+        (np.zeros((1, 2), U2), "2-d uint16 tokens"),
+    ],
+)
+def test_chunks_of_another_kind(tmp_path: Path, chunk: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        write_shard(tmp_path / "0", table([2]), directory=tmp_path, tokens=[chunk], dtype=U2)
+
+
+@pytest.mark.parametrize("name", ["tokens", "prompt_tokens", "order"])
+def test_required_columns(tmp_path: Path, name: str) -> None:
+    documents = table([1])
+    i = documents.column_names.index(name)
+    kind = documents[name].type
+    for wrong in (
+        documents.drop_columns(name),
+        documents.set_column(i, name, pa.array([1.0])),
+        documents.set_column(i, name, pa.array([None], kind)),
+    ):
+        with pytest.raises(ValueError, match=rf"documents .* column '{name}'"):
+            write_shard(
+                tmp_path / "0", wrong, directory=tmp_path, tokens=[np.zeros(1, U2)], dtype=U2
+            )

@@ -1,0 +1,1 @@
+"""The GLM trainer: reads shards."""
