@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from pipelines import fast_bpe, tiktoken_tokens
 from pipelines.tokenizer import Tokenizer, load_tokenizer
+from pipelines.tokenizers import fast_bpe
+from pipelines.tokenizers import tiktoken as tiktoken_tokens
 from pipelines.tokenizers.byte_bpe import byte_alphabet, gpt2_json, merges
 from pipelines.tokenizers.command_tokens import (
     behind_byte_bpe,

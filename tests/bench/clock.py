@@ -1,0 +1,58 @@
+"""CPU and wall seconds by name."""
+
+import functools
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+Item = TypeVar("Item")
+
+
+@dataclass
+class Clock:
+    """Adds up what is spent under each name, by all threads of this process."""
+
+    cpu: dict[str, float] = field(default_factory=dict)
+    wall: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def measure(self, name: str) -> Iterator[None]:
+        """Count the seconds of a block."""
+        cpu, wall = time.process_time(), time.perf_counter()
+        try:
+            yield
+        finally:
+            self.cpu[name] = self.cpu.get(name, 0) + time.process_time() - cpu
+            self.wall[name] = self.wall.get(name, 0) + time.perf_counter() - wall
+
+    def timed(
+        self, name: str, function: Callable[Parameters, Result]
+    ) -> Callable[Parameters, Result]:
+        """Return the function with its seconds counted."""
+
+        @functools.wraps(function)
+        def counted(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+            with self.measure(name):
+                return function(*args, **kwargs)
+
+        return counted
+
+    def timed_items(self, name: str, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield the items with the seconds counted that each takes to come."""
+        iterator = iter(items)
+        while True:
+            with self.measure(name):
+                found = list(_first(iterator))
+            if not found:
+                return
+            yield found[0]
+
+
+def _first(iterator: Iterator[Item]) -> Iterator[Item]:
+    for item in iterator:
+        yield item
+        return

@@ -1,0 +1,223 @@
+"""The chain against its stages: what a run spends beyond the work that it is made of.
+
+One run of the whole pipeline over one file, in this process. Before or after each batch that the
+chain works on, in turn, every stage does the same batch alone: the bare function on Python strings,
+without Arrow, filters, audit. So both meet the same text and the same moods of the machine, and
+text that a cache has seen is seen by either first equally often.
+"""
+
+import itertools
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from pipelines import mapper as mapping
+from pipelines import tasks
+from pipelines.clean import repair
+from pipelines.corpus import Run
+from pipelines.dedup import text_hashes
+from pipelines.document import Rejected, Stage
+from pipelines.json_array import Damage, JsonArrayReader, Record
+from pipelines.langid import load_identifier
+from pipelines.mapper import Mapper
+from pipelines.options import Options
+from pipelines.runner import Runner
+from pipelines.segment import SegmentBuilder
+from pipelines.sources import match_inputs, split_file
+from pipelines.stages import Chain
+from pipelines.tokenizer import load_tokenizer
+from pipelines.wudao import RECIPE, WudaoOptions
+from shards.storage import locked
+from tests.bench import inputs
+from tests.bench.clock import Clock
+from tests.bench.table import render
+
+STAGES = ("read", "document", "clean", "langid", "tokenize", "fingerprint")
+"""Stages that are also run alone."""
+
+FILES = ("segment", "dedup", "merge")
+"""Stages that write files: they are timed where they run, the same seconds count on both sides."""
+
+Items = Sequence[Record | Damage]
+
+
+@dataclass
+class Duel:
+    """Seconds of the stages alone and in the chain, and of all that is not the chain's."""
+
+    alone: Clock = field(default_factory=Clock)
+    chain: Clock = field(default_factory=Clock)
+    outside: Clock = field(default_factory=Clock)
+    """Loading models, and the stages' own turns."""
+    total: Clock = field(default_factory=Clock)
+
+
+def measure(*, fast: bool) -> str:
+    """Return the table of stages, the chain, its share of what the stages alone would reach."""
+    folder = inputs.text_file()
+    duel = Duel()
+    output = inputs.FOLDER / "output-stages"
+    shutil.rmtree(output, ignore_errors=True)
+    engines = _run(folder, output, duel, fast=fast)
+    shutil.rmtree(output)
+    megabytes = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+    return f"{engines}; {megabytes:.1f} MB\n{_table(duel, megabytes)}"
+
+
+def _run(folder: Path, output: Path, duel: Duel, *, fast: bool) -> str:
+    options = WudaoOptions(
+        input=(str(folder),), output=output, tokenizer=inputs.tokenizer(), split_bytes=1 << 30
+    )
+    with ExitStack() as stack:
+        enter = stack.enter_context
+        for name, load in (
+            ("load_identifier", load_identifier),
+            ("load_tokenizer", load_tokenizer),
+        ):
+            enter(patch(f"pipelines.stages.{name}", partial(load, fast=fast)))
+        files = match_inputs(options.input, pattern=RECIPE.pattern, default_name=RECIPE.name)
+        enter(locked(output))
+        runner = enter(Runner((), num_workers=0))
+        run = Run("pipelines.wudao", options, files=files, runner=runner)
+        for patched in _timers(duel, chain=run.chain, options=options):
+            enter(patched)
+        with duel.total.measure("chain"):
+            run.make()
+        return ", ".join(run.chain.engines.values())
+
+
+def _timers(duel: Duel, *, chain: Chain, options: Options) -> Iterator[Any]:
+    """Yield the patches that put a clock around each step of the pipeline."""
+    clock = duel.chain
+    turn = Turn(duel.alone, chain, options)
+
+    def batches(reader: Iterable[Record | Damage], *, cut: Any = mapping._batches) -> Any:
+        return _with_turns(clock.timed_items("read", cut(reader)), duel, turn)
+
+    def stages(self: Chain, *, each: Any = Chain.stages.fget) -> list[Stage]:  # type: ignore[attr-defined]  # a property's own function
+        return [clock.timed(stage.__name__, stage) for stage in each(self)]
+
+    def timed(owner: Any, name: str, label: str, *, by: Clock = clock) -> Any:
+        return patch.object(owner, name, by.timed(label, getattr(owner, name)))
+
+    yield patch.object(mapping, "_batches", batches)
+    yield patch.object(Chain, "stages", property(stages))
+    yield timed(Mapper, "__init__", "models", by=duel.outside)
+    yield timed(Mapper, "_read", "document")
+    yield timed(mapping, "judge", "judge")
+    yield timed(mapping, "_reject", "rejects")
+    yield timed(Mapper, "map", "map")
+    yield timed(SegmentBuilder, "add", "segment")
+    yield timed(SegmentBuilder, "close", "segment")
+    yield timed(tasks, "run_dedup", "dedup")
+    yield timed(tasks, "run_merge", "merge")
+    yield timed(Run, "plan", "plan and commit")
+    yield timed(Run, "commit", "plan and commit")
+
+
+def _with_turns(
+    batches: Iterable[Items], duel: Duel, turn: Callable[[int], None]
+) -> Iterator[Items]:
+    """Yield the chain's batches; the stages alone have their turn before or after each."""
+    turn = duel.outside.timed("turns", turn)
+    for number, items in enumerate(batches):
+        if number % 2:
+            turn(len(items))
+        yield items
+        if not number % 2:
+            turn(len(items))
+
+
+class Turn:
+    """The stages alone, one after the other, on the next records of the same file."""
+
+    def __init__(self, clock: Clock, chain: Chain, options: Options) -> None:
+        self._clock = clock
+        self._chain = chain
+        self._options = options
+        files = match_inputs(options.input, pattern=RECIPE.pattern, default_name=RECIPE.name)
+        splits = [split for file in files for split in split_file(file, options.split_bytes)]
+        readers = [JsonArrayReader(split, text_fields=RECIPE.text_fields) for split in splits]
+        self._items = itertools.chain.from_iterable(readers)
+
+    def __call__(self, num_records: int) -> None:
+        """Work on so many records."""
+        measure, chain = self._clock.measure, self._chain
+        with measure("read"):
+            items = list(itertools.islice(self._items, num_records))
+        with measure("document"):
+            texts = [text for item in items if (text := _text(item, self._options))]
+        with measure("clean"):
+            texts = [repair(text) for text in texts]
+        with measure("langid"):
+            labels, scores = chain.identifier.identify(texts)
+        wanted = chain.languages or set(labels)
+        sure = (scores >= self._options.language_threshold).tolist()
+        found = zip(texts, labels, sure, strict=True)
+        texts = [text for text, label, certain in found if certain and label in wanted]
+        with measure("tokenize"):
+            chain.tokenizer.encode_batch(texts)
+        with measure("fingerprint"):
+            text_hashes(texts)
+
+
+def _text(item: Record | Damage, options: Options) -> str:
+    if isinstance(item, Damage):
+        return ""
+    try:
+        document = RECIPE.document(item.value, options)
+    except Rejected:
+        return ""
+    return "" if document.reason else document.text
+
+
+def _table(duel: Duel, megabytes: float) -> str:
+    alone, chain = duel.alone.cpu, duel.chain.cpu
+    stages = [(name, alone[name], chain[name]) for name in STAGES]
+    stages += [(name, chain[name], chain[name]) for name in FILES]
+    between = _between(duel)
+    least, whole = sum(row[1] for row in stages), sum(row[2] for row in stages)
+    whole += sum(between.values())
+
+    def row(name: str, bare: float, spent: float) -> list[str]:
+        rate = f"{megabytes / bare:,.1f}" if bare else ""
+        return [
+            name,
+            f"{bare:.3f}" if bare else "",
+            rate,
+            f"{spent:.3f}",
+            f"{spent - bare:+.3f}",
+            f"{100 * (spent - bare) / whole:+.1f} %",
+        ]
+
+    rows = [row(*stage) for stage in stages]
+    rows += [row(name, 0, spent) for name, spent in between.items()]
+    rows.append(row("all", least, whole))
+    head = ("", "alone s", "MB/s", "in the chain s", "difference s", "of the chain")
+    return (
+        f"{render(head, rows)}\n"
+        f"CPU seconds. Stages alone: {megabytes / least:.2f} MB/s per core; "
+        f"the chain: {megabytes / whole:.2f} MB/s, {100 * least / whole:.1f} % of that "
+        f"(wall {duel.total.wall['chain'] - sum(duel.outside.wall.values()):.1f} s). "
+        f"Not counted: models loaded by a worker, {duel.outside.cpu['models']:.2f} s"
+    )
+
+
+def _between(duel: Duel) -> dict[str, float]:
+    """Return the seconds that are in no stage, by what they go into."""
+    chain, outside = duel.chain.cpu, duel.outside.cpu
+    steps = sum(chain[name] for name in ("read", "document", "judge", "segment"))
+    mapped = chain["map"] - outside["turns"]
+    phases = mapped + chain["dedup"] + chain["merge"] + chain["plan and commit"]
+    return {
+        "filters between stages": chain["judge"] - sum(chain[name] for name in STAGES[2:]),
+        "rejects": chain["rejects"],
+        "rest of the map": mapped - steps - chain["rejects"],
+        "plan and commit": chain["plan and commit"],
+        "Beam and all else": duel.total.cpu["chain"] - sum(outside.values()) - phases,
+    }

@@ -1,0 +1,53 @@
+"""Runs of the sample and small inputs, for tests that need a whole one."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pipelines.command import completed
+from pipelines.wudao import RECIPE, WudaoOptions
+
+ABOUT_THE_RUN = {"report.json", "inputs.json", ".lock"}
+
+
+def many_splits(output: Path, **changes: Any) -> WudaoOptions:
+    """The sample in 37 splits and 8 shards: enough for an order of work to show."""
+    options: dict[str, Any] = {"split_bytes": 12_000, "shards": 8, "output": output, **changes}
+    filled = completed(WudaoOptions(**options), RECIPE)
+    assert isinstance(filled, WudaoOptions)
+    return filled
+
+
+def content(dataset: Path) -> dict[str, str]:
+    """The hash of every file that is part of a dataset."""
+    return {
+        path.relative_to(dataset).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(dataset.rglob("*"))
+        if path.is_file() and path.name not in ABOUT_THE_RUN
+    }
+
+
+def write_wudao(path: Path, records: Iterable[Any], *, indent: int | None = None) -> Path:
+    """A file as BAAI ships them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(list(records), ensure_ascii=False, indent=indent))
+    return path
+
+
+def page(number: int, text: str = "") -> dict[str, Any]:
+    """A record of WuDao with more than 100 characters of its own."""
+    body = (
+        text
+        or f"第{number}号工坊的老师傅每天清晨打开木门，先给炉子添上炭火，再把昨夜泡好的竹篾取出来。"
+    )
+    return {
+        "id": number,
+        "uniqueKey": f"{number:032x}",
+        "titleUkey": f"{number:032x}",
+        "dataType": "手艺",
+        "title": f"工坊{number}",
+        "content": body
+        + f"他说，编号{number}的篮子要编三天，一天起底，一天收边，一天打磨，急不得。" * 3,
+    }

@@ -1,0 +1,149 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines import dedup
+from pipelines.dedup import (
+    DROPS,
+    SIGNATURES,
+    Candidates,
+    drop_table,
+    duplicates,
+    num_ranges,
+    signature_table,
+)
+
+Row = tuple[int, int, int, int, int]
+"""high, low, order, segment, row"""
+
+# Few values, so that some agree in the high half alone, some above the index bits of the sort
+# alone, some in both halves, some in the order as well.
+HIGH = st.sampled_from([0, 1, 2, 1 << 20, (1 << 20) + 1, 1 << 62, 2**63, 2**64 - 1, 2**64 - 2])
+LOW = st.sampled_from([0, 1, 2**64 - 1])
+ROWS = st.lists(st.tuples(HIGH, LOW, st.integers(0, 9), st.integers(0, 3)), max_size=60).map(
+    lambda rows: [(*row, at) for at, row in enumerate(rows)]
+)
+
+
+def candidates(rows: list[Row]) -> Candidates:
+    columns = np.array(rows, dtype=object).reshape(-1, 5).T
+    kinds = (np.uint64, np.uint64, np.uint64, np.uint32, np.uint32)
+    return Candidates(
+        *(values.astype(kind) for values, kind in zip(columns, kinds, strict=True))
+    )
+
+
+def brute_force(rows: list[Row]) -> list[bool]:
+    """Of each hash the smallest (order, segment, row) stays."""
+    best: dict[tuple[int, int], tuple[int, int, int]] = {}
+    for high, low, *rank in rows:
+        key = (high, low)
+        best[key] = min(best.get(key, (2**64, 0, 0)), (rank[0], rank[1], rank[2]))
+    return [best[high, low] != (order, segment, row) for high, low, order, segment, row in rows]
+
+
+@given(ROWS)
+def test_duplicates_are_all_but_the_smallest_of_each_hash(rows: list[Row]) -> None:
+    assert duplicates(candidates(rows), range_bits=0).tolist() == brute_force(rows)
+
+
+@given(ROWS, st.integers(0, 4))
+def test_ranges_find_together_what_one_range_finds(rows: list[Row], bits: int) -> None:
+    found = []
+    for index in range(1 << bits):
+        inside = [row for row in rows if row[0] >> (64 - bits) == index]
+        mask = duplicates(candidates(inside), range_bits=bits).tolist()
+        found += [row for row, gone in zip(inside, mask, strict=True) if gone]
+    wanted = [row for row, gone in zip(rows, brute_force(rows), strict=True) if gone]
+    assert sorted(found) == sorted(wanted)
+
+
+def test_the_high_bits_of_a_range_do_not_hide_the_rest() -> None:
+    """Within range 5 of 16 all share four bits; what differs lies below them."""
+    rng = np.random.default_rng(1)
+    high = (np.uint64(5) << np.uint64(60)) | rng.integers(0, 500, 3000).astype(np.uint64)
+    rows = [
+        (int(value), int(value) % 3, int(order), 0, at)
+        for at, (value, order) in enumerate(zip(high, rng.permutation(3000), strict=True))
+    ]
+    mask = duplicates(candidates(rows), range_bits=4).tolist()
+    assert mask == brute_force(rows)
+    assert mask.count(False) == len(set(high.tolist()))
+
+
+@pytest.mark.parametrize("num", [0, 1, 2])
+def test_few_documents_are_no_special_case(num: int) -> None:
+    rows: list[Row] = [(7, 7, 10 - at, 0, at) for at in range(num)]
+    assert duplicates(candidates(rows), range_bits=0).tolist() == [True, False][2 - num :]
+
+
+def test_columns_are_left_as_they_were() -> None:
+    rows: list[Row] = [(3, 1, 5, 0, 0), (3, 1, 4, 0, 1), (2, 1, 4, 0, 2)]
+    found = candidates(rows)
+    duplicates(found, range_bits=0)
+    for values in (found.high, found.low, found.order, found.segment, found.row):
+        assert values.flags.writeable
+    assert found.high.tolist() == [3, 3, 2]
+    assert found.order.tolist() == [5, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("rows", "ranges"),
+    [(0, 1), (1, 1), (10, 1), (11, 2), (20, 2), (21, 4), (40, 4), (41, 8), (1000, 128)],
+)
+def test_ranges_are_the_least_power_of_two_that_fits(
+    monkeypatch: pytest.MonkeyPatch, rows: int, ranges: int
+) -> None:
+    monkeypatch.setattr(dedup, "ROWS_PER_TASK", 10)
+    assert num_ranges(rows) == ranges
+
+
+def test_drops_are_sorted_by_order_and_signatures_by_hash() -> None:
+    rows: list[Row] = [
+        (9, 1, 50, 2, 7),
+        (9, 1, 40, 1, 3),
+        (9, 1, 60, 0, 5),
+        (1, 5, 45, 0, 6),
+        (1, 4, 45, 3, 1),
+        (1, 4, 45, 3, 0),
+        (1, 4, 45, 1, 9),
+    ]
+    found = candidates(rows)
+    mask = duplicates(found, range_bits=0)
+    drops, signatures = drop_table(found, mask), signature_table(found, mask)
+    assert drops.schema == DROPS
+    assert [tuple(row.values()) for row in drops.to_pylist()] == [
+        (45, 3, 0),
+        (45, 3, 1),
+        (50, 2, 7),
+        (60, 0, 5),
+    ]
+    assert signatures.schema == SIGNATURES
+    assert [tuple(row.values()) for row in signatures.to_pylist()] == [
+        (1, 4, 45),
+        (1, 5, 45),
+        (9, 1, 40),
+    ]
+
+
+@given(ROWS)
+def test_every_hash_has_one_signature_with_its_smallest_order(rows: list[Row]) -> None:
+    found = candidates(rows)
+    mask = duplicates(found, range_bits=0)
+    smallest: dict[tuple[int, int], int] = {}
+    for high, low, order, _, _ in rows:
+        smallest[high, low] = min(order, smallest.get((high, low), order))
+    table = signature_table(found, mask)
+    assert [tuple(row.values()) for row in table.to_pylist()] == [
+        (*key, order) for key, order in sorted(smallest.items())
+    ]
+    assert len(drop_table(found, mask)) + len(table) == len(rows)
+
+
+def test_concatenate_keeps_every_row_and_type() -> None:
+    one, other = candidates([(1, 2, 3, 4, 5)]), candidates([(6, 7, 8, 9, 10)])
+    found = Candidates.concatenate([one, candidates([]), other])
+    columns = (found.high, found.low, found.order, found.segment, found.row)
+    assert [values.tolist() for values in columns] == [[1, 6], [2, 7], [3, 8], [4, 9], [5, 10]]
+    assert [values.dtype.itemsize for values in columns] == [8, 8, 8, 4, 4]

@@ -1,0 +1,179 @@
+import dataclasses
+from collections.abc import Sequence
+
+import ftfy
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+import sentencepiece
+
+from pipelines.clean import CONFIG
+from pipelines.dedup import text_hashes
+from pipelines.document import READ, Verdict
+from pipelines.stages import Chain, clean, fingerprint, judge, split_verdict
+from pipelines.wudao import RECIPE, SAMPLE, WudaoOptions
+
+CHINESE = "清晨的集市上，卖豆腐的老人把担子放下，慢慢地吆喝起来，邻居们提着篮子围了过来。"
+ENGLISH = "The old bridge over the river was closed for repairs during the whole summer."
+JAPANESE = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"
+HIGH = ["0xf5d931b526d096bf", "0x40bdefd94169e6ca"]
+LOW = ["0x286eb7421b801f0f", "0x7076a68e75884d4e"]
+
+
+def options(**changes: object) -> WudaoOptions:
+    return WudaoOptions(tokenizer=RECIPE.sample_tokenizer, **changes)  # type: ignore[arg-type]  # any option
+
+
+@pytest.fixture(scope="module")
+def chain() -> Chain:
+    return Chain(options())
+
+
+def batch(*texts: str) -> pa.RecordBatch:
+    num = len(texts)
+    columns = [
+        pa.array([100 * at for at in range(num)], pa.int64()),
+        pa.array([50] * num, pa.int64()),
+        pa.array([0] * num, pa.int32()),
+        pa.array(range(num), pa.uint64()),
+        pa.array(range(num), pa.uint64()),
+        pa.array([len(text.encode()) for text in texts], pa.int64()),
+        pa.array(texts, pa.large_string()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=READ)
+
+
+def check_same_rows(verdict: Verdict, before: pa.RecordBatch) -> None:
+    """A stage loses and moves no row; it adds columns behind those that were there."""
+    assert verdict.batch["position"].equals(before["position"])
+    assert len(verdict.reasons) == before.num_rows
+
+
+def test_clean_repairs_and_says_where() -> None:
+    before = batch(CHINESE, "Tom &amp; Jerry", "cafÃ©", "", " \n　")
+    verdict = clean(before)
+    check_same_rows(verdict, before)
+    assert verdict.batch["text"].to_pylist() == [CHINESE, "Tom & Jerry", "café", "", " \n　"]
+    assert verdict.batch["repaired"].to_pylist() == [False, True, True, False, False]
+    assert verdict.reasons.to_pylist() == [None, None, None, "empty", "empty"]
+
+
+def test_clean_drops_what_the_repair_empties() -> None:
+    text = "\x01\x02"
+    assert ftfy.fix_text(text, CONFIG) == ""
+    verdict = clean(batch(text))
+    assert verdict.reasons.to_pylist() == ["empty"]
+    assert verdict.batch["repaired"].to_pylist() == [True]
+
+
+def test_langid_keeps_the_languages_asked_for(chain: Chain) -> None:
+    before = batch(CHINESE, ENGLISH, JAPANESE)
+    verdict = chain.langid(before)
+    check_same_rows(verdict, before)
+    assert verdict.batch["language"].to_pylist() == ["zh", "en", "ja"]
+    assert verdict.reasons.to_pylist() == [None, None, "language"]
+    scores = verdict.batch["score"]
+    assert scores.type == pa.float32()
+    assert all(0.5 <= score <= 1 for score in scores.to_pylist())
+
+
+def test_langid_drops_the_unsure_and_takes_the_very_threshold() -> None:
+    score = Chain(options()).langid(batch(ENGLISH)).batch["score"][0].as_py()
+    for threshold, reason in ((score, None), (np.nextafter(np.float32(score), 2), "language-score")):
+        verdict = Chain(options(language_threshold=float(threshold))).langid(batch(ENGLISH))
+        assert verdict.reasons.to_pylist() == [reason]
+
+
+def test_all_languages_are_judged_by_their_score_alone() -> None:
+    chain = Chain(options(languages=("all",), language_threshold=0.5))
+    verdict = chain.langid(batch(JAPANESE, CHINESE, " "))
+    assert verdict.batch["language"].to_pylist() == ["ja", "zh", "und"]
+    assert verdict.reasons.to_pylist() == [None, None, "language-score"]
+
+
+def test_tokens_are_those_of_the_library_and_eos(chain: Chain) -> None:
+    library = sentencepiece.SentencePieceProcessor(model_file=str(SAMPLE / "sample.model"))
+    texts = (CHINESE, ENGLISH, "a", f"{CHINESE}\n\n{ENGLISH}")
+    before = batch(*texts)
+    verdict = chain.tokenize(before)
+    check_same_rows(verdict, before)
+    eos = chain.tokenizer.special["eos"]
+    tokens = verdict.batch["tokens"]
+    assert tokens.to_pylist() == [[*library.encode(text), eos] for text in texts]
+    assert tokens.type == pa.large_list(pa.from_numpy_dtype(chain.tokenizer.dtype))
+    assert verdict.reasons.null_count == len(texts)
+
+
+def test_special_tokens_written_in_a_text_are_text(chain: Chain) -> None:
+    tokens = chain.tokenize(batch("<|endoftext|> [MASK] </s>")).batch["tokens"][0].as_py()
+    specials = set(chain.tokenizer.special.values()) - {chain.tokenizer.special["unk"]}
+    assert tokens.pop() == chain.tokenizer.special["eos"]
+    assert not specials & set(tokens)
+
+
+def test_a_text_that_the_tokenizer_cannot_take_is_quarantined_alone(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = chain.tokenize(batch(CHINESE, ENGLISH)).batch["tokens"].to_pylist()
+    plain = chain.tokenizer._model.encode
+
+    def failing(texts: Sequence[str]) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.int64]]:
+        if "poison" in texts:
+            raise RuntimeError("the library fails on this text")
+        return plain(texts)
+
+    model = dataclasses.replace(chain.tokenizer._model, encode=failing)
+    monkeypatch.setattr(chain.tokenizer, "_model", model)
+    kept, fallen = split_verdict(chain.tokenize(batch(CHINESE, "poison", ENGLISH)))
+    assert kept["tokens"].to_pylist() == whole
+    assert fallen.reasons.to_pylist() == ["tokenizer-failed"]
+    assert fallen.batch["position"].to_pylist() == [100]
+
+
+def test_fingerprint_folds_white_space_and_lets_the_text_go() -> None:
+    texts = ("a  b\n", "\ta b", "a b", "ab", "a　b")
+    verdict = fingerprint(batch(*texts))
+    assert "text" not in verdict.batch.schema.names
+    found = list(
+        zip(
+            verdict.batch["hash_high"].to_pylist(),
+            verdict.batch["hash_low"].to_pylist(),
+            strict=True,
+        )
+    )
+    assert found[0] == found[1] == found[2] == found[4] != found[3]
+    assert verdict.reasons.null_count == len(texts)
+
+
+def test_text_hashes_are_pinned_for_ever() -> None:
+    high, low = text_hashes(["清晨 的\n集市", ""])
+    assert [hex(value) for value in high.tolist()] == HIGH
+    assert [hex(value) for value in low.tolist()] == LOW
+
+
+def test_the_chain_says_what_becomes_of_each_text(chain: Chain) -> None:
+    before = batch(CHINESE, " ", JAPANESE, ENGLISH, "&#20013;&#25991;" * 20)
+    kept, gone = judge(before, chain.stages)
+    assert kept["position"].to_pylist() == [0, 300, 400]
+    assert [verdict.batch["position"].to_pylist() for verdict in gone] == [[100], [200], [], []]
+    reasons = [verdict.reasons.to_pylist() for verdict in gone]
+    assert reasons == [["empty"], ["language"], [], []]
+    assert kept.schema.names == [
+        *(name for name in READ.names if name != "text"),
+        *("repaired", "language", "score", "tokens", "hash_high", "hash_low"),
+    ]
+
+
+def test_a_batch_that_falls_whole_keeps_the_columns_of_the_chain(chain: Chain) -> None:
+    whole, _ = judge(batch(CHINESE), chain.stages)
+    kept, gone = judge(batch(" ", JAPANESE), chain.stages)
+    assert kept.num_rows == 0
+    assert kept.schema == whole.schema
+    assert sum(verdict.batch.num_rows for verdict in gone) == 2
+
+
+def test_facts_are_fingerprints_of_files_not_their_names(chain: Chain) -> None:
+    assert set(chain.facts) == {"tokenizer", "lid_model"}
+    assert all(len(fact) == 64 and int(fact, 16) for fact in chain.facts.values())
+    assert set(chain.engines) == {"langid", "tokenizer"}
