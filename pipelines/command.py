@@ -1,8 +1,8 @@
-"""The command line of a corpus: flags in, exit code out."""
+"""The commands of this package: flags in, exit code out."""
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,19 +14,34 @@ from shards.errors import UserError
 
 def main(module: str, argv: Sequence[str]) -> int:
     """Run the corpus of a module from its command line and return the exit code."""
-    _log_plainly()
-    try:
+
+    def run() -> None:
         recipe = load_recipe(module)
         options, flags = parse(recipe.options, argv, program=module, about=recipe.about)
         options = completed(options, recipe)
         from pipelines.corpus import build  # noqa: PLC0415 - Beam takes seconds to load, --help none
 
         build(module, options, flags=flags)
+
+    _log_plainly()
+    return exit_code(module, run, stopped="the same command goes on from here")
+
+
+def exit_code(program: str, run: Callable[[], None], *, stopped: str) -> int:
+    """Return the exit code of a command: 2 after one paragraph where a person can mend what failed.
+
+    Args:
+        program: Its name, which begins every message.
+        run: Does the work.
+        stopped: What to say when the person stops it, which gives 130.
+    """
+    try:
+        run()
     except UserError as error:
-        sys.stderr.write(f"{module}: {error}\n")
+        sys.stderr.write(f"{program}: {error}\n")
         return 2
     except KeyboardInterrupt:
-        sys.stderr.write(f"\n{module}: stopped; the same command goes on from here\n")
+        sys.stderr.write(f"\n{program}: stopped; {stopped}\n")
         return 130
     return 0
 
@@ -54,11 +69,6 @@ def completed(options: Options, recipe: Recipe) -> Options:
 
 def _log_plainly() -> None:
     """Show our own lines as they are, and of the libraries' only what went wrong."""
-    logging.basicConfig(format="%(name)s: %(message)s", level=logging.ERROR)
-    ours = logging.StreamHandler()
-    ours.setFormatter(logging.Formatter("%(message)s"))
-    for name, level in (("corpusmill", logging.INFO), ("pipelines", logging.WARNING)):
-        logger = logging.getLogger(name)
-        logger.addHandler(ours)
-        logger.setLevel(level)
-        logger.propagate = False
+    logging.basicConfig(format="%(message)s", level=logging.ERROR)
+    logging.getLogger("corpusmill").setLevel(logging.INFO)
+    logging.getLogger("pipelines").setLevel(logging.WARNING)

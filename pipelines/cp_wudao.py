@@ -14,9 +14,10 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
+from pipelines.command import exit_code
 from pipelines.document import below
+from pipelines.flags import Parser
 from pipelines.options import count, fraction, positive
 from pipelines.pick import Tally, pick_below, pick_least, write_picked
 from pipelines.sources import InputFile, match_inputs, open_input
@@ -31,15 +32,11 @@ _BLOCK_BYTES = 4 << 20
 
 def main(argv: Sequence[str]) -> int:
     """Copy what the command line asks for, say so, and return the exit code."""
-    try:
+
+    def work() -> None:
         sys.stdout.write(run(_parser().parse_args(argv)) + "\n")
-    except UserError as error:
-        sys.stderr.write(f"{PROGRAM}: {error}\n")
-        return 2
-    except KeyboardInterrupt:
-        sys.stderr.write(f"\n{PROGRAM}: stopped; the same command goes on from here\n")
-        return 130
-    return 0
+
+    return exit_code(PROGRAM, work, stopped="the same command goes on from here")
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -159,17 +156,11 @@ def _progress(file: InputFile, done: int, total: int) -> None:
     sys.stderr.write(f"{done + 1}/{total} {file.relative} ({file.bytes / 1e6:.1f} MB)\n")
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UserError(f"{message}. {self.prog} --help lists every flag.")
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog=f"python -m {PROGRAM}",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     choice = parser.add_mutually_exclusive_group(required=True)
     choice.add_argument("files", nargs="?", type=positive, metavar="N", help="Files to have.")

@@ -12,6 +12,17 @@ from shards.errors import UserError
 OptionsType = TypeVar("OptionsType", bound=Options)
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are UserErrors, and whose flags are written in full."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what is wrong with the command line."""
+        raise UserError(f"{message}. {self.prog} --help lists every flag")
+
+
 def parse(
     kind: type[OptionsType], argv: Sequence[str], *, program: str, about: str
 ) -> tuple[OptionsType, list[str]]:
@@ -24,11 +35,10 @@ def parse(
         UserError: A flag that neither knows, or a value that does not fit.
     """
     ours, runners = _partition(argv)
-    parser = _Parser(
+    parser = Parser(
         prog=f"python -m {program}",
         description=textwrap.dedent(about),
         formatter_class=_Help,
-        allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
         epilog="Flags of Apache Beam (--runner, --flink_master, ...) go to Beam; what stands "
         "behind -- goes to the runner word for word.",
@@ -49,11 +59,6 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=30, width=100)
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UserError(f"{message}. {self.prog} --help lists every flag")
-
-
 def _partition(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     words = list(argv)
     at = words.index("--") if "--" in words else len(words)
@@ -62,12 +67,7 @@ def _partition(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _add_flag(parser: argparse.ArgumentParser, each: "Field[Any]") -> None:
     text = each.metadata["help"]
-    if isinstance(each.default, int | float | str | tuple) and each.default not in (
-        "",
-        0,
-        (),
-        False,
-    ):
+    if isinstance(each.default, int | float | str | tuple) and each.default:
         shown = ",".join(each.default) if isinstance(each.default, tuple) else str(each.default)
         text += f" Default: {shown!r}." if shown.isspace() else f" Default: {shown}."
     parser.add_argument(f"--{each.name.replace('_', '-')}", help=text, **each.metadata["flag"])
@@ -77,7 +77,7 @@ def _beam_flags(rest: Sequence[str]) -> list[str]:
     """Return the flags unchanged if Beam knows them all."""
     from apache_beam.options.pipeline_options import PipelineOptions  # noqa: PLC0415 - a second to load
 
-    parser = _Parser(prog="beam", add_help=False, allow_abbrev=False)
+    parser = Parser(prog="beam", add_help=False)
     for kind in (PipelineOptions, *_subclasses(PipelineOptions)):
         if "_add_argparse_args" in vars(kind):
             kind._add_argparse_args(parser)

@@ -15,13 +15,14 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from pipelines.clean import repair
+from pipelines.command import exit_code
 from pipelines.document import Rejected, below, holdout_hashes, sample_hashes
+from pipelines.flags import Parser
 from pipelines.json_array import JsonArrayReader, Record
 from pipelines.options import count, positive
 from pipelines.recipe import Recipe, load_recipe
@@ -64,15 +65,11 @@ class TrainOptions:
 
 def main(argv: Sequence[str]) -> int:
     """Train what the command line asks for, say so, and return the exit code."""
-    try:
+
+    def work() -> None:
         sys.stdout.write(run(_parser().parse_args(argv)) + "\n")
-    except UserError as error:
-        sys.stderr.write(f"{PROGRAM}: {error}\n")
-        return 2
-    except KeyboardInterrupt:
-        sys.stderr.write(f"\n{PROGRAM}: stopped; nothing was written\n")
-        return 130
-    return 0
+
+    return exit_code(PROGRAM, work, stopped="nothing was written")
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -223,11 +220,6 @@ def _measured(model: bytes, held: Sequence[str]) -> str:
     return f"{size / tokens:.2f} bytes per token on {len(held)} documents held back"
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UserError(f"{message}. python -m {PROGRAM} --help lists every flag.")
-
-
 def _vocab_size(text: str) -> int:
     value = count(text)
     if value < _SMALLEST:
@@ -243,11 +235,10 @@ def _coverage(text: str) -> float:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog=f"python -m {PROGRAM}",
         description="Train a SentencePiece tokenizer on a sample of a corpus.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("--input", action="append", required=True, metavar="PATH", help="as of the corpus; repeat")

@@ -1,6 +1,7 @@
 """How much memory a run takes: the real command, its whole process tree sampled while it works."""
 
 import json
+import resource
 import shutil
 import subprocess
 import sys
@@ -51,7 +52,8 @@ def measure(megabytes: int) -> str:
             "tree RSS MB",
             "tree PSS MB",
             "largest process PSS MB",
-            "MB/s wall",
+            "MB/CPU s",
+            "MB/s",
             "seconds",
             "of these",
         ),
@@ -62,10 +64,10 @@ def measure(megabytes: int) -> str:
 def _row(folder: Path, workers: int, *, megabytes: float) -> list[str]:
     output = inputs.FOLDER / f"output-{workers}"
     shutil.rmtree(output, ignore_errors=True)
-    started = time.monotonic()
+    started, spent = time.monotonic(), _children_cpu()
     with _run(folder, output, workers=workers) as process:
         marks = _watch(process)
-    seconds = time.monotonic() - started
+    seconds, spent = time.monotonic() - started, _children_cpu() - spent
     phases = json.loads((output / "report.json").read_bytes())["seconds"]
     shutil.rmtree(output)
     return [
@@ -74,10 +76,17 @@ def _row(folder: Path, workers: int, *, megabytes: float) -> list[str]:
             f"{getattr(marks, name) / 1e6:,.0f} (at {marks.seconds[name]:.0f} s)"
             for name in ("tree_rss", "tree_pss", "process_pss")
         ),
+        f"{megabytes / spent:.1f}",
         f"{megabytes / seconds:.1f}",
         f"{seconds:.1f}",
         ", ".join(f"{name} {value:g}" for name, value in phases.items()),
     ]
+
+
+def _children_cpu() -> float:
+    """Return the CPU seconds of all processes under this one that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The chain against its stages: what a run spends beyond the work that it is made of.
 
-One run of the whole pipeline over one file, in this process. Before or after each batch that the
+Runs of the whole pipeline over one file, in this process. Before or after each batch that the
 chain works on, in turn, every stage does the same batch alone: the bare function on Python strings,
 without Arrow, filters, audit. So both meet the same text and the same moods of the machine, and
 text that a cache has seen is seen by either first equally often.
@@ -43,6 +43,8 @@ STAGES = ("read", "document", "clean", "langid", "tokenize", "fingerprint")
 FILES = ("segment", "dedup", "merge")
 """Stages that write files: they are timed where they run, the same seconds count on both sides."""
 
+ROUNDS = 3
+
 Items = Sequence[Record | Damage]
 
 
@@ -62,11 +64,12 @@ def measure(*, fast: bool) -> str:
     folder = inputs.text_file()
     duel = Duel()
     output = inputs.FOLDER / "output-stages"
-    shutil.rmtree(output, ignore_errors=True)
-    engines = _run(folder, output, duel, fast=fast)
+    for _ in range(ROUNDS):
+        shutil.rmtree(output, ignore_errors=True)
+        engines = _run(folder, output, duel, fast=fast)
     shutil.rmtree(output)
     megabytes = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
-    return f"{engines}; {megabytes:.1f} MB\n{_table(duel, megabytes)}"
+    return f"{engines}; {ROUNDS} runs of {megabytes:.1f} MB\n{_table(duel, ROUNDS * megabytes)}"
 
 
 def _run(folder: Path, output: Path, duel: Duel, *, fast: bool) -> str:
@@ -116,6 +119,7 @@ def _timers(duel: Duel, *, chain: Chain, options: Options) -> Iterator[Any]:
     yield timed(SegmentBuilder, "close", "segment")
     yield timed(tasks, "run_dedup", "dedup")
     yield timed(tasks, "run_merge", "merge")
+    yield timed(Runner, "run", "runner")
     yield timed(Run, "plan", "plan and commit")
     yield timed(Run, "commit", "plan and commit")
 
@@ -213,11 +217,14 @@ def _between(duel: Duel) -> dict[str, float]:
     chain, outside = duel.chain.cpu, duel.outside.cpu
     steps = sum(chain[name] for name in ("read", "document", "judge", "segment"))
     mapped = chain["map"] - outside["turns"]
-    phases = mapped + chain["dedup"] + chain["merge"] + chain["plan and commit"]
+    tasks_alone = mapped + chain["dedup"] + chain["merge"]
+    beam = chain["runner"] - sum(outside.values()) - tasks_alone
+    run = duel.total.cpu["chain"] - chain["runner"] - chain["plan and commit"]
     return {
         "filters between stages": chain["judge"] - sum(chain[name] for name in STAGES[2:]),
         "rejects": chain["rejects"],
         "rest of the map": mapped - steps - chain["rejects"],
+        "Beam": beam,
         "plan and commit": chain["plan and commit"],
-        "Beam and all else": duel.total.cpu["chain"] - sum(outside.values()) - phases,
+        "rest of the run": run,
     }

@@ -20,6 +20,20 @@ def many_splits(output: Path, **changes: Any) -> WudaoOptions:
     return filled
 
 
+def small(output: Path, *inputs: object, **changes: Any) -> WudaoOptions:
+    """A run over a few pages of a test's own, in whatever language they seem to be."""
+    options: dict[str, Any] = {
+        "input": tuple(map(str, inputs)),
+        "tokenizer": RECIPE.sample_tokenizer,
+        "languages": ("all",),
+        "language_threshold": 0.0,
+        "validation": 0.0,
+        "shards": 1,
+        **changes,
+    }
+    return many_splits(output, **options)
+
+
 def content(dataset: Path) -> dict[str, str]:
     """The hash of every file that is part of a dataset."""
     return {

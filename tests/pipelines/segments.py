@@ -40,7 +40,7 @@ def judged(docs: Sequence[Doc]) -> tuple[pa.RecordBatch, Verdict]:
         "holdout": pa.array([doc.holdout for doc in docs], pa.uint64()),
         "bytes": pa.array([100 + doc.position for doc in docs], pa.int64()),
         "id": pa.array([f"id{doc.position}" for doc in docs], pa.large_string()),
-        "repaired": pa.array([False] * len(docs)),
+        "repaired": pa.array([False] * len(docs), pa.bool_()),
         "language": pa.array(["zh"] * len(docs), pa.large_string()).cast(NAME),
         "score": pa.array([0.9] * len(docs), pa.float32()),
         "tokens": pa.array(lists, pa.large_list(pa.uint16())),
@@ -95,7 +95,9 @@ def write_segments(
     return plan
 
 
-def random_docs(rng: np.random.Generator, num: int, *, low: int = 0, high: int = 2**64) -> list[Doc]:
+def random_docs(
+    rng: np.random.Generator, num: int, *, low: int = 0, high: int = 2**64
+) -> list[Doc]:
     """Documents of 1 to 6 tokens with hashes from anywhere, orders in [low, high)."""
     orders = rng.integers(low, high - 1, num, np.uint64, endpoint=True).tolist()
     holdouts = rng.integers(0, 2**64 - 1, num, np.uint64, endpoint=True).tolist()

@@ -19,7 +19,7 @@ from shards import Dataset, UserError
 from shards.manifest import TRAIN, VALIDATION
 from shards.storage import locked
 from shards.verify import verify
-from tests.pipelines.runs import content, many_splits, page, write_wudao
+from tests.pipelines.runs import content, many_splits, page, small, write_wudao
 
 MODULE = "pipelines.wudao"
 FLAGS = ["--split-bytes", "12000", "--shards", "8"]
@@ -201,7 +201,7 @@ def test_a_complete_dataset_is_left_as_it_is(tmp_path: Path, caplog: pytest.LogC
     inputs = tmp_path / "in"
     shutil.copytree(SAMPLE, inputs)
     tokenizer = f"sentencepiece:{SAMPLE / 'sample.model'}"
-    options = many_splits(tmp_path / "out", input=(str(inputs),), tokenizer=tokenizer)
+    options = small(tmp_path / "out", inputs, tokenizer=tokenizer)
     build(MODULE, options)
     before = (tmp_path / "out" / "manifest.json").stat().st_mtime_ns
     os.utime(inputs / "part-2026010101.json")
@@ -291,12 +291,11 @@ def test_a_damaged_record_costs_itself_and_lands_in_rejects(tmp_path: Path, kind
     path = tmp_path / "in" / "part-1.json"
     path.parent.mkdir()
     path.write_bytes(raw)
-    options = many_splits(
+    options = small(
         tmp_path / "out",
-        input=(str(path),),
-        tokenizer=f"sentencepiece:{SAMPLE / 'sample.model'}",
+        path,
         max_reject_rate=0.2,
-        split_bytes=1500,
+        split_bytes=max(1500, len(raw) // 3),
     )
     made = build(MODULE, options)
     account = made.generations[0].accounting["wudao"]
@@ -315,10 +314,9 @@ def test_a_file_cut_off_keeps_what_it_has_and_says_so(tmp_path: Path):
     path.write_bytes(path.read_bytes()[:-200])
     made = build(
         MODULE,
-        many_splits(
+        small(
             tmp_path / "out",
-            input=(str(path),),
-            tokenizer=f"sentencepiece:{SAMPLE / 'sample.model'}",
+            path,
             max_reject_rate=0.02,
         ),
     )
@@ -330,20 +328,14 @@ def test_too_many_rejects_fail_the_run_and_say_where_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     path = write_wudao(tmp_path / "part-1.json", [page(1), page(2), {"id": 3}])
-    flags = [
-        "--input",
-        str(path),
-        "--tokenizer",
-        f"sentencepiece:{SAMPLE / 'sample.model'}",
-        "--output",
-        str(tmp_path / "out"),
-    ]
+    tokenizer = f"sentencepiece:{SAMPLE / 'sample.model'}"
+    flags = ["--input", str(path), "--tokenizer", tokenizer, "--output", str(tmp_path / "out")]
     assert main(MODULE, flags) == 2
     told = capsys.readouterr().err
     assert "33.33 % of the records cannot be read (1 missing-field)" in told
     assert "--max-reject-rate" in told
     assert "Traceback" not in told
-    assert main(MODULE, [*flags, "--max-reject-rate", "50%", "--validation", "0"]) == 0
+    assert main(MODULE, [*flags, "--max-reject-rate", "50%"]) == 0
 
 
 def test_nothing_left_is_an_error(tmp_path: Path):
@@ -351,11 +343,10 @@ def test_nothing_left_is_an_error(tmp_path: Path):
     with pytest.raises(UserError, match=r"no document is left of this input.*1 language"):
         build(
             MODULE,
-            many_splits(
+            small(
                 tmp_path / "out",
-                input=(str(path),),
+                path,
                 languages=("fr",),
-                tokenizer=f"sentencepiece:{SAMPLE / 'sample.model'}",
             ),
         )
 
@@ -380,12 +371,11 @@ def test_special_token_strings_in_text_stay_text(tmp_path: Path):
     )
     build(
         MODULE,
-        many_splits(
+        small(
             tmp_path / "out",
-            input=(str(path),),
+            path,
             shards=1,
             validation=0.0,
-            tokenizer=f"sentencepiece:{SAMPLE / 'sample.model'}",
         ),
     )
     dataset = Dataset.open(tmp_path / "out")
@@ -422,11 +412,12 @@ def test_several_inputs_are_several_sources_and_duplicates_go_across(tmp_path: P
     write_wudao(tmp_path / "b" / "part-1.json", [page(n) for n in range(40, 100)])
     made = build(
         MODULE,
-        many_splits(
+        small(
             tmp_path / "out",
-            input=(f"one={tmp_path / 'a'}", f"two={tmp_path / 'b'}"),
+            f"one={tmp_path / 'a'}",
+            f"two={tmp_path / 'b'}",
             shards=2,
-            tokenizer=f"sentencepiece:{SAMPLE / 'sample.model'}",
+            validation=0.001,
         ),
     )
     account = made.generations[0].accounting
@@ -453,14 +444,12 @@ def test_nested_arrays_that_look_like_records_make_no_difference(
         {**page(n), "comments": [page(1000 * n + m) for m in range(1, 30)]} for n in range(1, 9)
     ]
     path = write_wudao(tmp_path / "part-1.json", records)
-    tokenizer = f"sentencepiece:{SAMPLE / 'sample.model'}"
     with caplog.at_level("INFO", logger="corpusmill"):
         build(
             MODULE,
-            many_splits(
+            small(
                 tmp_path / "out",
-                input=(str(path),),
-                tokenizer=tokenizer,
+                path,
                 split_bytes=3000,
                 validation=0.0,
             ),
@@ -514,7 +503,7 @@ def test_an_output_that_cannot_be_written_is_one_paragraph(
     (tmp_path / "file").write_text("")
     assert main(MODULE, ["--output", str(tmp_path / "file" / "out")]) == 2
     told = capsys.readouterr().err.strip()
-    assert "Not a directory" in told
+    assert "a file is where a folder is needed" in told
     assert "\n" not in told
 
 

@@ -29,9 +29,7 @@ ROWS = st.lists(st.tuples(HIGH, LOW, st.integers(0, 9), st.integers(0, 3)), max_
 def candidates(rows: list[Row]) -> Candidates:
     columns = np.array(rows, dtype=object).reshape(-1, 5).T
     kinds = (np.uint64, np.uint64, np.uint64, np.uint32, np.uint32)
-    return Candidates(
-        *(values.astype(kind) for values, kind in zip(columns, kinds, strict=True))
-    )
+    return Candidates(*(values.astype(kind) for values, kind in zip(columns, kinds, strict=True)))
 
 
 def brute_force(rows: list[Row]) -> list[bool]:

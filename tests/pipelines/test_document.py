@@ -1,4 +1,5 @@
 import hashlib
+import itertools
 
 import numpy as np
 import pytest
@@ -77,7 +78,12 @@ def test_records_of_a_file_never_share_a_hash(name: str) -> None:
 
 
 def test_domains_seeds_sources_and_paths_give_unrelated_hashes() -> None:
-    keys = [("wudao", "a.json", 0), ("wudao", "a.json", 1), ("pile", "a.json", 0), ("wudao", "b", 0)]
+    keys = [
+        ("wudao", "a.json", 0),
+        ("wudao", "a.json", 1),
+        ("pile", "a.json", 0),
+        ("wudao", "b", 0),
+    ]
     positions = np.arange(4096, dtype=np.int64)
     found = [
         hashes(source, path, positions, seed=seed)
@@ -112,7 +118,7 @@ def test_a_smaller_sample_is_part_of_a_larger_one() -> None:
         for share in (0.001, 0.01, 0.1, 0.5)
     ]
     assert [len(sample) for sample in samples] == pytest.approx([50, 500, 5000, 25000], rel=0.5)
-    assert all(small < large for small, large in zip(samples, samples[1:], strict=False))
+    assert all(small < large for small, large in itertools.pairwise(samples))
 
 
 @pytest.mark.parametrize(

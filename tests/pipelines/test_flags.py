@@ -70,7 +70,10 @@ def test_what_stands_behind_two_dashes_goes_on_word_for_word() -> None:
         (["--workers=0"], "argument --workers: 0 is not at least 1"),
         (["--dedup=fuzzy"], "argument --dedup: invalid choice: 'fuzzy'"),
         (["--split-bytes=1.5M"], "argument --split-bytes: invalid positive value: '1.5M'"),
-        (["--input"], r"argument --input: expected one argument\. python -m pipelines.wudao --help"),
+        (
+            ["--input"],
+            r"argument --input: expected one argument\. python -m pipelines.wudao --help",
+        ),
         (["--validation", "0.2"], "--validation 0.2 holds out more than 5 %"),
         (["--languages="], "--languages names no language"),
     ],

@@ -72,7 +72,7 @@ def test_values_out_of_range_are_refused(
 @pytest.mark.parametrize("read", [fraction, count, positive])
 @pytest.mark.parametrize("text", ["", "a", "1.5M", "%", "k", "1kk"])
 def test_no_numbers_are_no_values(read: Callable[[str], Any], text: str) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         read(text)
 
 
@@ -95,7 +95,7 @@ def test_at_most_five_per_cent_are_held_out() -> None:
 
 
 def test_no_language_at_all_is_refused() -> None:
-    with pytest.raises(UserError, match="--languages names no language; .* zh,en, or all"):
+    with pytest.raises(UserError, match=r"--languages names no language; .* zh,en, or all"):
         Options(languages=())
 
 

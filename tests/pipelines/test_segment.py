@@ -132,9 +132,7 @@ def test_hashes_are_sorted_unique_and_name_rows(tmp_path: Path) -> None:
 
 
 def test_without_dedup_equal_texts_stay_and_no_hashes_are_written(tmp_path: Path) -> None:
-    found = write_segment(
-        tmp_path / "s", [Doc(order=1, hash=9), Doc(order=2, hash=9)], dedup=False
-    )
+    found = write_segment(tmp_path / "s", [Doc(order=1, hash=9), Doc(order=2, hash=9)], dedup=False)
     assert found.documents == 2
     assert not with_suffix(tmp_path / "s", "hashes").exists()
 

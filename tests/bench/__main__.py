@@ -1,0 +1,65 @@
+"""Measurements for people: `make bench`, `make bench ARGS="--only memory --megabytes 2000"`.
+
+Input is made under build/bench and kept for the next time. Nothing is asserted: figures depend on
+the machine, so each comes with its command, machine and date.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from pipelines.runner import hush
+from tests.bench import memory, stages
+from tests.bench.table import machine
+
+Question = Callable[[], str]
+
+
+def main() -> None:
+    """Print a table for each question asked."""
+    asked = _arguments()
+    questions: Mapping[str, tuple[str, Question]] = {
+        "stages": (
+            "The chain against its stages, the engines that a plain run takes",
+            partial(stages.measure, fast=True),
+        ),
+        "stages-reference": (
+            "The chain against its stages, reference engines",
+            partial(stages.measure, fast=False),
+        ),
+        "memory": (
+            "Memory and speed of python -m pipelines.wudao",
+            partial(memory.measure, asked.megabytes),
+        ),
+    }
+    hush()
+    for name in asked.only or questions:
+        title, measure = questions[name]
+        command = shlex.join(["python", "-m", "tests.bench", "--only", name])
+        print(f"\n{title}\n{command} --megabytes {asked.megabytes}\n{machine()}")
+        sys.stdout.flush()
+        print(measure(), flush=True)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=("stages", "stages-reference", "memory"),
+        help="one question; repeat it for several. Default: all",
+    )
+    parser.add_argument(
+        "--megabytes",
+        type=int,
+        default=int(os.environ.get("BENCH_MB", "200")),
+        help="size of the input of the memory question. Default: BENCH_MB, else 200",
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

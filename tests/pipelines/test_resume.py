@@ -1,0 +1,274 @@
+import dataclasses
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines import resume
+from pipelines.mapper import MapTask, SplitRecord
+from pipelines.segment import Segment
+from pipelines.sources import InputFile, Split, match_inputs, split_file
+from shards.errors import DamageError, UserError
+from shards.manifest import Generation, InputEntry, Manifest, ShardEntry, TableEntry, Tokenizer
+from shards.records import to_json
+from shards.storage import FileEntry, crc32c_of, write_json
+
+CONTENT = bytes(range(256)) * 100
+SPLIT_BYTES = 10_000
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "in" / "a.json"
+    path.parent.mkdir()
+    path.write_bytes(CONTENT)
+    return path
+
+
+def matched(file: Path) -> InputFile:
+    (found,) = match_inputs([str(file)], pattern="*", default_name="s")
+    return found
+
+
+def splits(file: Path) -> list[Split]:
+    return split_file(matched(file), SPLIT_BYTES)
+
+
+def record(split: Split, *, stems: Sequence[str] = (), **changes: Any) -> SplitRecord:
+    fields: dict[str, Any] = {
+        "crc32c": crc32c_of(CONTENT[split.start : split.end]),
+        "mtime_ns": split.mtime_ns,
+        "versions": {"ftfy": "6.3"},
+        "segments": tuple(
+            Segment(
+                stem=stem, documents=1, tokens=1, longest=1, rejects=0, fanned_out=0, tallies=()
+            )
+            for stem in stems
+        ),
+        **changes,
+    }
+    return SplitRecord(
+        source=split.source,
+        relative=split.relative,
+        start=split.start,
+        end=split.end,
+        file_bytes=split.file_bytes,
+        first=0,
+        next=1,
+        unsampled=0,
+        seconds=0.0,
+        **fields,
+    )
+
+
+def leave(folder: Path, name: str, left: SplitRecord) -> None:
+    write_json(folder / f"{name}.json", to_json(left))
+    for segment in left.segments:
+        (folder / f"{segment.stem}.documents").touch()
+
+
+def touch(path: Path) -> None:
+    """Give a file another time."""
+    before = path.stat().st_mtime_ns
+    os.utime(path, ns=(before + 10**9, before + 10**9))
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_finished_split_is_used_while_its_bytes_are_the_same(
+    tmp_path: Path, file: Path, at: int
+) -> None:
+    task = MapTask(name="t", split=splits(file)[at])
+    assert not resume.usable(task, tmp_path)
+    leave(tmp_path, "t", record(task.split, stems=["t-0000", "t-0001"]))
+    assert resume.usable(task, tmp_path)
+    touch(file)
+    later = MapTask(name="t", split=splits(file)[at])
+    assert later.split.mtime_ns != task.split.mtime_ns
+    assert resume.usable(later, tmp_path)
+    changed = bytearray(CONTENT)
+    changed[task.split.end - 1] ^= 1
+    file.write_bytes(changed)
+    touch(file)
+    assert not resume.usable(MapTask(name="t", split=splits(file)[at]), tmp_path)
+
+
+def test_bytes_outside_a_split_are_no_concern_of_it(tmp_path: Path, file: Path) -> None:
+    first, second, *_ = splits(file)
+    for name, split in (("one", first), ("two", second)):
+        leave(tmp_path, name, record(split))
+    changed = bytearray(CONTENT)
+    changed[second.start] ^= 1
+    file.write_bytes(changed)
+    touch(file)
+    first, second, *_ = splits(file)
+    assert resume.usable(MapTask(name="one", split=first), tmp_path)
+    assert not resume.usable(MapTask(name="two", split=second), tmp_path)
+
+
+def test_a_split_whose_segments_are_gone_is_not_finished(tmp_path: Path, file: Path) -> None:
+    task = MapTask(name="t", split=splits(file)[0])
+    leave(tmp_path, "t", record(task.split, stems=["t-0000", "t-0001"]))
+    (tmp_path / "t-0001.documents").unlink()
+    assert not resume.usable(task, tmp_path)
+
+
+def test_a_record_comes_back_as_it_was_left(tmp_path: Path, file: Path) -> None:
+    left = record(splits(file)[1], stems=["x"])
+    leave(tmp_path, "t", left)
+    assert resume.read_record(SplitRecord, tmp_path / "t.json") == left
+    assert resume.finished(SplitRecord, tmp_path / "t.json") == left
+    assert resume.finished(SplitRecord, tmp_path / "none.json") is None
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", r"t\.json\.\w+ is missing: delete this file and run the command again$"),
+        ("[]", r"t\.json is \[\], not of type dict: delete this file"),
+        ("{", r"t\.json holds no valid JSON"),
+    ],
+)
+def test_a_record_that_is_none_is_told(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(content)
+    with pytest.raises(DamageError, match=message):
+        resume.read_record(SplitRecord, path)
+
+
+def test_changed_versions_are_told_with_what_they_cost(
+    tmp_path: Path, file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    chain = splits(file)
+    for at, split in enumerate(chain):
+        leave(tmp_path, f"old{at}", record(split, stems=[f"{at}a", f"{at}b"]))
+    tasks = [MapTask(name=f"new{at}", split=split) for at, split in enumerate(chain[:2])]
+    now = {"ftfy": "6.4", "unicode": "15"}
+    with caplog.at_level(logging.INFO, "corpusmill"):
+        resume.explain_versions(tasks, tmp_path, now)
+    assert caplog.messages == [
+        "ftfy (6.3, now 6.4) changed: 4 segments are made again",
+        "unicode (None, now 15) changed: 4 segments are made again",
+    ]
+
+
+def test_nothing_is_told_where_nothing_changed(
+    tmp_path: Path, file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    chain = splits(file)
+    leave(tmp_path, "old", record(chain[0], stems=["a"]))
+    with caplog.at_level(logging.INFO, "corpusmill"):
+        resume.explain_versions([], tmp_path, {"ftfy": "9"})
+        resume.explain_versions([MapTask(name="n", split=chain[1])], tmp_path, {"ftfy": "9"})
+        resume.explain_versions([MapTask(name="n", split=chain[0])], tmp_path, {"ftfy": "6.3"})
+    assert caplog.messages == []
+
+
+def test_leftovers_of_killed_attempts_go_and_nothing_else(tmp_path: Path) -> None:
+    stay = ["manifest.json", "g/s/00000.bin", ".work/map/t.json", ".work/map/t.documents"]
+    gone = [".tmp-1-manifest.json", "g/s/.tmp-2-00000.bin", ".work/map/.tmp-3-t.documents"]
+    gone += [".work/progress/1.json", ".work/progress/2.tmp"]
+    for name in (*stay, *gone):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    resume.remove_leftovers(tmp_path)
+    left = [p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()]
+    assert sorted(left) == sorted(stay)
+
+
+def manifest(options: dict[str, Any], *inputs: InputEntry) -> Manifest:
+    table = TableEntry(path="v", rows=1, bytes=1, crc32c=1)
+    generation = Generation(
+        number=1,
+        name="g",
+        fingerprint="f",
+        inputs=inputs,
+        sources={},
+        audit=(),
+        signatures=(),
+        rejects=(),
+        accounting={},
+    )
+    tokenizer = Tokenizer(
+        spec="s", name="n", sha256="0", pieces=1, vocabulary_size=1, dtype="uint16", special={}
+    )
+    return Manifest(
+        number=1,
+        lineage="l",
+        corpus="c",
+        options=options,
+        tokenizer=tokenizer,
+        vocabulary=table,
+        libraries={},
+        generations=(generation,),
+    )
+
+
+def test_a_dataset_is_continued_with_its_own_options_alone(tmp_path: Path) -> None:
+    had = {"seed": 0, "languages": ["zh", "en"], "title": "always"}
+    resume.check_same(manifest(had), dict(had), output=tmp_path)
+    now = {"seed": 0, "languages": ["zh"], "min_chars": 5}
+    with pytest.raises(UserError) as raised:
+        resume.check_same(manifest(had), now, output=tmp_path)
+    text = str(raised.value)
+    assert "--languages is zh, the dataset has zh,en; " in text
+    assert "--min-chars is 5, the dataset has None; " in text
+    assert "--title is None, the dataset has always. " in text
+    assert "--seed" not in text
+    assert text.endswith("Choose another --output, or give --overwrite to replace it")
+
+
+def entry(file: Path, **changes: Any) -> InputEntry:
+    sums = tuple(crc32c_of(CONTENT[split.start : split.end]) for split in splits(file))
+    found = InputEntry(source="s", path="a.json", bytes=len(CONTENT), crc32c=sums)
+    return dataclasses.replace(found, **changes)
+
+
+def check(output: Path, file: Path, *entries: InputEntry) -> None:
+    resume.check_inputs(
+        manifest({}, *entries), [matched(file)], split_bytes=SPLIT_BYTES, output=output
+    )
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_dataset_of_the_same_bytes_is_complete(tmp_path: Path, file: Path, whole: bool) -> None:
+    sums = {"crc32c": (crc32c_of(CONTENT),)} if whole else {}
+    check(tmp_path, file, entry(file, **sums))
+    touch(file)
+    check(tmp_path, file, entry(file, **sums))
+
+
+def test_a_file_of_the_same_time_is_not_read_again(tmp_path: Path, file: Path) -> None:
+    times = [{"source": "s", "path": "a.json", "mtime_ns": file.stat().st_mtime_ns}]
+    write_json(tmp_path / resume.INPUTS, times)
+    wrong = entry(file, crc32c=(1, 2, 3))
+    check(tmp_path, file, wrong)
+    touch(file)
+    with pytest.raises(UserError, match=r"s/a\.json has changed \(1 files differ\)"):
+        check(tmp_path, file, wrong)
+
+
+def test_other_inputs_are_told_by_the_first(tmp_path: Path, file: Path) -> None:
+    with pytest.raises(UserError, match=r"s/a\.json is new \(1 files differ\)\. Choose another"):
+        check(tmp_path, file)
+    with pytest.raises(UserError, match=r"s/0\.json is gone \(2 files differ\)"):
+        check(tmp_path, file, entry(file, path="0.json"))
+    with pytest.raises(UserError, match=r"s/a\.json has changed"):
+        check(tmp_path, file, entry(file, bytes=7))
+
+
+def test_files_are_complete_in_their_sizes(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"12345")
+    (tmp_path / "00000.bin").write_bytes(b"123")
+    (tmp_path / "00000.idx").write_bytes(b"")
+    table = TableEntry(path="a.parquet", rows=1, bytes=5, crc32c=0)
+    files = {"bin": FileEntry(bytes=3, crc32c=0), "idx": FileEntry(bytes=0, crc32c=0)}
+    shard = ShardEntry(path="00000", documents=1, tokens=1, files=files)
+    assert resume.complete_files(tmp_path, [])
+    assert resume.complete_files(tmp_path, [table, shard])
+    assert not resume.complete_files(tmp_path, [table, dataclasses.replace(shard, path="1")])
+    assert not resume.complete_files(tmp_path, [dataclasses.replace(table, bytes=6), shard])
+    (tmp_path / "00000.idx").unlink()
+    assert not resume.complete_files(tmp_path, [table, shard])
