@@ -117,15 +117,21 @@ def _run_one(flags: Sequence[str], payload: bytes, task: Any) -> None:
 def _run(flags: Sequence[str], tasks: Sequence[Any], payload: bytes, *, local: bool) -> None:
     # By name, Beam's DirectRunner would first try to download Prism; this is what it falls back to.
     runner = FnApiRunner() if local else None
-    pipeline = beam.Pipeline(runner=runner, options=PipelineOptions([*flags]))
-    _ = pipeline | Tasks(tasks, payload)
     try:
+        pipeline = beam.Pipeline(runner=runner, options=PipelineOptions([*flags]))
+        _ = pipeline | Tasks(tasks, payload)
         pipeline.run().wait_until_finish()
     except Exception as error:
         carried = _MARK.search(str(error))
-        if carried is None:
+        if carried is not None:
+            raise UserError(base64.b64decode(carried[1]).decode()) from error
+        if local:
             raise
-        raise UserError(base64.b64decode(carried[1]).decode()) from error
+        reason = " ".join(str(error).split())[:1000] or type(error).__name__
+        raise UserError(
+            f"the runner failed: {reason}. Look at its own log; what is finished is kept, and the "
+            "same command goes on from there"
+        ) from error
 
 
 def hush() -> None:

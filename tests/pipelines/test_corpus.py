@@ -135,8 +135,8 @@ def test_killed_anywhere_the_same_command_makes_the_same_bytes(
     script = [Path(__file__).parent / "kill_at.py", pattern, nth, MODULE]
     assert run(*FLAGS, "--output", output, script=script).returncode == -9
     assert (output / "manifest.json").exists() == (phase == "clean")
-    splits = len(list((output / ".work" / "map").glob("*.json")))
-    shards = len(list((output / ".work" / "merge").glob("*.json")))
+    splits = len(list((output / ".work" / "map").glob("[!.]*.json")))
+    shards = len(list((output / ".work" / "merge").glob("[!.]*.json")))
 
     again = run(*FLAGS, "--output", output)
     assert again.returncode == 0, again.stderr
@@ -147,7 +147,7 @@ def test_killed_anywhere_the_same_command_makes_the_same_bytes(
     if phase in ("plan", "dedup", "merge", "commit"):
         assert f"map: {total} of {total} tasks were finished before" in again.stderr
         assert "map 100 %" not in again.stderr, "a kill after the map must re-run none of it"
-    if shards:
+    if shards and phase != "clean":
         assert f"merge: {shards} of 9 tasks were finished before" in again.stderr
     assert content(output) == {
         name: digest for name, digest in content(reference).items() if not name.startswith(".work")

@@ -47,7 +47,7 @@ def shard_sizes(docs: list[Doc], shards: int) -> list[int]:
     return sizes
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     sizes=st.lists(st.integers(0, 60), min_size=1, max_size=3),

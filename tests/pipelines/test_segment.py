@@ -15,7 +15,8 @@ SUFFIXES = ("tokens", "documents", "bins", "holdout", "hashes", "audit")
 
 
 def tokens_of(stem: Path) -> list[int]:
-    return np.fromfile(with_suffix(stem, "tokens"), "<u2").tolist()
+    found: list[int] = np.fromfile(with_suffix(stem, "tokens"), "<u2").tolist()
+    return found
 
 
 def rows(stem: Path, suffix: str) -> list[dict[str, object]]:

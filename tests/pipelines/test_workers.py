@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
+import psutil  # type: ignore[import-untyped]  # it has no stubs
 import pytest
 
 from pipelines.workers import Workers
