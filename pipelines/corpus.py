@@ -91,6 +91,7 @@ class Run:
         resume.check_inputs(
             found, self.files, split_bytes=self.options.split_bytes, output=self.output
         )
+        resume.check_files(found, output=self.output)
         self._clean_up()
         _LOG.info("%s is complete: nothing to do", self.output)
         return found
@@ -241,11 +242,7 @@ class Run:
 
     def merge(self, plan: Plan, dedup: Mapping[str, DedupRecord]) -> dict[str, list[MergeRecord]]:
         """Return the records of all shards, by source: those of train, then validation."""
-        tasks = [
-            task
-            for source in plan.sources
-            for task in self._merge_tasks(plan, source, tuple(dedup))
-        ]
+        tasks = [task for source in plan.sources for task in self._merge_tasks(plan, source, dedup)]
         records = self.phases.finish(
             "merge",
             tasks,
@@ -261,7 +258,10 @@ class Run:
             for source in plan.sources
         }
 
-    def _merge_tasks(self, plan: Plan, source: str, drops: tuple[str, ...]) -> list[MergeTask]:
+    def _merge_tasks(
+        self, plan: Plan, source: str, dedup: Mapping[str, DedupRecord]
+    ) -> list[MergeTask]:
+        drops = tuple(dedup)
         shards = self.options.shards or num_shards(
             plan, source, work=self.work, shard_tokens=self.options.shard_tokens
         )
@@ -270,6 +270,7 @@ class Run:
             source,
             work=self.work,
             drops=[drop_path(self.work, name) for name in drops],
+            dropped=sum(record.dropped[source] for record in dedup.values()),
             fraction=self.options.validation,
         )
         held = max(1, -(-shards * holdout >> 64)) if holdout else 0

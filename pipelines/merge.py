@@ -9,7 +9,7 @@ out rows.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,9 @@ class Range:
     def of(cls, index: int, total: int) -> "Range":
         """Return the range of a shard: those with (order * total) >> 64 == index."""
         return cls(low=-(-(index << 64) // total), high=-(-((index + 1) << 64) // total))
+
+
+EVERYTHING = Range(low=0, high=2**64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +75,16 @@ class Drops:
     @classmethod
     def among(cls, paths: Sequence[Path], orders: np.ndarray) -> "Drops":
         """Return the drops of documents with any of these orders."""
-        tables = [open_table(path) for path in paths]
-        hits = [
-            table.take(np.flatnonzero(np.isin(column(table, "order"), orders))) for table in tables
-        ]
-        return cls(pa.concat_tables([DROPS.empty_table(), *hits]))
+        hits = [DROPS.empty_table()]
+        for path in paths:
+            table = open_table(path)
+            # A drop file is long and the orders are few: look them up instead of reading it.
+            sorted_orders = column(table, "order")
+            first, last = (np.searchsorted(sorted_orders, orders, side) for side in _SIDES)
+            runs = [np.arange(*run) for run in zip(first, last, strict=True) if run[0] < run[1]]
+            if runs:
+                hits.append(table.take(np.unique(np.concatenate(runs))))
+        return cls(pa.concat_tables(hits))
 
     def rows(self, segment: int) -> np.ndarray:
         """Return the rows (uint32) of a segment that are dropped, sorted."""
@@ -89,6 +97,9 @@ class Drops:
     def _of(self, segment: int) -> slice:
         first, last = np.searchsorted(self._segment, [segment, segment + 1])
         return slice(int(first), int(last))
+
+
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 def _indices(orders: np.ndarray, within: Range) -> np.ndarray:
@@ -134,10 +145,26 @@ def _piece(stem: Path, documents: pa.Table, starts: np.ndarray, rows: np.ndarray
     return Piece(documents=documents.take(rows), starts=starts[rows], tokens=tokens)
 
 
-def held_out(stem: Path, holdout: int) -> np.ndarray:
-    """Return the rows of a segment whose holdout hash is below a threshold, sorted."""
-    table = open_table(with_suffix(stem, "holdout"))
-    return np.sort(column(table, "row")[between(column(table, "holdout"), 0, holdout)])
+def held_out(
+    stems: Mapping[int, Path], holdout: int, within: Range, *, drops: Sequence[Path]
+) -> dict[int, np.ndarray]:
+    """Return, by segment, the sorted rows with holdout hashes below a threshold that dedup leaves.
+
+    Args:
+        stems: The segments by their number.
+        holdout: The threshold.
+        within: The range of orders.
+        drops: The drop files.
+    """
+    rows, orders = {}, {}
+    for number, stem in stems.items():
+        table = open_table(with_suffix(stem, "holdout"))
+        found = np.sort(column(table, "row")[between(column(table, "holdout"), 0, holdout)])
+        order = column(open_table(with_suffix(stem, "documents")), "order")[found]
+        inside = (order >= np.uint64(within.low)) & (order <= np.uint64(within.high - 1))
+        rows[number], orders[number] = found[inside], order[inside]
+    gone = Drops.among(drops, np.concatenate([np.zeros(0, np.uint64), *orders.values()]))
+    return {at: found[~np.isin(found, gone.rows(at))] for at, found in rows.items()}
 
 
 def write_merged(

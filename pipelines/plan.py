@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.document import below
-from pipelines.merge import Drops, held_out
+from pipelines.merge import EVERYTHING, held_out
 from pipelines.options import MOST_VALIDATION
 from pipelines.segment import NUM_BINS, Segment, with_suffix
 from pipelines.tables import column, open_table
@@ -103,42 +103,43 @@ def num_shards(plan: Plan, source: str, *, work: Path, shard_tokens: int) -> int
 
 
 def holdout_threshold(
-    plan: Plan, source: str, *, work: Path, drops: Sequence[Path], fraction: float
+    plan: Plan,
+    source: str,
+    *,
+    work: Path,
+    drops: Sequence[Path],
+    dropped: int,
+    fraction: float,
 ) -> int:
     """Return the holdout hash below which a source's surviving documents are validation.
 
     It holds out the given fraction, at least LEAST_VALIDATION documents, at most MOST_VALIDATION of
     them.
+
+    Args:
+        plan: The plan.
+        source: The source.
+        work: The folder of intermediate files.
+        drops: The drop files.
+        dropped: How many of the source's documents they drop.
+        fraction: The share to hold out; 0 for none.
     """
-    numbers = plan.numbers(source)
     if not fraction:
         return 0
-    lost = sum(
-        int((column(open_table(path), "segment") == at).sum()) for path in drops for at in numbers
-    )
-    survivors = sum(plan.segments[at].documents for at in numbers) - lost
+    stems = {at: work / "map" / plan.segments[at].stem for at in plan.numbers(source)}
+    survivors = sum(plan.segments[at].documents for at in stems) - dropped
     most = int(survivors * MOST_VALIDATION)
     reach = below(fraction)
     while True:
-        held = np.sort(_surviving(plan, numbers, work=work, drops=drops, below=reach))
+        rows = held_out(stems, reach, EVERYTHING, drops=drops)
+        found = [
+            column(open_table(with_suffix(stem, "documents")), "holdout")[rows[at]]
+            for at, stem in stems.items()
+        ]
+        held = np.sort(np.concatenate([np.zeros(0, np.uint64), *found]))
         if len(held) > min(LEAST_VALIDATION, most) or reach >= 2**64 - 1:
             break
         reach = min(reach * 2, 2**64 - 1)
     wanted = max(int(np.searchsorted(held, np.uint64(below(fraction)))), LEAST_VALIDATION)
     wanted = min(wanted, most)
     return int(held[wanted]) if wanted < len(held) else reach
-
-
-def _surviving(
-    plan: Plan, numbers: Sequence[int], *, work: Path, drops: Sequence[Path], below: int
-) -> np.ndarray:
-    """Return the holdout hashes below a bound of documents that dedup leaves, unsorted."""
-    found = []
-    for at in numbers:
-        stem = work / "map" / plan.segments[at].stem
-        rows = held_out(stem, below)
-        documents = open_table(with_suffix(stem, "documents"))
-        orders = column(documents, "order")[rows]
-        gone = Drops.among(drops, orders).rows(at)
-        found.append(column(documents, "holdout")[rows[~np.isin(rows, gone)]])
-    return np.concatenate([np.zeros(0, np.uint64), *found])

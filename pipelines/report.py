@@ -139,7 +139,7 @@ def lines(account: Mapping[str, Any], made: Manifest, output: Path) -> list[str]
     for split in (TRAIN, VALIDATION):
         sums = total(made.shards(split=split))
         shown.append(
-            f"{split}: {sums.documents:,} documents, {sums.tokens:,} tokens in {sums.shards} shards"
+            f"{split}: {sums.documents:,} documents, {sums.tokens:,} tokens, shards: {sums.shards}"
         )
     shown.append(f"dataset in {output}; look at it: python -m shards inspect {output} --doc 0")
     return shown

@@ -134,6 +134,23 @@ def check_inputs(
         )
 
 
+def check_files(manifest: Manifest, *, output: Path) -> None:
+    """Check that the files of a dataset are there in their sizes.
+
+    Raises:
+        DamageError: One is not.
+    """
+    for name, entry in manifest.files():
+        path = output / name
+        size = path.stat().st_size if path.is_file() else None
+        if size != entry.bytes:
+            state = "is missing" if size is None else f"has {size:,} bytes, not {entry.bytes:,}"
+            raise DamageError(
+                f"{path} {state}: the dataset is damaged. Restore the file from a copy, or give "
+                "--overwrite to build the dataset again"
+            )
+
+
 def file_crc32c(file: InputFile, entry: InputEntry, *, split_bytes: int) -> tuple[int, ...]:
     """Return the crc32c of a file's splits, cut as they were for the dataset."""
     whole = len(entry.crc32c) == 1

@@ -169,24 +169,10 @@ def run_merge(output: Path, task: MergeTask) -> None:
         record = _write_shard(output, task, plan, pieces)
         record = replace(record, **_write_rows(output, task, plan, stems, drops))
     else:
-        pieces = [
-            _validation(stem, at, paths=paths, holdout=task.holdout, within=within)
-            for at, stem in stems.items()
-        ]
+        rows = held_out(stems, task.holdout, within, drops=paths)
+        pieces = [take_rows(stem, rows[at]) for at, stem in stems.items()]
         record = _write_shard(output, task, plan, pieces)
     write_json(work / "merge" / f"{task.name}.json", to_json(record))
-
-
-def _validation(
-    stem: Path, number: int, *, paths: Sequence[Path], holdout: int, within: Range
-) -> Piece:
-    """Return the documents of a segment that are held out and not dropped."""
-    rows = held_out(stem, holdout)
-    orders = column(open_table(with_suffix(stem, "documents")), "order")[rows]
-    inside = (orders >= np.uint64(within.low)) & (orders <= np.uint64(within.high - 1))
-    rows, orders = rows[inside], orders[inside]
-    gone = Drops.among(paths, orders).rows(number)
-    return take_rows(stem, rows[~np.isin(rows, gone)])
 
 
 def _write_shard(output: Path, task: MergeTask, plan: Plan, pieces: Sequence[Piece]) -> MergeRecord:

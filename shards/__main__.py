@@ -57,7 +57,8 @@ def _command(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, text: str
 ) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=text, description=text)
-    command.add_argument("dataset", metavar="DIR", help="a dataset; DIR@n: as it was at n")
+    names = "a dataset" if name == "prune" else "a dataset; DIR@n: as it was at n"
+    command.add_argument("dataset", metavar="DIR", help=names)
     return command
 
 
@@ -92,7 +93,7 @@ def _verify(options: argparse.Namespace) -> int:
         problems += 1
     seconds = time.perf_counter() - start
     speed = f"{num_bytes / 1e6 / seconds:,.0f} MB/s"
-    verdict = f"{problems} problems" if problems else "ok"
+    verdict = f"{problems} problem{'s' * (problems > 1)}" if problems else "ok"
     print(f"{len(entries)} files, {num_bytes:,} bytes, {speed}: {verdict}")
     return DAMAGED if problems else OK
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from pipelines import mapper
 from pipelines.command import main
 from pipelines.corpus import build
 from pipelines.wudao import SAMPLE
-from shards import Dataset, UserError
+from shards import DamageError, Dataset, UserError
 from shards.manifest import TRAIN, VALIDATION
 from shards.storage import locked
 from shards.verify import verify
@@ -217,6 +218,20 @@ def test_a_complete_dataset_is_left_as_it_is(tmp_path: Path, caplog: pytest.LogC
     write_wudao(inputs / "part-9.json", [page(1)])
     with pytest.raises(UserError, match=r"part-9\.json is new|\(2 files differ\)"):
         build(MODULE, options)
+
+
+def test_a_complete_dataset_that_was_damaged_is_not_called_complete(tmp_path: Path):
+    options = many_splits(tmp_path / "out")
+    made = build(MODULE, options)
+    victim = tmp_path / "out" / f"{made.shards()[3].path}.bin"
+    whole = victim.read_bytes()
+    victim.write_bytes(whole[:-2])
+    with pytest.raises(
+        DamageError, match=rf"{victim} has .* bytes, not {len(whole):,}.*--overwrite"
+    ):
+        build(MODULE, options)
+    build(MODULE, replace(options, overwrite=True))
+    assert victim.read_bytes() == whole
 
 
 def test_other_options_are_refused_by_name_and_overwrite_replaces(tmp_path: Path):

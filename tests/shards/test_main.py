@@ -60,7 +60,7 @@ def test_verify(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(dataset)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("pile/00000.bin is missing (16 bytes expected)")
-    assert lines[1].endswith("MB/s: 1 problems")
+    assert lines[1].endswith("MB/s: 1 problem")
 
 
 def test_stats(pristine: Path, capsys: pytest.CaptureFixture[str]) -> None:
