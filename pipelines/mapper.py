@@ -147,7 +147,6 @@ class Mapper:
         split, folder = task.split, self._job.work / "map"
         builder = SegmentBuilder(
             relative=split.relative,
-            dtype=self._chain.tokenizer.dtype,
             dedup=self._job.options.dedup != "none",
         )
         segments: list[Segment] = []

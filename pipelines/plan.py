@@ -98,7 +98,7 @@ def num_shards(plan: Plan, source: str, *, work: Path, shard_tokens: int) -> int
     while shards < NUM_BINS and np.diff(before[:: NUM_BINS // shards]).max() > limit:
         shards *= 2
     if shards == NUM_BINS:
-        shards = max(shards, 1 << int(before[-1] // limit).bit_length())
+        shards = max(shards, 1 << int((before[-1] - 1) // limit).bit_length())
     return shards
 
 
@@ -129,6 +129,8 @@ def holdout_threshold(
     stems = {at: work / "map" / plan.segments[at].stem for at in plan.numbers(source)}
     survivors = sum(plan.segments[at].documents for at in stems) - dropped
     most = int(survivors * MOST_VALIDATION)
+    if not most:
+        return 0
     reach = below(fraction)
     while True:
         rows = held_out(stems, reach, EVERYTHING, drops=drops)
@@ -139,7 +141,7 @@ def holdout_threshold(
         held = np.sort(np.concatenate([np.zeros(0, np.uint64), *found]))
         if len(held) > min(LEAST_VALIDATION, most) or reach >= 2**64 - 1:
             break
-        reach = min(reach * 2, 2**64 - 1)
+        reach = min(reach * 2 + 1, 2**64 - 1)
     wanted = max(int(np.searchsorted(held, np.uint64(below(fraction)))), LEAST_VALIDATION)
     wanted = min(wanted, most)
     return int(held[wanted]) if wanted < len(held) else reach

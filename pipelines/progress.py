@@ -53,7 +53,7 @@ class Progress:
         tasks: What there is to do: record path and weight (bytes of input, or 1) of each task.
         describe: What a finished record adds to the line, as counts by name.
         work: The run's folder of intermediate files.
-        stream: Where the line goes.
+        stream: Where the line goes; the standard error by default.
     """
 
     def __init__(
@@ -63,15 +63,15 @@ class Progress:
         *,
         describe: Callable[[Any], Mapping[str, int]],
         work: Path,
-        stream: TextIO = sys.stderr,
+        stream: TextIO | None = None,
     ) -> None:
         self._phase = phase
         self._waiting = dict(tasks)
         self._total = max(1, sum(tasks.values()))
         self._describe = describe
         self._heartbeats = work / "progress"
-        self._stream = stream
-        self._terminal = stream.isatty()
+        self._stream = stream or sys.stderr
+        self._terminal = self._stream.isatty()
         self._done = 0
         self._counts: dict[str, int] = {}
         self._started = time.monotonic()
@@ -127,16 +127,17 @@ class Progress:
                 self._counts[name] = self._counts.get(name, 0) + count
 
     def _under_way(self) -> tuple[int, int]:
+        """Return bytes and rows of the tasks that workers are at, the last heartbeat of each."""
         waiting = {path.stem: weight for path, weight in self._waiting.items()}
-        done = rows = 0
-        with suppress(OSError):
-            for path in self._heartbeats.glob("*.json"):
-                with suppress(OSError, ValueError):
-                    state = json.loads(path.read_bytes())
-                    if state["task"] in waiting:
-                        done += min(state["bytes"], waiting[state["task"]])
-                        rows += state["rows"]
-        return done, rows
+        states: dict[str, tuple[int, int, int]] = {}
+        for path in self._heartbeats.glob("*.json"):
+            with suppress(OSError, ValueError):
+                state = json.loads(path.read_bytes())
+                task, done = state["task"], min(state["bytes"], waiting.get(state["task"], 0))
+                if task in waiting:
+                    beat = (path.stat().st_mtime_ns, done, state["rows"])
+                    states[task] = max(beat, states.get(task, beat))
+        return sum(beat[1] for beat in states.values()), sum(beat[2] for beat in states.values())
 
 
 def _clock(seconds: float) -> str:

@@ -65,9 +65,8 @@ class Segment:
 class SegmentBuilder:
     """Collects judged batches of one split until a segment is full."""
 
-    def __init__(self, *, relative: str, dtype: np.dtype[Any], dedup: bool) -> None:
+    def __init__(self, *, relative: str, dedup: bool) -> None:
         self._relative = relative
-        self._dtype = dtype
         self._dedup = dedup
         self._clear()
 
@@ -94,7 +93,7 @@ class SegmentBuilder:
         for verdict in gone:
             self._audit.append(audit_rows(verdict.batch, verdict.reasons, relative=self._relative))
             self._num_records += verdict.batch.num_rows
-        if kept.num_rows:
+        if kept.num_rows or not self._kept:  # the columns are those of the first batch
             tokens = kept["tokens"]
             self._tokens.append(tokens.flatten().to_numpy())
             at = kept.schema.get_field_index("tokens")
@@ -137,8 +136,6 @@ class SegmentBuilder:
 
     def _sorted_documents(self) -> tuple[pa.Table, np.ndarray]:
         """Return the documents by order, with their place in the tokens, and which are doubles."""
-        if not self._kept:
-            return _NO_DOCUMENTS, np.zeros(0, bool)
         documents = pa.Table.from_batches(self._kept)
         lengths = documents["tokens"].to_numpy().astype(np.int64)
         starts = np.cumsum(lengths) - lengths
@@ -154,7 +151,7 @@ class SegmentBuilder:
 
     def _write_documents(self, stem: Path, documents: pa.Table) -> None:
         starts, lengths = (documents[name].to_numpy() for name in ("start", "tokens"))
-        tokens = np.concatenate(self._tokens) if self._tokens else np.zeros(0, self._dtype)
+        tokens = np.concatenate(self._tokens)
         with atomic_write(with_suffix(stem, "tokens")) as handle:
             owners = np.zeros(len(starts), np.int64)
             for chunk in gather([tokens], owners, starts=starts, lengths=lengths):
@@ -169,28 +166,12 @@ class SegmentBuilder:
         )
         if self._dedup:
             write_table(with_suffix(stem, "hashes"), _hashes(documents))
-        unused = [
-            name
-            for name in ("start", "length", "hash_high", "hash_low")
-            if name in documents.column_names
-        ]
+        unused = ["start", "length", "hash_high", "hash_low"]
         path = pa.nulls(documents.num_rows, pa.large_string()).fill_null(self._relative)
         write_table(
             with_suffix(stem, "documents"),
             documents.drop_columns(unused).append_column("path", path.cast(NAME)),
         )
-
-
-_NO_DOCUMENTS = pa.table(
-    {
-        "order": pa.array([], pa.uint64()),
-        "holdout": pa.array([], pa.uint64()),
-        "tokens": pa.array([], pa.int32()),
-        "start": pa.array([], pa.int64()),
-        "hash_high": pa.array([], pa.uint64()),
-        "hash_low": pa.array([], pa.uint64()),
-    }
-)
 
 
 def with_suffix(stem: Path, suffix: str) -> Path:

@@ -82,7 +82,8 @@ def clean(batch: pa.RecordBatch) -> Verdict:
         batch.schema.get_field_index("text"), "text", pa.array(after, pa.large_string())
     )
     reasons = [None if text and not text.isspace() else "empty" for text in after]
-    return Verdict(_with(batch, "repaired", pa.array(changed)), pa.array(reasons, pa.string()))
+    batch = _with(batch, "repaired", pa.array(changed, pa.bool_()))
+    return Verdict(batch, pa.array(reasons, pa.string()))
 
 
 def fingerprint(batch: pa.RecordBatch) -> Verdict:

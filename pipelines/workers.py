@@ -10,7 +10,6 @@ blamed for others' hunger.
 import logging
 import multiprocessing
 import os
-import pickle
 import signal
 import threading
 import traceback
@@ -22,7 +21,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from shards.errors import UserError
+from shards.errors import DamageError, UserError
 
 MOST_DEATHS = 3
 """Children that a task may cost before it is given up."""
@@ -108,13 +107,11 @@ class Workers:
     def _result(self, child: _Child) -> bool:
         """Return whether the child finished its task; False if it died."""
         try:
-            failure = child.pipe.recv()
+            kind, text = child.pipe.recv()
         except (EOFError, ConnectionResetError):
             return False
-        if isinstance(failure, UserError):
-            raise failure
-        if failure is not None:
-            raise RuntimeError(failure)
+        if kind is not None:
+            raise kind(text)
         return True
 
     def _bury(self, child: _Child, deaths: int) -> None:
@@ -147,22 +144,14 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
             run, payload, task = pipe.recv()
         except EOFError:
             return
-        failure: UserError | str | None = None
+        outcome: tuple[type[Exception] | None, str] = (None, "")
         try:
             run(payload, task)
         except UserError as error:
-            failure = error
+            outcome = (DamageError if isinstance(error, DamageError) else UserError, str(error))
         except Exception:  # noqa: BLE001 - whatever it is, the driver raises it
-            failure = traceback.format_exc()
-        pipe.send(_picklable(failure))
-
-
-def _picklable(failure: UserError | str | None) -> UserError | str | None:
-    try:
-        pickle.dumps(failure)
-    except (pickle.PicklingError, TypeError, AttributeError):
-        return UserError(str(failure))
-    return failure
+            outcome = (RuntimeError, traceback.format_exc())
+        pipe.send(outcome)
 
 
 def _end_with_parent() -> None:

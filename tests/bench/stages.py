@@ -43,6 +43,9 @@ STAGES = ("read", "document", "clean", "langid", "tokenize", "fingerprint")
 FILES = ("segment", "dedup", "merge")
 """Stages that write files: they are timed where they run, the same seconds count on both sides."""
 
+ONCE = ("Beam", "plan and commit", "rest of the run")
+"""What a run pays for each task, however much text is in it."""
+
 ROUNDS = 3
 
 Items = Sequence[Record | Damage]
@@ -203,12 +206,14 @@ def _table(duel: Duel, megabytes: float) -> str:
     rows += [row(name, 0, spent) for name, spent in between.items()]
     rows.append(row("all", least, whole))
     head = ("", "alone s", "MB/s", "in the chain s", "difference s", "of the chain")
+    once = sum(between[name] for name in ONCE)
     return (
         f"{render(head, rows)}\n"
         f"CPU seconds. Stages alone: {megabytes / least:.2f} MB/s per core; "
-        f"the chain: {megabytes / whole:.2f} MB/s, {100 * least / whole:.1f} % of that "
-        f"(wall {duel.total.wall['chain'] - sum(duel.outside.wall.values()):.1f} s). "
-        f"Not counted: models loaded by a worker, {duel.outside.cpu['models']:.2f} s"
+        f"the chain: {megabytes / whole:.2f} MB/s, {100 * least / whole:.1f} % of that; "
+        f"without what is paid by the task and not by the byte ({', '.join(ONCE)}): "
+        f"{100 * least / (whole - once):.1f} %. "
+        f"Not counted: models loaded by a worker, {duel.outside.cpu['models'] / ROUNDS:.2f} s a run"
     )
 
 
@@ -219,12 +224,12 @@ def _between(duel: Duel) -> dict[str, float]:
     mapped = chain["map"] - outside["turns"]
     tasks_alone = mapped + chain["dedup"] + chain["merge"]
     beam = chain["runner"] - sum(outside.values()) - tasks_alone
-    run = duel.total.cpu["chain"] - chain["runner"] - chain["plan and commit"]
+    rest = duel.total.cpu["chain"] - chain["runner"] - chain["plan and commit"]
     return {
         "filters between stages": chain["judge"] - sum(chain[name] for name in STAGES[2:]),
         "rejects": chain["rejects"],
         "rest of the map": mapped - steps - chain["rejects"],
         "Beam": beam,
         "plan and commit": chain["plan and commit"],
-        "rest of the run": run,
+        "rest of the run": rest,
     }

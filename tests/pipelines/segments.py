@@ -56,7 +56,7 @@ def judged(docs: Sequence[Doc]) -> tuple[pa.RecordBatch, Verdict]:
 
 def builder(*, relative: str = "part-1.json", dedup: bool = True) -> SegmentBuilder:
     """A builder of one file's segments."""
-    return SegmentBuilder(relative=relative, dtype=DTYPE, dedup=dedup)
+    return SegmentBuilder(relative=relative, dedup=dedup)
 
 
 def write_segment(

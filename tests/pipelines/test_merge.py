@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pipelines.dedup import DROPS
 from pipelines.document import NAME
 from pipelines.merge import (
+    EVERYTHING,
     Drops,
     Piece,
     Range,
@@ -100,7 +101,7 @@ def test_take_range_is_a_filter_of_the_segment(docs: list[Doc], stem: Path, tota
 
 
 @pytest.mark.parametrize("total", [1, 3, 64])
-@pytest.mark.parametrize("holdout", [0, 1, 2**62, 2**63 + 1])
+@pytest.mark.parametrize("holdout", [0, 1, 2, 3, 2**62, 2**63 + 1])
 def test_take_range_leaves_out_what_is_dropped_or_held_out(
     docs: list[Doc], stem: Path, total: int, holdout: int
 ) -> None:
@@ -124,7 +125,7 @@ def test_take_range_leaves_out_what_is_dropped_or_held_out(
 def test_held_out_are_the_rows_below_the_threshold(
     docs: list[Doc], stem: Path, holdout: int
 ) -> None:
-    rows = held_out(stem, holdout)
+    rows = held_out({3: stem}, holdout, EVERYTHING, drops=[])[3]
     wanted = [row for row, doc in enumerate(ranked(docs)) if doc.holdout < holdout]
     assert rows.tolist() == wanted
     assert texts(take_rows(stem, rows)) == [list(ranked(docs)[row].tokens) for row in wanted]
@@ -133,7 +134,9 @@ def test_held_out_are_the_rows_below_the_threshold(
 def test_train_and_validation_share_no_document_and_miss_none(docs: list[Doc], stem: Path) -> None:
     threshold = 2**62
     train = take_range(stem, ALL, dropped=NONE, holdout=threshold).documents["position"]
-    held = take_rows(stem, held_out(stem, threshold)).documents["position"]
+    held = take_rows(stem, held_out({0: stem}, threshold, EVERYTHING, drops=[])[0]).documents[
+        "position"
+    ]
     assert len(train) + len(held) == len(docs)
     assert min(len(train), len(held)) > 10
 
@@ -189,12 +192,12 @@ def test_a_shard_is_all_pieces_by_order(tmp_path: Path) -> None:
 def test_equal_orders_keep_the_order_of_identities(tmp_path: Path) -> None:
     pieces = []
     for at in range(3):
-        same = [Doc(order=5, position=at, tokens=[at, 0]), Doc(order=5, position=9, tokens=[at, 1])]
+        same = [Doc(order=5, position=place, tokens=[at, place]) for place in range(30)]
         write_segment(tmp_path / f"s{at}", same, relative=f"part-{at}.json", dedup=False)
         pieces.append(take_range(tmp_path / f"s{at}", ALL, dropped=NONE, holdout=0))
     table, tokens = shard_of(tmp_path, pieces)
-    assert tokens == [0, 0, 0, 1, 1, 0, 1, 1, 2, 0, 2, 1]
-    assert table["path"].to_pylist() == [f"part-{at}.json" for at in (0, 0, 1, 1, 2, 2)]
+    assert tokens == [token for at in range(3) for place in range(30) for token in (at, place)]
+    assert table["path"].to_pylist() == [f"part-{at}.json" for at in range(3) for _ in range(30)]
 
 
 def test_an_empty_range_makes_an_empty_shard(tmp_path: Path) -> None:
@@ -247,6 +250,14 @@ def test_a_dropped_order_in_one_segment_says_nothing_of_another(tmp_path: Path) 
     audit = merged_rows(stems, "audit", ALL, drops=Drops.load([tmp_path / "d"], ALL))
     assert audit["position"].to_pylist() == [0, 1]
     assert audit["verdict"].to_pylist() == ["kept", "dropped"]
+
+
+def test_what_fell_before_dedup_keeps_its_own_reason(tmp_path: Path) -> None:
+    write_segment(tmp_path / "s", [Doc(order=7), Doc(order=7, position=1, reason="language")])
+    write_table(tmp_path / "d", drops((7, 0, 0)))
+    audit = merged_rows({0: tmp_path / "s"}, "audit", ALL, drops=Drops.load([tmp_path / "d"], ALL))
+    found = dict(zip(audit["position"].to_pylist(), audit["reason"].to_pylist(), strict=True))
+    assert found == {0: "duplicate", 1: "language"}
 
 
 def test_rejects_are_merged_from_the_segments_that_have_some(tmp_path: Path) -> None:

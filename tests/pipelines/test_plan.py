@@ -12,7 +12,7 @@ from pipelines.dedup import DROPS
 from pipelines.document import below
 from pipelines.plan import LEAST_VALIDATION, Plan, holdout_threshold, load_plan, num_shards
 from pipelines.segment import NUM_BINS
-from pipelines.tables import write_table
+from pipelines.tables import open_table, write_table
 from shards.errors import DamageError
 from tests.pipelines.segments import Doc, random_docs, write_segments
 
@@ -102,7 +102,15 @@ def held(docs: list[Doc], threshold: int) -> int:
 def threshold_of(
     work: Path, plan: Plan, fraction: float, *, drops: tuple[Path, ...] = (), source: str = "s"
 ) -> int:
-    return holdout_threshold(plan, source, work=work, drops=drops, fraction=fraction)
+    owners = [number for path in drops for number in open_table(path)["segment"].to_pylist()]
+    return holdout_threshold(
+        plan,
+        source,
+        work=work,
+        drops=drops,
+        dropped=sum(number in plan.numbers(source) for number in owners),
+        fraction=fraction,
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,15 +184,15 @@ def test_a_fraction_too_small_for_a_hash_still_ends(
     docs = random_docs(np.random.default_rng(8), 1000)
     made = write_segments(tmp_path, [docs])
     calls = 0
-    plain = plans._surviving
+    plain = plans.held_out
 
-    def counted(*arguments: object, **named: object) -> np.ndarray:
+    def counted(*arguments: object, **named: object) -> dict[int, np.ndarray]:
         nonlocal calls
         calls += 1
         assert calls < 100, "the search for a threshold does not end"
         return plain(*arguments, **named)  # type: ignore[arg-type]  # handed on as it came
 
-    monkeypatch.setattr(plans, "_surviving", counted)
+    monkeypatch.setattr(plans, "held_out", counted)
     assert held(docs, threshold_of(tmp_path, made, 1e-20)) == LEAST_VALIDATION
 
 

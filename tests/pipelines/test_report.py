@@ -209,8 +209,8 @@ def test_the_end_of_a_run_tells_figures_reasons_and_what_to_do_next(
         "b: 90 read = 69 kept + 21 dropped + 0 quarantined",
         "             1  dropped: duplicate",
         "            20  dropped: too-short",
-        "train: 57 documents, 2,234 tokens in 2 shards",
-        "validation: 3 documents, 50 tokens in 1 shards",
+        "train: 57 documents, 2,234 tokens, shards: 2",
+        "validation: 3 documents, 50 tokens, shards: 1",
         "dataset in out; look at it: python -m shards inspect out --doc 0",
     ]
 

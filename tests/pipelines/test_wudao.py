@@ -21,6 +21,7 @@ LONG = "字" * 200
         ({"title": "字字", "content": LONG}, {}, LONG),
         ({"title": " 字字 ", "content": LONG}, {}, LONG),
         ({"title": LONG, "content": LONG}, {}, LONG),
+        ({"title": "标题", "content": f"字标题{LONG}"}, {}, f"标题 字标题{LONG}"),
         ({"title": "字字", "content": LONG}, {"title": "always"}, f"字字 {LONG}"),
         ({"title": "", "content": LONG}, {"title": "always"}, LONG),
         ({"title": "标题", "content": LONG}, {"title": "never"}, LONG),
