@@ -69,6 +69,8 @@ def audit_rows(rows: pa.RecordBatch | pa.Table, reasons: pa.Array, *, relative: 
         "reason": reasons,
         "tokens": _lengths(rows),
     }
+    lost = pa.array([verdict == QUARANTINED for verdict in verdicts], pa.bool_())
+    known["tokens"] = pc.if_else(lost, pa.scalar(None, pa.int32()), known["tokens"])
     columns = [
         known[field.name]
         if field.name in known

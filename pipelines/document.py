@@ -128,7 +128,7 @@ def _hashes(
 def _mixed(values: np.ndarray) -> np.ndarray:
     """Return the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) of each value, twice.
 
-    It is a bijection, so documents of one file never share a hash.
+    It is a bijection, so records of one file never share a hash.
     """
     for _ in range(2):
         values = values + np.uint64(_GOLDEN)

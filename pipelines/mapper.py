@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipelines.document import (
     READ,
@@ -208,7 +209,7 @@ class Mapper:
     def _read(self, items: Sequence[Record | Damage], split: Split) -> Verdict:
         """Return the documents of the records as a batch of READ, with the reasons found so far."""
         documents = [self._document(item) for item in items]
-        texts = [document.text for document in documents]
+        texts = pa.array([document.text for document in documents], pa.large_string())
         positions = np.array([item.offset for item in items], np.int64)
         ordinals = np.zeros(len(items), np.int32)
         seed = self._job.options.seed
@@ -222,8 +223,8 @@ class Mapper:
                 )
             ),
             pa.array(holdout_hashes(split.source, split.relative, positions, seed=seed)),
-            pa.array([len(text.encode()) for text in texts], pa.int64()),
-            pa.array(texts, pa.large_string()),
+            pc.binary_length(texts),
+            texts,
         ]
         batch = pa.RecordBatch.from_arrays(columns, schema=READ)
         for name in self._recipe.provenance:

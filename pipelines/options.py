@@ -91,7 +91,8 @@ class Options:
     )
     languages: tuple[str, ...] = option(
         ("zh", "en"),
-        "Languages to keep, as fastText's lid.176 names them (zh, en, ja, ...), or all.",
+        "Languages to keep, as fastText's lid.176 names them (zh, en, ja, ...), or all of them; "
+        "--language-threshold holds for each.",
         metavar="LIST",
         type=names,
         decides=SEGMENTS,
@@ -211,7 +212,7 @@ def semantic(
         for each in fields(options)
         if each.metadata["decides"] in decides
     }
-    plain = {name: list(v) if isinstance(v, tuple) else v for name, v in chosen.items()}
+    plain = {name: sorted(v) if isinstance(v, tuple) else v for name, v in chosen.items()}
     return {**plain, **{name: fact for name, fact in facts.items() if name in plain}}
 
 

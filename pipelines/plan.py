@@ -94,12 +94,12 @@ def num_shards(plan: Plan, source: str, *, work: Path, shard_tokens: int) -> int
     before = np.zeros(NUM_BINS + 1, np.int64)
     for each in chosen:
         before += column(open_table(with_suffix(work / "map" / each.stem, "bins")), "tokens")
-    shards = 1
-    while shards < NUM_BINS and np.diff(before[:: NUM_BINS // shards]).max() > limit:
+    shards, fullest = 1, int(before[-1])
+    while shards < NUM_BINS and fullest > limit:
         shards *= 2
-    if shards == NUM_BINS:
-        shards = max(shards, 1 << int((before[-1] - 1) // limit).bit_length())
-    return shards
+        fullest = int(np.diff(before[:: NUM_BINS // shards]).max())
+    # Finer than the bins: as if the fullest bin were even.
+    return shards << ((fullest - 1) // limit).bit_length()
 
 
 def holdout_threshold(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.mapper import MapTask, SplitRecord
+from pipelines.segment import FILES, with_suffix
 from pipelines.sources import InputFile, Split, open_input, split_file
 from shards.errors import DamageError, UserError
 from shards.manifest import WORK, InputEntry, Manifest, ShardEntry, TableEntry
@@ -44,7 +45,8 @@ def usable(task: MapTask, folder: Path) -> bool:
     record = finished(SplitRecord, folder / f"{task.name}.json")
     if record is None:
         return False
-    if not all((folder / f"{segment.stem}.documents").exists() for segment in record.segments):
+    stems = [folder / segment.stem for segment in record.segments]
+    if not all(with_suffix(stem, suffix).exists() for stem in stems for suffix in FILES):
         return False
     return record.mtime_ns == task.split.mtime_ns or record.crc32c == range_crc32c(task.split)
 
@@ -64,8 +66,11 @@ def explain_versions(tasks: Iterable[MapTask], folder: Path, versions: Mapping[s
     """Say which versions changed since splits that must now be mapped again."""
     unfinished = {_range(task.split) for task in tasks}
     changed: dict[str, int] = {}
-    for path in sorted(folder.glob("*.json")) if unfinished else ():
-        record = read_record(SplitRecord, path)
+    for path in sorted(folder.glob("[!.]*.json")) if unfinished else ():
+        try:
+            record = read_record(SplitRecord, path)
+        except DamageError:  # of a version whose records looked otherwise
+            continue
         if _range(record) in unfinished and record.versions != versions:
             for name in sorted(versions):
                 if record.versions.get(name) != versions[name]:

@@ -37,12 +37,10 @@ class Tasks(beam.PTransform[PBegin, PCollection[Any]]):
 
     def expand(self, pipeline: PBegin) -> PCollection[Any]:
         """Wire it; Reshuffle keeps Beam from fusing all tasks into the worker that creates them."""
-        done: PCollection[Any] = (
-            pipeline
-            | "Create" >> beam.Create(self.tasks, reshuffle=False)
-            | "Spread" >> beam.Reshuffle()
-            | "Run" >> beam.ParDo(RunTask(self.payload))
-        )
+        tasks = pipeline | "Create" >> beam.Create(self.tasks, reshuffle=False)
+        if len(self.tasks) > 1:
+            tasks |= "Spread" >> beam.Reshuffle()
+        done: PCollection[Any] = tasks | "Run" >> beam.ParDo(RunTask(self.payload))
         return done
 
 

@@ -31,6 +31,9 @@ from pipelines.tables import write_table
 from shards.storage import atomic_write
 
 NUM_BINS = 4096
+FILES = ("tokens", "documents", "bins", "holdout", "audit")
+"""The suffixes that every segment has."""
+
 MAX_RECORDS = 131_072
 MAX_TOKENS = 32 << 20
 

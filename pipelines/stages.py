@@ -3,6 +3,7 @@
 Models are loaded once per process, when the chain is built; a stage is RecordBatch -> Verdict.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -78,9 +79,10 @@ def clean(batch: pa.RecordBatch) -> Verdict:
     before = batch["text"].to_pylist()
     after = [repair(text) for text in before]
     changed = [old is not new and old != new for old, new in zip(before, after, strict=True)]
-    batch = batch.set_column(
-        batch.schema.get_field_index("text"), "text", pa.array(after, pa.large_string())
-    )
+    if any(changed):
+        new = pa.array(itertools.compress(after, changed), pa.large_string())
+        texts = pc.replace_with_mask(batch["text"], pa.array(changed), new)
+        batch = batch.set_column(batch.schema.get_field_index("text"), "text", texts)
     reasons = [None if text and not text.isspace() else "empty" for text in after]
     batch = _with(batch, "repaired", pa.array(changed, pa.bool_()))
     return Verdict(batch, pa.array(reasons, pa.string()))

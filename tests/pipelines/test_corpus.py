@@ -238,7 +238,7 @@ def test_other_options_are_refused_by_name_and_overwrite_replaces(tmp_path: Path
     first = build(MODULE, many_splits(tmp_path / "out"))
     with pytest.raises(UserError, match=r"--seed is 7, the dataset has 0.*--overwrite"):
         build(MODULE, many_splits(tmp_path / "out", seed=7))
-    with pytest.raises(UserError, match=r"--languages is en, the dataset has zh,en"):
+    with pytest.raises(UserError, match=r"--languages is en, the dataset has en,zh"):
         build(MODULE, many_splits(tmp_path / "out", languages=("en",)))
     second = build(MODULE, many_splits(tmp_path / "out", seed=7, overwrite=True))
     assert (first.number, second.number) == (1, 2)

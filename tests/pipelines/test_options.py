@@ -136,7 +136,7 @@ def test_semantic_is_plain_and_puts_facts_for_paths() -> None:
     options = WudaoOptions(tokenizer="sentencepiece:/home/someone/a.model", languages=("zh", "ja"))
     facts = {"tokenizer": "sha of the model", "lid_model": "sha of lid", "output": "never taken"}
     found = semantic(options, facts, decides=(SEGMENTS,))
-    assert found["languages"] == ["zh", "ja"]
+    assert found["languages"] == ["ja", "zh"], "sorted: their order decides nothing"
     assert (found["tokenizer"], found["lid_model"]) == ("sha of the model", "sha of lid")
     assert "output" not in found
     assert semantic(options, facts, decides=(DATASET,)) == {

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines import plan as plans
 from pipelines.dedup import DROPS
 from pipelines.document import below
+from pipelines.merge import held_out
 from pipelines.plan import LEAST_VALIDATION, Plan, holdout_threshold, load_plan, num_shards
 from pipelines.segment import NUM_BINS
 from pipelines.tables import open_table, write_table
@@ -184,15 +184,14 @@ def test_a_fraction_too_small_for_a_hash_still_ends(
     docs = random_docs(np.random.default_rng(8), 1000)
     made = write_segments(tmp_path, [docs])
     calls = 0
-    plain = plans.held_out
 
     def counted(*arguments: object, **named: object) -> dict[int, np.ndarray]:
         nonlocal calls
         calls += 1
         assert calls < 100, "the search for a threshold does not end"
-        return plain(*arguments, **named)  # type: ignore[arg-type]  # handed on as it came
+        return held_out(*arguments, **named)  # type: ignore[arg-type]  # handed on as it came
 
-    monkeypatch.setattr(plans, "held_out", counted)
+    monkeypatch.setattr("pipelines.plan.held_out", counted)
     assert held(docs, threshold_of(tmp_path, made, 1e-20)) == LEAST_VALIDATION
 
 

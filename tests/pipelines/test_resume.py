@@ -9,7 +9,7 @@ import pytest
 
 from pipelines import resume
 from pipelines.mapper import MapTask, SplitRecord
-from pipelines.segment import Segment
+from pipelines.segment import FILES, Segment
 from pipelines.sources import InputFile, Split, match_inputs, split_file
 from shards.errors import DamageError, UserError
 from shards.manifest import Generation, InputEntry, Manifest, ShardEntry, TableEntry, Tokenizer
@@ -67,7 +67,8 @@ def record(split: Split, *, stems: Sequence[str] = (), **changes: Any) -> SplitR
 def leave(folder: Path, name: str, left: SplitRecord) -> None:
     write_json(folder / f"{name}.json", to_json(left))
     for segment in left.segments:
-        (folder / f"{segment.stem}.documents").touch()
+        for suffix in FILES:
+            (folder / f"{segment.stem}.{suffix}").touch()
 
 
 def touch(path: Path) -> None:
