@@ -9,6 +9,9 @@ from typing import Any
 from pipelines.document import Document
 from pipelines.options import Options
 
+SAMPLE = Path(__file__).parent / "sample"
+"""The corpus and the tokenizer that come with the package."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -38,10 +41,10 @@ class Recipe:
     document: Callable[[Mapping[str, Any], Any], Document]
     """Make a record's document; raises Rejected for a record that is not what it should be."""
 
-    sample: Path
+    sample: Path = SAMPLE
     """The folder of the built-in input."""
 
-    sample_tokenizer: str
+    sample_tokenizer: str = f"sentencepiece:{SAMPLE / 'sample.model'}"
     """The tokenizer that goes with it."""
 
 

@@ -8,15 +8,12 @@ A document is title, one space, content, of more than 100 characters, as the ref
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pipelines.command import main
 from pipelines.document import Document, Rejected
 from pipelines.options import SEGMENTS, Options, count, option
 from pipelines.recipe import Recipe
-
-SAMPLE = Path(__file__).parent / "sample"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,18 +23,14 @@ class WudaoOptions(Options):
     title: str = option(
         "unless-repeated",
         "Put the title before the content: always, never, or unless the content starts with it.",
-        choices=("unless-repeated", "always", "never"),
         decides=SEGMENTS,
+        choices=("unless-repeated", "always", "never"),
     )
     title_separator: str = option(
-        " ", "What stands between title and content.", metavar="TEXT", decides=SEGMENTS
+        " ", "What stands between the two.", decides=SEGMENTS, metavar="TEXT"
     )
     min_chars: int = option(
-        101,
-        "Least number of characters of a document; shorter ones are dropped.",
-        metavar="N",
-        type=count,
-        decides=SEGMENTS,
+        101, "Fewest characters of a document.", decides=SEGMENTS, metavar="N", type=count
     )
 
 
@@ -74,8 +67,6 @@ RECIPE = Recipe(
     text_fields=("content",),
     provenance=("id", "category"),
     document=document,
-    sample=SAMPLE,
-    sample_tokenizer=f"sentencepiece:{SAMPLE / 'sample.model'}",
 )
 
 if __name__ == "__main__":

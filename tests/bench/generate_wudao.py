@@ -22,7 +22,7 @@ import numpy as np
 import orjson
 import zstandard
 
-SAMPLE = Path(__file__).parents[2] / "pipelines" / "sample"
+SAMPLE = Path(__file__).parents[2] / "pipelines" / "sample"  # run as a script, outside the package
 # WuDao's open part holds about 2.7 KB a page; a log-normal of this width has that mean.
 MEAN_BYTES = 2700
 SIGMA = 0.8

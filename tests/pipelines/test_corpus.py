@@ -15,7 +15,7 @@ import pytest
 from pipelines import mapper
 from pipelines.command import main
 from pipelines.corpus import build
-from pipelines.wudao import SAMPLE
+from pipelines.recipe import SAMPLE
 from shards import DamageError, Dataset, UserError
 from shards.manifest import TRAIN, VALIDATION
 from shards.storage import locked

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipelines import cp_wudao
-from pipelines.cp_wudao import SAMPLE, main
+from pipelines.cp_wudao import main
+from pipelines.recipe import SAMPLE
 
 NAMES = ["part-2021a.json", "part-2022.json", "sub/part-2023.json", "sub/part-2024.json"]
 

@@ -11,8 +11,9 @@ import sentencepiece
 from pipelines.clean import CONFIG
 from pipelines.dedup import text_hashes
 from pipelines.document import READ, Verdict
+from pipelines.recipe import SAMPLE
 from pipelines.stages import Chain, clean, fingerprint, judge, split_verdict
-from pipelines.wudao import RECIPE, SAMPLE, WudaoOptions
+from pipelines.wudao import RECIPE, WudaoOptions
 
 CHINESE = "清晨的集市上，卖豆腐的老人把担子放下，慢慢地吆喝起来，邻居们提着篮子围了过来。"
 ENGLISH = "The old bridge over the river was closed for repairs during the whole summer."

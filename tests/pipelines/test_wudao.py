@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from pipelines.document import REJECTS, Rejected
-from pipelines.recipe import load_recipe
-from pipelines.wudao import RECIPE, SAMPLE, WudaoOptions, document
+from pipelines.recipe import SAMPLE, load_recipe
+from pipelines.wudao import RECIPE, WudaoOptions, document
 
 LONG = "字" * 200
 
