@@ -1,4 +1,7 @@
-"""Looks at datasets and looks after them: `python -m shards inspect|verify|stats|prune DIR`."""
+"""Looks at datasets and looks after them.
+
+`python -m shards inspect|verify|stats|prune|place DIR`, `python -m shards trace RUN`
+"""
 
 import argparse
 import os
@@ -7,11 +10,15 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from shards import prune, show
+from shards import place, prune, show, trace
 from shards.errors import UserError
+from shards.flags import add_run_flags, count, counts, run_of
 from shards.manifest import TRAIN, VALIDATION, load
 from shards.reader import Dataset
+from shards.run import Run
+from shards.scatter import scatters_of_node
 from shards.storage import locked
+from shards.streams import check_scatters, streams_of
 from shards.verify import verify
 
 OK = 0
@@ -50,7 +57,46 @@ def _parser() -> argparse.ArgumentParser:
     clean = _command(commands, "prune", "delete what the manifest does not name")
     clean.set_defaults(command=_prune)
     clean.add_argument("--dry-run", action="store_true", help="list it only")
+    _add_place(commands)
+    _add_trace(commands)
     return parser
+
+
+def _add_place(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = _command(commands, "place", "copy what one node needs onto its disk")
+    parser.set_defaults(command=_place)
+    parser.add_argument("--nodes", type=counts, default=(1,), metavar="N,N,…", help="ranks of each")
+    parser.add_argument("--node", type=count, default=0, metavar="I", help="which node, from 0")
+    parser.add_argument(
+        "--scatters", type=count, default=1, metavar="S", help="pieces of the corpus"
+    )
+    parser.add_argument("--to", type=Path, metavar="DISK", help="a folder on the node's disk")
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--list", action="store_true", help="only list what it needs")
+    modes.add_argument("--check", action="store_true", help="only check DISK, or DIR without --to")
+
+
+def _add_trace(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    text = "tell what a step trains on, or when a document is seen"
+    parser = commands.add_parser("trace", help=text, description=text)
+    parser.set_defaults(command=_trace)
+    parser.add_argument(
+        "run", nargs="?", type=Path, metavar="RUN", help="the run's saved options; or give flags"
+    )
+    question = parser.add_mutually_exclusive_group(required=True)
+    question.add_argument(
+        "--step", type=count, metavar="N", help="which documents step N trains on"
+    )
+    question.add_argument(
+        "--document", metavar="ID", help="when it is seen: SHARD:ROW, PATH:POSITION, id or url"
+    )
+    parser.add_argument(
+        "--until",
+        type=count,
+        metavar="N",
+        help="with --document: all steps before N. Default: the run's --steps, else one epoch",
+    )
+    add_run_flags(parser)
 
 
 def _command(
@@ -109,6 +155,51 @@ def _prune(options: argparse.Namespace) -> int:
             print(f"{leftover.bytes:>16,}  {leftover.path}")
     state = "would be freed" if options.dry_run else "freed"
     print(f"{sum(leftover.bytes for leftover in found):>16,}  bytes {state}")
+    return OK
+
+
+def _place(options: argparse.Namespace) -> int:
+    dataset = Dataset.open(options.dataset)
+    check_scatters(streams_of(dataset), options.scatters)
+    scatters = scatters_of_node(options.scatters, nodes=options.nodes, node=options.node)
+    pieces = place.Pieces(scatters=scatters, num_scatters=options.scatters)
+    print(f"node {options.node} of {len(options.nodes)}: {pieces}")
+    if options.list:
+        _print(
+            f"{entry.bytes:>16,}  {path}" for path, entry in place.needed(dataset.manifest, pieces)
+        )
+        return OK
+    if options.check:
+        return _check_placed(Dataset(options.to or dataset.directory, dataset.manifest), pieces)
+    if options.to is None:
+        raise UserError("say where to: --to DISK, a folder on the node's own disk; or --list.")
+    copied = kept = 0
+    for placed in place.place(dataset, pieces, to=options.to):
+        if placed.copied:
+            print(f"{placed.bytes:>16,}  {placed.path}", flush=True)
+        copied += placed.bytes * placed.copied
+        kept += placed.bytes * (not placed.copied)
+    print(f"{copied:>16,}  bytes copied to {options.to}, {kept:,} were there; all checksums match")
+    return OK
+
+
+def _check_placed(dataset: Dataset, pieces: place.Pieces) -> int:
+    num_problems = 0
+    for problem in place.check(dataset, pieces):
+        print(problem)
+        num_problems += 1
+    print(f"{dataset.directory}: {num_problems or 'no'} problems")
+    return DAMAGED if num_problems else OK
+
+
+def _trace(options: argparse.Namespace) -> int:
+    run = run_of(options) if options.run is None else Run.load(options.run)
+    tracer = trace.Tracer(run)
+    if options.step is not None:
+        _print(trace.step_lines(tracer, options.step))
+    else:
+        until = run.steps if options.until is None else options.until
+        _print(trace.document_lines(tracer, options.document, until=until))
     return OK
 
 

@@ -1,7 +1,7 @@
 """Opens a dataset: tokens and documents as they lie on the disk, memory-mapped and never copied."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,15 @@ from numpy.typing import NDArray
 from shards.errors import DamageError, UserError
 from shards.format import ARROW, BIN, REQUIRED, SUFFIXES, Tokens, shard_file
 from shards.manifest import TRAIN, Manifest, ShardEntry, load, parse_dataset
+from shards.removals import Rows, removed_rows
 from shards.storage import map_bytes, size
 from shards.vocabulary import Vocabulary
 
-_REQUIRED = [(field.name, field.type) for field in REQUIRED]
+_REQUIRED = [(column.name, column.type) for column in REQUIRED]
+
+
+def _none() -> Rows:
+    return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,9 +37,18 @@ class Shard:
     """A row a document, mapped; every column is one chunk."""
     offsets: NDArray[np.int64]
     """First token of each document, mapped and aligned; document i ends where i + 1 begins."""
+    removed: Rows = field(default_factory=_none)
+    """Rows that windows leave out; documents are still read by row."""
 
     @classmethod
-    def open(cls, directory: Path, entry: ShardEntry, *, dtype: np.dtype[Any]) -> "Shard":
+    def open(
+        cls,
+        directory: Path,
+        entry: ShardEntry,
+        *,
+        dtype: np.dtype[Any],
+        removed: Rows | None = None,
+    ) -> "Shard":
         """Return the shard that `entry` names, its files' sizes checked.
 
         Raises:
@@ -45,18 +59,33 @@ class Shard:
             _check_size(shard_file(stem, suffix), expected=entry.files[suffix].bytes)
         tokens = _map_tokens(shard_file(stem, BIN), entry.tokens, dtype)
         documents = _map_documents(shard_file(stem, ARROW), entry.documents)
-        offsets = documents["offset"].chunk(0).to_numpy(zero_copy_only=True)
         return cls(
-            directory=directory, entry=entry, tokens=tokens, documents=documents, offsets=offsets
+            directory=directory,
+            entry=entry,
+            tokens=tokens,
+            documents=documents,
+            offsets=documents["offset"].chunk(0).to_numpy(zero_copy_only=True),
+            removed=_none() if removed is None else removed,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A mapping pickles as a copy of its content; a loader's worker maps it anew.
-        return _reopen, (self.directory, self.entry, self.tokens.dtype)
+        return _reopen, (self.directory, self.entry, self.tokens.dtype, self.removed)
 
     def file(self, suffix: str) -> Path:
         """Return the path of one of the shard's files."""
         return shard_file(self.directory / self.entry.path, suffix)
+
+    @cached_property
+    def prompts(self) -> NDArray[np.int32]:
+        """Leading tokens without loss of each document, mapped."""
+        column: NDArray[np.int32] = self.documents["prompt_tokens"].chunk(0).to_numpy()
+        return column
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether every token carries loss: no prompts, nothing removed. Reads 4 B a document."""
+        return not len(self.removed) and not self.prompts.any()
 
     def __len__(self) -> int:
         return self.entry.documents
@@ -69,8 +98,8 @@ class Shard:
         return self.tokens[self.offsets[row] : end]
 
 
-def _reopen(directory: Path, entry: ShardEntry, dtype: np.dtype[Any]) -> Shard:
-    return Shard.open(directory, entry, dtype=dtype)
+def _reopen(directory: Path, entry: ShardEntry, dtype: np.dtype[Any], removed: Rows) -> Shard:
+    return Shard.open(directory, entry, dtype=dtype, removed=removed)
 
 
 def _check_size(path: Path, *, expected: int) -> None:
@@ -103,7 +132,7 @@ def _map_documents(path: Path, num_documents: int) -> pa.Table:
             f"one of {num_documents:,}: restore it from a copy."
         )
     table = pa.Table.from_batches(batches)
-    if [(field.name, field.type) for field in table.schema][: len(REQUIRED)] != _REQUIRED:
+    if [(column.name, column.type) for column in table.schema][: len(REQUIRED)] != _REQUIRED:
         raise DamageError(f"{path} does not begin with the columns {REQUIRED.names}.")
     return table
 
@@ -111,9 +140,8 @@ def _map_documents(path: Path, num_documents: int) -> pa.Table:
 class Documents:
     """The documents of some shards, numbered through; a shard is opened when it is first needed."""
 
-    def __init__(self, directory: Path, entries: Sequence[ShardEntry], *, dtype: np.dtype[Any]):
-        self._directory = directory
-        self._dtype = dtype
+    def __init__(self, dataset: "Dataset", entries: Sequence[ShardEntry]) -> None:
+        self._dataset = dataset
         self._ends = np.cumsum([entry.documents for entry in entries], dtype=np.int64)
         self._open: dict[int, Shard] = {}
         self.entries = tuple(entries)
@@ -124,14 +152,13 @@ class Documents:
     def shard(self, index: int) -> Shard:
         """Return the shard of `entries[index]`, opened once."""
         if index not in self._open:
-            entry = self.entries[index]
-            self._open[index] = Shard.open(self._directory, entry, dtype=self._dtype)
+            self._open[index] = self._dataset.shard(self.entries[index])
         return self._open[index]
 
     def shards(self) -> Iterator[Shard]:
         """Yield every shard in order, keeping none of them open."""
         for entry in self.entries:
-            yield Shard.open(self._directory, entry, dtype=self._dtype)
+            yield self._dataset.shard(entry)
 
     def locate(self, number: int) -> tuple[Shard, int]:
         """Return the shard of a document and its row there.
@@ -183,6 +210,21 @@ class Dataset:
         """The tokens' bytes and flags."""
         return Vocabulary.open(self.directory / self.manifest.vocabulary.path)
 
+    @cached_property
+    def removed(self) -> Mapping[str, Rows]:
+        """The removed rows by the path of their shard's entry."""
+        return removed_rows(self.directory, self.manifest)
+
+    def shard(self, entry: ShardEntry) -> Shard:
+        """Return one of the dataset's shards, opened anew, its removed rows known.
+
+        Raises:
+            DamageError: a file is missing, or is not the one that the manifest names.
+        """
+        dtype = self.manifest.tokenizer.token_dtype
+        removed = self.removed.get(entry.path)
+        return Shard.open(self.directory, entry, dtype=dtype, removed=removed)
+
     def documents(self, source: str | None = None, *, split: str = TRAIN) -> Documents:
         """Return the documents of a source, or of all: by generation, then source, then shard.
 
@@ -194,4 +236,4 @@ class Dataset:
                 f"{self.directory} has no source {source!r}; it has {', '.join(self.sources)}."
             )
         entries = self.manifest.shards(source, split=split)
-        return Documents(self.directory, entries, dtype=self.manifest.tokenizer.token_dtype)
+        return Documents(self, entries)

@@ -21,7 +21,8 @@ def to_json(value: Any) -> Any:  # any record, any JSON
 def from_json(kind: type[T], value: object, *, where: str) -> T:
     """Return the record of type `kind` that `to_json` made `value` of.
 
-    Fields may be int, float, str, bool, dataclasses, `tuple[X, ...]`, `Mapping[str, X]` and Any.
+    Fields may be int, float, str, bool, these `| None`, dataclasses, `tuple[X, ...]`,
+    `Mapping[str, X]` and Any.
 
     Raises:
         ValueError: a field is missing, unknown, or of another type; says which, below `where`.
@@ -56,7 +57,8 @@ def _read_record(kind: Any, value: Any, where: str) -> Any:
     return kind(**{key: _read(kinds[key], value[key], f"{where}.{key}") for key in kinds})
 
 
-def _expect(value: object, kind: type, where: str) -> None:
-    # bool is an int to Python, never here.
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise ValueError(f"{where} is {value!r}, not of type {kind.__name__}")
+def _expect(value: object, kind: Any, where: str) -> None:
+    # bool is an int to Python, never here; JSON writes a whole number for a float too.
+    kinds = (int, float) if kind is float else kind
+    if not isinstance(value, kinds) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"{where} is {value!r}, not of type {getattr(kind, '__name__', kind)}")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from pipelines.runner import hush
-from tests.bench import memory, stages
+from tests.bench import loading, memory, stages
 from tests.bench.table import machine
 
 Question = Callable[[], str]
@@ -34,6 +34,12 @@ def main() -> None:
             "Memory and speed of python -m pipelines.wudao",
             partial(memory.measure, asked.megabytes),
         ),
+        "loaders": (
+            "Causal windows per second, beside other loaders",
+            partial(loading.measure, asked.python),
+        ),
+        "start": ("The start of a GLM run", loading.measure_start),
+        "resume": ("A GLM run goes on", loading.measure_resume),
     }
     hush()
     for name in asked.only or questions:
@@ -49,7 +55,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        choices=("stages", "stages-reference", "memory"),
+        choices=("stages", "stages-reference", "memory", "loaders", "start", "resume"),
         help="one question; repeat it for several. Default: all",
     )
     parser.add_argument(
@@ -57,6 +63,11 @@ def _arguments() -> argparse.Namespace:
         type=int,
         default=int(os.environ.get("BENCH_MB", "200")),
         help="size of the input of the memory question. Default: BENCH_MB, else 200",
+    )
+    parser.add_argument(
+        "--python",
+        default=sys.executable,
+        help="an interpreter with the other loaders, for the question about them. Default: this",
     )
     return parser.parse_args()
 

@@ -18,7 +18,9 @@ from shards.manifest import (
     Tokenizer,
     commit,
 )
+from shards.reader import Dataset
 from shards.storage import atomic_write
+from shards.streams import Stream
 from shards.vocabulary import vocabulary_table, write_vocabulary
 from shards.writer import write_shard
 
@@ -117,3 +119,18 @@ def dataset(pristine: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def put_shard() -> Callable[..., ShardEntry]:
     return put
+
+
+@pytest.fixture
+def make_stream(pristine: Path) -> Callable[..., Stream]:
+    """Makes a stream of shards that hold so many tokens, and no files."""
+    opened = Dataset.open(pristine)
+
+    def make(name: str, tokens: Sequence[int]) -> Stream:
+        shards = [
+            ShardEntry(path=f"{i:05d}", documents=1, tokens=n, files={})
+            for i, n in enumerate(tokens)
+        ]
+        return Stream(name=name, dataset=opened, shards=tuple(shards))
+
+    return make

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from shards.__main__ import main
+from shards.corpus import Mix
 from shards.manifest import commit, load
+from shards.run import BatchSize, Run
 from shards.storage import atomic_write, locked
 
 
@@ -148,7 +150,104 @@ def test_prune_waits_for_nobody(dataset: Path, capsys: pytest.CaptureFixture[str
     assert "is being written by process" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["inspect", "verify", "stats", "prune"])
+def test_place(pristine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    node = ["--nodes", "2,1,1", "--node", "2", "--scatters", "2"]
+    assert main(["place", str(pristine), *node, "--list"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert listed[0] == "node 2 of 3: scatters 1 of 2"
+    names = [line.split()[-1].split("/", 1)[-1] for line in listed[1:]]
+    assert [name for name in names if name.endswith(".bin")] == [
+        *("pile/00000.bin", "wudao/00001.bin", "wudao/00003.bin"),
+        "wudao/validation-00000.bin",
+    ]
+    to = str(tmp_path / "disk")
+    assert main(["place", str(pristine), *node, "--to", to]) == 0
+    copied = capsys.readouterr().out.splitlines()
+    assert copied[:-1] == listed
+    size = sum(int(line.split()[0].replace(",", "")) for line in listed[1:])
+    assert copied[-1] == f"{size:>16,}  bytes copied to {to}, 0 were there; all checksums match"
+    assert main(["place", str(pristine), *node, "--to", to]) == 0
+    again = capsys.readouterr().out.splitlines()
+    assert again[1:] == [f"{0:>16}  bytes copied to {to}, {size:,} were there; all checksums match"]
+
+
+def test_place_checks(pristine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    node, to = ["--nodes", "1,1", "--scatters", "2"], str(tmp_path / "disk")
+    main(["place", str(pristine), *node, "--to", to])
+    capsys.readouterr()
+    assert main(["place", str(pristine), *node, "--check", "--to", to]) == 0
+    assert main(["place", to, *node, "--check"]) == 0
+    assert capsys.readouterr().out.count(f"{to}: no problems") == 2
+    assert main(["place", to, *node, "--node", "1", "--check"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "node 1 of 2: scatters 1 of 2"
+    assert re.search(r"wudao/00001\.arrow is missing \([\d,]+ bytes expected\)", lines[1])
+    assert lines[-1] == f"{to}: 6 problems"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], r"say where to: --to DISK, a folder on the node's own disk; or --list"),
+        (["--nodes", "2,1", "--node", "2"], r"there is no node 2: the nodes are 0 to 1"),
+        (["--scatters", "0"], r"0 scatters: there must be 1 or more"),
+    ],
+)
+def test_place_refuses(
+    pristine: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(["place", str(pristine), *arguments]) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_trace(pristine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mix = Mix(start=0, data=(f"{pristine}:wudao",))
+    run = Run(mixes=(mix,), batches=(BatchSize(step=0, size=2),), length=16, steps=9)
+    run.save(tmp_path / "run.json")
+    by_hand = ["--data", mix.data[0], "--batch-size", "2", "--length", "16", "--steps", "9"]
+    for question in (["--step", "3"], ["--document", "part-0.json:0", "--until", "3"]):
+        assert main(["trace", str(tmp_path / "run.json"), *question]) in (0, 2)
+        saved = capsys.readouterr()
+        main(["trace", *by_hand, *question])
+        assert capsys.readouterr() == saved
+    assert main(["trace", *by_hand, "--step", "0"]) == 0
+    heads = [line for line in capsys.readouterr().out.splitlines() if line[0] != " "]
+    assert [head.split()[:2] for head in heads] == [["position", "0"], ["position", "1"]]
+
+
+def test_trace_of_a_document_goes_as_far_as_it_is_told(
+    pristine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shard = "g0001-3f9c12ab/wudao/00003:0"
+    flags = ["trace", "--data", f"{pristine}:wudao", "--batch-size", "1", "--length", "16"]
+    assert main([*flags, "--document", shard]) == 0
+    once = capsys.readouterr().out.splitlines()
+    assert once[0] == f"{shard} path=part-0.json"
+    assert len(once) > 1
+    assert main([*flags, "--document", shard, "--steps", "30"]) == 0
+    more = capsys.readouterr().out.splitlines()
+    assert more[: len(once)] == once
+    assert main([*flags, "--document", shard, "--steps", "30", "--until", "0"]) == 0
+    assert capsys.readouterr().out.splitlines() == once[:1]
+    assert len(more) > len(once)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], r"name a file with a run's options, or give --data and --batch-size"),
+        (["nowhere.json"], r"nowhere\.json is no file"),
+        (["--data", "nowhere", "--batch-size", "2"], r"nowhere does not exist"),
+    ],
+)
+def test_trace_refuses(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(["trace", *arguments, "--step", "0"]) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("command", ["inspect", "verify", "stats", "prune", "place"])
 def test_a_person_s_mistakes_are_one_paragraph(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:

@@ -1,0 +1,81 @@
+"""Removed documents: rows of shards that stay on the disk and are no longer read.
+
+A removal is an Arrow IPC file with the columns of `SCHEMA`, named by the manifest. Windows leave
+its rows out; nothing else about a shard changes, so that every other window stays what it was.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shards.errors import DamageError
+from shards.manifest import Manifest, ShardEntry
+from shards.storage import map_bytes
+
+Rows = NDArray[np.int64]
+"""Rows of one shard, sorted, each once."""
+
+SCHEMA = pa.schema(
+    [
+        pa.field("generation", pa.string(), nullable=False),  # its name: g0001-3f9c12ab
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("split", pa.string(), nullable=False),  # train or validation
+        pa.field("shard", pa.int32(), nullable=False),  # number within generation, source, split
+        pa.field("row", pa.int64(), nullable=False),
+    ]
+)
+"""What a removal holds, a row a document."""
+
+
+def removed_rows(directory: Path, manifest: Manifest) -> dict[str, Rows]:
+    """Return the removed rows by the path of their shard's entry; a shard without any is absent.
+
+    Raises:
+        DamageError: a removal is missing or unreadable, or names what the dataset does not hold.
+    """
+    entries = _entries(manifest)
+    found: defaultdict[str, list[Rows]] = defaultdict(list)
+    for removal in manifest.removals:
+        path = directory / removal.documents.path
+        for key, rows in _read(path).items():
+            entry = entries.get(key)
+            if entry is None or rows.min() < 0 or rows.max() >= entry.documents:
+                raise DamageError(
+                    f"{path} removes rows of {'/'.join(map(str, key))} that this dataset does not "
+                    "hold: restore the removal from a copy, or the manifest that named it."
+                )
+            found[entry.path].append(rows)
+    return {path: np.unique(np.concatenate(parts)) for path, parts in found.items()}
+
+
+_Key = tuple[str, str, str, int]
+"""Generation, source, split, shard."""
+
+
+def _entries(manifest: Manifest) -> Mapping[_Key, ShardEntry]:
+    return {
+        (generation.name, name, split, number): entry
+        for generation in manifest.generations
+        for name, source in generation.sources.items()
+        for split in ("train", "validation")
+        for number, entry in enumerate(source.split(split))
+    }
+
+
+def _read(path: Path) -> dict[_Key, Rows]:
+    """Return the rows of one removal by shard."""
+    try:
+        with pa.ipc.open_file(pa.py_buffer(map_bytes(path))) as reader:
+            table = reader.read_all().select(SCHEMA.names).cast(SCHEMA)
+    except (pa.ArrowException, KeyError, ValueError) as error:
+        raise DamageError(f"{path} is no removal ({error}): restore it from a copy.") from error
+    keys = SCHEMA.names[:-1]
+    grouped = table.group_by(keys, use_threads=False).aggregate([("row", "list")])
+    return {
+        tuple(group[key] for key in keys): np.array(group["row_list"], np.int64)
+        for group in grouped.to_pylist()
+    }

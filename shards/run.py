@@ -1,0 +1,147 @@
+"""The options that decide which samples each step trains on, kept as JSON beside the run.
+
+step ── batches ──▶ positions ── seed, scatters, mixes, window ──▶ samples
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from shards.corpus import Mix, epoch_caps, open_corpus
+from shards.errors import UserError
+from shards.records import from_json, to_json
+from shards.sampler import Sampler
+from shards.storage import read_json, write_json
+from shards.windows import WindowSpec, causal_windows, glm_windows
+
+GLM = "glm"
+CAUSAL = "causal"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSize:
+    """The size of the global batch from some step on."""
+
+    step: int
+    """The first step is 0."""
+    size: int
+    """In samples."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What decides the samples of every step, whatever machines it runs on.
+
+    Raises:
+        UserError: a value is out of its range.
+    """
+
+    mixes: tuple[Mix, ...]
+    """What is drawn; by ascending start, the first at 0."""
+    batches: tuple[BatchSize, ...]
+    """By ascending step, the first at 0."""
+    seed: int = 0
+    scatters: int = 1
+    """In how many pieces the corpus lies, so that a node need not hold all of it."""
+    objective: str = GLM
+    """glm or causal."""
+    length: int = 1024
+    """Of a window. glm: positions of the model; causal: tokens that it sees."""
+    slack: int | None = None
+    """How many tokens behind its place a glm window looks for its cut; None: 1/32 of them."""
+    max_epochs: Mapping[str, float] = field(default_factory=dict)
+    """How often text may be read until `steps`, by DIR or DIR:SOURCE."""
+    steps: int | None = None
+    """After how many steps the run ends; needed for `max_epochs`."""
+
+    def __post_init__(self) -> None:
+        _check_ascending([mix.start for mix in self.mixes], "mixes", unit="position")
+        _check_ascending([batch.step for batch in self.batches], "batch sizes", unit="step")
+        if (smallest := min(batch.size for batch in self.batches)) < 1:
+            raise UserError(f"a batch has at least one sample, not {smallest}.")
+        if self.objective not in (GLM, CAUSAL):
+            raise UserError(f"the objective is {GLM} or {CAUSAL}, not {self.objective!r}.")
+        if self.max_epochs and self.steps is None:
+            raise UserError("a cap on epochs needs the number of steps that the run takes.")
+
+    @classmethod
+    def load(cls, path: Path) -> "Run":
+        """Return the run saved in a file.
+
+        Raises:
+            UserError: there is no such file, or it holds no run.
+        """
+        if not path.is_file():
+            raise UserError(f"{path} is no file: name the one that a run's options were saved to.")
+        try:
+            return from_json(cls, read_json(path), where="run")
+        except ValueError as error:
+            raise UserError(f"{path} holds no run: {error}.") from error
+
+    def save(self, path: Path) -> None:
+        """Write the run as JSON, whole or not at all."""
+        write_json(path, to_json(self))
+
+    @property
+    def window(self) -> WindowSpec:
+        """How shards are cut into windows.
+
+        Raises:
+            UserError: length and slack do not fit.
+        """
+        try:
+            if self.objective == GLM:
+                return glm_windows(self.length, slack=self.slack)
+            return causal_windows(self.length)
+        except ValueError as error:
+            raise UserError(f"{error}.") from error
+
+    def sampler(self) -> Sampler:
+        """Return what says which sample is at each position; the data are opened.
+
+        Raises:
+            UserError: data are not there, or weights, scatters and caps do not fit them.
+        """
+        window = self.window
+        corpus = open_corpus(self.mixes, stride=window.stride)
+        return Sampler(
+            corpus.streams,
+            seed=self.seed,
+            num_scatters=self.scatters,
+            window=window,
+            stages=corpus.stages,
+            epoch_caps=epoch_caps(self.max_epochs),
+            end=None if self.steps is None else self.position_of(self.steps),
+        )
+
+    def batch_size(self, step: int) -> int:
+        """Return the number of samples of a step, counted from 0."""
+        at = bisect_right(self.batches, step, key=lambda batch: batch.step)
+        return self.batches[at - 1].size
+
+    def position_of(self, step: int) -> int:
+        """Return the position of a step's first sample: how many samples come before it."""
+        return sum((end - first) * size for first, end, size in self._spans(step))
+
+    def step_of(self, position: int) -> int:
+        """Return the step that the sample at a position belongs to."""
+        for first, end, size in self._spans(position + 1):
+            if position < (end - first) * size:
+                return first + position // size
+            position -= (end - first) * size
+        raise AssertionError("a step has at least one sample")
+
+    def _spans(self, until: int) -> Iterator[tuple[int, int, int]]:
+        """Yield first step, step after the last, and size, of all steps before `until`."""
+        ends = (*(batch.step for batch in self.batches[1:]), until)
+        for batch, end in zip(self.batches, ends, strict=True):
+            if batch.step < until:
+                yield batch.step, min(end, until), batch.size
+
+
+def _check_ascending(starts: Sequence[int], what: str, *, unit: str) -> None:
+    if not starts or starts[0] != 0:
+        raise UserError(f"the {what} of a run begin at {unit} 0, not at {list(starts)[:1]}.")
+    if list(starts) != sorted(set(starts)):
+        raise UserError(f"the {what} of a run go by ascending {unit}, these go {list(starts)}.")

@@ -1,0 +1,78 @@
+"""What a sampler draws from: a stream is the shards of one source of one generation.
+
+Shard i of a stream belongs to scatter i mod S. A stream that leaves a scatter without a token (it
+has fewer shards than S, or is so small that some are empty) is *common*: every node holds it whole.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from shards.errors import UserError
+from shards.manifest import TRAIN, ShardEntry
+from shards.reader import Dataset
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """The shards of a source of a generation, in order."""
+
+    name: str
+    """FINGERPRINT/SOURCE, or FINGERPRINT/SOURCE/SPLIT: of what is in it, not of where it lies."""
+    dataset: Dataset = field(repr=False, compare=False)
+    """Where its shards are."""
+    shards: tuple[ShardEntry, ...] = field(repr=False)
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of all shards."""
+        return sum(shard.tokens for shard in self.shards)
+
+    def is_common(self, num_scatters: int) -> bool:
+        """Return whether every node needs all of it (`is_common`)."""
+        return is_common(self.shards, num_scatters)
+
+
+def is_common(shards: Sequence[ShardEntry], num_scatters: int) -> bool:
+    """Return whether dealing shards to scatters would leave a scatter without a token."""
+    filled = {i % num_scatters for i, shard in enumerate(shards) if shard.tokens}
+    return len(filled) < num_scatters
+
+
+def streams_of(dataset: Dataset, *, split: str = TRAIN) -> tuple[Stream, ...]:
+    """Return the streams of a dataset that hold tokens: by generation, then source."""
+    streams = (
+        Stream(
+            name="/".join([generation.fingerprint, name, *([] if split == TRAIN else [split])]),
+            dataset=dataset,
+            shards=source.split(split),
+        )
+        for generation in dataset.manifest.generations
+        for name, source in sorted(generation.sources.items())
+    )
+    return tuple(stream for stream in streams if stream.num_tokens)
+
+
+def check_scatters(streams: Sequence[Stream], num_scatters: int) -> None:
+    """Check that a corpus can lie in so many scatters.
+
+    Raises:
+        UserError: the shards of a stream cannot be dealt evenly; the message names what can.
+    """
+    if num_scatters < 1:
+        raise UserError(f"{num_scatters} scatters: there must be 1 or more")
+    counts = {len(stream.shards) for stream in streams}
+    odd = [stream for stream in streams if len(stream.shards) % num_scatters]
+    odd = [stream for stream in odd if not stream.is_common(num_scatters)]
+    if not odd:
+        return
+    fits = [n for n in range(1, max(counts) + 1) if _divides(n, counts)]
+    near = sorted(sorted(fits, key=lambda n: (abs(n - num_scatters), n))[:3])
+    raise UserError(
+        f"{num_scatters} scatters do not fit: stream {odd[0].name} has {len(odd[0].shards)} "
+        "shards, and every scatter needs equally many. Numbers of scatters near it that fit: "
+        f"{', '.join(map(str, near))}."
+    )
+
+
+def _divides(num_scatters: int, counts: Collection[int]) -> bool:
+    return all(count % num_scatters == 0 or count < num_scatters for count in counts)

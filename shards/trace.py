@@ -1,0 +1,253 @@
+"""Which documents a step trains on, and at which steps a document is seen.
+
+The sampler runs both ways, so neither question replays a run.
+
+    step ─▶ positions ─▶ draws ─▶ windows ─▶ pieces of documents
+    document ─▶ windows with a piece of it, epoch by epoch ─▶ positions ─▶ steps
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shards.errors import UserError
+from shards.manifest import VALIDATION
+from shards.reader import Documents, Shard
+from shards.run import Run
+from shards.streams import Stream, streams_of
+from shards.windows import Marks, Piece, num_windows, pieces, span
+
+_ORIGIN = ("source", "path", "position", "id", "url")
+"""Columns that say where a document comes from; a corpus has those of them that it knows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A document that a run may train on."""
+
+    stream: int
+    """Index into the sampler's streams."""
+    shard: int
+    """Index into the stream's shards."""
+    row: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """A window at a position, and what is in it."""
+
+    step: int
+    position: int
+    stream: int
+    scatter: int
+    epoch: int
+    shard: int
+    window: int
+    """Number in the shard."""
+    pieces: Sequence[Piece]
+    """Runs of the shard's tokens by document, without what was removed."""
+
+
+class Tracer:
+    """Answers for one run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.sampler = run.sampler()
+        self._opened: dict[int, Documents] = {}
+        self._marks: dict[int, Marks] = {}
+
+    def shard(self, stream: int, number: int) -> Shard:
+        """Return a shard of a stream, opened once."""
+        if stream not in self._opened:
+            self._opened[stream] = _documents(self.sampler.streams[stream])
+        return self._opened[stream].shard(number)
+
+    def samples(self, step: int) -> Iterator[Sample]:
+        """Yield the samples of a step's batch, by position."""
+        first = self.run.position_of(step)
+        yield from self._at(range(first, first + self.run.batch_size(step)))
+
+    def _at(self, positions: Sequence[int]) -> Iterator[Sample]:
+        if not positions:
+            return
+        draws = self.sampler.draw(np.array(positions, np.int64))
+        places = self.sampler.locate(draws)
+        columns = (draws.stream, draws.scatter, draws.epoch, *places)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for position, (stream, scatter, epoch, shard, window, phase) in zip(
+            positions, rows, strict=True
+        ):
+            yield Sample(
+                step=self.run.step_of(position),
+                position=position,
+                stream=stream,
+                scatter=scatter,
+                epoch=epoch,
+                shard=shard,
+                window=window,
+                pieces=self._pieces(stream, shard, window=window, phase=phase),
+            )
+
+    def _pieces(self, stream: int, number: int, *, window: int, phase: int) -> Sequence[Piece]:
+        if stream not in self._marks:
+            self._marks[stream] = Marks.of(self.sampler.streams[stream].dataset)
+        shard, marks = self.shard(stream, number), self._marks[stream]
+        ends = span(shard, window, spec=self.sampler.window, marks=marks, phase=phase)
+        return pieces(shard, *ends)
+
+    def seen(self, document: Document, *, until: int | None) -> list[Sample]:
+        """Return the samples with a piece of a document, by position; none if it was removed.
+
+        Args:
+            document: one that `find` found.
+            until: the step at which to stop; None: at the end of the first epoch of its stream.
+        """
+        if until is None:
+            return list(self._at(self._positions(document, epoch=0)))
+        end = self.run.position_of(until)
+        found: list[int] = []
+        late = 0
+        for epoch in count():
+            positions = self._positions(document, epoch=epoch)
+            found += (position for position in positions if position < end)
+            # In a common stream, neighbouring epochs may overlap by some positions.
+            late = 0 if positions and positions[0] < end else late + 1
+            if late == 2:  # noqa: PLR2004  # hence one more epoch than the first that is too late
+                break
+        return list(self._at(sorted(found)))
+
+    def _positions(self, document: Document, *, epoch: int) -> list[int]:
+        """Return the sorted positions of a document's windows in an epoch, as far as drawn."""
+        stream, shard = document.stream, document.shard
+        found = (
+            self.sampler.position_of(stream, shard=shard, window=window, epoch=epoch)
+            for window in self._windows(document, epoch=epoch)
+        )
+        return sorted(position for position in found if position is not None)
+
+    def _windows(self, document: Document, *, epoch: int) -> list[int]:
+        """Return the windows with a piece of a document in an epoch."""
+        stream, number = document.stream, document.shard
+        shard, spec = self.shard(stream, number), self.sampler.window
+        tokens = shard.entry.tokens
+        phase = self.sampler.phase_of(stream, shard=number, epoch=epoch)
+        first = (int(shard.offsets[document.row]) - phase) % tokens
+        last = first + len(shard[document.row]) - 1
+        # A cut may lie `slack` behind its place, and where the ring closes one place is shorter.
+        places = range((first - spec.slack) // spec.stride, last // spec.stride + 2)
+        candidates = {place % num_windows(tokens, spec.stride) for place in places}
+        return [
+            window
+            for window in sorted(candidates)
+            if document.row
+            in {piece.row for piece in self._pieces(stream, number, window=window, phase=phase)}
+        ]
+
+    def find(self, text: str) -> list[Document]:
+        """Return the documents that a person means, of all streams of the run.
+
+        Args:
+            text: SHARD:ROW as `describe` writes it, PATH:POSITION of the input, an id or an url.
+
+        Raises:
+            UserError: there is none.
+        """
+        streams = self.sampler.streams
+        if found := [each for i, stream in enumerate(streams) for each in _find(stream, i, text)]:
+            return found
+        datasets = {stream.dataset.directory: stream.dataset for stream in streams}.values()
+        held_out = (s for dataset in datasets for s in streams_of(dataset, split=VALIDATION))
+        if any(_find(stream, 0, text) for stream in held_out):
+            raise UserError(f"{text} is held out for validation: no step trains on it.")
+        raise UserError(
+            f"there is no document {text} in the data of this run: give SHARD:ROW, the input's "
+            "PATH:POSITION, an id or an url. What was dropped, and why, is in the audit tables."
+        )
+
+    def describe(self, document: Document) -> str:
+        """Return SHARD:ROW of a document, and where it comes from."""
+        shard = self.shard(document.stream, document.shard)
+        names = [name for name in _ORIGIN if name in shard.documents.column_names]
+        values = [(name, shard.documents[name][document.row].as_py()) for name in names]
+        told = [f"{name}={value}" for name, value in values if value not in (None, "")]
+        return " ".join([f"{shard.entry.path}:{document.row}", *told])
+
+
+def _documents(stream: Stream) -> Documents:
+    return Documents(stream.dataset, stream.shards)
+
+
+def _find(stream: Stream, index: int, text: str) -> list[Document]:
+    head, _, tail = text.rpartition(":")
+    number = int(tail) if tail.isdecimal() else -1
+    for i, entry in enumerate(stream.shards):
+        if entry.path == head and 0 <= number < entry.documents:
+            return [Document(stream=index, shard=i, row=number)]
+    return [
+        Document(stream=index, shard=i, row=row)
+        for i, shard in enumerate(_documents(stream).shards())
+        for row in _rows(shard.documents, text, path=head, position=number)
+    ]
+
+
+def _rows(documents: pa.Table, text: str, *, path: str, position: int) -> list[int]:
+    """Return the rows that have an id or url, or a place in the input."""
+    found = [np.flatnonzero(_equal(documents, name, text)) for name in ("id", "url")]
+    places = _equal(documents, "path", path) & _equal(documents, "position", str(position))
+    return sorted(set(np.concatenate([*found, np.flatnonzero(places)]).tolist()))
+
+
+def _equal(
+    documents: pa.Table, name: str, text: str
+) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    if name not in documents.column_names:
+        return np.zeros(len(documents), np.bool_)
+    column = documents[name]
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    equal = pc.equal(column.cast(pa.large_string()), text)
+    return np.asarray(pc.fill_null(equal, False).to_numpy(), np.bool_)
+
+
+def step_lines(tracer: Tracer, step: int) -> Iterator[str]:
+    """Yield the lines that tell what a step trains on: a window, its documents, and so on."""
+    for sample in tracer.samples(step):
+        shard = tracer.sampler.streams[sample.stream].shards[sample.shard]
+        yield (
+            f"position {sample.position}  epoch {sample.epoch}  scatter {sample.scatter}  "
+            f"window {sample.window} of {shard.path}"
+        )
+        for piece in sample.pieces:
+            document = Document(stream=sample.stream, shard=sample.shard, row=piece.row)
+            yield f"  {_extent(tracer, document, piece)}  {tracer.describe(document)}"
+
+
+def document_lines(tracer: Tracer, text: str, *, until: int | None) -> Iterator[str]:
+    """Yield the lines that tell at which steps a document is seen.
+
+    Raises:
+        UserError: there is no such document.
+    """
+    for document in tracer.find(text):
+        yield tracer.describe(document)
+        shard = tracer.shard(document.stream, document.shard)
+        if document.row in shard.removed:
+            yield "  removed: it is no longer trained on"
+        for sample in tracer.seen(document, until=until):
+            for piece in sample.pieces:
+                if piece.row == document.row:
+                    yield (
+                        f"  step {sample.step}  position {sample.position}  epoch {sample.epoch}  "
+                        f"{_extent(tracer, document, piece)}"
+                    )
+
+
+def _extent(tracer: Tracer, document: Document, piece: Piece) -> str:
+    shard = tracer.shard(document.stream, document.shard)
+    first, size = int(shard.offsets[document.row]), len(shard[document.row])
+    return f"tokens {piece.begin - first}-{piece.end - first} of {size}"

@@ -1,0 +1,113 @@
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shards.corpus import Data, Mix, epoch_caps, open_corpus, parse_data
+from shards.errors import UserError
+from shards.manifest import ShardEntry, SourceEntry, commit, load
+
+PILE, WUDAO = "3f9c12ab/pile", "3f9c12ab/wudao"
+STRIDE = 4
+"""Windows of 4 tokens: pile has 2; wudao's shards of 22, 0, 10, 15 tokens have 6 + 0 + 3 + 4."""
+
+
+def weights(*data: str) -> dict[str, float]:
+    corpus = open_corpus([Mix(start=0, data=data)], stride=STRIDE)
+    (stage,) = corpus.stages
+    assert list(stage.weights) == [stream.name for stream in corpus.streams]
+    return dict(stage.weights)
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("a", Data(dataset="a")),
+        ("a@3", Data(dataset="a@3")),
+        ("a=0.25", Data(dataset="a", weight=0.25)),
+        ("a:pile", Data(dataset="a", source="pile")),
+        ("x/a@3:pile=2", Data(dataset="x/a@3", source="pile", weight=2)),
+        ("x=1/a", Data(dataset="x=1/a")),
+    ],
+)
+def test_names_of_data(text: str, data: Data) -> None:
+    assert parse_data(text) == data
+    assert str(data) == text
+
+
+def test_a_folder_s_own_name_comes_first(tmp_path: Path) -> None:
+    for name in ("a=1", "a:b"):
+        (tmp_path / name).mkdir()
+    assert parse_data(f"{tmp_path}/a=1") == Data(dataset=f"{tmp_path}/a=1")
+    assert parse_data(f"{tmp_path}/a=1=2") == Data(dataset=f"{tmp_path}/a=1", weight=2)
+    assert parse_data(f"{tmp_path}/a:b:c") == Data(dataset=f"{tmp_path}/a:b", source="c")
+
+
+def test_without_weights_every_window_weighs_the_same(pristine: Path) -> None:
+    assert weights(str(pristine)) == {PILE: 2, WUDAO: 13}
+    assert weights(f"{pristine}:pile", f"{pristine}:wudao") == {PILE: 2, WUDAO: 13}
+
+
+def test_a_weight_is_spread_over_the_windows_of_its_data(pristine: Path) -> None:
+    assert weights(f"{pristine}=3") == pytest.approx({PILE: 3 * 2 / 15, WUDAO: 3 * 13 / 15})
+    assert weights(f"{pristine}:wudao=1", f"{pristine}:pile=0.25") == {WUDAO: 1, PILE: 0.25}
+
+
+def test_only_what_is_named_is_drawn(pristine: Path) -> None:
+    corpus = open_corpus([Mix(start=0, data=(f"{pristine}:pile",))], stride=STRIDE)
+    assert [stream.name for stream in corpus.streams] == [PILE]
+
+
+@pytest.fixture
+def grown(dataset: Path, put_shard: Callable[..., ShardEntry]) -> Path:
+    """A dataset whose manifest 2 brought a second generation of the pile."""
+    manifest = load(dataset)
+    (generation,) = manifest.generations
+    shard = put_shard(dataset, "g0002-aa/pile/00000", ["three"], order=1)
+    more = replace(
+        generation,
+        number=2,
+        name="g0002-aa",
+        fingerprint="aa",
+        sources={"pile": SourceEntry(shards=(shard,), validation=())},
+        audit=(),
+    )
+    commit(dataset, replace(manifest, number=2, generations=(generation, more)))
+    return dataset
+
+
+def test_a_corpus_that_grows_keeps_its_streams(grown: Path) -> None:
+    mixes = [Mix(start=0, data=(f"{grown}@1",)), Mix(start=500, data=(f"{grown}@2",))]
+    corpus = open_corpus(mixes, stride=STRIDE)
+    assert [stream.name for stream in corpus.streams] == [PILE, WUDAO, "aa/pile"]
+    first, second = corpus.stages
+    assert (first.start, dict(first.weights)) == (0, {PILE: 2, WUDAO: 13})
+    assert (second.start, dict(second.weights)) == (500, {PILE: 2, WUDAO: 13, "aa/pile": 2})
+    assert {stream.dataset.manifest.number for stream in corpus.streams} == {2}
+
+
+def test_a_source_has_a_stream_in_each_generation(grown: Path) -> None:
+    assert weights(f"{grown}:pile=1") == {PILE: 0.5, "aa/pile": 0.5}
+    assert epoch_caps({f"{grown}:pile": 1.5}) == {PILE: 1.5, "aa/pile": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ((), r"no data from position 0 on: name a dataset \(--data DIR\)"),
+        (("{0}:pile", "{0}:wudao=1"), r"dataset:pile has no weight, and other data have one"),
+        (("{0}", "{0}:pile"), r"its stream 3f9c12ab/pile is given twice"),
+        (("{0}=1", "{1}=1"), r"its stream 3f9c12ab/pile is given twice"),
+        (("{0}:x=1",), r"dataset has no source 'x'; it has pile, wudao"),
+        (("{0}=much",), r"'much' is no number; write DIR=0\.3"),
+        (("{0}/nowhere",), r"nowhere does not exist"),
+    ],
+)
+def test_data_that_do_not_fit(
+    pristine: Path, tmp_path: Path, data: tuple[str, ...], message: str
+) -> None:
+    copy = shutil.copytree(pristine, tmp_path / "copy")
+    with pytest.raises(UserError, match=message):
+        weights(*(text.format(pristine, copy) for text in data))

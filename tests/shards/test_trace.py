@@ -1,0 +1,230 @@
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from shards.batch import read_window
+from shards.corpus import Mix
+from shards.errors import UserError
+from shards.manifest import Manifest, Removal, ShardEntry, SourceEntry, TableEntry, commit, load
+from shards.removals import SCHEMA
+from shards.run import BatchSize, Run
+from shards.storage import atomic_write
+from shards.trace import Document, Tracer, document_lines, step_lines
+from shards.windows import Marks
+from shards.writer import write_shard
+
+GENERATION = "g0001-3f9c12ab"
+EOS = 256
+NUM_BOOKS, NUM_SHARDS = 12, 4
+
+
+def put_documents(directory: Path, path: str, lengths: list[int], *, name: str) -> ShardEntry:
+    """Write a shard of documents of these lengths, each with an id, an url and a place."""
+    rows = range(len(lengths))
+    tokens = [
+        np.append(np.full(n - 1, 65 + row % 26), EOS).astype("<u2")
+        for row, n in zip(rows, lengths, strict=True)
+    ]
+    documents = pa.table(
+        {
+            "tokens": pa.array(lengths, pa.int32()),
+            "prompt_tokens": pa.array([0] * len(lengths), pa.int32()),
+            "order": pa.array(rows, pa.uint64()),
+            "path": pa.array([f"{name}.json"] * len(lengths)).dictionary_encode(),
+            "position": pa.array([row * 100 for row in rows], pa.int64()),
+            "id": pa.array([f"{name}-{row}" for row in rows]),
+            "url": pa.array([None if row % 2 else f"https://{name}/{row}" for row in rows]),
+        }
+    )
+    return write_shard(
+        directory / path, documents, directory=directory, tokens=tokens, dtype=np.dtype("<u2")
+    )
+
+
+def lengths_of(shard: int) -> list[int]:
+    """Some documents are shorter than a window, some longer than several."""
+    return np.random.default_rng(shard).integers(1, 400, NUM_BOOKS).tolist()
+
+
+@pytest.fixture(scope="module")
+def library(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Books in four shards, notes in one (common to all scatters), a validation shard."""
+    directory = tmp_path_factory.mktemp("library")
+    books = [
+        put_documents(directory, f"{GENERATION}/books/{i:05d}", lengths_of(i), name=f"book-{i}")
+        for i in range(NUM_SHARDS)
+    ]
+    notes = put_documents(directory, f"{GENERATION}/notes/00000", [30, 700, 5, 1], name="notes")
+    held = put_documents(directory, f"{GENERATION}/books/validation-00000", [20], name="held")
+    manifest = load(pristine)
+    (generation,) = manifest.generations
+    sources = {
+        "books": SourceEntry(shards=tuple(books), validation=(held,)),
+        "notes": SourceEntry(shards=(notes,), validation=()),
+    }
+    vocabulary = manifest.vocabulary.path
+    (directory / vocabulary).write_bytes((pristine / vocabulary).read_bytes())
+    commit(directory, replace(manifest, generations=(replace(generation, sources=sources),)))
+    return directory
+
+
+def run_on(directory: Path, **values: object) -> Run:
+    mix = Mix(start=0, data=(f"{directory}:books=3", f"{directory}:notes=1"))
+    batches = (BatchSize(step=0, size=8), BatchSize(step=20, size=4))
+    run = Run(mixes=(mix,), batches=batches, scatters=2, length=128, seed=7)
+    return replace(run, **values)
+
+
+def documents(tracer: Tracer) -> Iterator[Document]:
+    for i, stream in enumerate(tracer.sampler.streams):
+        for j, shard in enumerate(stream.shards):
+            for row in range(shard.documents):
+                yield Document(stream=i, shard=j, row=row)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"scatters": 4, "seed": 1},
+        {"scatters": 1, "objective": "causal", "length": 50},
+        {"slack": 60, "length": 128},
+    ],
+)
+def test_both_directions_agree_over_several_epochs(
+    library: Path, values: dict[str, object]
+) -> None:
+    tracer, steps = Tracer(run_on(library, **values)), 60
+    forward = defaultdict(list)
+    for step in range(steps):
+        for sample in tracer.samples(step):
+            assert sample.step == step
+            for row in {piece.row for piece in sample.pieces}:
+                key = Document(stream=sample.stream, shard=sample.shard, row=row)
+                forward[key].append((step, sample.position, sample.epoch))
+    backward = {
+        document: [
+            (sample.step, sample.position, sample.epoch)
+            for sample in tracer.seen(document, until=steps)
+        ]
+        for document in documents(tracer)
+    }
+    assert backward == {document: forward[document] for document in documents(tracer)}
+    assert {epoch for seen in forward.values() for _, _, epoch in seen} >= {0, 1, 2}
+
+
+def test_an_epoch_has_every_token_of_a_document_once(library: Path) -> None:
+    tracer = Tracer(run_on(library))
+    for document in documents(tracer):
+        tokens = [
+            token
+            for sample in tracer.seen(document, until=None)
+            for piece in sample.pieces
+            if piece.row == document.row
+            for token in range(piece.begin, piece.end)
+        ]
+        shard = tracer.shard(document.stream, document.shard)
+        first = int(shard.offsets[document.row])
+        assert sorted(tokens) == list(range(first, first + len(shard[document.row])))
+
+
+def test_it_tells_what_is_read(library: Path) -> None:
+    tracer = Tracer(run_on(library, objective="causal"))
+    samples = [sample for step in (0, 19, 20, 333) for sample in tracer.samples(step)]
+    assert {sample.epoch for sample in samples} > {0, 1}
+    for sample in samples:
+        shard = tracer.shard(sample.stream, sample.shard)
+        window = read_window(
+            shard,
+            sample.window,
+            spec=tracer.run.window,
+            marks=Marks.of(tracer.sampler.streams[sample.stream].dataset),
+            phase=tracer.sampler.phase_of(sample.stream, shard=sample.shard, epoch=sample.epoch),
+        )
+        text = [shard.tokens[piece.begin : piece.end] for piece in sample.pieces]
+        assert np.array_equal(np.concatenate(text), window.tokens)
+        assert [piece.row for piece in sample.pieces] == window.piece_rows.tolist()
+
+
+def test_the_lines_of_a_step(library: Path) -> None:
+    lines = list(step_lines(Tracer(run_on(library)), 25))
+    heads = [line for line in lines if not line.startswith(" ")]
+    assert [line.split("  ")[0] for line in heads] == [f"position {180 + i}" for i in range(4)]
+    books = f"{GENERATION}/books"
+    assert lines[:3] == [
+        f"position 180  epoch 1  scatter 0  window 17 of {books}/00002",
+        f"  tokens 193-291 of 291  {books}/00002:11 path=book-2.json position=1100 id=book-2-11",
+        f"  tokens 0-25 of 335  {books}/00002:0 path=book-2.json position=0 id=book-2-0 "
+        "url=https://book-2/0",
+    ]
+
+
+def test_the_lines_of_a_document(library: Path) -> None:
+    assert list(document_lines(Tracer(run_on(library)), "book-0-2", until=19)) == [
+        f"{GENERATION}/books/00000:2 path=book-0.json position=200 id=book-0-2 url=https://book-0/2",
+        "  step 1  position 12  epoch 0  tokens 0-20 of 204",
+        "  step 6  position 52  epoch 0  tokens 20-143 of 204",
+        "  step 10  position 84  epoch 0  tokens 143-204 of 204",
+        "  step 13  position 110  epoch 1  tokens 11-134 of 204",
+        "  step 15  position 122  epoch 1  tokens 0-11 of 204",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("book-2-5", ["books/00002:5"]),
+        ("https://book-1/4", ["books/00001:4"]),
+        ("book-0.json:300", ["books/00000:3"]),
+        (f"{GENERATION}/books/00003:11", ["books/00003:11"]),
+        (f"{GENERATION}/notes/00000:0", ["notes/00000:0"]),
+    ],
+)
+def test_documents_are_found_by_name(library: Path, text: str, found: list[str]) -> None:
+    tracer = Tracer(run_on(library))
+    told = [tracer.describe(document).split(" ")[0] for document in tracer.find(text)]
+    assert told == [f"{GENERATION}/{name}" for name in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("held-0", r"held-0 is held out for validation: no step trains on it"),
+        ("book-0.json:301", r"no document book-0\.json:301 in the data of this run: give SHARD"),
+        (f"{GENERATION}/books/00003:12", r"no document .*00003:12"),
+        ("", r"there is no document  in the data"),
+    ],
+)
+def test_documents_that_are_not_there(library: Path, text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        Tracer(run_on(library)).find(text)
+
+
+def remove(directory: Path, manifest: Manifest, *, shard: int, row: int) -> Manifest:
+    table = pa.table([[GENERATION], ["books"], ["train"], [shard], [row]], schema=SCHEMA)
+    path = directory / "removals" / "0.arrow"
+    with atomic_write(path) as handle, pa.ipc.new_file(handle, SCHEMA) as writer:
+        writer.write_table(table)
+    entry = TableEntry(path="removals/0.arrow", rows=1, **vars(handle.entry))
+    return replace(
+        manifest, number=2, removals=(Removal(number=2, reason="asked", documents=entry),)
+    )
+
+
+def test_a_removed_document_is_no_longer_seen(library: Path) -> None:
+    before = len(list(document_lines(Tracer(run_on(library)), "book-1-3", until=60)))
+    manifest = load(library)
+    try:
+        commit(library, remove(library, manifest, shard=1, row=3))
+        lines = list(document_lines(Tracer(run_on(library)), "book-1-3", until=60))
+        other = list(document_lines(Tracer(run_on(library)), "book-1-4", until=60))
+    finally:
+        commit(library, manifest)
+    assert before > 2
+    assert lines[1:] == ["  removed: it is no longer trained on"]
+    assert other == list(document_lines(Tracer(run_on(library)), "book-1-4", until=60))

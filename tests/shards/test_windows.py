@@ -1,0 +1,177 @@
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shards.reader import Dataset, Shard
+from shards.vocabulary import vocabulary_table
+from shards.windows import (
+    Marks,
+    WindowSpec,
+    causal_windows,
+    glm_windows,
+    num_windows,
+    pieces,
+    span,
+)
+from tests.shards.memory import CLS, END, EOS, FIRST, MARKS, PAD, cuts, numbered, shard
+
+LENGTHS = st.lists(
+    st.one_of(st.integers(1, 3), st.integers(1, 40), st.integers(100, 300)), min_size=1, max_size=12
+)
+SPECS = st.integers(1, 64).flatmap(
+    lambda length: st.integers(0, length // 2).map(
+        lambda slack: WindowSpec(kind="glm", length=length, slack=slack)
+    )
+)
+
+
+def spans(given: Shard, spec: WindowSpec, phase: int = 0) -> list[tuple[int, int]]:
+    count = num_windows(given.entry.tokens, spec.stride)
+    return [span(given, i, spec=spec, marks=MARKS, phase=phase) for i in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("positions", "length", "slack", "stride", "num_cls"),
+    [
+        (512, 504, 15, 489, 8),
+        (1024, 1008, 31, 977, 16),
+        (2048, 2016, 63, 1953, 32),
+        (63, 63, 1, 62, 0),
+    ],
+)
+def test_glm_windows(positions: int, length: int, slack: int, stride: int, num_cls: int) -> None:
+    spec = glm_windows(positions)
+    assert (spec.length, spec.slack, spec.stride, spec.num_cls) == (length, slack, stride, num_cls)
+    assert spec.positions == positions
+    assert glm_windows(positions, slack=3).stride == length - 3
+
+
+def test_causal_windows() -> None:
+    spec = causal_windows(2048)
+    assert (spec.length, spec.slack, spec.stride, spec.num_cls) == (2048, 0, 2048, 0)
+
+
+@pytest.mark.parametrize(("length", "slack"), [(0, 0), (8, 5), (8, -1), (-3, 0)])
+def test_windows_that_cannot_be(length: int, slack: int) -> None:
+    with pytest.raises(ValueError, match=rf"windows of {length} tokens .* a slack of {slack}"):
+        WindowSpec(kind="glm", length=length, slack=slack)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "stride", "count"),
+    [(0, 5, 0), (1, 5, 1), (5, 5, 1), (6, 5, 2), (10**12, 977, 1023541454)],
+)
+def test_num_windows(tokens: Any, stride: int, count: int) -> None:
+    assert num_windows(tokens, stride) == count
+    assert num_windows(np.array([tokens]), stride).tolist() == [count]
+
+
+# A document of 10 tokens, then one of 30, with sentence ends behind tokens 14, 16 and 33.
+#   0         10                            40
+#   |---------|----.-.----------------.-----|
+EXAMPLE = [
+    [*range(100, 109), EOS],
+    [END if i in (13, 15, 32) else 100 + i for i in range(10, 39)] + [EOS],
+]
+
+
+@pytest.mark.parametrize(
+    ("stride", "slack", "phase", "expected"),
+    [
+        (8, 4, 0, [(0, 10), (10, 16), (16, 24), (24, 33), (33, 40)]),  # document, sentences, x
+        (8, 0, 0, [(0, 8), (8, 16), (16, 24), (24, 32), (32, 40)]),
+        (13, 3, 0, [(0, 14), (14, 26), (26, 40), (40, 40)]),  # the last one is empty
+        (13, 13, 0, [(0, 14), (14, 33), (33, 40), (40, 40)]),
+        (8, 4, 7, [(10, 16), (16, 23), (23, 33), (33, 40), (0, 10)]),
+        (8, 4, 3, [(3, 14), (14, 19), (19, 27), (27, 35), (35, 43)]),  # on at the start
+        (8, 4, 43, [(3, 14), (14, 19), (19, 27), (27, 35), (35, 43)]),
+        (50, 4, 0, [(0, 40)]),
+        (50, 4, 20, [(20, 60)]),
+    ],
+)
+def test_cuts(stride: int, slack: int, phase: int, expected: list[tuple[int, int]]) -> None:
+    spec = WindowSpec(kind="glm", length=stride + slack, slack=slack)
+    found = spans(shard(EXAMPLE), spec, phase)
+    assert [(begin % 40, begin % 40 + end - begin) for begin, end in found] == [
+        (begin % 40, begin % 40 + end - begin) for begin, end in expected
+    ]
+
+
+@given(lengths=LENGTHS, spec=SPECS, phase=st.integers(0, 2**64), every=st.integers(2, 60))
+def test_windows_are_the_ring_cut_once(
+    lengths: list[int], spec: WindowSpec, phase: int, every: int
+) -> None:
+    given_shard = numbered(lengths)
+    given_shard.tokens[every // 2 :: every] = END
+    given_shard.tokens[np.cumsum(lengths) - 1] = EOS
+    found = spans(given_shard, spec, phase)
+    size = sum(lengths)
+    expected = list(cuts(given_shard, stride=spec.stride, slack=spec.slack, phase=phase))
+    assert [end - begin for begin, end in found] == np.diff(expected).tolist()
+    assert [begin for begin, _ in found] == [cut % size for cut in expected[:-1]]
+    assert all(0 <= end - begin <= spec.length for begin, end in found)
+    assert all(end % size == begin for (_, end), (begin, _) in pairwise([*found, found[0]]))
+    assert sum(end - begin for begin, end in found) == size
+
+
+def test_golden_cuts() -> None:
+    """Cuts decide what a run trains on, so they may never change."""
+    lengths = [85, 56, 61, 80, 52, 70, 75, 21, 5, 27, 26, 78]
+    given_shard = numbered(lengths)
+    given_shard.tokens[::17] = END
+    given_shard.tokens[np.cumsum(lengths) - 1] = EOS
+    spec = WindowSpec(kind="glm", length=66, slack=12)
+    begins = [0, 54, 120, 171, 222, 282, 334, 378, 443, 494, 545, 596]
+    shifted = [52, 103, 154, 202, 256, 310, 375, 426, 479, 532, 580, 0]
+    assert [begin for begin, _ in spans(given_shard, spec)] == begins
+    assert [begin for begin, _ in spans(given_shard, spec, 40)] == shifted
+
+
+@pytest.mark.parametrize("window", [-1, 5])
+def test_no_such_window(window: int) -> None:
+    spec = causal_windows(8)
+    with pytest.raises(IndexError, match=re.escape(f"g/s/0 has 5 windows, no window {window}")):
+        span(shard(EXAMPLE), window, spec=spec, marks=MARKS)
+    with pytest.raises(IndexError, match="has 0 windows, no window 0"):
+        span(shard([]), 0, spec=spec, marks=MARKS)
+
+
+@pytest.mark.parametrize("mark", [*".?!;:。？！；…\n"])
+def test_every_sentence_end_cuts(mark: str) -> None:
+    table = vocabulary_table([b"x", b"<eos>", mark.encode()], special={1}, size=3)
+    marks = Marks(sentence_end=table["sentence_end"].to_numpy(), cls=1, pad=1)
+    given_shard = shard([[*[0] * 9, 2, *[0] * 9, 1]])
+    spec = WindowSpec(kind="glm", length=12, slack=4)
+    assert span(given_shard, 0, spec=spec, marks=marks) == (0, 10)
+
+
+def test_pieces() -> None:
+    given_shard = numbered([4, 1, 5])
+    assert pieces(given_shard, 0, 10) == [(0, 4, 0), (4, 5, 1), (5, 10, 2)]
+    assert pieces(given_shard, 3, 6) == [(3, 4, 0), (4, 5, 1), (5, 6, 2)]
+    assert pieces(given_shard, 4, 4) == []
+    assert pieces(given_shard, 9, 15) == [(9, 10, 2), (0, 4, 0), (4, 5, 1)]  # round the ring
+    assert pieces(given_shard, 6, 16) == [(6, 10, 2), (0, 4, 0), (4, 5, 1), (5, 6, 2)]
+    assert pieces(numbered([4, 1, 5], removed=[1]), 0, 10) == [(0, 4, 0), (5, 10, 2)]
+    assert pieces(numbered([4, 1, 5], removed=[0, 1, 2]), 0, 10) == []
+
+
+def test_pieces_pass_over_documents_without_tokens() -> None:
+    assert pieces(shard([[5, EOS], [], [], [6, EOS]]), 0, 4) == [(0, 2, 0), (2, 4, 3)]
+
+
+def test_marks_of_a_dataset(pristine: Path) -> None:
+    marks = Marks.of(Dataset.open(pristine))
+    assert (marks.cls, marks.pad) == (256, 256)  # it has neither: eos serves
+    assert np.flatnonzero(marks.sentence_end).tolist() == sorted(b".?!;:\n")
+
+
+def test_the_memory_shards_are_what_they_say() -> None:
+    assert numbered([2, 3]).tokens.tolist() == [FIRST, EOS, FIRST + 2, FIRST + 3, EOS]
+    assert len({EOS, CLS, PAD, END, FIRST}) == 5

@@ -1,0 +1,345 @@
+import json
+import logging
+import pickle
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+from shards.errors import DamageError, UserError
+from shards.onepass import OnePass
+from shards.reader import Dataset
+from shards.sampler import Sampler
+from shards.streams import streams_of
+from shards.windows import WindowSpec, causal_windows, glm_windows
+from tests.shards.numbered import CLS, EOS, build
+from trainer.loader import Loader, read_once
+from trainer.tensors import Tensors
+
+GLM = glm_windows(64)
+CAUSAL = causal_windows(33)
+
+
+@pytest.fixture(scope="module")
+def numbered(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    directory = tmp_path_factory.mktemp("numbered")
+    build(directory)
+    return Dataset.open(directory)
+
+
+@pytest.fixture
+def sampler(numbered: Dataset) -> Callable[..., Sampler]:
+    def make(spec: WindowSpec = GLM, *, num_scatters: int = 4, **more: Any) -> Sampler:
+        return Sampler(streams_of(numbered), seed=5, num_scatters=num_scatters, window=spec, **more)
+
+    return make
+
+
+def first(loader: Loader, number: int) -> list[Tensors]:
+    return list(islice(loader, number))
+
+
+def same(left: list[Tensors], right: list[Tensors]) -> bool:
+    return len(left) == len(right) and all(
+        a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+        for a, b in zip(left, right, strict=True)
+    )
+
+
+def rows(batches: list[Tensors]) -> Counter[tuple[int, ...]]:
+    """The texts of batches, whatever rank and row they are in."""
+    return Counter(
+        tuple(tokens[:length])
+        for batch in batches
+        for tokens, length in zip(batch["tokens"].tolist(), batch["lengths"].tolist(), strict=True)
+    )
+
+
+def test_causal_batches(sampler: Callable[..., Sampler]) -> None:
+    (batch,) = first(Loader(sampler(CAUSAL), batch_size=8), 1)
+    shapes = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in batch.items()}
+    assert shapes == {
+        "tokens": ((8, 33), torch.int64),
+        "targets": ((8, 33), torch.int64),
+        "loss_mask": ((8, 33), torch.bool),
+        "lengths": ((8,), torch.int64),
+        "keys": ((8,), torch.int64),
+    }
+    assert batch["loss_mask"].sum(dim=1).tolist() == batch["lengths"].tolist()
+    assert torch.equal(batch["targets"][:, :-1], batch["tokens"][:, 1:])
+
+
+def test_glm_batches(sampler: Callable[..., Sampler]) -> None:
+    (batch,) = first(Loader(sampler(), batch_size=8), 1)
+    assert batch["tokens"].shape == batch["loss_mask"].shape == (8, 64)
+    assert "targets" not in batch
+    begins = batch["tokens"][batch["piece_windows"], batch["piece_starts"]]
+    heads = torch.bincount(batch["piece_windows"][begins == CLS], minlength=8)
+    assert heads.tolist() == [1] * 8  # one [CLS] in 64 positions
+    assert not batch["loss_mask"][batch["tokens"] == CLS].any()
+    assert batch["cu_seqlens"][-1] == batch["tokens"].numel()
+
+
+def test_boundaries_on_request(sampler: Callable[..., Sampler]) -> None:
+    (plain,) = first(Loader(sampler(CAUSAL), batch_size=8), 1)
+    (told,) = first(Loader(sampler(CAUSAL), batch_size=8, boundaries=True), 1)
+    assert torch.equal(plain["tokens"], told["tokens"])
+    edges = told["cu_seqlens"].tolist()
+    text = told["tokens"].reshape(-1)
+    assert edges[0] == 0
+    assert edges[-1] == text.numel()
+    # Behind each eos that does not end a row a sequence begins.
+    ends = {int(place) + 1 for place in (text == EOS).nonzero()} - set(range(0, len(text), 33))
+    inside = told["loss_mask"].reshape(-1)
+    assert {end for end in ends if end < len(text) and inside[end]} <= set(edges)
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 5, 7, 8])
+@pytest.mark.parametrize("num_scatters", [1, 4])
+def test_the_batch_is_the_same_on_any_number_of_ranks(
+    sampler: Callable[..., Sampler], world: int, num_scatters: int
+) -> None:
+    def batches(rank: int, world: int) -> list[Tensors]:
+        draws = sampler(num_scatters=num_scatters)
+        return first(Loader(draws, batch_size=840, rank=rank, world=world), 2)
+
+    alone = batches(0, 1)
+    shared = [batches(rank, world) for rank in range(world)]
+    for step in range(2):
+        assert rows([rank[step] for rank in shared]) == rows([alone[step]])
+        keys = torch.cat([rank[step]["keys"] for rank in shared])
+        assert torch.equal(keys.sort().values, alone[step]["keys"].sort().values)
+
+
+@pytest.mark.parametrize("taken", [0, 1, 7, 40])
+def test_resume_is_as_if_it_had_not_stopped(sampler: Callable[..., Sampler], taken: int) -> None:
+    loader = Loader(sampler(), batch_size=12)
+    through = first(loader, taken + 4)  # 40 batches are several epochs
+    stopped = Loader(sampler(), batch_size=12)
+    first(stopped, taken)
+    state = json.loads(json.dumps(stopped.state_dict()))
+    resumed = Loader(sampler(), batch_size=12)
+    resumed.load_state_dict(state)
+    assert same(first(resumed, 4), through[taken:])
+    assert resumed.state_dict() == loader.state_dict()
+
+
+def test_the_state_is_that_of_the_batches_taken_not_read(sampler: Callable[..., Sampler]) -> None:
+    loader = Loader(sampler(), batch_size=12, ahead=5)
+    batches = iter(loader)
+    positions = [loader.state_dict()["position"]]
+    for _ in range(3):
+        next(batches)
+        positions.append(loader.state_dict()["position"])
+    assert positions == [0, 12, 24, 36]
+
+
+def test_another_batch_size_and_world_on_the_way(sampler: Callable[..., Sampler]) -> None:
+    whole = rows(first(Loader(sampler(), batch_size=12), 6))
+    before = Loader(sampler(), batch_size=24)
+    read = first(before, 1)
+    for rank in range(4):
+        after = Loader(sampler(), batch_size=16, rank=rank, world=4)
+        after.load_state_dict(before.state_dict())
+        read += first(after, 3)
+    assert rows(read) == whole
+
+
+def test_a_loop_goes_on_where_the_last_one_stopped(sampler: Callable[..., Sampler]) -> None:
+    loader = Loader(sampler(), batch_size=12)
+    halves = first(loader, 2) + first(loader, 2)
+    assert same(halves, first(Loader(sampler(), batch_size=12), 4))
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_a_run_may_have_an_end(sampler: Callable[..., Sampler], ahead: int) -> None:
+    endless = Loader(sampler(), batch_size=12, ahead=ahead)
+    with pytest.raises(TypeError, match="no end: give steps="):
+        len(endless)
+    usual = first(endless, 5)
+    loader = Loader(sampler(), batch_size=12, steps=5, ahead=ahead)
+    assert len(loader) == 5
+    assert same(list(loader), usual)
+    assert list(loader) == []
+    resumed = Loader(sampler(), batch_size=12, steps=5, ahead=ahead)
+    resumed.load_state_dict(sampler().state_dict(36))
+    assert same(list(resumed), usual[3:])
+    assert len(resumed) == 5
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 9])
+def test_reading_ahead_changes_nothing(sampler: Callable[..., Sampler], ahead: int) -> None:
+    usual = first(Loader(sampler(CAUSAL), batch_size=12), 5)
+    assert same(first(Loader(sampler(CAUSAL), batch_size=12, ahead=ahead), 5), usual)
+
+
+def test_the_thread_ends_with_the_loop(sampler: Callable[..., Sampler]) -> None:
+    def readers() -> list[str]:
+        return [t.name for t in threading.enumerate() if t.name.startswith("loader")]
+
+    batches = iter(Loader(sampler(), batch_size=12))
+    next(batches)
+    assert readers()
+    assert isinstance(batches, Iterator)
+    batches.close()  # type: ignore[attr-defined]  # it is a generator
+    assert not readers()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_of_a_data_loader_share_the_batches(
+    sampler: Callable[..., Sampler], workers: int
+) -> None:
+    usual = first(Loader(sampler(), batch_size=12), 8)
+    start = Loader(sampler(), batch_size=12)
+    first(start, 1)
+    loader = Loader(sampler(), batch_size=12)
+    loader.load_state_dict(start.state_dict())
+    found = list(islice(DataLoader(loader, batch_size=None, num_workers=workers), 7))
+    assert same(found, usual[1:])
+
+
+@pytest.mark.filterwarnings("ignore:'set_vital' is deprecated:UserWarning")  # torchdata calls it
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stateful_data_loader(sampler: Callable[..., Sampler], workers: int) -> None:
+    stateful = pytest.importorskip("torchdata.stateful_dataloader", reason="needs torchdata")
+
+    def wrapped() -> Any:
+        loader = Loader(sampler(), batch_size=12)
+        return stateful.StatefulDataLoader(loader, batch_size=None, num_workers=workers)
+
+    before = wrapped()
+    through = list(islice(before, 3))
+    state = before.state_dict()
+    after = wrapped()
+    after.load_state_dict(state)
+    found = list(islice(after, 5))
+    assert same(through + found, first(Loader(sampler(), batch_size=12), 8))
+
+
+def test_a_loader_can_be_sent_to_another_process(sampler: Callable[..., Sampler]) -> None:
+    loader = Loader(sampler(), batch_size=12)
+    first(loader, 1)
+    copy = pickle.loads(pickle.dumps(loader))
+    assert same(first(copy, 2), first(loader, 2))
+
+
+def test_prompts_reach_the_mask(tmp_path: Path) -> None:
+    build(tmp_path, prompts=3)
+    streams = streams_of(Dataset.open(tmp_path))
+    plain = Loader(Sampler(streams, seed=1, num_scatters=1, window=CAUSAL), batch_size=64)
+    (batch,) = first(plain, 1)
+    inside = torch.arange(33) < batch["lengths"][:, None]
+    assert batch["loss_mask"].any()
+    assert not batch["loss_mask"][inside].all()
+    behind_eos = (batch["tokens"] == EOS) & inside
+    counted = batch["loss_mask"][behind_eos]
+    # Only documents of one token, which is their eos, have no prompt to begin with.
+    assert torch.equal(counted, batch["targets"][behind_eos] == EOS)
+
+
+def test_missing_shards_are_listed_at_the_start(tmp_path: Path) -> None:
+    manifest = build(tmp_path)
+    lost = [shard.path for shard in manifest.shards("web")[3::4]]
+    for path in lost:
+        (tmp_path / f"{path}.bin").unlink()
+
+    def loader(rank: int, *, batch_size: int = 16) -> Loader:
+        streams = streams_of(Dataset.open(tmp_path))
+        draws = Sampler(streams, seed=1, num_scatters=4, window=GLM)
+        return Loader(draws, batch_size=batch_size, rank=rank, world=2)
+
+    first(loader(0), 30)  # it never needs scatter 3
+    with pytest.raises(DamageError, match=r"(?s)lacks 2 files.*" + r".*".join(lost)):
+        loader(1)
+    with pytest.raises(UserError, match=r"a batch of 18 samples.*16 and 20"):
+        loader(0, batch_size=18)
+
+
+def test_a_layout_that_needs_every_shard_is_told(
+    sampler: Callable[..., Sampler], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        for rank in (0, 1):
+            Loader(sampler(), batch_size=18, rank=rank, world=2)
+    (message,) = caplog.messages
+    assert "a batch of 18 samples is not a multiple of 4 scatters" in message
+
+
+def test_a_batch_that_cannot_be_dealt(sampler: Callable[..., Sampler]) -> None:
+    with pytest.raises(UserError, match="a batch of 16 samples cannot be dealt to 3 ranks"):
+        Loader(sampler(), batch_size=16, world=3)
+
+
+def test_datasets_of_different_tokenizers(numbered: Dataset, tmp_path: Path) -> None:
+    build(tmp_path, sha256="f" * 64)
+    streams = [*streams_of(numbered), *streams_of(Dataset.open(tmp_path))]
+    both = Sampler(streams, seed=1, num_scatters=1, window=GLM)
+    message = f"{numbered.directory} was made with tokenizer numbers-00 and {tmp_path} with"
+    with pytest.raises(UserError, match=re.escape(message)):
+        Loader(both, batch_size=4)
+
+
+@pytest.mark.parametrize("boundaries", [False, True])
+@pytest.mark.parametrize("spec", [GLM, causal_windows(10)])
+@pytest.mark.parametrize("world", [1, 2, 4])
+def test_validation_is_read_once(
+    numbered: Dataset, spec: WindowSpec, world: int, boundaries: bool
+) -> None:
+    held = OnePass(streams_of(numbered, split="validation"), window=spec)
+    ranks = [
+        list(read_once(held, batch_size=8, rank=rank, world=world, boundaries=boundaries))
+        for rank in range(world)
+    ]
+    assert len({len(batches) for batches in ranks}) == 1
+    read: Counter[int] = Counter()
+    for batch in (batch for batches in ranks for batch in batches):
+        assert len(batch["tokens"]) == 8 // world
+        inside = torch.arange(batch["tokens"].shape[1]) < batch["lengths"][:, None]
+        assert not batch["loss_mask"][~inside].any()
+        read.update(batch["tokens"][inside].tolist())
+        if "cu_seqlens" in batch:
+            assert batch["cu_seqlens"][-1] == batch["tokens"].numel()
+    del read[CLS]
+    documents = numbered.documents(split="validation")
+    assert read == Counter(token for document in documents for token in document.tolist())
+
+
+def test_validation_that_cannot_be_dealt(numbered: Dataset) -> None:
+    held = OnePass(streams_of(numbered, split="validation"), window=GLM)
+    with pytest.raises(ValueError, match="a batch of 8 cannot be dealt to 3 ranks"):
+        next(read_once(held, batch_size=8, world=3))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="pinned memory needs CUDA")
+def test_pinned_memory(sampler: Callable[..., Sampler]) -> None:
+    (pinned,) = first(Loader(sampler(CAUSAL), batch_size=8, pin_memory=True), 1)
+    (usual,) = first(Loader(sampler(CAUSAL), batch_size=8), 1)
+    assert all(tensor.is_pinned() for tensor in pinned.values())
+    assert same([pinned], [usual])
+
+
+def test_removed_documents_are_not_read(tmp_path: Path) -> None:
+    build(tmp_path)
+    dataset = Dataset.open(tmp_path)
+    path = dataset.manifest.shards("web")[1].path
+    less = Dataset(tmp_path, dataset.manifest)
+    less.__dict__["removed"] = {path: torch.tensor([0]).numpy()}
+    gone = {token for token in dataset.documents("web").shard(1).tokens.tolist() if token != EOS}
+
+    def read(data: Dataset) -> set[int]:
+        draws = Sampler(streams_of(data), seed=1, num_scatters=1, window=GLM)
+        return set(
+            torch.cat(
+                [b["tokens"].ravel() for b in first(Loader(draws, batch_size=64), 4)]
+            ).tolist()
+        )
+
+    assert gone & read(dataset)
+    assert not gone & read(less)

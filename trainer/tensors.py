@@ -1,0 +1,113 @@
+"""Windows as tensors: what lies between positions and batches."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from shards.batch import Batch, read_batch
+from shards.errors import UserError
+from shards.onepass import OnePass
+from shards.reader import Dataset, Shard
+from shards.sampler import Sampler
+from shards.streams import Stream
+from shards.windows import Marks
+
+Tensors = dict[str, torch.Tensor]
+_Integers = NDArray[np.int64]
+
+
+class Plan(NamedTuple):
+    """Where the windows of a batch are, a row each."""
+
+    streams: list[int]
+    shards: list[int]
+    windows: _Integers
+    phases: _Integers
+    keys: _Integers | None
+
+
+class WindowReader:
+    """Reads the windows at given positions; shards are opened when they are first needed."""
+
+    def __init__(self, windows: Sampler | OnePass, *, boundaries: bool) -> None:
+        self._windows = windows
+        self._boundaries = boundaries
+        self._marks = _common_marks(datasets_of(windows.streams))
+        self._open: dict[tuple[int, int], Shard] = {}
+
+    def plan(self, positions: _Integers) -> Iterator["Plan"]:
+        """Yield where the windows at positions, int64[batches, rows], are, by batch."""
+        draws = self._windows.draw(positions.reshape(-1))
+        places = self._windows.locate(draws)
+        keys = self._windows.keys(draws) if isinstance(self._windows, Sampler) else None
+        for i in range(len(positions)):
+            rows = slice(i * positions.shape[1], (i + 1) * positions.shape[1])
+            yield Plan(
+                streams=draws.stream[rows].tolist(),
+                shards=places.shard[rows].tolist(),
+                windows=places.window[rows],
+                phases=places.phase[rows],
+                keys=None if keys is None else keys[rows].view(np.int64),
+            )
+
+    def read(self, plan: "Plan") -> Tensors:
+        """Return the windows of a plan, a row each."""
+        batch = read_batch(
+            [self._shard(*key) for key in zip(plan.streams, plan.shards, strict=True)],
+            plan.windows,
+            phases=plan.phases,
+            spec=self._windows.window,
+            marks=self._marks,
+            boundaries=self._boundaries,
+        )
+        return _tensors(batch, plan.keys)
+
+    def _shard(self, stream: int, number: int) -> Shard:
+        key = stream, number
+        if key not in self._open:
+            owner = self._windows.streams[stream]
+            self._open[key] = owner.dataset.shard(owner.shards[number])
+        return self._open[key]
+
+
+def _tensors(batch: Batch, keys: _Integers | None) -> Tensors:
+    arrays: dict[str, NDArray[Any]] = {
+        "tokens": batch.tokens,
+        "loss_mask": batch.loss_mask,
+        "lengths": batch.lengths,
+    }
+    if batch.targets is not None:
+        arrays["targets"] = batch.targets
+    if batch.pieces is not None:
+        arrays["cu_seqlens"] = batch.cu_seqlens()
+        arrays["piece_windows"] = batch.pieces.windows
+        arrays["piece_starts"] = batch.pieces.starts
+    if keys is not None:
+        arrays["keys"] = keys
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def datasets_of(streams: Sequence[Stream]) -> list[Dataset]:
+    """Return the datasets of streams, each once."""
+    return list({id(stream.dataset): stream.dataset for stream in streams}.values())
+
+
+def _common_marks(datasets: Sequence[Dataset]) -> Marks:
+    """Return the marks of the vocabulary that datasets share.
+
+    Raises:
+        UserError: two of them have different tokenizers.
+    """
+    first = datasets[0].manifest.tokenizer
+    for dataset in datasets[1:]:
+        other = dataset.manifest.tokenizer
+        if (other.sha256, other.special) != (first.sha256, first.special):
+            raise UserError(
+                f"{datasets[0].directory} was made with tokenizer {first.name} and "
+                f"{dataset.directory} with {other.name}, which are not the same: their token ids "
+                "mean different text. Train on datasets of one tokenizer."
+            )
+    return Marks.of(datasets[0])
