@@ -32,7 +32,7 @@ format: setup  ## rewrite the code in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup  ## measure: speed per stage and in all, memory (BENCH_MB=…)
+bench: setup  ## measure: the chain, memory, loaders (ARGS="--only loaders", BENCH_MB=…)
 	$(BIN)/python -m tests.bench $(ARGS)
 
 clean:  ## remove .venv and everything made

@@ -35,6 +35,8 @@ _PLANNED = 2048
 """Samples drawn at once: the sampler takes hardly longer for them than for one batch."""
 _FOREVER = 2**62
 """Beyond any position."""
+_TOGETHER = 1 << 19
+"""Tokens that are read at once, in as many batches as that makes: 4 MB as int64."""
 _ROWS = frozenset({"tokens", "targets", "loss_mask", "lengths", "keys"})
 """Tensors with a row for each sample."""
 
@@ -138,28 +140,34 @@ class Loader(IterableDataset[Tensors]):
 
     def _batches(self, plans: Iterator[Plan]) -> Iterator[Tensors]:
         """Yield the batches of plans, read by a thread of its own."""
+        # A batch that goes to another process takes along all the memory that it is a slice of.
+        together = 1 if get_worker_info() is not None else self._num_together()
         if self.ahead == 0 or get_worker_info() is not None:
-            yield from iter(lambda: self._read(plans), None)
+            while batches := self._read(plans, together):
+                yield from batches
             return
-        waiting: deque[Future[Tensors | None]] = deque()
+        waiting: deque[Future[list[Tensors]]] = deque()
         with ThreadPoolExecutor(1, thread_name_prefix="loader") as thread:
             while True:
-                while len(waiting) <= self.ahead:
-                    waiting.append(thread.submit(self._read, plans))
-                batch = waiting.popleft().result()
-                if batch is None:
+                while len(waiting) <= -(-self.ahead // together):
+                    waiting.append(thread.submit(self._read, plans, together))
+                batches = waiting.popleft().result()
+                if not batches:
                     return
-                yield batch
+                yield from batches
 
-    def _read(self, plans: Iterator[Plan]) -> Tensors | None:
-        """Return the next batch, None at the end; only one thread calls this."""
-        plan = next(plans, None)
-        if plan is None:
-            return None
-        tensors = self._reader.read(plan)
+    def _num_together(self) -> int:
+        """Return how many batches to read at once: small ones cost more calls than copying."""
+        share = self.batch_size // self.world * self.sampler.window.length
+        return max(1, _TOGETHER // share)
+
+    def _read(self, plans: Iterator[Plan], together: int) -> list[Tensors]:
+        """Return the next batches, none at the end; only one thread calls this."""
+        some = list(islice(plans, together))
+        batches = self._reader.read_all(some) if some else []
         if self.pin_memory:
-            tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
-        return tensors
+            return [{name: t.pin_memory() for name, t in batch.items()} for batch in batches]
+        return batches
 
     def _plan(self, position: int, step: int) -> Iterator[Plan]:
         """Yield what to read for the batches at `position`, `position + step` and so on."""

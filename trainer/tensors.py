@@ -1,6 +1,7 @@
 """Windows as tensors: what lies between positions and batches."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,12 +66,39 @@ class WindowReader:
         )
         return _tensors(batch, plan.keys)
 
+    def read_all(self, plans: Sequence["Plan"]) -> list[Tensors]:
+        """Return a batch for each plan, read at once where that makes the same batches.
+
+        Rows of causal windows are equally wide, so that batches are slices of a larger one; a
+        GLM batch is as wide as its own longest row.
+        """
+        if len(plans) == 1 or self._boundaries or self._windows.window.kind != "causal":
+            return [self.read(plan) for plan in plans]
+        tensors = self.read(_joined(plans))
+        edges = np.cumsum([0, *(len(plan.streams) for plan in plans)]).tolist()
+        return [
+            {name: tensor[first:last] for name, tensor in tensors.items()}
+            for first, last in pairwise(edges)
+        ]
+
     def _shard(self, stream: int, number: int) -> Shard:
         key = stream, number
         if key not in self._open:
             owner = self._windows.streams[stream]
             self._open[key] = owner.dataset.shard(owner.shards[number])
         return self._open[key]
+
+
+def _joined(plans: Sequence[Plan]) -> Plan:
+    """Return the rows of all plans as one."""
+    keys = [plan.keys for plan in plans if plan.keys is not None]
+    return Plan(
+        streams=[stream for plan in plans for stream in plan.streams],
+        shards=[shard for plan in plans for shard in plan.shards],
+        windows=np.concatenate([plan.windows for plan in plans]),
+        phases=np.concatenate([plan.phases for plan in plans]),
+        keys=np.concatenate(keys) if keys else None,
+    )
 
 
 def _tensors(batch: Batch, keys: _Integers | None) -> Tensors:
