@@ -43,9 +43,10 @@ def measure(python: str) -> str:
     for _ in range(ROUNDS):
         for name in present:
             figures = _run(*command, name, str(dataset))
-            assert not isinstance(figures, str)  # it was there a moment ago
+            if isinstance(figures, str):
+                raise RuntimeError(f"{name} ran a moment ago: {figures}")
             runs[name].append(figures)
-    lines = [f"{name} is skipped: no module {found[name]}" for name in LOADERS if name not in runs]
+    lines = [f"{name} is skipped: {found[name]}" for name in LOADERS if name not in runs]
     head = ("loader", "M tokens/s", "range", "of limit", "M tokens/CPU s", "p99 ms", "first ms")
     limit = _median(runs[LIMIT], "per_second")
     rows = [_row(name, figures, limit=limit) for name, figures in runs.items()]
@@ -117,12 +118,12 @@ def _start_cells(runs: Sequence[Figures]) -> list[str]:
 
 
 def _run(*command: str) -> Figures | str:
-    """Return the figures that a process prints last, or what it says that is not installed."""
+    """Return the figures that a process prints last, or why there are none."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     if done.returncode == MISSING:
-        return lines[-1]
+        return f"no module {lines[-1]}"
     if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
+        return f"it failed: {done.stderr.strip()[-200:]}"
     figures: Figures = json.loads(lines[-1])
     return figures
