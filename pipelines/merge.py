@@ -81,7 +81,8 @@ class Drops:
             # A drop file is long and the orders are few: look them up instead of reading it.
             sorted_orders = column(table, "order")
             first, last = (np.searchsorted(sorted_orders, orders, side) for side in _SIDES)
-            runs = [np.arange(*run) for run in zip(first, last, strict=True) if run[0] < run[1]]
+            found = np.flatnonzero(first < last)
+            runs = [np.arange(first[at], last[at]) for at in found]
             if runs:
                 hits.append(table.take(np.unique(np.concatenate(runs))))
         return cls(pa.concat_tables(hits))

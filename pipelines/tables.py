@@ -5,17 +5,18 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from shards.storage import atomic_write, map_bytes
+from shards.storage import FileEntry, atomic_write, map_bytes
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table as an Arrow IPC file of one batch, whole or not at all."""
+def write_table(path: Path, table: pa.Table) -> FileEntry:
+    """Write a table as an Arrow IPC file of one batch, whole or not at all; return its entry."""
     table = table.unify_dictionaries().combine_chunks()
     with (
         atomic_write(path) as handle,
         pa.ipc.new_file(handle, table.schema) as writer,
     ):
         writer.write_table(table)
+    return handle.entry
 
 
 def open_table(path: Path) -> pa.Table:

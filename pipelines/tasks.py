@@ -30,7 +30,7 @@ from pipelines.segment import with_suffix
 from pipelines.tables import between, column, open_table, write_table
 from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
 from shards.records import to_json
-from shards.storage import atomic_write, write_json
+from shards.storage import write_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,9 +142,7 @@ def _write_signatures(
     output: Path, task: DedupTask, generation: str, table: pa.Table
 ) -> TableEntry:
     path = output / generation / "signatures" / f"exact-{task.index:05}.arrow"
-    with atomic_write(path) as handle, pa.ipc.new_file(handle, table.schema) as writer:
-        writer.write_table(table.combine_chunks())
-    entry = handle.entry
+    entry = write_table(path, table)
     return TableEntry(
         path=path.relative_to(output).as_posix(),
         rows=len(table),

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.errors import DamageError
-from shards.manifest import Manifest, ShardEntry
+from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry
 from shards.storage import map_bytes
 
 Rows = NDArray[np.int64]
@@ -61,7 +61,7 @@ def _entries(manifest: Manifest) -> Mapping[_Key, ShardEntry]:
         (generation.name, name, split, number): entry
         for generation in manifest.generations
         for name, source in generation.sources.items()
-        for split in ("train", "validation")
+        for split in (TRAIN, VALIDATION)
         for number, entry in enumerate(source.split(split))
     }
 
