@@ -76,6 +76,7 @@ def describe(
         audit=tuple(table for record in every for table in record.audit),
         signatures=tuple(record.signatures for record in results.dedup),
         rejects=tuple(table for record in every for table in record.rejects),
+        dropped=tuple(table for record in every for table in record.dropped_texts),
         accounting=report.accounting(report.final_account(merged), results.records, merged),
     )
     return Manifest(
@@ -121,6 +122,7 @@ def commit(
             "path": f.relative,
             "bytes": f.bytes,
             "mtime_ns": f.mtime_ns,
+            "etag": f.etag,
             "from": f.path,
         }
         for f in files
