@@ -1,5 +1,6 @@
 """The audit table: one row for everything read, whatever became of it, and its sums."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ AUDIT = pa.schema(
         ("position", pa.int64()),
         ("length", pa.int64()),
         ("ordinal", pa.int32()),
+        ("group", NAME),
         ("verdict", NAME),
         ("reason", NAME),
         ("bytes", pa.int64()),
@@ -23,42 +25,63 @@ AUDIT = pa.schema(
         ("tokens", pa.int32()),
     ]
 )
-"""One row for everything read. Columns of stages that a record did not reach are null."""
+"""One row for everything read. Columns of stages that a record did not reach are null.
+
+The metrics of a run's stages follow, a column each (`audit_schema`).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How much of what was read met one verdict for one reason ("" when kept)."""
+    """How much of one group of what was read met one verdict for one reason ("" when kept)."""
 
     verdict: str
     reason: str
     rows: int
     bytes: int
+    group: str = ""
 
 
 def tally(audit: pa.Table) -> tuple[Tally, ...]:
-    """Return rows and bytes per verdict and reason of an audit table, sorted by both."""
+    """Return rows and bytes per group, verdict and reason of an audit table, sorted by these."""
     plain = pa.table(
         {
+            "group": audit["group"].cast(pa.string()),
             "verdict": audit["verdict"].cast(pa.string()),
             "reason": audit["reason"].cast(pa.string()).fill_null(""),
             "bytes": audit["bytes"],
         }
     )
-    sums = plain.group_by(["verdict", "reason"]).aggregate([("bytes", "sum"), ("bytes", "count")])
+    names = ["group", "verdict", "reason"]
+    sums = plain.group_by(names).aggregate([("bytes", "sum"), ("bytes", "count")])
     return tuple(
         Tally(
+            group=row["group"],
             verdict=row["verdict"],
             reason=row["reason"],
             rows=row["bytes_count"],
             bytes=row["bytes_sum"],
         )
-        for row in sums.sort_by([("verdict", "ascending"), ("reason", "ascending")]).to_pylist()
+        for row in sums.sort_by([(name, "ascending") for name in names]).to_pylist()
     )
 
 
-def audit_rows(rows: pa.RecordBatch | pa.Table, reasons: pa.Array, *, relative: str) -> pa.Table:
-    """Return rows of any stage as audit rows; columns of later stages are null."""
+def audit_schema(metrics: Iterable[pa.Field]) -> pa.Schema:
+    """Return the columns of a run's audit table: AUDIT and the metrics of its stages."""
+    return pa.schema([*AUDIT, *metrics])
+
+
+def audit_rows(
+    rows: pa.RecordBatch | pa.Table, reasons: pa.Array, *, relative: str, schema: pa.Schema = AUDIT
+) -> pa.Table:
+    """Return rows of any stage as audit rows; columns of later stages are null.
+
+    Args:
+        rows: The rows.
+        reasons: Why each one fell, null where it stays.
+        relative: The path of their file.
+        schema: What audit_schema gives for the run.
+    """
     verdicts = [
         KEPT if reason is None else QUARANTINED if reason in REJECTS else DROPPED
         for reason in reasons.to_pylist()
@@ -77,11 +100,11 @@ def audit_rows(rows: pa.RecordBatch | pa.Table, reasons: pa.Array, *, relative: 
         else rows[field.name]
         if field.name in rows.schema.names
         else pa.nulls(rows.num_rows, field.type)
-        for field in AUDIT
+        for field in schema
     ]
     return pa.table(
-        [_cast(values, field.type) for values, field in zip(columns, AUDIT, strict=True)],
-        schema=AUDIT,
+        [_cast(values, field.type) for values, field in zip(columns, schema, strict=True)],
+        schema=schema,
     )
 
 

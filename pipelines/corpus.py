@@ -12,7 +12,7 @@ from typing import Any
 from pipelines import report, resume
 from pipelines.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
 from pipelines.dedup import num_ranges
-from pipelines.json_frame import check_head
+from pipelines.readers.json_frame import check_head
 from pipelines.mapper import Job, MapTask, SplitRecord, prepare_map, record_name, versions
 from pipelines.options import DATASET, SEGMENTS, Options, num_workers, semantic
 from pipelines.phases import Phases

@@ -22,7 +22,7 @@ from pipelines.options import count, fraction, positive
 from pipelines.pick import Tally, pick_below, pick_least, write_picked
 from pipelines.recipe import SAMPLE
 from pipelines.sources import InputFile, match_inputs, open_input
-from pipelines.wudao import RECIPE
+from pipelines.wudao import PATTERN
 from shards.errors import UserError
 from shards.storage import atomic_write
 
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> str:
     Raises:
         UserError: They do not fit together, or a file cannot be read or written.
     """
-    files = match_inputs([arguments.input], pattern=RECIPE.pattern, default_name="wudao")
+    files = match_inputs([arguments.input], pattern=PATTERN, default_name="wudao")
     output = arguments.output
     _check_apart(files, output)
     if arguments.files is not None:
@@ -134,7 +134,7 @@ def _rank(relative: str, seed: int) -> bytes:
 
 def _present(output: Path) -> set[str]:
     """Return the relative paths of the part files in the output."""
-    return {path.relative_to(output).as_posix() for path in output.rglob(RECIPE.pattern)}
+    return {path.relative_to(output).as_posix() for path in output.rglob(PATTERN)}
 
 
 def _holding(output: Path) -> str:

@@ -13,9 +13,11 @@ seed:
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 KEPT, DROPPED, QUARANTINED = "kept", "dropped", "quarantined"
 """The verdicts on a record: in the dataset, left out by a rule, unreadable and in rejects/."""
@@ -45,13 +47,16 @@ READ = pa.schema(
         ("order", pa.uint64()),
         ("holdout", pa.uint64()),
         ("bytes", pa.int64()),
+        ("group", pa.large_string()),
+        ("prompt", pa.large_string()),
         ("text", pa.large_string()),
     ]
 )
 """What a reader hands to the first stage; a corpus adds columns of provenance behind these.
 
 position and length are in bytes of the uncompressed file (or row number and 1); bytes counts the
-UTF-8 bytes of the text as read.
+UTF-8 bytes of prompt and text as read; group is the part of the corpus that the account tells apart
+("" where it has none).
 """
 
 
@@ -60,8 +65,10 @@ class Document:
     """A text found in a record, with its provenance, or with the reason to leave it out."""
 
     text: str
-    provenance: Mapping[str, str] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
     reason: str | None = None
+    prompt: str = ""
+    """Stands before the text and carries no loss."""
 
 
 class Rejected(Exception):
@@ -107,6 +114,14 @@ def sample_hashes(source: str, relative: str, positions: np.ndarray, *, seed: in
 def holdout_hashes(source: str, relative: str, positions: np.ndarray, *, seed: int) -> np.ndarray:
     """Return the holdout hash (uint64) of each record of one file; arguments as in order_hashes."""
     return _hashes("holdout", source, relative, positions, seed)
+
+
+def whole_texts(rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
+    """Return prompt and text of each row as one string."""
+    if not pc.any(pc.not_equal(rows["prompt"], "")).as_py():
+        return rows["text"]
+    nothing = pa.scalar("", pa.large_string())
+    return pc.binary_join_element_wise(rows["prompt"], rows["text"], nothing)
 
 
 def below(fraction: float) -> int:

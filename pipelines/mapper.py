@@ -29,7 +29,7 @@ from pipelines.document import (
     order_hashes,
     sample_hashes,
 )
-from pipelines.json_array import Damage, JsonArrayReader, Record
+from pipelines.readers.json_array import Damage, JsonArrayReader, Record
 from pipelines.options import SEGMENTS, Options, semantic
 from pipelines.progress import Heartbeat
 from pipelines.recipe import load_recipe
@@ -208,14 +208,20 @@ class Mapper:
 
     def _read(self, items: Sequence[Record | Damage], split: Split) -> Verdict:
         """Return the documents of the records as a batch of READ, with the reasons found so far."""
-        documents = [self._document(item) for item in items]
-        texts = pa.array([document.text for document in documents], pa.large_string())
-        positions = np.array([item.offset for item in items], np.int64)
-        ordinals = np.zeros(len(items), np.int32)
+        made = [self._documents(item) for item in items]
+        documents = list(itertools.chain.from_iterable(made))
+        counts = [len(found) for found in made]
+        texts, prompts = (
+            pa.array([getattr(document, name) for document in documents], pa.large_string())
+            for name in ("text", "prompt")
+        )
+        positions = np.repeat(np.array([item.offset for item in items], np.int64), counts)
+        lengths = np.repeat(np.array([item.length for item in items], np.int64), counts)
+        ordinals = np.concatenate([np.arange(count, dtype=np.int32) for count in counts])
         seed = self._job.options.seed
         columns = [
             pa.array(positions),
-            pa.array([item.length for item in items], pa.int64()),
+            pa.array(lengths),
             pa.array(ordinals),
             pa.array(
                 order_hashes(
@@ -223,25 +229,31 @@ class Mapper:
                 )
             ),
             pa.array(holdout_hashes(split.source, split.relative, positions, seed=seed)),
-            pc.binary_length(texts),
+            pc.add(pc.binary_length(texts), pc.binary_length(prompts)),
+            self._provenance(documents, self._recipe.group, pa.large_string()),
+            prompts,
             texts,
         ]
         batch = pa.RecordBatch.from_arrays(columns, schema=READ)
-        for name in self._recipe.provenance:
-            values = [document.provenance.get(name, "") for document in documents]
-            batch = batch.append_column(name, pa.array(values, pa.large_string()))
+        for name, kind in self._recipe.provenance(self._job.options).items():
+            batch = batch.append_column(name, self._provenance(documents, name, kind))
         return Verdict(batch, pa.array([document.reason for document in documents], pa.string()))
 
-    def _document(self, item: Record | Damage) -> Document:
+    def _documents(self, item: Record | Damage) -> Sequence[Document]:
         if isinstance(item, Damage):
-            return Document("", reason=item.reason)
+            return [Document("", reason=item.reason)]
         try:
-            document = self._recipe.document(item.value, self._job.options)
+            documents = self._recipe.documents(item.value, self._job.options)
         except Rejected as rejection:
-            return Document("", reason=str(rejection))
-        if "\0" in document.text:
-            return Document("", reason="nul")
-        return document
+            return [Document("", reason=str(rejection))]
+        if any("\0" in document.text or "\0" in document.prompt for document in documents):
+            return [Document("", reason="nul")]
+        return documents
+
+    @staticmethod
+    def _provenance(documents: Sequence[Document], name: str, kind: pa.DataType) -> pa.Array:
+        empty = "" if kind == pa.large_string() else None
+        return pa.array([document.provenance.get(name, empty) for document in documents], kind)
 
 
 def _batches(reader: Iterable[Record | Damage]) -> Iterator[list[Record | Damage]]:

@@ -182,7 +182,7 @@ def write_merged(
     documents = documents.take(order)
     return write_shard(
         stem,
-        documents.append_column("prompt_tokens", pa.array(np.zeros(len(documents), np.int32))),
+        documents,
         directory=directory,
         tokens=gather(
             [piece.tokens.view(dtype) for piece in pieces],

@@ -1,10 +1,12 @@
 """What makes a corpus a corpus: its files, its records, its defaults."""
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from pipelines.document import Document
 from pipelines.options import Options
@@ -26,7 +28,7 @@ class Recipe:
     about: str
     """The text of `--help`."""
 
-    pattern: str
+    pattern: str | tuple[str, ...]
     """What a folder is searched for."""
 
     options: type[Options]
@@ -35,17 +37,27 @@ class Recipe:
     text_fields: tuple[str, ...]
     """Fields that tell a record from an object nested in one."""
 
-    provenance: tuple[str, ...]
-    """String columns that `document` fills, kept for every document."""
+    provenance: Callable[[Any], Mapping[str, pa.DataType]]
+    """The columns that `documents` fills with these options, kept for every document."""
 
-    document: Callable[[Mapping[str, Any], Any], Document]
-    """Make a record's document; raises Rejected for a record that is not what it should be."""
+    documents: Callable[[Mapping[str, Any], Any], Sequence[Document]]
+    """Make a record's documents, one at least; raises Rejected for a record that is not what it
+    should be."""
+
+    group: str = ""
+    """The column of provenance whose values the account tells apart, if any."""
 
     sample: Path = SAMPLE
     """The folder of the built-in input."""
 
     sample_tokenizer: str = f"sentencepiece:{SAMPLE / 'sample.model'}"
     """The tokenizer that goes with it."""
+
+
+def strings(*names: str) -> Callable[[Any], Mapping[str, pa.DataType]]:
+    """Return provenance that is the same for all options: columns of text."""
+    columns = dict.fromkeys(names, pa.large_string())
+    return lambda _: columns
 
 
 def load_recipe(module: str) -> Recipe:

@@ -100,8 +100,24 @@ def accounting(
             ),
             "not_sampled": sum(r.unsampled for r in records if r.source == source),
             "bytes": {verdict: sizes[source, verdict] for verdict in (KEPT, DROPPED, QUARANTINED)},
+            "groups": _groups(merged.get(source, ())),
         }
         for source in sorted({record.source for record in records})
+    }
+
+
+def _groups(merged: Sequence[MergeRecord]) -> dict[str, dict[str, dict[str, int]]]:
+    """Return rows and bytes by group and verdict; nothing for a corpus without groups."""
+    groups: dict[str, dict[str, dict[str, int]]] = {}
+    for tally in (tally for record in merged for tally in record.tallies):
+        figures = groups.setdefault(tally.group, {}).setdefault(tally.verdict, Counter())
+        figures["rows"] += tally.rows
+        figures["bytes"] += tally.bytes
+    if set(groups) <= {""}:
+        return {}
+    return {
+        group: {verdict: dict(groups[group][verdict]) for verdict in sorted(groups[group])}
+        for group in sorted(groups)
     }
 
 
@@ -166,7 +182,10 @@ def machine() -> dict[str, Any]:
 
 
 def _rows(source: str, tallies: Iterable[Tally]) -> Account:
-    return Counter({(source, tally.verdict, tally.reason): tally.rows for tally in tallies})
+    account: Account = Counter()
+    for tally in tallies:
+        account[source, tally.verdict, tally.reason] += tally.rows
+    return account
 
 
 def _bytes(tallies: Iterable[Tally]) -> int:

@@ -9,6 +9,8 @@ A segment is what a run of records became, in files that later stages read by sl
     .hashes      the documents' text hashes, sorted, with order and row (exact dedup)
     .audit       one row for everything read, sorted by order
     .rejects     what could not be read: place, reason, first bytes
+    .examples    of each reason the documents of smallest order, for the report
+    .texts       prompt and text of each row of .audit (--keep-dropped)
 
 All but .tokens are Arrow IPC files, mapped when read. A segment ends after a fixed number of
 records or tokens, so that a split of any size needs the same memory. Of documents with the same
@@ -24,9 +26,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.audit import Tally, audit_rows, tally
+from pipelines.audit import AUDIT, Tally, audit_rows, tally
 from pipelines.dedup import Candidates, duplicates
-from pipelines.document import DUPLICATE, NAME, Verdict
+from pipelines.document import DUPLICATE, NAME, Verdict, whole_texts
+from pipelines.examples import Examples
 from pipelines.tables import write_table
 from shards.storage import atomic_write
 
@@ -68,9 +71,27 @@ class Segment:
 class SegmentBuilder:
     """Collects judged batches of one split until a segment is full."""
 
-    def __init__(self, *, relative: str, dedup: bool) -> None:
+    def __init__(
+        self,
+        *,
+        relative: str,
+        dedup: bool,
+        schema: pa.Schema = AUDIT,
+        keep_texts: bool = False,
+    ) -> None:
+        """Make a builder.
+
+        Args:
+            relative: The path of the file that the batches come from.
+            dedup: Leave out documents whose text the segment holds already, and write .hashes.
+            schema: Columns of the audit table.
+            keep_texts: Write .texts.
+        """
         self._relative = relative
         self._dedup = dedup
+        self._schema = schema
+        self._keep_texts = keep_texts
+        self._examples = Examples(relative)
         self._clear()
 
     def _clear(self) -> None:
@@ -94,8 +115,14 @@ class SegmentBuilder:
     def add(self, kept: pa.RecordBatch, gone: Iterable[Verdict]) -> None:
         """Take a judged batch: the documents that passed every stage, and those that fell."""
         for verdict in gone:
-            self._audit.append(audit_rows(verdict.batch, verdict.reasons, relative=self._relative))
+            if verdict.batch.num_rows:
+                self._audit.append(self._audited(verdict.batch, verdict.reasons))
+                self._examples.add(verdict.batch, verdict.reasons)
             self._num_records += verdict.batch.num_rows
+        if kept.num_rows:
+            self._examples.add(kept, pa.nulls(kept.num_rows, pa.string()))
+        if not self._keep_texts:
+            kept = kept.drop_columns(["prompt", "text"])
         if kept.num_rows or not self._kept:  # the columns are those of the first batch
             tokens = kept["tokens"]
             self._tokens.append(tokens.flatten().to_numpy())
@@ -120,7 +147,11 @@ class SegmentBuilder:
         audit = audit.take(np.argsort(audit["order"].to_numpy(), kind="stable"))
         survivors = documents.filter(pa.array(~doubles))
         self._write_documents(stem, survivors)
+        if self._keep_texts:
+            write_table(with_suffix(stem, "texts"), audit.select(["text"]))
+            audit = audit.drop_columns(["text"])
         write_table(with_suffix(stem, "audit"), audit)
+        write_table(with_suffix(stem, "examples"), self._examples.table())
         if self._rejects:
             rejects = pa.Table.from_pylist(self._rejects, REJECT).sort_by("order")
             write_table(with_suffix(stem, "rejects"), rejects)
@@ -150,7 +181,13 @@ class SegmentBuilder:
 
     def _verdicts(self, documents: pa.Table, doubles: np.ndarray) -> pa.Table:
         reasons = pa.array([DUPLICATE if double else None for double in doubles], pa.string())
-        return audit_rows(documents, reasons, relative=self._relative)
+        return self._audited(documents, reasons)
+
+    def _audited(self, rows: pa.RecordBatch | pa.Table, reasons: pa.Array) -> pa.Table:
+        audit = audit_rows(rows, reasons, relative=self._relative, schema=self._schema)
+        if not self._keep_texts:
+            return audit
+        return audit.append_column("text", whole_texts(rows))
 
     def _write_documents(self, stem: Path, documents: pa.Table) -> None:
         starts, lengths = (documents[name].to_numpy() for name in ("start", "tokens"))
@@ -169,12 +206,11 @@ class SegmentBuilder:
         )
         if self._dedup:
             write_table(with_suffix(stem, "hashes"), _hashes(documents))
-        unused = ["start", "length", "hash_high", "hash_low"]
+        metrics = self._schema.names[len(AUDIT) :]
+        unused = {"start", "length", "group", "prompt", "text", "hash_high", "hash_low", *metrics}
+        plain = documents.drop_columns(sorted(unused & set(documents.column_names)))
         path = pa.nulls(documents.num_rows, pa.large_string()).fill_null(self._relative)
-        write_table(
-            with_suffix(stem, "documents"),
-            documents.drop_columns(unused).append_column("path", path.cast(NAME)),
-        )
+        write_table(with_suffix(stem, "documents"), plain.append_column("path", path.cast(NAME)))
 
 
 def with_suffix(stem: Path, suffix: str) -> Path:

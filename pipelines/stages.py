@@ -4,7 +4,7 @@ Models are loaded once per process, when the chain is built; a stage is RecordBa
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pipelines.clean import repair
 from pipelines.dedup import text_hashes
-from pipelines.document import NAME, Stage, Verdict
+from pipelines.document import NAME, Stage, Verdict, whole_texts
 from pipelines.langid import load_identifier, parse_languages
 from pipelines.options import Options
 from pipelines.tokenizer import load_tokenizer
@@ -61,8 +61,22 @@ class Chain:
         return Verdict(_with(batch, "score", pa.array(scores)), pa.array(reasons, pa.string()))
 
     def tokenize(self, batch: pa.RecordBatch) -> Verdict:
-        """Add the tokens of each text, closed by eos; quarantine what the tokenizer cannot take."""
+        """Add the tokens of each prompt and text, closed by eos, and how many are the prompt's.
+
+        What the tokenizer cannot take is quarantined.
+        """
         tokens, lengths, failures = self.tokenizer.encode_batch(batch["text"].to_pylist())
+        prompt_lengths = np.zeros(batch.num_rows, np.int32)
+        asked = np.flatnonzero(pc.binary_length(batch["prompt"]).to_numpy())
+        if len(asked):
+            prompts, sizes, bad = self.tokenizer.encode_batch(
+                batch["prompt"].take(asked).to_pylist()
+            )
+            prompt_lengths[asked] = sizes
+            failures = [*failures, *((int(asked[index]), why) for index, why in bad)]
+            starts = np.cumsum(lengths) - lengths
+            tokens = np.insert(tokens, np.repeat(starts, prompt_lengths), prompts)
+            lengths = lengths + prompt_lengths
         ends = np.cumsum(lengths)
         eos = self.tokenizer.special["eos"]
         values = np.insert(tokens, ends, np.array(eos, tokens.dtype))
@@ -71,27 +85,49 @@ class Chain:
         reasons: list[str | None] = [None] * batch.num_rows
         for index, _ in failures:
             reasons[index] = "tokenizer-failed"
-        return Verdict(_with(batch, "tokens", column), pa.array(reasons, pa.string()))
+        batch = _with(batch, "tokens", column)
+        batch = _with(batch, "prompt_tokens", pa.array(prompt_lengths))
+        return Verdict(batch, pa.array(reasons, pa.string()))
 
 
 def clean(batch: pa.RecordBatch) -> Verdict:
     """Repair the Unicode of each text and say where that changed it; drop what ends up empty."""
-    before = batch["text"].to_pylist()
-    after = [repair(text) for text in before]
-    changed = [old is not new and old != new for old, new in zip(before, after, strict=True)]
-    if any(changed):
-        new = pa.array(itertools.compress(after, changed), pa.large_string())
-        texts = pc.replace_with_mask(batch["text"], pa.array(changed), new)
-        batch = batch.set_column(batch.schema.get_field_index("text"), "text", texts)
-    reasons = [None if text and not text.isspace() else "empty" for text in after]
-    batch = _with(batch, "repaired", pa.array(changed, pa.bool_()))
+    batch, changed = _rewritten(batch, "text", repair)
+    if pc.any(pc.not_equal(batch["prompt"], "")).as_py():
+        batch, also = _rewritten(batch, "prompt", repair)
+        changed = changed | also
+    reasons = [
+        None if text and not text.isspace() else "empty" for text in batch["text"].to_pylist()
+    ]
+    batch = _with(batch, "repaired", pa.array(changed))
     return Verdict(batch, pa.array(reasons, pa.string()))
 
 
+def _rewritten(
+    batch: pa.RecordBatch, name: str, change: Callable[[str], str]
+) -> tuple[pa.RecordBatch, np.ndarray]:
+    """Return the batch with a function applied to a column of text, and which rows it changed."""
+    before = batch[name].to_pylist()
+    after = [change(text) for text in before]
+    changed = [old is not new and old != new for old, new in zip(before, after, strict=True)]
+    return _replaced(
+        batch, name, itertools.compress(after, changed), changed=np.array(changed, bool)
+    )
+
+
+def _replaced(
+    batch: pa.RecordBatch, name: str, texts: Iterable[str], *, changed: np.ndarray
+) -> tuple[pa.RecordBatch, np.ndarray]:
+    if changed.any():
+        new = pa.array(texts, pa.large_string())
+        column = pc.replace_with_mask(batch[name], pa.array(changed), new)
+        batch = batch.set_column(batch.schema.get_field_index(name), name, column)
+    return batch, changed
+
+
 def fingerprint(batch: pa.RecordBatch) -> Verdict:
-    """Add the 128-bit hash of each text for exact deduplication, and let the text go."""
-    high, low = text_hashes(batch["text"].to_pylist())
-    batch = batch.remove_column(batch.schema.get_field_index("text"))
+    """Add the 128-bit hash of each prompt and text for exact deduplication."""
+    high, low = text_hashes(whole_texts(batch).to_pylist())
     batch = _with(batch, "hash_high", pa.array(high))
     return Verdict(_with(batch, "hash_low", pa.array(low)), pa.nulls(batch.num_rows, pa.string()))
 

@@ -23,7 +23,7 @@ from pipelines.clean import repair
 from pipelines.command import exit_code
 from pipelines.document import Rejected, below, holdout_hashes, sample_hashes
 from pipelines.flags import Parser
-from pipelines.json_array import JsonArrayReader, Record
+from pipelines.readers.json_array import JsonArrayReader, Record
 from pipelines.options import count, positive
 from pipelines.recipe import Recipe, load_recipe
 from pipelines.sources import InputFile, match_inputs, split_file
@@ -165,10 +165,7 @@ class Sample:
         held_bytes = 0
         for done, file in enumerate(self._files):
             sys.stderr.write(f"{PROGRAM}: reading {file.path} ({done + 1} of {len(self._files)})\n")
-            for record, is_held in self._chosen(file):
-                text = self._text(record)
-                if text is None:
-                    continue
+            for text, is_held in self._texts(file):
                 size = len(text.encode())
                 if is_held and held_bytes < _HELD_BYTES:
                     self.held.append(text)
@@ -177,6 +174,18 @@ class Sample:
                 self.documents += 1
                 self.bytes += size
                 yield text
+
+    def _texts(self, file: InputFile) -> Iterator[tuple[str, bool]]:
+        """Yield the repaired texts of the sample, and whether each is one to hold back."""
+        options = self._recipe.options()
+        for record, is_held in self._chosen(file):
+            try:
+                documents = self._recipe.documents(record.value, options)
+            except Rejected:
+                continue
+            for document in documents:
+                if document.reason is None:
+                    yield repair(document.prompt + document.text), is_held
 
     def _chosen(self, file: InputFile) -> Iterator[tuple[Record, bool]]:
         """Yield the records of the sample, and whether each is one to hold back."""
@@ -190,13 +199,6 @@ class Sample:
             for record, sampled, kept in zip(batch, hashes, held, strict=True):
                 if sampled < self._limit:
                     yield record, kept < below(HELD_BACK)
-
-    def _text(self, record: Record) -> str | None:
-        try:
-            document = self._recipe.document(record.value, self._recipe.options())
-        except Rejected:
-            return None
-        return repair(document.text) if document.reason is None else None
 
 
 def _lines(texts: Iterable[str]) -> Iterator[str]:

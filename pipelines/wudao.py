@@ -13,7 +13,9 @@ from typing import Any
 from pipelines.command import main
 from pipelines.document import Document, Rejected
 from pipelines.options import SEGMENTS, Options, count, option
-from pipelines.recipe import Recipe
+from pipelines.recipe import Recipe, strings
+
+PATTERN = "part-*.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +36,7 @@ class WudaoOptions(Options):
     )
 
 
-def document(record: Mapping[str, Any], options: WudaoOptions) -> Document:
+def documents(record: Mapping[str, Any], options: WudaoOptions) -> tuple[Document]:
     """Return the document of one page."""
     title, content = (_string(record, name) for name in ("title", "content"))
     if content is None:
@@ -45,7 +47,7 @@ def document(record: Mapping[str, Any], options: WudaoOptions) -> Document:
     else:
         text = title + options.title_separator + content
     origin = {"id": _label(record.get("uniqueKey")), "category": _label(record.get("dataType"))}
-    return Document(text, origin, "too-short" if len(text) < options.min_chars else None)
+    return (Document(text, origin, "too-short" if len(text) < options.min_chars else None),)
 
 
 def _string(record: Mapping[str, Any], name: str) -> str | None:
@@ -62,11 +64,12 @@ def _label(value: Any) -> str:
 RECIPE = Recipe(
     name="wudao",
     about="Clean, language-identify, deduplicate, tokenize and shuffle WuDao into token shards.",
-    pattern="part-*.json",
+    pattern=PATTERN,
     options=WudaoOptions,
     text_fields=("content",),
-    provenance=("id", "category"),
-    document=document,
+    provenance=strings("id", "category"),
+    documents=documents,
+    group="category",
 )
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from pipelines.clean import repair
 from pipelines.corpus import Run
 from pipelines.dedup import text_hashes
 from pipelines.document import Rejected, Stage
-from pipelines.json_array import Damage, JsonArrayReader, Record
+from pipelines.readers.json_array import Damage, JsonArrayReader, Record
 from pipelines.langid import load_identifier
 from pipelines.mapper import Mapper
 from pipelines.options import Options

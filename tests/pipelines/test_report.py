@@ -167,6 +167,7 @@ def test_the_account_has_every_figure_by_source() -> None:
             "fanned_out": 2,
             "not_sampled": 3,
             "bytes": {"kept": 6000, "dropped": 1600, "quarantined": 0},
+            "groups": {},
         },
         "b": {
             "read": 90,
@@ -176,6 +177,7 @@ def test_the_account_has_every_figure_by_source() -> None:
             "fanned_out": 4,
             "not_sampled": 0,
             "bytes": {"kept": 6900, "dropped": 300, "quarantined": 0},
+            "groups": {},
         },
     }
 

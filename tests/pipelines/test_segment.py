@@ -5,13 +5,14 @@ import pyarrow as pa
 import pytest
 
 from pipelines import segment
-from pipelines.audit import AUDIT, Tally
-from pipelines.segment import NUM_BINS, gather, with_suffix
+from pipelines.audit import AUDIT, Tally, audit_schema
+from pipelines.document import READ
+from pipelines.segment import NUM_BINS, SegmentBuilder, gather, with_suffix
 from pipelines.tables import open_table
 from tests.pipelines.segments import Doc, builder, judged, random_docs, write_segment
 
 BIN = 2**64 // NUM_BINS
-SUFFIXES = ("tokens", "documents", "bins", "holdout", "hashes", "audit")
+SUFFIXES = ("tokens", "documents", "bins", "holdout", "hashes", "audit", "examples")
 
 
 def tokens_of(stem: Path) -> list[int]:
@@ -49,7 +50,7 @@ def test_documents_hold_what_a_shard_needs_and_no_more(tmp_path: Path) -> None:
     write_segment(tmp_path / "s", [Doc(order=1)])
     assert open_table(tmp_path / "s.documents").column_names == [
         *("position", "ordinal", "order", "holdout", "bytes", "id"),
-        *("repaired", "language", "score", "tokens", "path"),
+        *("repaired", "language", "score", "tokens", "prompt_tokens", "path"),
     ]
 
 
@@ -164,7 +165,7 @@ def test_everything_read_has_an_audit_row(tmp_path: Path) -> None:
 def test_columns_that_a_record_did_not_reach_are_null(tmp_path: Path) -> None:
     kept, _ = judged([Doc(order=1, tokens=[7, 8, 9])])
     _, early = judged([Doc(order=2, reason="empty")])
-    unread = early.batch.select(["position", "length", "ordinal", "order", "holdout", "bytes"])
+    unread = early.batch.select(READ.names)
     made = builder()
     made.add(kept, [type(early)(unread, early.reasons)])
     made.close(tmp_path / "s")
@@ -201,7 +202,9 @@ def test_a_segment_of_which_nothing_is_kept_is_like_any_other(tmp_path: Path) ->
     for suffix in SUFFIXES[1:]:
         tables = [open_table(tmp_path / f"{stem}.{suffix}") for stem in ("nothing", "something")]
         assert tables[0].schema == tables[1].schema
-        assert tables[0].num_rows == {"bins": NUM_BINS + 1, "audit": 2}.get(suffix, 0)
+        assert tables[0].num_rows == {"bins": NUM_BINS + 1, "audit": 2, "examples": 2}.get(
+            suffix, 0
+        )
     bins = open_table(tmp_path / "nothing.bins")
     assert not bins["documents"].to_numpy().any()
     assert not bins["tokens"].to_numpy().any()
@@ -269,3 +272,36 @@ def test_gather_takes_documents_from_everywhere_in_chunks() -> None:
     assert np.concatenate(chunks).tolist() == wanted
     assert list(gather(tokens, owners[:0], starts=starts[:0], lengths=lengths[:0])) == []
     assert pa.from_numpy_dtype(chunks[0].dtype) == pa.uint16()
+
+
+def test_texts_are_kept_beside_the_audit_rows_on_request(tmp_path: Path) -> None:
+    docs = [Doc(order=5, position=1), Doc(order=2, position=2, reason="language")]
+    made = SegmentBuilder(relative="x", dedup=True, keep_texts=True)
+    kept, gone = judged(docs)
+    made.add(kept, [gone])
+    made.close(tmp_path / "s")
+    audit = open_table(tmp_path / "s.audit")
+    assert audit["position"].to_pylist() == [2, 1]
+    assert open_table(tmp_path / "s.texts")["text"].to_pylist() == ["text 2", "text 1"]
+    assert "text" not in audit.column_names
+
+
+def test_metrics_are_audited_and_no_part_of_documents(tmp_path: Path) -> None:
+    schema = audit_schema([pa.field("gopher.words", pa.float32())])
+    made = SegmentBuilder(relative="x", dedup=True, schema=schema)
+    kept, gone = judged([Doc(order=5), Doc(order=2, reason="language")])
+    kept = kept.append_column("gopher.words", pa.array([7.0], pa.float32()))
+    made.add(kept, [gone])
+    made.close(tmp_path / "s")
+    assert open_table(tmp_path / "s.audit")["gopher.words"].to_pylist() == [None, 7.0]
+    assert "gopher.words" not in open_table(tmp_path / "s.documents").column_names
+
+
+def test_groups_are_tallied_apart(tmp_path: Path) -> None:
+    made = builder()
+    kept, _ = judged([Doc(order=1), Doc(order=2), Doc(order=3)])
+    at = kept.schema.get_field_index("group")
+    groups = pa.array(["news", "books", "news"], pa.large_string())
+    made.add(kept.set_column(at, "group", groups), [])
+    found = made.close(tmp_path / "s")
+    assert [(each.group, each.rows) for each in found.tallies] == [("books", 1), ("news", 2)]

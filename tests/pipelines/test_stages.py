@@ -40,6 +40,8 @@ def batch(*texts: str) -> pa.RecordBatch:
         pa.array(range(num), pa.uint64()),
         pa.array(range(num), pa.uint64()),
         pa.array([len(text.encode()) for text in texts], pa.int64()),
+        pa.array([""] * num, pa.large_string()),
+        pa.array([""] * num, pa.large_string()),
         pa.array(texts, pa.large_string()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=READ)
@@ -135,10 +137,9 @@ def test_a_text_that_the_tokenizer_cannot_take_is_quarantined_alone(
     assert fallen.batch["position"].to_pylist() == [100]
 
 
-def test_fingerprint_folds_white_space_and_lets_the_text_go() -> None:
+def test_fingerprint_folds_white_space() -> None:
     texts = ("a  b\n", "\ta b", "a b", "ab", "a　b")
     verdict = fingerprint(batch(*texts))
-    assert "text" not in verdict.batch.schema.names
     found = list(
         zip(
             verdict.batch["hash_high"].to_pylist(),
@@ -164,8 +165,8 @@ def test_the_chain_says_what_becomes_of_each_text(chain: Chain) -> None:
     reasons = [verdict.reasons.to_pylist() for verdict in gone]
     assert reasons == [["empty"], ["language"], [], []]
     assert kept.schema.names == [
-        *(name for name in READ.names if name != "text"),
-        *("repaired", "language", "score", "tokens", "hash_high", "hash_low"),
+        *READ.names,
+        *("repaired", "language", "score", "tokens", "prompt_tokens", "hash_high", "hash_low"),
     ]
 
 
@@ -182,3 +183,37 @@ def test_facts_are_fingerprints_of_files_not_their_names(chain: Chain) -> None:
     assert set(chain.facts) == {"tokenizer", "lid_model"}
     assert all(len(fact) == 64 and int(fact, 16) for fact in chain.facts.values())
     assert set(chain.engines) == {"langid", "tokenizer"}
+
+
+def with_prompts(texts: Sequence[str], prompts: Sequence[str]) -> pa.RecordBatch:
+    rows = batch(*texts)
+    at = rows.schema.get_field_index("prompt")
+    return rows.set_column(at, "prompt", pa.array(prompts, pa.large_string()))
+
+
+def test_prompts_stand_before_their_texts_and_are_counted(chain: Chain) -> None:
+    rows = with_prompts((CHINESE, ENGLISH, CHINESE), ("", "问题：桥？回答：", "问题：谁？"))
+    verdict = chain.tokenize(rows)
+    eos = chain.tokenizer.special["eos"]
+
+    def ids(text: str) -> list[int]:
+        return chain.tokenizer.encode_batch([text])[0].tolist() if text else []
+
+    pairs = list(zip(rows["prompt"].to_pylist(), rows["text"].to_pylist(), strict=True))
+    assert verdict.batch["tokens"].to_pylist() == [
+        [*ids(prompt), *ids(text), eos] for prompt, text in pairs
+    ]
+    assert verdict.batch["prompt_tokens"].to_pylist() == [len(ids(prompt)) for prompt, _ in pairs]
+    assert verdict.batch["prompt_tokens"].to_pylist()[1] > 0
+
+
+def test_the_same_text_after_another_prompt_is_another_document() -> None:
+    rows = fingerprint(with_prompts((CHINESE, CHINESE, "问" + CHINESE), ("", "问", ""))).batch
+    hashes = rows["hash_high"].to_pylist()
+    assert hashes[0] != hashes[1] == hashes[2]
+
+
+def test_prompts_are_repaired_too() -> None:
+    verdict = clean(with_prompts((CHINESE, CHINESE), ("Tom &amp; Jerry", "")))
+    assert verdict.batch["prompt"].to_pylist() == ["Tom & Jerry", ""]
+    assert verdict.batch["repaired"].to_pylist() == [True, False]

@@ -4,7 +4,7 @@ import pytest
 
 from pipelines.document import REJECTS, Rejected
 from pipelines.recipe import SAMPLE, load_recipe
-from pipelines.wudao import RECIPE, WudaoOptions, document
+from pipelines.wudao import RECIPE, WudaoOptions, documents
 
 LONG = "字" * 200
 
@@ -31,7 +31,7 @@ LONG = "字" * 200
     ],
 )
 def test_text_of_a_page(record: dict[str, Any], changes: dict[str, Any], text: str) -> None:
-    made = document(record, WudaoOptions(**changes))
+    (made,) = documents(record, WudaoOptions(**changes))
     assert (made.text, made.reason) == (text, None)
 
 
@@ -51,7 +51,7 @@ def test_text_of_a_page(record: dict[str, Any], changes: dict[str, Any], text: s
 def test_characters_of_the_whole_text_are_counted(
     record: dict[str, Any], min_chars: int, reason: str | None
 ) -> None:
-    assert document(record, WudaoOptions(min_chars=min_chars)).reason == reason
+    assert documents(record, WudaoOptions(min_chars=min_chars))[0].reason == reason
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_characters_of_the_whole_text_are_counted(
 def test_what_is_no_page_is_rejected(record: dict[str, Any], reason: str) -> None:
     assert reason in REJECTS
     with pytest.raises(Rejected, match=f"^{reason}$"):
-        document(record, WudaoOptions())
+        documents(record, WudaoOptions())
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_what_is_no_page_is_rejected(record: dict[str, Any], reason: str) -> Non
 def test_provenance_is_kept_where_it_is_text(
     fields: dict[str, Any], origin: dict[str, str]
 ) -> None:
-    made = document({"content": LONG, **fields}, WudaoOptions())
+    (made,) = documents({"content": LONG, **fields}, WudaoOptions())
     assert made.provenance == origin
-    assert set(made.provenance) == set(RECIPE.provenance)
+    assert set(made.provenance) == set(RECIPE.provenance(WudaoOptions()))
 
 
 def test_recipe_is_found_by_its_module_and_has_its_sample() -> None:

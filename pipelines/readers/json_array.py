@@ -15,60 +15,34 @@ A record is good when `[` or `,` stands before it, its first key follows its bra
 field, and `json_scan.parse_object` accepts it.
 """
 
-import os
 import re
 from collections.abc import Generator, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from pipelines.json_frame import HEAD_BYTES, TAIL, array_start
-from pipelines.json_scan import BLANKS, NEXT, REACH, Window, element_end, parse_object
-from pipelines.sources import Link, Split, open_input
-from shards.errors import UserError
-
-MAX_RECORD_BYTES = 32 << 20
-BLOCK_BYTES = 4 << 20
-RAW_BYTES = 64 << 10
-"""How much of a damaged stretch is kept."""
-
-Reason = Literal[
-    "bad-utf8",
-    "bad-json",
-    "not-an-object",
-    "truncated",
-    "too-long",
-    "unterminated-array",
-    "trailing-bytes",
-]
+from pipelines.readers.json_frame import HEAD_BYTES, TAIL, array_start
+from pipelines.readers.json_scan import (
+    BLANKS,
+    NEXT,
+    REACH,
+    Window,
+    element_end,
+    parse_object,
+)
+from pipelines.readers.record import (
+    BLOCK_BYTES,
+    MAX_RECORD_BYTES,
+    RAW_BYTES,
+    Damage,
+    Reason,
+    Record,
+)
+from pipelines.readers.stream import Stream, open_stream
+from pipelines.sources import Link, Split
 
 _BRACE_AND_KEY = re.compile(rb'\{[ \t\n\r]{0,%d}+"' % REACH)
 _FREE_QUOTES = 4 << 20
 _STRIDE = 4
-
-
-class Record(NamedTuple):
-    """An object of the array."""
-
-    offset: int
-    """Where it begins, in bytes from the start of the file."""
-    length: int
-    """Its length in bytes."""
-    value: dict[str, Any]
-    """The object itself."""
-
-
-class Damage(NamedTuple):
-    """A stretch of the file that holds no record, though it should."""
-
-    offset: int
-    """Where it begins, in bytes from the start of the file."""
-    length: int
-    """Its length in bytes; 0 at the end of a file whose array is not closed."""
-    reason: Reason
-    """What is wrong with it."""
-    raw: bytes
-    """Its first RAW_BYTES."""
 
 
 class JsonArrayReader:
@@ -98,12 +72,18 @@ class JsonArrayReader:
         self.link: Link | None = None
         """Where the reading began and stopped."""
         self.crc32c: int | None = None
-        """Checksum of the bytes [split.start, split.end)."""
+        """Checksum of the bytes [split.start, split.end) of the file as stored."""
         self._split = split
         self._text_fields = frozenset(text_fields)
         self._max_bytes = max_record_bytes
         self._block_bytes = block_bytes
+        self._stream: Stream
         self._window: Window
+
+    @property
+    def done(self) -> int:
+        """Return how much of the split has been read so far; asked while it is read."""
+        return self._stream.done
 
     def __iter__(self) -> Iterator[Record | Damage]:
         """Yield what the split holds, in the order of the file.
@@ -115,26 +95,18 @@ class JsonArrayReader:
             UserError: The file cannot be read, changed since it was cut into splits, or holds no
                 array.
         """
-        with open_input(self._split.path) as handle:
-            size = os.fstat(handle.fileno()).st_size
-            if size != self._split.file_bytes:
-                raise UserError(
-                    f"The input {self._split.path} has {size} bytes and had "
-                    f"{self._split.file_bytes} when the run began: it is being changed. Run the "
-                    "command again when it is complete."
-                )
-            self._window = Window(handle, self._split, block_bytes=self._block_bytes)
-            first = self._first()
+        start = self._split.start
+        with open_stream(self._split, at=max(0, start - REACH)) as self._stream:
+            self._window = Window(self._stream, floor=start, block_bytes=self._block_bytes)
+            first = yield from self._first()
             stop = None if first is None else (yield from self._walk(first))
+            if self._stream.failure:
+                yield from self._failed(first)
+            if stop is not None and stop == self._stream.size:
+                stop = self._split.file_bytes
             self.link = Link(end=self._split.end, first=first, next=stop)
-            self.crc32c = self._window.crc32c
+            self.crc32c = self._stream.crc32c
             del self._window
-
-    def _first(self) -> int | None:
-        if self._split.start:
-            return self._search(self._split.start, self._split.end, forget=True)
-        self._window.load(HEAD_BYTES)
-        return array_start(self._window.data, self._split.path)
 
     def _walk(self, at: int) -> Generator[Record | Damage, None, int]:
         """Yield the elements from `at` on and return where the split's part of the file ends."""

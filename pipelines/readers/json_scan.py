@@ -8,13 +8,11 @@ not find is found by counting brackets outside strings, in linear time.
 import itertools
 import re
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
 
-from pipelines.sources import Split
-from shards.errors import UserError
-from shards.storage import crc32c_of
+from pipelines.readers.stream import Stream
 
 BLANKS = b" \t\n\r"
 REACH = 4096
@@ -38,19 +36,15 @@ _BEYOND_BYTES = 1 << 16
 class Window:
     """The bytes [base, base + len(data)) of a file; offsets are offsets in the file.
 
-    It grows at its end and forgets what lies more than REACH before `floor`. The checksum of the
-    split's own bytes is taken as they come by.
+    It grows at its end and forgets what lies more than REACH before `floor`.
     """
 
-    def __init__(self, handle: BinaryIO, split: Split, *, block_bytes: int) -> None:
+    def __init__(self, stream: Stream, *, floor: int, block_bytes: int) -> None:
         self.data = b""
-        self.base = max(0, split.start - REACH)
-        self.floor = split.start
-        self.crc32c = 0
-        self._handle = handle
-        self._split = split
+        self.base = stream.at
+        self.floor = floor
+        self._stream = stream
         self._block_bytes = block_bytes
-        handle.seek(self.base)
 
     @property
     def end(self) -> int:
@@ -63,25 +57,15 @@ class Window:
         Blocks grow with what is held, so that looking again from the start after each is linear.
         """
         at = self.end
-        if at >= self._split.file_bytes:
-            return False
         block_bytes = self._block_bytes
-        if at >= self._split.end:
+        if at >= self._stream.end:
             block_bytes = min(block_bytes, _BEYOND_BYTES)
         held = self.data[max(0, self.floor - REACH - self.base) :]
-        size = min(max(block_bytes, len(held) // 2), self._split.file_bytes - at)
-        block = self._handle.read(size)
-        if len(block) != size:
-            raise UserError(
-                f"The input {self._split.path} ended at byte {at + len(block)} of "
-                f"{self._split.file_bytes}: it changed while it was read. Run the command again "
-                "when it is complete."
-            )
-        inside = slice(max(0, self._split.start - at), max(0, self._split.end - at))
-        self.crc32c = crc32c_of(block[inside], self.crc32c)
-        self.data = held + block
-        self.base = at - len(held)
-        return True
+        block = self._stream.read(max(block_bytes, len(held) // 2))
+        if block:
+            self.data = held + block
+            self.base = at - len(held)
+        return bool(block)
 
     def load(self, end: int) -> None:
         """Hold the bytes up to `end`, as far as the file goes."""

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.json_array import RAW_BYTES, Damage, JsonArrayReader, Record
-from pipelines.json_scan import Window, parse_object
+from pipelines.readers.json_array import RAW_BYTES, Damage, JsonArrayReader, Record
+from pipelines.readers.json_scan import Window, parse_object
 from pipelines.sources import Link, Split, match_inputs, seamless, split_file
 from shards.errors import UserError
 
@@ -331,8 +331,8 @@ def test_hostile_damage_takes_linear_work(
         looked.append(reached - at)
         return value, reached
 
-    monkeypatch.setattr("pipelines.json_array._FREE_QUOTES", 1 << 10)
-    monkeypatch.setattr("pipelines.json_array.parse_object", parse)
+    monkeypatch.setattr("pipelines.readers.json_array._FREE_QUOTES", 1 << 10)
+    monkeypatch.setattr("pipelines.readers.json_array.parse_object", parse)
     records = RECORDS * 50
     raw = b"[" + unit * (200_000 // len(unit)) + b"," + compact(records)[1:]
     reading = read_whole(raw, tmp_path)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.json_frame import TAIL, array_start, check_head
+from pipelines.readers.json_frame import TAIL, array_start, check_head
 from pipelines.sources import match_inputs
 from shards.errors import UserError
 

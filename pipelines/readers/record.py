@@ -1,0 +1,100 @@
+"""What readers yield, and what the mapper knows of a reader."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple, Protocol
+
+import orjson
+
+from pipelines.sources import Link
+
+MAX_RECORD_BYTES = 32 << 20
+BLOCK_BYTES = 4 << 20
+"""How much is read at a time."""
+RAW_BYTES = 64 << 10
+"""How much of a record that cannot be used is kept."""
+
+Reason = Literal[
+    "bad-utf8",
+    "bad-json",
+    "not-an-object",
+    "truncated",
+    "too-long",
+    "unterminated-array",
+    "trailing-bytes",
+    "bad-archive",
+    "bad-row-group",
+    "wrong-type",
+]
+"""What a reader finds wrong; each one stands in `document.REJECTS`."""
+
+
+class Record(NamedTuple):
+    """A record of an input file; (offset, length) is its identity there."""
+
+    offset: int
+    """Where it begins, in bytes of the uncompressed file; in a table the number of its row."""
+    length: int
+    """Its length in bytes; in a table 1."""
+    value: Mapping[str, Any]
+    """Its fields."""
+    raw: bytes
+    """Its bytes; empty for a row of a table, which has none of its own."""
+
+    @property
+    def size(self) -> int:
+        """Return roughly how many bytes of text it holds."""
+        texts = (value for value in self.value.values() if isinstance(value, str))
+        return len(self.raw) or sum(map(len, texts))
+
+    @property
+    def head(self) -> bytes:
+        """Return its first RAW_BYTES; of a row, which is told as JSON."""
+        raw = self.raw or orjson.dumps(self.value, default=str, option=orjson.OPT_NON_STR_KEYS)
+        return raw[:RAW_BYTES]
+
+
+class Damage(NamedTuple):
+    """A stretch of an input file that holds no record, though it should."""
+
+    offset: int
+    """Where it begins, counted as a record's offset."""
+    length: int
+    """Its length; 0 where a file ends too early."""
+    reason: Reason
+    """What is wrong with it."""
+    raw: bytes
+    """Its first RAW_BYTES."""
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes it holds."""
+        return len(self.raw)
+
+    @property
+    def head(self) -> bytes:
+        """Return its first RAW_BYTES."""
+        return self.raw
+
+
+class Reader(Protocol):
+    """Iterates over what a split holds, in the order of the file; for one iteration."""
+
+    @property
+    def link(self) -> Link | None:
+        """Where the reading began and stopped; None before it is over."""
+
+    @property
+    def crc32c(self) -> int | None:
+        """Checksum of the split's bytes as stored; None before the reading is over."""
+
+    @property
+    def done(self) -> int:
+        """How much of [split.start, split.end) has been read so far."""
+
+    def __iter__(self) -> Iterator[Record | Damage]:
+        """Yield records, and damage where a record should be.
+
+        Raises:
+            UserError: The file cannot be read, changed since it was cut into splits, or is of
+                another format.
+        """
