@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import report
+from pipelines.dedup_phases import Deduplicated
 from pipelines.mapper import SplitRecord
 from pipelines.plan import Plan
 from pipelines.resume import INPUTS
 from pipelines.sources import InputFile
-from pipelines.tasks import DedupRecord, MergeRecord
+from pipelines.tasks import MergeRecord
 from pipelines.tokenizer import Tokenizer
 from shards import manifest as manifests
 from shards.manifest import Generation, InputEntry, Manifest, SourceEntry, TableEntry
@@ -29,7 +30,7 @@ class Results:
 
     records: Sequence[SplitRecord]
     plan: Plan
-    dedup: Sequence[DedupRecord]
+    dedup: Deduplicated
     merged: Mapping[str, Sequence[MergeRecord]]
     """By source."""
 
@@ -57,7 +58,7 @@ def describe(
     Raises:
         DamageError: The account does not balance.
     """
-    report.check(results.records, results.dedup, results.merged)
+    report.check(results.records, results.dedup.records, results.merged)
     merged = results.merged
     every = [record for source in sorted(merged) for record in merged[source]]
     plan = results.plan
@@ -74,7 +75,7 @@ def describe(
             for source, found in merged.items()
         },
         audit=tuple(table for record in every for table in record.audit),
-        signatures=tuple(record.signatures for record in results.dedup),
+        signatures=results.dedup.signatures,
         rejects=tuple(table for record in every for table in record.rejects),
         accounting=report.accounting(report.final_account(merged), results.records, merged),
     )

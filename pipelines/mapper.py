@@ -40,7 +40,7 @@ from shards.errors import UserError
 from shards.records import to_json
 from shards.storage import canonical, write_json
 
-STAGES_VERSION = 1
+STAGES_VERSION = 2
 """Raised by every change of this package that changes the bytes of a segment."""
 
 BATCH_RECORDS = 1000
@@ -149,6 +149,7 @@ class Mapper:
         builder = SegmentBuilder(
             relative=split.relative,
             dedup=self._job.options.dedup != "none",
+            threshold=self._job.options.minhash_threshold,
         )
         segments: list[Segment] = []
         unsampled = 0

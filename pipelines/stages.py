@@ -13,10 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.clean import repair
-from pipelines.dedup import text_hashes
+from pipelines.dedup import fold, text_hashes
 from pipelines.document import NAME, Stage, Verdict, whole_texts
 from pipelines.langid import load_identifier, parse_languages
+from pipelines.minhash import Signer
 from pipelines.options import Options
+from pipelines.sieve import packed
 from pipelines.tokenizer import load_tokenizer
 
 
@@ -29,11 +31,12 @@ class Chain:
         model = Path(options.lid_model) if options.lid_model else None
         self.identifier = load_identifier(model, chars=options.lid_chars)
         self.tokenizer = load_tokenizer(options.tokenizer)
+        self.signer = Signer() if options.dedup == "minhash" else None
 
     @property
     def stages(self) -> Sequence[Stage]:
         """The stages in order; each drops or quarantines before the next one works."""
-        return (clean, self.langid, self.tokenize, fingerprint)
+        return (clean, self.langid, self.tokenize, self.fingerprint)
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -89,6 +92,10 @@ class Chain:
         batch = _with(batch, "prompt_tokens", pa.array(prompt_lengths))
         return Verdict(batch, pa.array(reasons, pa.string()))
 
+    def fingerprint(self, batch: pa.RecordBatch) -> Verdict:
+        """Add what dedup compares documents by."""
+        return fingerprint(batch, self.signer)
+
 
 def clean(batch: pa.RecordBatch) -> Verdict:
     """Repair the Unicode of each text and say where that changed it; drop what ends up empty."""
@@ -125,11 +132,15 @@ def _replaced(
     return batch, changed
 
 
-def fingerprint(batch: pa.RecordBatch) -> Verdict:
-    """Add the 128-bit hash of each prompt and text for exact deduplication."""
-    high, low = text_hashes(whole_texts(batch).to_pylist())
+def fingerprint(batch: pa.RecordBatch, signer: Signer | None = None) -> Verdict:
+    """Add the 128-bit hash of each prompt and text, with a signer also the MinHash signature."""
+    folded = [fold(text) for text in whole_texts(batch).to_pylist()]
+    high, low = text_hashes(folded)
     batch = _with(batch, "hash_high", pa.array(high))
-    return Verdict(_with(batch, "hash_low", pa.array(low)), pa.nulls(batch.num_rows, pa.string()))
+    batch = _with(batch, "hash_low", pa.array(low))
+    if signer:
+        batch = _with(batch, "signature", packed(signer.signatures(folded)))
+    return Verdict(batch, pa.nulls(batch.num_rows, pa.string()))
 
 
 def judge(batch: pa.RecordBatch, stages: Sequence[Stage]) -> tuple[pa.RecordBatch, list[Verdict]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.document import NAME, Verdict
-from pipelines.plan import Plan, PlannedSegment
+from pipelines.plan import Plan, planned
 from pipelines.segment import Segment, SegmentBuilder
 
 DTYPE = np.dtype(np.uint16)
@@ -86,12 +86,7 @@ def write_segments(
         fingerprint="0" * 64,
         dtype=DTYPE.name,
         segments=tuple(
-            PlannedSegment(
-                stem=each.stem,
-                source=sources[at] if sources else "s",
-                documents=each.documents,
-                longest=each.longest,
-            )
+            planned([each], sources[at] if sources else "s")[0]
             for at, each in enumerate(made)
         ),
     )
