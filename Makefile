@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup run test lint format bench clean
+.PHONY: help setup run test engines lint format bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -21,6 +21,10 @@ run: setup  ## the main job on the built-in sample: text in, shards out
 
 test: setup  ## the tests
 	$(BIN)/python -m pytest -n auto -q $(ARGS)
+
+engines: setup  ## fetch a real S3 server and test against it (needs Go)
+	@.ci/engines
+	$(BIN)/python -m pytest -n 0 -q tests/engines $(ARGS)
 
 lint: setup  ## style, types and the arrows between the packages
 	$(BIN)/ruff check .

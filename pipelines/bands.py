@@ -115,7 +115,8 @@ def _copies(first: np.ndarray, stay: np.ndarray) -> np.ndarray:
     gone = np.add.reduceat(~stay, np.flatnonzero(first), dtype=np.int64)
     copies = np.ones(len(first), np.int64)
     copies[first] += gone
-    return np.minimum(copies[stay], MOST_COPIES).astype(np.uint8)
+    counts: np.ndarray = np.minimum(copies[stay], MOST_COPIES).astype(np.uint8)
+    return counts
 
 
 def write_slots(path: Path, signers: Signers) -> None:

@@ -50,8 +50,13 @@ def completed(options: Options, recipe: Recipe) -> Options:
     """Return the options with the recipe's sample and places filled in.
 
     Raises:
-        UserError: There is an input of the person's own and no tokenizer for it.
+        UserError: There is an input of the person's own and no tokenizer for it, or no input.
     """
+    if not options.input and recipe.sample is None:
+        raise UserError(
+            f"--input is missing: name the files of {recipe.name}, a folder, a glob or a URL. "
+            "(python -m pipelines.wudao runs on a built-in sample.)"
+        )
     if options.input and not options.tokenizer:
         raise UserError(
             "--tokenizer is missing: give sentencepiece:FILE.model, tiktoken:NAME or "

@@ -77,6 +77,7 @@ def describe(
         audit=tuple(table for record in every for table in record.audit),
         signatures=results.dedup.signatures,
         rejects=tuple(table for record in every for table in record.rejects),
+        dropped=tuple(table for record in every for table in record.dropped_texts),
         accounting=report.accounting(report.final_account(merged), results.records, merged),
     )
     return Manifest(
@@ -122,6 +123,7 @@ def commit(
             "path": f.relative,
             "bytes": f.bytes,
             "mtime_ns": f.mtime_ns,
+            "etag": f.etag,
             "from": f.path,
         }
         for f in files

@@ -6,20 +6,20 @@ records between them, so a run that was interrupted goes on where records end, o
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pipelines import report, resume
 from pipelines.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
+from pipelines.corpora import Corpus, match_corpora
 from pipelines.dedup_phases import Dedup, Deduplicated
 from pipelines.drops import drop_path
-from pipelines.readers.json_frame import check_head
 from pipelines.mapper import Job, MapTask, SplitRecord, prepare_map, record_name, versions
 from pipelines.options import DATASET, SEGMENTS, Options, num_workers, semantic
 from pipelines.phases import Phases
 from pipelines.plan import Plan, holdout_threshold, num_shards, planned
-from pipelines.recipe import load_recipe
+from pipelines.readers.reading import check_head, splits
 from pipelines.runner import Runner, hush
-from pipelines.sources import InputFile, Split, match_inputs, seamless, split_file
+from pipelines.sources import InputFile, Split, seamless
 from pipelines.stages import Chain
 from pipelines.tasks import MergeRecord, MergeTask, prepare_merge, task_name
 from shards import manifest as manifests
@@ -44,11 +44,10 @@ def build(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manife
         UserError: It cannot be made; the message says why and what to do.
     """
     hush()
-    recipe = load_recipe(module)
-    files = match_inputs(options.input, pattern=recipe.pattern, default_name=recipe.name)
+    files, corpora = match_corpora(module, options)
     workers = num_workers(options, work_bytes=sum(file.bytes for file in files))
     with locked(options.output), Runner(flags, num_workers=workers) as runner:
-        run = Run(module, options, files=files, runner=runner)
+        run = Run(Corpus(module, options), corpora, files=files, runner=runner)
         return run.existing() or run.make()
 
 
@@ -56,16 +55,36 @@ class Run:
     """One run; the lock on its output is held."""
 
     def __init__(
-        self, module: str, options: Options, *, files: Sequence[InputFile], runner: Runner
+        self,
+        corpus: Corpus,
+        corpora: Mapping[str, Corpus],
+        *,
+        files: Sequence[InputFile],
+        runner: Runner,
     ) -> None:
-        self.chain = Chain(options)
-        self.recipe = load_recipe(module)
-        self.options = options
+        """Make a run.
+
+        Args:
+            corpus: The corpus whose command this is.
+            corpora: The corpus of each source.
+            files: What to read.
+            runner: Where tasks run.
+        """
+        self.options = corpus.options
+        self.chain = Chain(self.options)
+        self.corpus = corpus
+        self.readings = {source: each.reading for source, each in corpora.items()}
         self.files = files
-        self.output = options.output
-        self.job = Job(module=module, options=options, versions=versions(self.chain))
+        self.output = self.options.output
+        self.job = Job(options=self.options, corpora=dict(corpora), versions=versions(self.chain))
         self.work = self.job.work
-        self.semantic = semantic(options, self.chain.facts, decides=(SEGMENTS, DATASET))
+        self.semantic = semantic(self.options, self.chain.facts, decides=(SEGMENTS, DATASET))
+        others = {
+            source: {"corpus": each.recipe.name, **each.own()}
+            for source, each in corpora.items()
+            if each != corpus
+        }
+        self.semantic |= {"corpora": others} if others else {}
         self.runner = runner
         self.phases = Phases(self.work, runner)
 
@@ -80,7 +99,11 @@ class Run:
         found = manifests.load(self.output)
         resume.check_same(found, self.semantic, output=self.output)
         resume.check_inputs(
-            found, self.files, split_bytes=self.options.split_bytes, output=self.output
+            found,
+            self.files,
+            readings=self.readings,
+            split_bytes=self.options.split_bytes,
+            output=self.output,
         )
         resume.check_files(found, output=self.output)
         self._clean_up()
@@ -91,7 +114,7 @@ class Run:
         """Go through the phases."""
         resume.remove_leftovers(self.output)
         for file in self.files:
-            check_head(file)
+            check_head(file, self.readings[file.source])
         engines = ", ".join(self.chain.engines.values())
         _LOG.info("%d files, %.1f MB; %s", len(self.files), self._megabytes(), engines)
         records = self.map()
@@ -107,7 +130,7 @@ class Run:
         there = (self.output / manifests.NAME).exists()
         made = describe(
             results,
-            corpus=self.recipe.name,
+            corpus=self.corpus.recipe.name,
             options=self.semantic,
             tokenizer=tokenizer_entry(self.options.tokenizer, self.chain.tokenizer),
             vocabulary=write_vocabulary(self.output, self.chain.tokenizer.vocabulary()),
@@ -135,16 +158,20 @@ class Run:
 
     def map(self) -> list[SplitRecord]:
         """Return the records of all splits, by file and place, after mapping what is not mapped."""
-        chains = {file: split_file(file, self.options.split_bytes) for file in self.files}
+        size = self.options.split_bytes
+        chains = {file: self._splits(file, split_bytes=size) for file in self.files}
         records = self._mapped([split for chain in chains.values() for split in chain])
         for file, chain in chains.items():
             links = [records[split].link for split in chain]
             if not seamless(links):
                 _LOG.info("%s: nested arrays look like records; read as one", file.relative)
-                chains[file] = split_file(file, file.bytes)
+                chains[file] = self._splits(file, split_bytes=file.bytes)
         redone = [chain[0] for chain in chains.values() if chain[0] not in records]
         records |= self._mapped(redone) if redone else {}
         return [records[split] for chain in chains.values() for split in chain]
+
+    def _splits(self, file: InputFile, *, split_bytes: int) -> list[Split]:
+        return splits(file, self.readings[file.source], split_bytes=split_bytes)
 
     def _mapped(self, splits: Sequence[Split]) -> dict[Split, SplitRecord]:
         folder = self.work / "map"
@@ -152,7 +179,11 @@ class Run:
             MapTask(name=record_name(split, self.job, self.chain.facts), split=split)
             for split in splits
         ]
-        todo = [task for task in tasks if not resume.usable(task, folder)]
+        todo = [
+            task
+            for task in tasks
+            if not resume.usable(task, folder, reading=self.readings[task.split.source])
+        ]
         resume.explain_versions(todo, folder, self.job.versions)
         for task in todo:
             (folder / f"{task.name}.json").unlink(missing_ok=True)
@@ -219,7 +250,7 @@ class Run:
             self.output,
             kind=MergeRecord,
             complete=lambda record: resume.complete_files(
-                self.output, [*record.shards, *record.validation, *record.audit, *record.rejects]
+                self.output, [*record.shards, *record.validation, *record.tables()]
             ),
         )
         return {

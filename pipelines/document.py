@@ -11,9 +11,9 @@ seed:
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +32,7 @@ REJECTS = frozenset(
     {
         # found by the reader
         "bad-utf8", "bad-json", "not-an-object", "truncated", "too-long",
-        "unterminated-array", "trailing-bytes",
+        "unterminated-array", "trailing-bytes", "bad-archive", "bad-row-group",
         # found in a record that could be read
         "missing-field", "wrong-type", "nul", "tokenizer-failed",
     }
@@ -89,7 +89,14 @@ class Verdict:
     reasons: pa.Array
 
 
-Stage = Callable[[pa.RecordBatch], Verdict]
+class Stage(Protocol):
+    """A function from a batch to the verdict on it, with a name."""
+
+    __name__: str
+
+    def __call__(self, batch: pa.RecordBatch, /) -> Verdict:
+        """Return the verdict."""
+        ...
 
 
 def order_hashes(

@@ -171,6 +171,27 @@ def merged_rows(
     return merged.take(np.argsort(column(merged, "order"), kind="stable"))
 
 
+def dropped_rows(stems: Mapping[int, Path], within: Range, *, drops: Drops) -> pa.Table | None:
+    """Return the audit rows of what was dropped in a range, with its text; None if no text is kept.
+
+    Args:
+        stems: The segments by their number.
+        within: The range of orders.
+        drops: What dedup dropped there.
+    """
+    parts = []
+    for number, stem in stems.items():
+        if not with_suffix(stem, "texts").exists():
+            return None
+        rows = merged_rows({number: stem}, "audit", within, drops=drops)
+        orders = column(open_table(with_suffix(stem, "audit")), "order")
+        texts = open_table(with_suffix(stem, "texts")).take(_indices(orders, within))
+        rows = rows.append_column("text", texts["text"])
+        parts.append(rows.filter(pc.equal(rows["verdict"], DROPPED)))
+    rows = pa.concat_tables(parts)
+    return rows.take(np.argsort(column(rows, "order"), kind="stable"))
+
+
 def _with_verdicts(audit: pa.Table, dropped: Mapping[int, np.ndarray]) -> pa.Table:
     """Return audit rows with the verdicts of dedup: orders of what fell, by reason."""
     for number, orders in dropped.items():

@@ -74,8 +74,9 @@ class Options:
 
     input: tuple[str, ...] = option(
         (),
-        "What to read: a folder, a file, a glob, or NAME=any of these. Repeat it for several, "
-        "each a source of its own in the dataset. Without it: the built-in sample.",
+        "What to read: a folder, a file or a glob, as a path or URL (s3://bucket/folder), or "
+        "hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]]; NAME=any of these. Repeat it for several, each "
+        "a source of its own in the dataset; NAME=CORPUS:PATH reads one as pipelines.CORPUS would.",
         metavar="PATH",
         action="append",
     )
@@ -115,6 +116,50 @@ class Options:
         "Characters of a document that language identification reads; 0: all.",
         metavar="N",
         type=count,
+        decides=SEGMENTS,
+    )
+    quality: tuple[str, ...] = option(
+        ("none",),
+        "Rules that a text must meet: PROFILE, or LANGUAGE=PROFILE+PROFILE for each language, as "
+        "in zh=fineweb2-zh,en=gopher-repetition+gopher+c4 (docs/quality.md lists them).",
+        metavar="LIST",
+        type=names,
+        decides=SEGMENTS,
+    )
+    threshold: tuple[str, ...] = option(
+        (),
+        "Other bounds than a profile's own: PROFILE.NAME=NUMBER, as in gopher.min_words=30; for "
+        "one language zh:PROFILE.NAME=NUMBER.",
+        metavar="LIST",
+        type=names,
+        decides=SEGMENTS,
+    )
+    pii: str = option(
+        "keep",
+        "mask: e-mail and IP addresses, phone numbers and Chinese ID numbers are replaced.",
+        choices=("keep", "mask"),
+        decides=SEGMENTS,
+    )
+    decontaminate: tuple[str, ...] = option(
+        (),
+        "Texts of benchmarks (lines, or JSON lines with texts in any field): documents that share "
+        "13 words in a row with one are dropped. Repeat it for several files.",
+        metavar="FILE",
+        action="append",
+        decides=SEGMENTS,
+    )
+    url_blocklist: tuple[str, ...] = option(
+        (),
+        "Domains and URL prefixes, one a line: documents whose column url is of one are dropped. "
+        "Repeat it for several files.",
+        metavar="FILE",
+        action="append",
+        decides=SEGMENTS,
+    )
+    keep_dropped: bool = option(
+        False,
+        "Write what the rules and dedup drop as parquet: text, reason, metrics.",
+        action="store_true",
         decides=SEGMENTS,
     )
     sample: float = option(

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pipelines.document import Document
 from pipelines.options import Options
+from pipelines.readers.reading import Reading
 
 SAMPLE = Path(__file__).parent / "sample"
 """The corpus and the tokenizer that come with the package."""
@@ -34,8 +35,8 @@ class Recipe:
     options: type[Options]
     """Its options, with its defaults."""
 
-    text_fields: tuple[str, ...]
-    """Fields that tell a record from an object nested in one."""
+    reading: Callable[[Any], Reading]
+    """How its files are read with these options."""
 
     provenance: Callable[[Any], Mapping[str, pa.DataType]]
     """The columns that `documents` fills with these options, kept for every document."""
@@ -47,8 +48,8 @@ class Recipe:
     group: str = ""
     """The column of provenance whose values the account tells apart, if any."""
 
-    sample: Path = SAMPLE
-    """The folder of the built-in input."""
+    sample: Path | None = None
+    """The folder of the built-in input, if there is one."""
 
     sample_tokenizer: str = f"sentencepiece:{SAMPLE / 'sample.model'}"
     """The tokenizer that goes with it."""
@@ -58,6 +59,11 @@ def strings(*names: str) -> Callable[[Any], Mapping[str, pa.DataType]]:
     """Return provenance that is the same for all options: columns of text."""
     columns = dict.fromkeys(names, pa.large_string())
     return lambda _: columns
+
+
+def always(reading: Reading) -> Callable[[Any], Reading]:
+    """Return how files are read where no option has a say in it."""
+    return lambda _: reading
 
 
 def load_recipe(module: str) -> Recipe:

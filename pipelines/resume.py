@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.mapper import MapTask, SplitRecord
+from pipelines.readers.reading import Reading, splits, stored_crc32c
 from pipelines.segment import FILES, with_suffix
-from pipelines.sources import InputFile, Split, open_input, split_file
+from pipelines.sources import InputFile, Split
 from shards.errors import DamageError, UserError
 from shards.manifest import WORK, InputEntry, Manifest, ShardEntry, TableEntry
 from shards.records import from_json
-from shards.storage import TEMPORARY, crc32c_of, read_json
+from shards.storage import TEMPORARY, read_json
 
 _LOG = logging.getLogger("corpusmill")
 RecordType = TypeVar("RecordType")
@@ -37,10 +38,11 @@ def finished(kind: type[RecordType], path: Path) -> RecordType | None:
     return read_record(kind, path) if path.exists() else None
 
 
-def usable(task: MapTask, folder: Path) -> bool:
+def usable(task: MapTask, folder: Path, *, reading: Reading) -> bool:
     """Return whether an earlier run finished the split, on the file as it is now.
 
-    A file with another time is read once more: the same bytes (crc32c) are the same file, copied.
+    A file with another time or etag is read once more: the same bytes (crc32c) are the same file,
+    copied.
     """
     record = finished(SplitRecord, folder / f"{task.name}.json")
     if record is None:
@@ -48,18 +50,14 @@ def usable(task: MapTask, folder: Path) -> bool:
     stems = [folder / segment.stem for segment in record.segments]
     if not all(with_suffix(stem, suffix).exists() for stem in stems for suffix in FILES):
         return False
-    return record.mtime_ns == task.split.mtime_ns or record.crc32c == range_crc32c(task.split)
+    if _unchanged(task.split, (record.mtime_ns, record.etag)):
+        return True
+    return record.crc32c == stored_crc32c(task.split, reading)
 
 
-def range_crc32c(split: Split) -> int:
-    """Return the crc32c of a split's bytes."""
-    value, left = 0, split.end - split.start
-    with open_input(split.path) as file:
-        file.seek(split.start)
-        while left and (block := file.read(min(left, 4 << 20))):
-            value = crc32c_of(block, value)
-            left -= len(block)
-    return value
+def _unchanged(file: Split | InputFile, before: tuple[int, str] | None) -> bool:
+    """Return whether a file has the time and etag that it had; False if it has neither."""
+    return (file.mtime_ns, file.etag) == before != (0, "")
 
 
 def explain_versions(tasks: Iterable[MapTask], folder: Path, versions: Mapping[str, str]) -> None:
@@ -112,7 +110,12 @@ def check_same(manifest: Manifest, options: Mapping[str, Any], *, output: Path) 
 
 
 def check_inputs(
-    manifest: Manifest, files: Sequence[InputFile], *, split_bytes: int, output: Path
+    manifest: Manifest,
+    files: Sequence[InputFile],
+    *,
+    readings: Mapping[str, Reading],
+    split_bytes: int,
+    output: Path,
 ) -> None:
     """Check that a dataset was made of these files, by name, size and, where times differ, crc32c.
 
@@ -123,11 +126,12 @@ def check_inputs(
     have = {(file.source, file.relative): file for file in files}
     states = {key: "is gone" for key in had.keys() - have.keys()}
     states |= {key: "is new" for key in have.keys() - had.keys()}
-    times = _times(output)
+    versions = _versions(output)
     for key in had.keys() & have.keys():
         same = had[key].bytes == have[key].bytes and (
-            times.get(key) == have[key].mtime_ns
-            or had[key].crc32c == file_crc32c(have[key], had[key], split_bytes=split_bytes)
+            _unchanged(have[key], versions.get(key))
+            or had[key].crc32c
+            == file_crc32c(have[key], had[key], reading=readings[key[0]], split_bytes=split_bytes)
         )
         if not same:
             states[key] = "has changed"
@@ -156,20 +160,23 @@ def check_files(manifest: Manifest, *, output: Path) -> None:
             )
 
 
-def file_crc32c(file: InputFile, entry: InputEntry, *, split_bytes: int) -> tuple[int, ...]:
+def file_crc32c(
+    file: InputFile, entry: InputEntry, *, reading: Reading, split_bytes: int
+) -> tuple[int, ...]:
     """Return the crc32c of a file's splits, cut as they were for the dataset."""
-    whole = len(entry.crc32c) == 1
-    return tuple(
-        range_crc32c(split) for split in split_file(file, file.bytes if whole else split_bytes)
-    )
+    size = file.bytes if len(entry.crc32c) == 1 else split_bytes
+    return tuple(stored_crc32c(split, reading) for split in splits(file, reading, split_bytes=size))
 
 
-def _times(output: Path) -> dict[tuple[str, str], int]:
-    """Return the times of the files that the dataset was made of, where they are still told."""
+def _versions(output: Path) -> dict[tuple[str, str], tuple[int, str]]:
+    """Return time and etag of the files that the dataset was made of, where they are told."""
     path = output / INPUTS
     if not path.exists():
         return {}
-    return {(each["source"], each["path"]): each["mtime_ns"] for each in read_json(path)}
+    return {
+        (each["source"], each["path"]): (each["mtime_ns"], each.get("etag", ""))
+        for each in read_json(path)
+    }
 
 
 def _shown(value: Any) -> str:

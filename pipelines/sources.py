@@ -1,23 +1,28 @@
 """Inputs and how they are cut: matching files, byte ranges, and the check that ranges join.
 
+An input is a path, a URL (remote_files.py) or a dataset of the Hugging Face hub (hub.py).
+
 A *split* is a byte range of a file. Its size depends on the file and on `split_bytes` alone,
 so that the same corpus is cut the same way for any number of workers.
 """
 
 import dataclasses
-import glob
 import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from pipelines.address import is_url
+from pipelines.found import Found
+from pipelines.hub import find_dataset, is_dataset
+from pipelines.local_files import find_local
+from pipelines.remote_files import find_remote, open_remote
 from shards.errors import UserError
 
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
-NAMES_SHOWN = 5
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,18 +32,20 @@ class InputFile:
     source: str
     """Name of the input."""
     path: str
-    """Absolute path. Operational: no part of any identity."""
+    """Absolute path, or URL. Operational: no part of any identity."""
     relative: str
-    """Posix path below the input's root."""
+    """Posix path below the input's root; for the hub: OWNER/NAME@COMMIT/path."""
     bytes: int
     """Size of the file as stored."""
     mtime_ns: int
-    """Time of the last change in nanoseconds. Operational."""
+    """Time of the last change in nanoseconds; 0 for a URL. Operational."""
+    etag: str = ""
+    """What a server says of the file's version; empty for a local file. Operational."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Split:
-    """The bytes [start, end) of an input file."""
+    """The bytes [start, end) of an input file; of a Parquet file its rows [start, end)."""
 
     source: str
     path: str
@@ -47,6 +54,7 @@ class Split:
     start: int
     end: int
     mtime_ns: int
+    etag: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as a JSON object."""
@@ -60,7 +68,7 @@ class Split:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Link:
-    """What reading a split says about its seams; all three are byte offsets in the file."""
+    """What reading a split says about its seams; all three count as the split's range does."""
 
     end: int
     """End of the split's range."""
@@ -76,13 +84,18 @@ class Link:
     """
 
 
-def match_inputs(specs: Sequence[str], *, pattern: str, default_name: str) -> list[InputFile]:
+def match_inputs(
+    specs: Sequence[str], *, pattern: str | tuple[str, ...], default_name: str
+) -> list[InputFile]:
     """Return the files that `specs` name, sorted by (source, relative).
 
     Args:
-        specs: Each one a folder, a file or a glob, or NAME= followed by one of these. A path
-            that exists is taken as it is, even when it holds an equals sign.
-        pattern: Which files of a folder count, for example `part-*.json`; subfolders included.
+        specs: Each one a folder, a file or a glob, as a path or a URL that fsspec knows
+            (s3://bucket/folder), or hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]], or NAME= followed
+            by one of these. A path that exists is taken as it is, even when it holds an equals
+            sign.
+        pattern: Which files of a folder count, for example `part-*.json`, or several such
+            patterns; subfolders included.
         default_name: The name of a single input that has none.
 
     Raises:
@@ -93,8 +106,11 @@ def match_inputs(specs: Sequence[str], *, pattern: str, default_name: str) -> li
         raise UserError("No input was given; pass a folder, a file or a glob, or NAME=PATH.")
     named = [_parse_spec(spec) for spec in specs]
     _check_names([name for name, _ in named])
+    patterns = (pattern,) if isinstance(pattern, str) else pattern
     files = [
-        file for name, path in named for file in _match(name or default_name, path, pattern=pattern)
+        _input_file(name or default_name, found)
+        for name, path in named
+        for found in _find(name or default_name, path, patterns=patterns)
     ]
     _check_distinct(files)
     return sorted(files, key=lambda file: (file.source, file.relative))
@@ -122,6 +138,7 @@ def split_file(file: InputFile, split_bytes: int) -> list[Split]:
             start=start,
             end=end,
             mtime_ns=file.mtime_ns,
+            etag=file.etag,
         )
         for start, end in itertools.pairwise(edges)
     ]
@@ -149,11 +166,42 @@ def seamless(chain: Sequence[Link]) -> bool:
 
 
 def open_input(path: str) -> BinaryIO:
-    """Return the file at `path`, opened for reading from its start.
+    """Return the file at a path or URL, seekable, opened for reading from its start.
 
     Raises:
-        UserError: The file cannot be opened.
+        UserError: The file cannot be opened; of a URL, reading raises it as well.
     """
+    return open_remote(path)[0] if is_url(path) else _open_local(path)
+
+
+def open_split(split: Split) -> BinaryIO:
+    """Return the file of a split as `open_input` does, if it is the file that was cut.
+
+    Raises:
+        UserError: It cannot be opened, or has another size, time or etag than it had then.
+    """
+    if is_url(split.path):
+        file, found = open_remote(split.path)
+        now = (found.bytes, split.mtime_ns, found.etag)
+    else:
+        file = _open_local(split.path)
+        status = os.fstat(file.fileno())
+        now = (status.st_size, status.st_mtime_ns, split.etag)
+    if now == (split.file_bytes, split.mtime_ns, split.etag):
+        return file
+    file.close()
+    change = (
+        f"has {now[0]} bytes and had {split.file_bytes} when the run began"
+        if now[0] != split.file_bytes
+        else "was written again after the run began"
+    )
+    raise UserError(
+        f"The input {split.path} {change}: it is being changed. Run the command again when it is "
+        "complete."
+    )
+
+
+def _open_local(path: str) -> BinaryIO:
     try:
         return Path(path).open("rb")
     except OSError as error:
@@ -183,73 +231,28 @@ def _check_names(names: Sequence[str | None]) -> None:
         raise UserError(f"Two inputs are called {repeated[0]!r}; give each one its own name.")
 
 
-def _match(source: str, path: str, *, pattern: str) -> Iterable[InputFile]:
+def _find(source: str, path: str, *, patterns: Sequence[str]) -> list[Found]:
     if not path:
         raise UserError(f"The input {source!r} has an empty path; pass a folder, file or glob.")
-    if "://" in path:
-        raise UserError(f"The input {path} is a URL; only local files can be read so far.")
-    here = Path(path)
-    if here.is_dir():
-        root, paths = here, _files(here.rglob(pattern))
-        if not paths:
-            raise UserError(f"No file in {path} matches {pattern!r}; {_inventory(here)}.")
-    elif here.exists():
-        root, paths = here.parent, [here]
-    elif glob.has_magic(path):
-        root = _fixed_folder(here)
-        paths = _files(root.glob(str(here.relative_to(root))))
-        if not paths:
-            raise UserError(f"No file matches {path}; {_inventory(root)}.")
-    else:
-        raise UserError(f"The input {path} does not exist; {_inventory(here.parent)}.")
-    return [_input_file(source, file, root=root) for file in paths]
+    path = path.removeprefix("file://")
+    if is_dataset(path):
+        return find_dataset(path)
+    return find_remote(path, patterns) if is_url(path) else find_local(path, patterns)
 
 
-def _files(paths: Iterable[Path]) -> list[Path]:
-    return sorted(path for path in paths if path.is_file())
-
-
-def _fixed_folder(path: Path) -> Path:
-    """Return the folders of a glob before the first part with a wildcard."""
-    parts = path.parts
-    first = next(index for index, part in enumerate(parts) if glob.has_magic(part))
-    return Path(*parts[:first])
-
-
-def _inventory(folder: Path) -> str:
-    if not folder.is_dir():
-        return f"there is no folder {folder}"
-    names = sorted(entry.name for entry in folder.iterdir())
-    if not names:
-        return f"{folder} is empty"
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return f"{folder} holds {', '.join(names[:NAMES_SHOWN])}{more}"
-
-
-def _input_file(source: str, path: Path, *, root: Path) -> InputFile:
-    relative = path.relative_to(root).as_posix()
-    if any("\ud800" <= char <= "\udfff" for char in relative):
-        raise UserError(f"The name of the input file {str(path)!r} is not UTF-8; rename it.")
-    if not path.is_file():
-        raise UserError(f"The input {path} is neither a file nor a folder.")
-    if not os.access(path, os.R_OK):
-        raise UserError(f"The input file {path} may not be read; check its permissions.")
-    status = path.stat()
-    if not status.st_size:
-        raise UserError(f"The input file {path} is empty (0 bytes); fetch it again or remove it.")
-    return InputFile(
-        source=source,
-        path=str(path.absolute()),
-        relative=relative,
-        bytes=status.st_size,
-        mtime_ns=status.st_mtime_ns,
-    )
+def _input_file(source: str, found: Found) -> InputFile:
+    if not found.bytes:
+        raise UserError(
+            f"The input file {found.path} is empty (0 bytes); fetch it again or remove it."
+        )
+    return InputFile(source=source, **dataclasses.asdict(found))
 
 
 def _check_distinct(files: Sequence[InputFile]) -> None:
-    seen: dict[Path, InputFile] = {}
+    seen: dict[str | Path, InputFile] = {}
     for file in files:
-        other = seen.setdefault(Path(file.path).resolve(), file)
+        place = file.path if is_url(file.path) else Path(file.path).resolve()
+        other = seen.setdefault(place, file)
         if other is not file:
             raise UserError(
                 f"The file {file.path} is given twice, in {other.source!r} as {other.relative} "

@@ -1,4 +1,6 @@
-"""The chain that every batch goes through: clean, langid, tokenize, fingerprint.
+"""The chain that every batch goes through; what stands in brackets is optional.
+
+    [block] ─▶ clean ─▶ langid and quality ─▶ [decontaminate] ─▶ [mask] ─▶ tokenize ─▶ fingerprint
 
 Models are loaded once per process, when the chain is built; a stage is RecordBatch -> Verdict.
 """
@@ -13,13 +15,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.clean import repair
+from pipelines.clock import Clock
 from pipelines.dedup import fold, text_hashes
 from pipelines.document import NAME, Stage, Verdict, whole_texts
 from pipelines.langid import load_identifier, parse_languages
 from pipelines.minhash import Signer
 from pipelines.options import Options
+from pipelines.pii import KINDS, mask_all
+from pipelines.quality import Quality
 from pipelines.sieve import packed
 from pipelines.tokenizer import load_tokenizer
+from shards.errors import UserError
+
+BLOCKED, CONTAMINATED = "url-blocklist", "contaminated"
+CONTAMINATION = pa.field("contamination.ngrams", pa.int32())
+MASKED = tuple(pa.field(f"pii.{kind}", pa.int32()) for kind in KINDS)
 
 
 class Chain:
@@ -32,24 +42,65 @@ class Chain:
         self.identifier = load_identifier(model, chars=options.lid_chars)
         self.tokenizer = load_tokenizer(options.tokenizer)
         self.signer = Signer() if options.dedup == "minhash" else None
+        self.quality = Quality.parse(options.quality, overrides=options.threshold)
+        self.blocklist = _blocklist(options)
+        self.benchmarks = _benchmarks(options)
+        self.masking = options.pii == "mask"
 
     @property
     def stages(self) -> Sequence[Stage]:
         """The stages in order; each drops or quarantines before the next one works."""
-        return (clean, self.langid, self.tokenize, self.fingerprint)
+        return (
+            *([self.block] if self.blocklist else []),
+            clean,
+            self.judge if self.quality.fields else self.langid,
+            *([self.decontaminate] if self.benchmarks else []),
+            *([mask] if self.masking else []),
+            self.tokenize,
+            self.fingerprint,
+        )
+
+    @property
+    def metrics(self) -> tuple[pa.Field, ...]:
+        """The columns that the stages add to the audit table."""
+        return (
+            *self.quality.fields,
+            *([CONTAMINATION] if self.benchmarks else []),
+            *(MASKED if self.masking else []),
+        )
 
     @property
     def facts(self) -> Mapping[str, Any]:
         """What stands for the options that are paths: the fingerprints of the files behind them."""
-        return {
+        facts: dict[str, Any] = {
             "tokenizer": self.tokenizer.fingerprint,
             "lid_model": self.identifier.fingerprint,
+            "quality": {
+                "profiles": sorted(self.options.quality),
+                "bounds": self.quality.describe(),
+            },
         }
+        if self.benchmarks:
+            facts["decontaminate"] = self.benchmarks.fingerprint
+        if self.blocklist:
+            facts["url_blocklist"] = self.blocklist.fingerprint
+        return facts
 
     @property
     def engines(self) -> Mapping[str, str]:
         """The libraries that decide bytes, with their versions."""
-        return {"langid": self.identifier.engine, "tokenizer": self.tokenizer.engine}
+        return {
+            "langid": self.identifier.engine,
+            "tokenizer": self.tokenizer.engine,
+            **self.quality.engines,
+        }
+
+    def block(self, batch: pa.RecordBatch) -> Verdict:
+        """Drop what comes from a blocked address."""
+        if "url" not in batch.schema.names:
+            raise UserError("--url-blocklist needs a corpus whose records have a url")
+        assert self.blocklist is not None
+        return Verdict(batch, _reasons(self.blocklist.blocked(batch["url"].to_pylist()), BLOCKED))
 
     def langid(self, batch: pa.RecordBatch) -> Verdict:
         """Add language and score; drop what is in none of the languages asked for, or unsure."""
@@ -62,6 +113,33 @@ class Chain:
         ]  # fmt: skip
         batch = _with(batch, "language", pa.array(labels, pa.large_string()).cast(NAME))
         return Verdict(_with(batch, "score", pa.array(scores)), pa.array(reasons, pa.string()))
+
+    def judge(self, batch: pa.RecordBatch) -> Verdict:
+        """Add language, score and the metrics of the language's rules; drop what breaks one.
+
+        Metrics are those of every text in a language asked for, however unsure, so that verdicts
+        under other thresholds follow from the audit table.
+        """
+        verdict = self.langid(batch)
+        batch, reasons = verdict.batch, verdict.reasons.to_pylist()
+        languages = [
+            "" if reason == "language" else language
+            for reason, language in zip(reasons, batch["language"].to_pylist(), strict=True)
+        ]
+        found = self.quality.judge(batch["text"].to_pylist(), languages)
+        texts = itertools.compress(found.texts, found.changed)
+        batch, _ = _replaced(batch, "text", texts, changed=found.changed)
+        for field in self.quality.fields:
+            batch = _with(batch, field.name, pa.array(found.metrics[field.name], from_pandas=True))
+        both = zip(reasons, found.reasons, strict=True)
+        return Verdict(batch, pa.array([first or second for first, second in both], pa.string()))
+
+    def decontaminate(self, batch: pa.RecordBatch) -> Verdict:
+        """Add how many of the benchmarks' n-grams a text holds; drop it if it holds any."""
+        assert self.benchmarks is not None
+        hits = self.benchmarks.hits(batch["text"].to_pylist())
+        batch = _with(batch, CONTAMINATION.name, pa.array(hits, CONTAMINATION.type))
+        return Verdict(batch, _reasons(hits > 0, CONTAMINATED))
 
     def tokenize(self, batch: pa.RecordBatch) -> Verdict:
         """Add the tokens of each prompt and text, closed by eos, and how many are the prompt's.
@@ -95,6 +173,20 @@ class Chain:
     def fingerprint(self, batch: pa.RecordBatch) -> Verdict:
         """Add what dedup compares documents by."""
         return fingerprint(batch, self.signer)
+
+
+def _blocklist(options):
+    if options.url_blocklist:
+        from pipelines.blocklist import load_blocklist
+
+        return load_blocklist(options.url_blocklist)
+
+
+def _benchmarks(options):
+    if options.decontaminate:
+        from pipelines.decontaminate import load_contamination
+
+        return load_contamination(options.decontaminate)
 
 
 def clean(batch: pa.RecordBatch) -> Verdict:
@@ -132,6 +224,19 @@ def _replaced(
     return batch, changed
 
 
+def mask(batch: pa.RecordBatch) -> Verdict:
+    """Replace personal data in each prompt and text, and say how much of each kind there was."""
+    found = np.zeros((len(KINDS), batch.num_rows), np.int32)
+    for name in ("prompt", "text"):
+        texts, counts = mask_all(batch[name].to_pylist())
+        changed = np.array([bool(count) for count in counts], bool)
+        batch, _ = _replaced(batch, name, itertools.compress(texts, changed), changed=changed)
+        found += np.array([[count.get(kind, 0) for count in counts] for kind in KINDS], np.int32)
+    for field, column in zip(MASKED, found, strict=True):
+        batch = _with(batch, field.name, pa.array(column))
+    return Verdict(batch, pa.nulls(batch.num_rows, pa.string()))
+
+
 def fingerprint(batch: pa.RecordBatch, signer: Signer | None = None) -> Verdict:
     """Add the 128-bit hash of each prompt and text, with a signer also the MinHash signature."""
     folded = [fold(text) for text in whole_texts(batch).to_pylist()]
@@ -143,12 +248,20 @@ def fingerprint(batch: pa.RecordBatch, signer: Signer | None = None) -> Verdict:
     return Verdict(batch, pa.nulls(batch.num_rows, pa.string()))
 
 
-def judge(batch: pa.RecordBatch, stages: Sequence[Stage]) -> tuple[pa.RecordBatch, list[Verdict]]:
-    """Return the rows that pass every stage, and per stage those that do not, with reasons."""
+def judge(
+    batch: pa.RecordBatch, stages: Sequence[Stage], clock: Clock
+) -> tuple[pa.RecordBatch, list[Verdict]]:
+    """Return the rows that pass every stage, and per stage those that do not, with reasons.
+
+    Args:
+        batch: The rows.
+        stages: The stages in order.
+        clock: Told what each stage takes.
+    """
     gone = []
     for stage in stages:
-        verdict = stage(batch)
-        batch, fallen = split_verdict(verdict)
+        with clock.time(stage.__name__):
+            batch, fallen = split_verdict(stage(batch))
         gone.append(fallen)
     return batch, gone
 
@@ -161,6 +274,10 @@ def split_verdict(verdict: Verdict) -> tuple[pa.RecordBatch, Verdict]:
     return verdict.batch.filter(pc.invert(fallen)), Verdict(
         verdict.batch.filter(fallen), verdict.reasons.filter(fallen)
     )
+
+
+def _reasons(falls: np.ndarray, reason: str) -> pa.Array:
+    return pa.array([reason if fall else None for fall in falls], pa.string())
 
 
 def _with(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:

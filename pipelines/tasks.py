@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.audit import Tally, tally
+from pipelines.audit import AUDIT, Tally, tally
 from pipelines.drops import Drops, drop_path
+from pipelines.histograms import Histogram, histograms
 from pipelines.merge import (
     Piece,
     Range,
+    dropped_rows,
     held_out,
     merged_rows,
     take_range,
@@ -58,8 +60,15 @@ class MergeRecord:
     validation: tuple[ShardEntry, ...]
     audit: tuple[TableEntry, ...]
     rejects: tuple[TableEntry, ...]
+    dropped_texts: tuple[TableEntry, ...]
     tallies: tuple[Tally, ...]
     """Counted anew, from the final audit rows."""
+    histograms: Mapping[str, Mapping[str, Histogram]]
+    """By column of the audit rows, then verdict."""
+
+    def tables(self) -> tuple[TableEntry, ...]:
+        """Return every file but the shards."""
+        return (*self.audit, *self.rejects, *self.dropped_texts)
 
 
 TASKS_VERSION = 2
@@ -111,7 +120,9 @@ def _write_shard(output: Path, task: MergeTask, plan: Plan, pieces: Sequence[Pie
         validation=shards if held else (),
         audit=(),
         rejects=(),
+        dropped_texts=(),
         tallies=(),
+        histograms={},
     )
 
 
@@ -126,7 +137,13 @@ def _write_rows(
     fields: dict[str, Any] = {
         "audit": (write_rows(folder / "audit" / name, audit, directory=output),),
         "tallies": tally(audit),
+        "histograms": histograms(audit, audit.column_names[len(AUDIT) :]),
     }
+    dropped = dropped_rows(stems, within, drops=drops)
+    if dropped is not None:
+        fields["dropped_texts"] = (
+            write_rows(folder / "dropped" / name, dropped, directory=output),
+        )
     if rejects.num_rows:
         fields["rejects"] = (write_rows(folder / "rejects" / name, rejects, directory=output),)
     return fields

@@ -23,10 +23,11 @@ from pipelines.clean import repair
 from pipelines.command import exit_code
 from pipelines.document import Rejected, below, holdout_hashes, sample_hashes
 from pipelines.flags import Parser
-from pipelines.readers.json_array import JsonArrayReader, Record
 from pipelines.options import count, positive
+from pipelines.readers.reading import open_reader, splits
+from pipelines.readers.record import Record
 from pipelines.recipe import Recipe, load_recipe
-from pipelines.sources import InputFile, match_inputs, split_file
+from pipelines.sources import InputFile, match_inputs
 from shards.errors import UserError
 from shards.storage import atomic_write
 
@@ -189,9 +190,11 @@ class Sample:
 
     def _chosen(self, file: InputFile) -> Iterator[tuple[Record, bool]]:
         """Yield the records of the sample, and whether each is one to hold back."""
-        (split,) = split_file(file, file.bytes)
-        reader = JsonArrayReader(split, text_fields=self._recipe.text_fields)
-        records = (item for item in reader if isinstance(item, Record))
+        reading = self._recipe.reading(self._recipe.options())
+        readers = (
+            open_reader(split, reading) for split in splits(file, reading, split_bytes=file.bytes)
+        )
+        records = (item for reader in readers for item in reader if isinstance(item, Record))
         while batch := list(itertools.islice(records, _BATCH)):
             place = file.source, file.relative, np.array([record.offset for record in batch])
             hashes = sample_hashes(*place, seed=self._seed).tolist()

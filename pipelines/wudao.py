@@ -13,7 +13,8 @@ from typing import Any
 from pipelines.command import main
 from pipelines.document import Document, Rejected
 from pipelines.options import SEGMENTS, Options, count, option
-from pipelines.recipe import Recipe, strings
+from pipelines.readers.reading import Reading
+from pipelines.recipe import SAMPLE, Recipe, always, strings
 
 PATTERN = "part-*.json"
 
@@ -66,10 +67,11 @@ RECIPE = Recipe(
     about="Clean, language-identify, deduplicate, tokenize and shuffle WuDao into token shards.",
     pattern=PATTERN,
     options=WudaoOptions,
-    text_fields=("content",),
+    reading=always(Reading(format="json", text_fields=("content",))),
     provenance=strings("id", "category"),
     documents=documents,
     group="category",
+    sample=SAMPLE,
 )
 
 if __name__ == "__main__":

@@ -95,6 +95,12 @@ class Generation:
     rejects: tuple[TableEntry, ...]
     accounting: Mapping[str, Any]
     """Records read, kept, dropped by reason and quarantined, as the run counted them."""
+    dropped: tuple[TableEntry, ...] = ()
+    """Text, reason and metrics of what was dropped, if it was to be kept."""
+
+    def tables(self) -> tuple[TableEntry, ...]:
+        """Return every file but the shards."""
+        return (*self.audit, *self.signatures, *self.rejects, *self.dropped)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +205,7 @@ class Manifest:
                 for suffix, entry in shard.files.items():
                     yield f"{shard.path}.{suffix}", entry
         for generation in self.generations:
-            for table in (*generation.audit, *generation.signatures, *generation.rejects):
+            for table in generation.tables():
                 yield table.path, table
         for removal in self.removals:
             yield removal.documents.path, removal.documents

@@ -1,7 +1,7 @@
 """Frozen dataclasses to JSON and back, with errors that say where something is wrong."""
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -25,7 +25,8 @@ def from_json(kind: type[T], value: object, *, where: str) -> T:
     `Mapping[str, X]` and Any.
 
     Raises:
-        ValueError: a field is missing, unknown, or of another type; says which, below `where`.
+        ValueError: a field without a default is missing, one is unknown or of another type; says
+            which, below `where`.
     """
     result: T = _read(kind, value, where)
     return result
@@ -51,10 +52,11 @@ def _read(kind: Any, value: Any, where: str) -> Any:
 def _read_record(kind: Any, value: Any, where: str) -> Any:
     _expect(value, dict, where)
     kinds = get_type_hints(kind)
-    if odd := sorted(value.keys() ^ kinds.keys()):
+    optional = {each.name for each in fields(kind) if each.default is not MISSING}
+    if odd := sorted(value.keys() ^ (kinds.keys() - (optional - value.keys()))):
         state = "is missing" if odd[0] in kinds else "is not known"
         raise ValueError(f"{where}.{odd[0]} {state}")
-    return kind(**{key: _read(kinds[key], value[key], f"{where}.{key}") for key in kinds})
+    return kind(**{key: _read(kinds[key], part, f"{where}.{key}") for key, part in value.items()})
 
 
 def _expect(value: object, kind: Any, where: str) -> None:

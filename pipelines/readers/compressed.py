@@ -182,8 +182,8 @@ def _unzstd(stored: Stored) -> Pieces:
 def _frame(stored: Stored, magic: bytes, unpacker: "zstandard.ZstdDecompressionObj") -> Pieces:
     """Yield the content of one frame (RFC 8878, section 3.1.1); its magic number was taken.
 
-        magic  header             block ...                           checksum
-        4      2 to 14            3: last, 2 bits of kind, size; data  4, if the header says so
+    magic  header             block ...                           checksum
+    4      2 to 14            3: last, 2 bits of kind, size; data  4, if the header says so
     """
     descriptor = stored.take(1)
     if not descriptor:

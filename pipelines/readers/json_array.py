@@ -20,12 +20,13 @@ from collections.abc import Generator, Iterator, Sequence
 
 import orjson
 
-from pipelines.readers.json_frame import HEAD_BYTES, TAIL, array_start
+from pipelines.readers.json_frame import HEAD_BYTES, TAIL, array_start, no_array
 from pipelines.readers.json_scan import (
     BLANKS,
     NEXT,
     REACH,
     Window,
+    diagnosis,
     element_end,
     parse_object,
 )
@@ -39,6 +40,7 @@ from pipelines.readers.record import (
 )
 from pipelines.readers.stream import Stream, open_stream
 from pipelines.sources import Link, Split
+from shards.errors import UserError
 
 _BRACE_AND_KEY = re.compile(rb'\{[ \t\n\r]{0,%d}+"' % REACH)
 _FREE_QUOTES = 4 << 20
@@ -77,6 +79,7 @@ class JsonArrayReader:
         self._text_fields = frozenset(text_fields)
         self._max_bytes = max_record_bytes
         self._block_bytes = block_bytes
+        self._told = False
         self._stream: Stream
         self._window: Window
 
@@ -100,13 +103,27 @@ class JsonArrayReader:
             self._window = Window(self._stream, floor=start, block_bytes=self._block_bytes)
             first = yield from self._first()
             stop = None if first is None else (yield from self._walk(first))
-            if self._stream.failure:
-                yield from self._failed(first)
+            if self._stream.failure and not self._told:
+                yield Damage(self._stream.size, 0, self._stream.failure, b"")
             if stop is not None and stop == self._stream.size:
                 stop = self._split.file_bytes
             self.link = Link(end=self._split.end, first=first, next=stop)
             self.crc32c = self._stream.crc32c
             del self._window
+
+    def _first(self) -> Generator[Damage, None, int | None]:
+        """Return where the reading begins, after yielding the damage of a file that ends before."""
+        if self._split.start:
+            return self._search(self._split.start, self._split.end, forget=True)
+        self._window.load(HEAD_BYTES)
+        head = self._window.data
+        start = array_start(head)
+        if start is not None:
+            return start
+        if not self._stream.failure:
+            raise UserError(no_array(head, self._split.path))
+        yield Damage(0, len(head), self._cut_off("truncated"), head[:RAW_BYTES])
+        return len(head)
 
     def _walk(self, at: int) -> Generator[Record | Damage, None, int]:
         """Yield the elements from `at` on and return where the split's part of the file ends."""
@@ -115,31 +132,32 @@ class JsonArrayReader:
             at = self._window.skip(position, BLANKS + b",")
             at = yield from self._plain_records(at)
             self._window.floor = at
-            if at == self._split.file_bytes:
-                yield Damage(at, 0, "unterminated-array", b"")
+            if at == self._stream.size:
+                if not self._told:
+                    yield Damage(at, 0, self._cut_off("unterminated-array"), b"")
                 break
-            if at >= self._split.end and self._good(at)[0]:
+            if at >= self._stream.end and self._good(at)[0]:
                 return at
             position = yield from self._element(at)
-        return self._split.file_bytes
+        return self._stream.size
 
     def _plain_records(self, at: int) -> Generator[Record, None, int]:
         """Yield records as long as all is well and in the window; return where that ends."""
         data, base = self._window.data, self._window.base
-        view = memoryview(data)
         start = brace = at - base
-        stop = min(self._split.end - base, len(data))
+        stop = min(self._stream.end - base, len(data))
         while start < stop and (brace := data.find(b"}", brace) + 1):
             follower = NEXT.match(data, brace)
             if follower is None:
                 continue
+            raw = data[start:brace]
             try:
-                value = orjson.loads(view[start:brace])
+                value = orjson.loads(raw)
             except orjson.JSONDecodeError:
                 break
             if brace - start > self._max_bytes:
                 break
-            yield Record(base + start, brace - start, value)
+            yield Record(base + start, len(raw), value, raw)
             start = brace = follower.end()
         return base + start
 
@@ -151,7 +169,7 @@ class JsonArrayReader:
         if char == b"{":
             value, end = parse_object(self._window, at, max_bytes=self._max_bytes)
             if value is not None:
-                yield Record(at, end - at, value)
+                yield Record(at, end - at, value, self._window.slice(at, end))
                 return end
         return (yield from self._mend(at))
 
@@ -160,11 +178,11 @@ class JsonArrayReader:
         self._window.load(at + RAW_BYTES)
         tail = TAIL.match(self._window.data, at - self._window.base)
         at = self._window.skip(at + len(tail[0]) if tail else at, BLANKS)
-        if at == self._split.file_bytes:
+        if at == self._stream.size:
             return None
         raw = self._raw(at)
-        good = self._search(at, self._split.file_bytes, forget=True)
-        end = self._split.file_bytes if good is None else good
+        good = self._search(at, self._stream.size, forget=True)
+        end = self._stream.size if good is None else good
         yield Damage(at, end - at, "trailing-bytes", raw[: end - at])
         return good
 
@@ -175,23 +193,28 @@ class JsonArrayReader:
         longer than the longest record are given up: only a good record ends them.
         """
         raw = self._raw(at)
-        near = min(at + self._max_bytes, self._split.file_bytes)
+        near = min(at + self._max_bytes, self._stream.size)
         good = self._search(at + 1, near, forget=False)
         end = element_end(self._window, at, limit=near if good is None else good)
-        reason = None if end is None else _diagnosis(self._window.slice(at, end))
+        reason = None if end is None else diagnosis(self._window.slice(at, end))
         if end is None:
             if good is None:
-                good = self._search(near, self._split.file_bytes, forget=True)
-            end = self._split.file_bytes if good is None else self._before(good)
+                good = self._search(near, self._stream.size, forget=True)
+            end = self._stream.size if good is None else self._before(good)
             reason = self._lost(at, end, cut=good is None)
         yield Damage(at, end - at, reason or "bad-json", raw[: end - at])
-        return None if end == self._split.file_bytes else end
+        return None if end == self._stream.size else end
 
     def _lost(self, at: int, end: int, *, cut: bool) -> Reason:
         """Return what is wrong with a stretch whose end had to be guessed."""
         if end - at > self._max_bytes:
             return "too-long"
-        return "truncated" if cut else _diagnosis(self._window.slice(at, end))
+        return self._cut_off("truncated") if cut else diagnosis(self._window.slice(at, end))
+
+    def _cut_off(self, reason: Reason) -> Reason:
+        """Return why the file ends here: the archive's failure, or else the reason given."""
+        self._told = True
+        return self._stream.failure or reason
 
     def _raw(self, at: int) -> bytes:
         self._window.load(at + RAW_BYTES)
@@ -242,18 +265,3 @@ class JsonArrayReader:
         if value is None:
             return False, reached
         return not self._text_fields or not self._text_fields.isdisjoint(value), reached
-
-
-def _diagnosis(damaged: bytes) -> Reason:
-    """Return what is wrong with an element."""
-    try:
-        damaged.decode()
-    except UnicodeDecodeError:
-        return "bad-utf8"
-    if damaged.startswith(b"{"):
-        return "bad-json"
-    try:
-        orjson.loads(damaged)
-    except orjson.JSONDecodeError:
-        return "bad-json"
-    return "not-an-object"

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from pipelines.readers.record import Reason
 from pipelines.readers.stream import Stream
 
 BLANKS = b" \t\n\r"
@@ -133,6 +134,21 @@ def element_end(window: Window, at: int, *, limit: int) -> int | None:
         if not found:
             return None
     return None
+
+
+def diagnosis(damaged: bytes) -> Reason:
+    """Return what is wrong with the bytes of an element, which is no object."""
+    try:
+        damaged.decode()
+    except UnicodeDecodeError:
+        return "bad-utf8"
+    if damaged.startswith(b"{"):
+        return "bad-json"
+    try:
+        orjson.loads(damaged)
+    except orjson.JSONDecodeError:
+        return "bad-json"
+    return "not-an-object"
 
 
 def _likely_ends(window: Window, at: int, *, limit: int) -> Iterator[int]:

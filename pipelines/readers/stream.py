@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Protocol
 
-from pipelines.readers.compressed import Failure, Stored, compression, unpacked
-from pipelines.sources import Split, open_input
+from pipelines.readers.compressed import Failure, Stored, compression, is_compressed, unpacked
+from pipelines.sources import Split, open_input, open_split
 from shards.errors import UserError
 from shards.storage import crc32c_of
+
+_MAGIC_BYTES = 4
 
 
 class Stream(Protocol):
@@ -91,11 +93,11 @@ class UnpackedStream:
 
     end = sys.maxsize
 
-    def __init__(self, handle: BinaryIO, split: Split, *, kind: str) -> None:
+    def __init__(self, handle: BinaryIO, path: str, *, file_bytes: int, kind: str) -> None:
         self.at = 0
         self.size = sys.maxsize
         self.failure: Failure | None = None
-        self._stored = Stored(handle, split.path, file_bytes=split.file_bytes)
+        self._stored = Stored(handle, path, file_bytes=file_bytes)
         self._pieces = unpacked(self._stored, kind)
         self._piece = b""
         self._unpacked = 0
@@ -144,29 +146,32 @@ def open_stream(split: Split, *, at: int = 0) -> Iterator[Stream]:
     """Open the file of a split and yield its bytes from offset `at` on; 0 if it is compressed.
 
     Raises:
-        UserError: The file cannot be opened, or has another size than when it was cut.
+        UserError: The file cannot be opened, or changed since it was cut.
     """
     kind = compression(split.path)
-    with open_unchanged(split) as handle:
+    with open_split(split) as handle:
         if kind is None:
             yield PlainStream(handle, split, at=at)
         else:
-            yield UnpackedStream(handle, split, kind=kind)
+            yield UnpackedStream(handle, split.path, file_bytes=split.file_bytes, kind=kind)
 
 
-@contextmanager
-def open_unchanged(split: Split) -> Iterator[BinaryIO]:
-    """Open the file of a split.
+def read_head(path: str, size: int) -> bytes:
+    """Return the first bytes of a file, unpacked; fewer than `size` where its content ends.
 
     Raises:
-        UserError: It cannot be opened, or has another size than when it was cut.
+        UserError: It cannot be opened, or its name says that it is compressed and it is not.
     """
-    with open_input(split.path) as handle:
-        size = handle.seek(0, io.SEEK_END)
-        if size != split.file_bytes:
+    kind = compression(path)
+    with open_input(path) as handle:
+        if kind is None:
+            return handle.read(size)
+        head = handle.read(_MAGIC_BYTES)
+        if not is_compressed(head, kind):
             raise UserError(
-                f"The input {split.path} has {size} bytes and had {split.file_bytes} when the run "
-                "began: it is being changed. Run the command again when it is complete."
+                f"The input {path} is no {kind} archive, though its name says so: it begins with "
+                f"{head!r}. Fetch it again, or give it a name that says what it is."
             )
+        file_bytes = handle.seek(0, io.SEEK_END)
         handle.seek(0)
-        yield handle
+        return UnpackedStream(handle, path, file_bytes=file_bytes, kind=kind).read(size)

@@ -22,7 +22,8 @@ from pipelines.clean import repair
 from pipelines.corpus import Run
 from pipelines.dedup import text_hashes
 from pipelines.document import Rejected, Stage
-from pipelines.readers.json_array import Damage, JsonArrayReader, Record
+from pipelines.readers.json_array import JsonArrayReader
+from pipelines.readers.record import Damage, Record
 from pipelines.langid import load_identifier
 from pipelines.mapper import Mapper
 from pipelines.options import Options

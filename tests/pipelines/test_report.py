@@ -33,11 +33,13 @@ def split(source: str, *tallies: Tally, unsampled: int = 0) -> SplitRecord:
         end=9,
         file_bytes=9,
         mtime_ns=1,
+        etag="",
         crc32c=1,
         first=0,
         next=9,
         unsampled=unsampled,
         seconds=1.0,
+        cpu_seconds={},
         versions={},
         segments=(segment,),
     )
@@ -55,7 +57,9 @@ def merged(
         validation=tuple(map(shard, validation)),
         audit=(),
         rejects=(),
+        dropped_texts=(),
         tallies=tallies,
+        histograms={},
     )
 
 

@@ -1,14 +1,16 @@
 import dataclasses
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from pipelines import resume
 from pipelines.mapper import MapTask, SplitRecord
+from pipelines.readers.reading import Reading
 from pipelines.segment import FILES, Segment
 from pipelines.sources import InputFile, Split, match_inputs, split_file
 from shards.errors import DamageError, UserError
@@ -18,6 +20,7 @@ from shards.storage import FileEntry, crc32c_of, write_json
 
 CONTENT = bytes(range(256)) * 100
 SPLIT_BYTES = 10_000
+READING = Reading(format="json", text_fields=("text",))
 
 
 @pytest.fixture
@@ -41,6 +44,7 @@ def record(split: Split, *, stems: Sequence[str] = (), **changes: Any) -> SplitR
     fields: dict[str, Any] = {
         "crc32c": crc32c_of(CONTENT[split.start : split.end]),
         "mtime_ns": split.mtime_ns,
+        "etag": split.etag,
         "versions": {"ftfy": "6.3"},
         "segments": tuple(
             Segment(
@@ -60,6 +64,7 @@ def record(split: Split, *, stems: Sequence[str] = (), **changes: Any) -> SplitR
         next=1,
         unsampled=0,
         seconds=0.0,
+        cpu_seconds={},
         **fields,
     )
 
@@ -82,18 +87,47 @@ def test_a_finished_split_is_used_while_its_bytes_are_the_same(
     tmp_path: Path, file: Path, at: int
 ) -> None:
     task = MapTask(name="t", split=splits(file)[at])
-    assert not resume.usable(task, tmp_path)
+    assert not resume.usable(task, tmp_path, reading=READING)
     leave(tmp_path, "t", record(task.split, stems=["t-0000", "t-0001"]))
-    assert resume.usable(task, tmp_path)
+    assert resume.usable(task, tmp_path, reading=READING)
     touch(file)
     later = MapTask(name="t", split=splits(file)[at])
     assert later.split.mtime_ns != task.split.mtime_ns
-    assert resume.usable(later, tmp_path)
+    assert resume.usable(later, tmp_path, reading=READING)
     changed = bytearray(CONTENT)
     changed[task.split.end - 1] ^= 1
     file.write_bytes(changed)
     touch(file)
-    assert not resume.usable(MapTask(name="t", split=splits(file)[at]), tmp_path)
+    assert not resume.usable(MapTask(name="t", split=splits(file)[at]), tmp_path, reading=READING)
+
+
+@pytest.fixture
+def remote() -> Iterator[InputFile]:
+    """The same file behind a URL: it has an etag, and no time."""
+    system = MemoryFileSystem()
+    system.pipe("/a.json", CONTENT)
+    (found,) = match_inputs(["memory://a.json"], pattern="*", default_name="s")
+    assert found.etag
+    yield found
+    system.store.clear()
+
+
+@pytest.mark.parametrize(
+    ("etag", "crc32c", "used"),
+    [
+        (None, 0, True),  # the etag of now: nothing is read
+        ("other", 0, False),
+        ("other", crc32c_of(CONTENT[:SPLIT_BYTES]), True),
+        ("", 0, False),
+    ],
+)
+def test_a_file_behind_a_url_is_known_by_its_etag(
+    tmp_path: Path, remote: InputFile, etag: str | None, crc32c: int, used: bool
+) -> None:
+    split = split_file(remote, SPLIT_BYTES)[0]
+    before = split if etag is None else dataclasses.replace(split, etag=etag)
+    leave(tmp_path, "t", record(before, crc32c=crc32c))
+    assert resume.usable(MapTask(name="t", split=split), tmp_path, reading=READING) is used
 
 
 def test_bytes_outside_a_split_are_no_concern_of_it(tmp_path: Path, file: Path) -> None:
@@ -105,15 +139,15 @@ def test_bytes_outside_a_split_are_no_concern_of_it(tmp_path: Path, file: Path) 
     file.write_bytes(changed)
     touch(file)
     first, second, *_ = splits(file)
-    assert resume.usable(MapTask(name="one", split=first), tmp_path)
-    assert not resume.usable(MapTask(name="two", split=second), tmp_path)
+    assert resume.usable(MapTask(name="one", split=first), tmp_path, reading=READING)
+    assert not resume.usable(MapTask(name="two", split=second), tmp_path, reading=READING)
 
 
 def test_a_split_whose_segments_are_gone_is_not_finished(tmp_path: Path, file: Path) -> None:
     task = MapTask(name="t", split=splits(file)[0])
     leave(tmp_path, "t", record(task.split, stems=["t-0000", "t-0001"]))
     (tmp_path / "t-0001.documents").unlink()
-    assert not resume.usable(task, tmp_path)
+    assert not resume.usable(task, tmp_path, reading=READING)
 
 
 def test_a_record_comes_back_as_it_was_left(tmp_path: Path, file: Path) -> None:
@@ -229,7 +263,11 @@ def entry(file: Path, **changes: Any) -> InputEntry:
 
 def check(output: Path, file: Path, *entries: InputEntry) -> None:
     resume.check_inputs(
-        manifest({}, *entries), [matched(file)], split_bytes=SPLIT_BYTES, output=output
+        manifest({}, *entries),
+        [matched(file)],
+        readings={"s": READING},
+        split_bytes=SPLIT_BYTES,
+        output=output,
     )
 
 
@@ -249,6 +287,30 @@ def test_a_file_of_the_same_time_is_not_read_again(tmp_path: Path, file: Path) -
     touch(file)
     with pytest.raises(UserError, match=r"s/a\.json has changed \(1 files differ\)"):
         check(tmp_path, file, wrong)
+
+
+def test_a_file_of_the_same_etag_is_not_read_again(
+    tmp_path: Path, file: Path, remote: InputFile
+) -> None:
+    def leave_etag(etag: str) -> None:
+        told = {"source": "s", "path": "a.json", "mtime_ns": 0, "etag": etag}
+        write_json(tmp_path / resume.INPUTS, [told])
+
+    def check_remote(*entries: InputEntry) -> None:
+        resume.check_inputs(
+            manifest({}, *entries),
+            [remote],
+            readings={"s": READING},
+            split_bytes=SPLIT_BYTES,
+            output=tmp_path,
+        )
+
+    leave_etag(remote.etag)
+    check_remote(entry(file, crc32c=(1, 2, 3)))
+    leave_etag("other")
+    check_remote(entry(file))
+    with pytest.raises(UserError, match=r"s/a\.json has changed"):
+        check_remote(entry(file, crc32c=(1, 2, 3)))
 
 
 def test_other_inputs_are_told_by_the_first(tmp_path: Path, file: Path) -> None:

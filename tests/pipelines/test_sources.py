@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.sources import InputFile, Link, Split, match_inputs, open_input, seamless, split_file
+from pipelines.sources import (
+    InputFile,
+    Link,
+    Split,
+    match_inputs,
+    open_input,
+    open_split,
+    seamless,
+    split_file,
+)
 from shards.errors import UserError
 
 
@@ -31,6 +40,15 @@ def test_folder_is_searched_with_the_pattern(corpus: Path) -> None:
     assert match(str(corpus)) == [("wudao", name) for name in names]
     assert match(f"{corpus}/") == match(str(corpus))
     assert match(f"news={corpus}") == [("news", name) for name in names]
+
+
+def test_several_patterns_find_a_file_once(corpus: Path) -> None:
+    patterns = ("part-*.json", "*.txt", "part-2*", "*.zst")
+    files = match_inputs([str(corpus)], pattern=patterns, default_name="x")
+    names = ["part-10.json", "part-2.json", "readme.txt", "sub/part-1a.json"]
+    assert [file.relative for file in files] == names
+    with pytest.raises(UserError, match=r"matches '\*.gz' or '\*.zst'; .*corpus holds"):
+        match_inputs([str(corpus)], pattern=("*.gz", "*.zst"), default_name="x")
 
 
 def test_file_is_taken_whatever_its_name(corpus: Path) -> None:
@@ -96,7 +114,8 @@ def test_copies_have_the_same_identity(corpus: Path, tmp_path: Path) -> None:
         (["a b={}"], r"The name 'a b' of the input"),
         (["={}"], r"The name '' of the input"),
         (["a="], r"'a' has an empty path"),
-        (["s3://bucket/part-1.json"], r"s3://bucket/part-1.json is a URL; only local"),
+        (["nonsense://x/part-1.json"], r"nonsense://x/part-1.json cannot be read"),
+        (["hf:owner"], r"hf:owner is no dataset of the Hugging Face hub"),
         (["{}/none"], r"corpus/none does not exist; .*corpus holds part-10.json, part-2.json, pa"),
         (["{}/no/ne"], r"no/ne does not exist; there is no folder .*corpus/no\."),
         (["{}/*.zst"], r"No file matches .*\*.zst; .*corpus holds part-10.json"),
@@ -146,11 +165,33 @@ def test_missing_file_is_explained(tmp_path: Path) -> None:
         open_input(str(tmp_path / "gone"))
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[]", r"part-2\.json was written again after the run began: it is being changed"),
+        (b"[1]", r"part-2\.json has 3 bytes and had 2 when the run began: it is being changed"),
+        (None, r"Cannot read the input .*part-2\.json: No such file"),
+    ],
+)
+def test_a_file_that_changed_is_refused(corpus: Path, content: bytes | None, message: str) -> None:
+    path = corpus / "part-2.json"
+    (file,) = match_inputs([str(path)], pattern="*", default_name="x")
+    (split,) = split_file(file, file.bytes)
+    with open_split(split) as stream:
+        assert stream.read() == b"[]"
+    path.unlink()
+    if content:
+        path.write_bytes(content)
+        os.utime(path, ns=(0, file.mtime_ns + 1))
+    with pytest.raises(UserError, match=message):
+        open_split(split)
+
+
 # Splits.
 
 
 def input_file(num_bytes: int) -> InputFile:
-    return InputFile(source="s", path="/p", relative="r", bytes=num_bytes, mtime_ns=7)
+    return InputFile(source="s", path="/p", relative="r", bytes=num_bytes, mtime_ns=7, etag="e")
 
 
 @pytest.mark.parametrize(
@@ -174,6 +215,7 @@ def test_splits(num_bytes: int, split_bytes: int, edges: list[int]) -> None:
     assert [split.end for split in splits] == edges[1:]
     assert {(split.source, split.path, split.relative) for split in splits} == {("s", "/p", "r")}
     assert {(split.file_bytes, split.mtime_ns) for split in splits} == {(num_bytes, 7)}
+    assert {split.etag for split in splits} == {"e"}
     assert [Split.from_json(split.to_json()) for split in splits] == splits
 
 

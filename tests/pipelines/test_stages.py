@@ -9,6 +9,7 @@ import pytest
 import sentencepiece
 
 from pipelines.clean import CONFIG
+from pipelines.clock import Clock
 from pipelines.dedup import text_hashes
 from pipelines.document import READ, Verdict
 from pipelines.recipe import SAMPLE
@@ -159,7 +160,7 @@ def test_text_hashes_are_pinned_for_ever() -> None:
 
 def test_the_chain_says_what_becomes_of_each_text(chain: Chain) -> None:
     before = batch(CHINESE, " ", JAPANESE, ENGLISH, "&#20013;&#25991;" * 20)
-    kept, gone = judge(before, chain.stages)
+    kept, gone = judge(before, chain.stages, Clock())
     assert kept["position"].to_pylist() == [0, 300, 400]
     assert [verdict.batch["position"].to_pylist() for verdict in gone] == [[100], [200], [], []]
     reasons = [verdict.reasons.to_pylist() for verdict in gone]
@@ -171,9 +172,9 @@ def test_the_chain_says_what_becomes_of_each_text(chain: Chain) -> None:
 
 
 def test_a_batch_that_falls_whole_keeps_the_columns_of_the_chain(chain: Chain) -> None:
-    whole, _ = judge(batch(CHINESE), chain.stages)
+    whole, _ = judge(batch(CHINESE), chain.stages, Clock())
     for texts in ((" ", JAPANESE), ()):
-        kept, gone = judge(batch(*texts), chain.stages)
+        kept, gone = judge(batch(*texts), chain.stages, Clock())
         assert kept.num_rows == 0
         assert kept.schema == whole.schema
         assert sum(verdict.batch.num_rows for verdict in gone) == len(texts)

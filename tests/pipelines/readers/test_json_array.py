@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.readers.json_array import RAW_BYTES, Damage, JsonArrayReader, Record
+from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.json_scan import Window, parse_object
+from pipelines.readers.record import RAW_BYTES, Damage, Record
 from pipelines.sources import Link, Split, match_inputs, seamless, split_file
 from shards.errors import UserError
 

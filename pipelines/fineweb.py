@@ -1,0 +1,74 @@
+"""FineWeb, FineWeb-Edu and FineWeb-2: Parquet files of web pages, from the Hugging Face hub.
+
+Every column is kept as provenance. Three get other names, since ours are called so: `language`,
+`score` and `int_score` become `web_language`, `edu_score` and `edu_int_score`. What a column
+does not fit goes into `other`, as JSON.
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.command import main
+from pipelines.document import Document
+from pipelines.fields import as_text, required_text
+from pipelines.options import SEGMENTS, Options, count, option
+from pipelines.readers.reading import Reading
+from pipelines.recipe import Recipe, always
+
+COLUMNS: Mapping[str, tuple[str, pa.DataType]] = {
+    **{
+        name: (name, pa.large_string())
+        for name in ("id", "dump", "url", "date", "file_path", "language_script", "top_langs")
+    },
+    "language": ("web_language", pa.large_string()),
+    "language_score": ("language_score", pa.float64()),
+    "token_count": ("token_count", pa.int64()),
+    "score": ("edu_score", pa.float64()),
+    "int_score": ("edu_int_score", pa.int64()),
+    "minhash_cluster_size": ("minhash_cluster_size", pa.int64()),
+}
+"""Columns of the files: the name and type they are kept under."""
+PROVENANCE = {**dict(COLUMNS.values()), "other": pa.large_string()}
+_KINDS = {pa.large_string(): (str,), pa.float64(): (float, int), pa.int64(): (int,)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinewebOptions(Options):
+    """The options of pipelines.fineweb."""
+
+    min_chars: int = option(
+        1, "Fewest characters of a document.", decides=SEGMENTS, metavar="N", type=count
+    )
+
+
+def documents(record: Mapping[str, Any], options: FinewebOptions) -> tuple[Document]:
+    """Return the document of one page."""
+    text = required_text(record, "text")
+    origin, other = {}, {}
+    for field, value in record.items():
+        name, kind = COLUMNS.get(field, ("", pa.null()))
+        if name and isinstance(value, _KINDS[kind]):
+            origin[name] = value
+        elif value is not None and field != "text":
+            other[field] = value
+    reason = "too-short" if len(text) < options.min_chars else None
+    return (Document(text, {**origin, "other": as_text(other or None)}, reason),)
+
+
+RECIPE = Recipe(
+    name="fineweb",
+    about="Clean, language-identify, deduplicate, tokenize and shuffle FineWeb into token shards.",
+    pattern="*.parquet",
+    options=FinewebOptions,
+    reading=always(Reading(format="parquet", text_fields=("text",))),
+    provenance=lambda _: PROVENANCE,
+    documents=documents,
+    group="dump",
+)
+
+if __name__ == "__main__":
+    sys.exit(main("pipelines.fineweb", sys.argv[1:]))

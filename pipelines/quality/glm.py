@@ -1,0 +1,28 @@
+"""What GLM's own corpora ask of a text: more than 100 characters."""
+
+from pipelines.quality.profile import Bounds, Profile, Threshold
+from pipelines.quality.words import Text
+
+
+def _measure(text: Text, _: Bounds) -> tuple[Text, tuple[float, ...]]:
+    return text, (len(text.text),)
+
+
+PROFILES = (
+    Profile(
+        family="glm",
+        alias=True,
+        about="More than 100 characters, as GLM's corpora of web text have it.",
+        metrics=("chars",),
+        thresholds=(
+            Threshold(
+                name="min_chars",
+                default=101,
+                rule="few-chars",
+                meaning="least number of characters",
+                source="THUDM/GLM, data_utils/corpora.py (4f61ed7)",
+            ),
+        ),
+        measure=_measure,
+    ),
+)

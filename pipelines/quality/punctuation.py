@@ -1,0 +1,70 @@
+"""Sets of characters that profiles look for, and the units that take the place of lines."""
+
+import re
+
+
+def _characters(ranges: str) -> frozenset[str]:
+    """Return the characters of code points and ranges in hexadecimal: "21 2E 61D-61F"."""
+    bounds = [part.partition("-") for part in ranges.split()]
+    return frozenset(
+        chr(code)
+        for first, _, last in bounds
+        for code in range(int(first, 16), int(last or first, 16) + 1)
+    )
+
+
+TERMINAL = _characters(
+    """
+    21 2E 3F 589 61D-61F 6D4 700-702 7F9 837 839 83D-83E 964-965 104A-104B 1362 1367-1368 166E
+    1735-1736 17D4-17D6 17D9-17DA 1803 1809 1944-1945 1AA8-1AAB 1B5A-1B5B 1B5E-1B5F 1B7D-1B7E
+    1C3B-1C3C 1C7E-1C7F 203C-203D 2047-2049 2E2E 2E3C 2E53-2E54 3002 A4FF A60E-A60F A6F3 A6F7
+    A876-A877 A8CE-A8CF A92F A9C8-A9C9 AA5D-AA5F AAF0-AAF1 ABEB FE52 FE56-FE57 FF01 FF0E FF1F FF61
+    10A56-10A57 10F55-10F59 10F86-10F89 11047-11048 110BE-110C1 11141-11143 111C5-111C6 111CD
+    111DE-111DF 11238-11239 1123B-1123C 112A9 1144B-1144C 115C2-115C3 115C9-115D7 11641-11642
+    1173C-1173E 11944 11946 11A42-11A43 11A9B-11A9C 11C41-11C42 11EF7-11EF8 11F43-11F44 16A6E-16A6F
+    16AF5 16B37-16B38 16B44 16E98 1BC9F 1DA88
+    """
+)
+"""What ends a sentence in any script: Unicode's Sentence_Terminal, as datatrove 0.10.1 has it
+(utils/text.py, TERMINAL_PUNCTUATION)."""
+
+PUNCTUATION = "".join(
+    sorted(
+        TERMINAL
+        | _characters(
+            """
+            0-8 B-1F 22-2D 2F 3A-3E 40 5B-60 7B-9F AB B4 BB 2013-2014 2019 201C-201E 2026 2236 2501
+            25BA 3001 3008-300D 3010-3011 FF05 FF08-FF09 FF0C FF11 FF1A-FF1B FF5E
+            """
+        )
+    )
+)
+"""A word made of these alone is a symbol and no word (datatrove 0.10.1, PUNCTUATION_SET); the
+full-width digit one is among them there, and so it is here."""
+
+CHINESE_ENDS = "。！？…；"
+"""What ends a unit of a Chinese text that has a single line."""
+
+_CLOSING = "”’」』）】》\"')"
+
+# A unit runs to the last of its end marks, closing quotation marks and brackets with it.
+_CHINESE_UNIT = re.compile(
+    f"[^{CHINESE_ENDS}]*[{CHINESE_ENDS}]+[{re.escape(_CLOSING)}]*|[^{CHINESE_ENDS}]+"
+)
+_UNIT_ENDS = TERMINAL | set(CHINESE_ENDS)
+
+
+def single_line(text: str) -> bool:
+    """Return whether a text has one line, blank ones before and behind it not counted."""
+    return "\n" not in text.strip()
+
+
+def chinese_units(text: str) -> list[str]:
+    """Return the sentences of a text, each with its end marks, white space around it removed."""
+    units = map(str.strip, _CHINESE_UNIT.findall(text))
+    return [unit for unit in units if unit]
+
+
+def ended(unit: str) -> bool:
+    """Return whether a unit has an end mark, closing quotation marks and brackets aside."""
+    return unit.rstrip(_CLOSING)[-1:] in _UNIT_ENDS

@@ -1,0 +1,239 @@
+"""Repetition: Gopher's duplicated lines, paragraphs and n-grams of words.
+
+Rae et al. 2021, "Scaling Language Models" (arXiv 2112.11446), table A1. The paper leaves open what
+a duplicate is; the two variants read it differently:
+
+             @paper                                      @datatrove (0.10.1)
+lines        non-blank, white space around them ignored  between runs of line breaks
+top n-gram   length x count, without the spaces          with the spaces; counts even if single
+dup n-gram   words in any repeated n-gram, each once     2nd+ n-grams, none overlapping a counted
+                                                         one; equal when their letters are
+shares of    characters of words (lines: of lines)       characters of the text
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
+
+from pipelines.quality.profile import Bounds, Profile, Threshold
+from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, Text
+
+TOP_N = (2, 3, 4)
+DUP_N = (5, 6, 7, 8, 9, 10)
+TABLE_A1 = "Gopher (arXiv 2112.11446), table A1"
+NGRAM_METRICS = (*(f"top_{n}gram" for n in TOP_N), *(f"dup_{n}gram" for n in DUP_N))
+
+_PARAGRAPHS = re.compile(r"\n{2,}")
+_LINES = re.compile(r"\n+")
+
+# Characters that stand for an n-gram while candidates are looked for; see _apart.
+_HEAD = 12
+
+
+def duplicates(parts: Sequence[str]) -> tuple[int, int]:
+    """Return how many parts equal an earlier one, and the characters in them."""
+    distinct = set(parts)
+    if len(distinct) == len(parts):
+        return 0, 0
+    return len(parts) - len(distinct), sum(map(len, parts)) - sum(map(len, distinct))
+
+
+def share(part: float, whole: float) -> float:
+    """Return part / whole, NaN of nothing."""
+    return part / whole if whole else float("nan")
+
+
+def datatrove_ngrams(words: Sequence[str], num_chars: int) -> tuple[float, ...]:
+    """Return the nine n-gram shares (NGRAM_METRICS) as datatrove computes them.
+
+    Args:
+        words: Words without white space in them.
+        num_chars: Characters of the text.
+    """
+    tops, _ = _tops(words)
+    chars = [*(length for length, _ in tops), *_apart(words)]
+    return tuple(share(each, num_chars) for each in chars)
+
+
+def paper_ngrams(words: Sequence[str]) -> tuple[float, ...]:
+    """Return the nine n-gram shares (NGRAM_METRICS) of the characters in words.
+
+    An n-gram that stands once is no repetition and counts 0.
+    """
+    tops, starts = _tops(words)
+    once = (
+        length - (n - 1) * count if count > 1 else 0
+        for n, (length, count) in zip(TOP_N, tops, strict=True)
+    )
+    num_chars = sum(map(len, words))
+    return tuple(share(chars, num_chars) for chars in (*once, *_covered(words, starts)))
+
+
+def _tops(words: Sequence[str]) -> tuple[list[tuple[int, int]], Sequence[int]]:
+    """Return for each of TOP_N characters and count of the commonest n-gram, the first of equals.
+
+    The characters are those of all its occurrences, the words joined by spaces. The second part
+    of the answer is where longer repeated n-grams may start.
+    """
+    tops = []
+    starts: Sequence[int] = range(len(words))
+    for n in TOP_N:
+        grams = _grams(words, n, starts)
+        counts = Counter(grams)
+        top = max(counts, key=counts.__getitem__, default=None)
+        tops.append((len(" ".join(top)) * counts[top], counts[top]) if top else (0, 0))
+        # Where a longer n-gram is repeated, so are its first words. The first one always stays: it
+        # is the answer where nothing is repeated.
+        starts = [
+            start
+            for start, gram in zip(starts, grams, strict=False)
+            if counts[gram] > 1 or not start
+        ]
+    return tops, starts
+
+
+def _grams(words: Sequence[str], n: int, starts: Sequence[int]) -> list[tuple[str, ...]]:
+    """Return the n-grams at places given in rising order, none for places too near the end."""
+    if len(starts) == len(words):
+        return list(zip(*(words[offset:] for offset in range(n)), strict=False))
+    last = len(words) - n
+    return [tuple(words[start : start + n]) for start in starts if start <= last]
+
+
+def _covered(words: Sequence[str], starts: Sequence[int]) -> list[int]:
+    """Return for each of DUP_N the characters of the words that are in a repeated n-gram."""
+    covered = []
+    for n in DUP_N:
+        grams = _grams(words, n, starts)
+        counts = Counter(grams)
+        starts = [start for start, gram in zip(starts, grams, strict=False) if counts[gram] > 1]
+        inside = {index for start in starts for index in range(start, start + n)}
+        covered.append(sum(len(words[index]) for index in inside))
+    return covered
+
+
+def _apart(words: Sequence[str]) -> list[int]:
+    """Return for each of DUP_N the characters in n-grams seen before, none of them overlapping.
+
+    n-grams are equal here when their words without spaces spell the same, so the words are laid
+    out as one string. Only starts whose next _HEAD characters come twice can begin a repeated
+    n-gram, save for n-grams shorter than that: the others need no look.
+    """
+    letters = "".join(words)
+    starts = [0, *accumulate(map(len, words))]
+    heads = [letters[start : start + _HEAD] for start in starts[:-1]]
+    counts = Counter(heads)
+    least = DUP_N[0]
+    candidates = [
+        index
+        for index, head in enumerate(heads[: max(0, len(words) - least + 1)])
+        if counts[head] > 1 or starts[index + least] - starts[index] < _HEAD
+    ]
+    return [_num_repeated_chars(letters, starts, candidates, n) for n in DUP_N]
+
+
+def _num_repeated_chars(
+    letters: str, starts: Sequence[int], candidates: Sequence[int], n: int
+) -> int:
+    seen: set[str] = set()
+    num_chars = free = 0
+    last = len(starts) - 1 - n
+    for index in candidates:
+        if free <= index <= last:
+            gram = letters[starts[index] : starts[index + n]]
+            if gram in seen:
+                num_chars += len(gram)
+                free = index + n
+            else:
+                seen.add(gram)
+    return num_chars
+
+
+def _measure_datatrove(text: Text, _: Bounds) -> tuple[Text, tuple[float, ...]]:
+    whole = text.text
+    paragraphs = _PARAGRAPHS.split(whole.strip())
+    lines = _LINES.split(whole)
+    dup_paragraphs, dup_paragraph_chars = duplicates(paragraphs)
+    dup_lines, dup_line_chars = duplicates(lines)
+    return text, (
+        share(dup_paragraphs, len(paragraphs)),
+        share(dup_paragraph_chars, len(whole)),
+        share(dup_lines, len(lines)),
+        share(dup_line_chars, len(whole)),
+        *datatrove_ngrams(text.words(DATATROVE), len(whole)),
+    )
+
+
+def _measure_paper(text: Text, _: Bounds) -> tuple[Text, tuple[float, ...]]:
+    shares: list[float] = []
+    for pattern in (_PARAGRAPHS, _LINES):
+        parts = [part for part in map(str.strip, pattern.split(text.text)) if part]
+        num_duplicates, num_chars = duplicates(parts)
+        shares += share(num_duplicates, len(parts)), share(num_chars, sum(map(len, parts)))
+    return text, (*shares, *paper_ngrams(text.words(SPACES)))
+
+
+def _limit(metric: str, default: float, rule: str, meaning: str) -> Threshold:
+    return Threshold(
+        name=f"max_{metric}", default=default, rule=rule, meaning=meaning, source=TABLE_A1
+    )
+
+
+def ngram_thresholds(bounds: Sequence[float], source: str) -> tuple[Threshold, ...]:
+    """Return the thresholds of the nine n-gram shares, the bounds given in order of n."""
+    return tuple(
+        Threshold(
+            name=f"max_{kind}_{n}gram",
+            default=bound,
+            rule=f"{rule}-{n}gram",
+            meaning=f"most characters {what} {n}-grams, as a share",
+            source=source,
+        )
+        for (kind, n, rule, what), bound in zip(
+            [("top", n, "top", "in the commonest of the") for n in TOP_N]
+            + [("dup", n, "duplicate", "in repeated") for n in DUP_N],
+            bounds,
+            strict=True,
+        )
+    )
+
+
+_THRESHOLDS = (
+    _limit("dup_paragraph", 0.3, "duplicate-paragraphs", "most paragraphs seen before, as a share"),
+    _limit(
+        "dup_paragraph_chars", 0.2, "duplicate-paragraph-chars",
+        "most characters in paragraphs seen before, as a share",
+    ),
+    _limit("dup_line", 0.3, "duplicate-lines", "most lines seen before, as a share"),
+    _limit(
+        "dup_line_chars", 0.2, "duplicate-line-chars",
+        "most characters in lines seen before, as a share",
+    ),
+    *ngram_thresholds((0.2, 0.18, 0.16, 0.15, 0.14, 0.13, 0.12, 0.11, 0.1), TABLE_A1),
+)  # fmt: skip
+
+_METRICS = ("dup_paragraph", "dup_paragraph_chars", "dup_line", "dup_line_chars", *NGRAM_METRICS)
+
+PROFILES = (
+    Profile(
+        family="gopher-repetition",
+        variant="paper",
+        alias=True,
+        about="Gopher's repetition rules; a repeated n-gram counts wherever it stands, but once.",
+        metrics=_METRICS,
+        thresholds=_THRESHOLDS,
+        measure=_measure_paper,
+        words=SPACES,
+    ),
+    Profile(
+        family="gopher-repetition",
+        variant="datatrove",
+        about="Gopher's repetition rules as datatrove's GopherRepetitionFilter applies them.",
+        metrics=_METRICS,
+        thresholds=_THRESHOLDS,
+        measure=_measure_datatrove,
+        words=DATATROVE,
+        languages=CHINESE | {ENGLISH},
+    ),
+)

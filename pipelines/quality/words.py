@@ -1,0 +1,116 @@
+"""The words of a text, as each profile counts them, split once per text.
+
+Three splitters: white space; jieba's accurate mode for Chinese; spaCy's English rules, which
+datatrove uses. The last two need a dictionary or an import of seconds, so they load on first use.
+"""
+
+import importlib
+import importlib.metadata
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+CHINESE = frozenset({"zh", "yue", "wuu"})
+"""Languages (labels of lid.176) whose words jieba finds; datatrove takes the same three."""
+
+UNSPACED = CHINESE | {"bo", "ja", "km", "lo", "my", "th"}
+"""Languages written without spaces between words."""
+
+ENGLISH = "en"
+
+SPACES, DATATROVE = "spaces", "datatrove"
+"""Ways to count words: str.split() (jieba for Chinese); spaCy for English, jieba for Chinese."""
+
+# spaCy reads this word as a symbol of its own and then fails on an assertion, from the second
+# time on; datatrove 0.10.1 (utils/word_tokenizers.py) takes it out when that happens.
+_POISON = "IS_ALPHA"
+
+
+class Splitters:
+    """The loaded splitters of one process."""
+
+    def words(self, text: str, *, language: str, kind: str) -> list[str]:
+        """Return the words of a text, none of them empty or with white space at its ends.
+
+        Args:
+            text: Any text.
+            language: Its label of lid.176.
+            kind: SPACES or DATATROVE.
+        """
+        if language in CHINESE:
+            return [word for word in map(str.strip, self._jieba.cut(text)) if word]
+        return self._english_words(text) if kind == DATATROVE else text.split()
+
+    def num_sentences(self, text: str) -> int:
+        """Return the number of English sentences by spaCy's rules, as datatrove counts them."""
+        with self._spacy.memory_zone():
+            return len(list(self._spacy(text.replace(_POISON, "")).sents))
+
+    def _english_words(self, text: str) -> list[str]:
+        tokenizer = self._spacy.tokenizer
+        with self._spacy.memory_zone():
+            words = [token.text.strip() for token in tokenizer(text.replace(_POISON, ""))]
+        return [word for word in words if word]
+
+    @cached_property
+    def _jieba(self) -> Any:
+        with _quiet_import():
+            jieba = importlib.import_module("jieba")
+        jieba.setLogLevel(logging.WARNING)
+        # Its own loader would trust a file in the common temporary folder, whoever wrote that.
+        tokenizer = jieba.Tokenizer()
+        tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+        tokenizer.initialized = True
+        return tokenizer
+
+    @cached_property
+    def _spacy(self) -> Any:
+        spacy = importlib.import_module("spacy")
+        english = spacy.blank("en")
+        english.add_pipe("sentencizer")
+        english.max_length = 1 << 40
+        return english
+
+
+class Text:
+    """A text on its way through the profiles; its words are found once."""
+
+    __slots__ = ("_words", "language", "splitters", "text")
+
+    def __init__(self, text: str, language: str, *, splitters: Splitters) -> None:
+        self.text = text
+        self.language = language
+        self.splitters = splitters
+        self._words: dict[str, list[str]] = {}
+
+    def words(self, kind: str) -> list[str]:
+        """Return its words; kind is SPACES or DATATROVE."""
+        kind = SPACES if self.language in CHINESE else kind
+        if kind not in self._words:
+            words = self.splitters.words(self.text, language=self.language, kind=kind)
+            self._words[kind] = words
+        return self._words[kind]
+
+    def replaced(self, text: str) -> "Text":
+        """Return this text with other wording."""
+        return Text(text, self.language, splitters=self.splitters)
+
+
+def engine_version(name: str) -> str:
+    """Return a library and its version, such as "jieba 0.42.1".
+
+    Raises:
+        importlib.metadata.PackageNotFoundError: it is not installed.
+    """
+    return f"{name} {importlib.metadata.version(name)}"
+
+
+@contextmanager
+def _quiet_import() -> Iterator[None]:
+    # jieba 0.42.1 has invalid escapes and imports pkg_resources: warnings that nobody can mend.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

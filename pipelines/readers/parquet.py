@@ -1,0 +1,197 @@
+"""Reads Parquet files: a record is a row, its offset the row's number, its length 1.
+
+Splits are runs of whole row groups. A group that cannot be decoded costs its rows, those that came
+out before the damage excepted.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.readers.record import MAX_RECORD_BYTES, RAW_BYTES, Damage, Record
+from pipelines.readers.row_groups import (
+    RangeFile,
+    first_rows,
+    groups_in,
+    open_table,
+)
+from pipelines.sources import Link, Split, open_split
+from shards.errors import UserError
+
+_BATCH_BYTES = 4 << 20
+_BATCH_ROWS = 1000
+
+
+class ParquetReader:
+    """Iterates over the rows of one split; iterated to its end, it knows `link` and `crc32c`.
+
+    It holds a row group as stored, up to `row_groups.HELD_BYTES`, and a batch of rows.
+    """
+
+    def __init__(
+        self,
+        split: Split,
+        *,
+        text_fields: Sequence[str],
+        max_record_bytes: int = MAX_RECORD_BYTES,
+    ) -> None:
+        """Make a reader.
+
+        Args:
+            split: The rows to read.
+            text_fields: Columns of text; where their type is binary they are read as UTF-8.
+            max_record_bytes: A row with a longer text is damage.
+        """
+        self.link: Link | None = None
+        """Where the reading began and stopped, as numbers of rows."""
+        self.crc32c: int | None = None
+        """Checksum of the bytes of the split's row groups as stored."""
+        self.done = 0
+        """How many rows were read so far."""
+        self._split = split
+        self._text_fields = tuple(text_fields)
+        self._max_bytes = max_record_bytes
+
+    def __iter__(self) -> Iterator[Record | Damage]:
+        """Yield the rows of the split, in the order of the file.
+
+        Raises:
+            UserError: The file cannot be read, changed since it was cut into splits, or is no
+                Parquet file.
+        """
+        with open_split(self._split) as handle:
+            yield from self.read(handle)
+        self.link = Link(end=self._split.end, first=self._split.start, next=self._split.end)
+
+    def read(self, handle: BinaryIO) -> Iterator[Record | Damage]:
+        """Yield the rows of the split from its opened file.
+
+        Raises:
+            UserError: It is no Parquet file, or ends too early.
+        """
+        split = self._split
+        file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
+        table = open_table(file, split.path)
+        rows = first_rows(table.metadata)
+        for group, taken in _groups(table.metadata, split):
+            file.take(*taken)
+            for item in self._group(table, file, group, first_row=rows[group]):
+                yield item
+                self.done = item.offset + 1 - split.start
+        self.crc32c = file.crc32c
+
+    def _group(
+        self, table: pq.ParquetFile, file: RangeFile, group: int, *, first_row: int
+    ) -> Iterator[Record | Damage]:
+        """Yield the rows of a group, as damage those that cannot be decoded."""
+        at, end = first_row, first_row + table.metadata.row_group(group).num_rows
+        for batch in _batches(table, file, group):
+            yield from self._rows(batch[: end - at], at)
+            at = min(at + len(batch), end)
+        for row in range(at, end):
+            yield Damage(row, 1, "bad-row-group", b"")
+
+    def _rows(self, batch: pa.RecordBatch, at: int) -> Iterator[Record | Damage]:
+        batch = self._with_texts(batch)
+        too_long = self._too_long(batch)
+        try:
+            values = _dicts(batch)
+        except ValueError:  # of UTF-8, or of a time that Python does not know
+            values = None
+        for row in range(len(batch)):
+            if too_long[row]:
+                yield Damage(at + row, 1, "too-long", self._text(batch, row))
+            elif values is None:
+                yield self._row(batch, row, at=at + row)
+            else:
+                yield Record(at + row, 1, values[row], b"")
+
+    def _row(self, batch: pa.RecordBatch, row: int, *, at: int) -> Record | Damage:
+        try:
+            (value,) = _dicts(batch[row : row + 1])
+        except UnicodeDecodeError:
+            return Damage(at, 1, "bad-utf8", self._text(batch, row))
+        except ValueError:
+            return Damage(at, 1, "wrong-type", self._text(batch, row))
+        return Record(at, 1, value, b"")
+
+    def _with_texts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch whose columns of text are strings; their UTF-8 is not checked."""
+        for name, kind in ((n, batch.schema.field(n).type) for n in self._present(batch)):
+            if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+                string = pa.string() if pa.types.is_binary(kind) else pa.large_string()
+                index = batch.schema.get_field_index(name)
+                batch = batch.set_column(index, name, batch[name].view(string))
+        return batch
+
+    def _too_long(self, batch: pa.RecordBatch) -> np.ndarray:
+        long = np.zeros(len(batch), bool)
+        for name in self._present(batch):
+            column = batch[name]
+            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                lengths = pc.fill_null(pc.binary_length(column), 0)
+                long |= lengths.to_numpy(zero_copy_only=False) > self._max_bytes
+        return long
+
+    def _text(self, batch: pa.RecordBatch, row: int) -> bytes:
+        """Return the first bytes of a row's text, as they are."""
+        for name in self._present(batch):
+            column = batch[name]
+            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                buffer = column[row].as_buffer()
+                return buffer[:RAW_BYTES].to_pybytes() if buffer else b""
+        return b""
+
+    def _present(self, batch: pa.RecordBatch) -> list[str]:
+        names = batch.schema.names
+        return [name for name in self._text_fields if names.count(name) == 1]
+
+
+def rows_crc32c(split: Split) -> int:
+    """Return the checksum that a reader of the split would have at its end."""
+    with open_split(split) as handle:
+        file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
+        for _, taken in _groups(open_table(file, split.path).metadata, split):
+            file.take(*taken)
+        return file.crc32c
+
+
+def check_columns(table: pq.ParquetFile, path: str, *, text_fields: Sequence[str]) -> None:
+    """Check that a table has one of the columns of text.
+
+    Raises:
+        UserError: It has none; the message names what it has.
+    """
+    names = table.schema_arrow.names
+    if text_fields and not set(text_fields) & set(names):
+        raise UserError(
+            f"The input {path} has no column {' or '.join(map(repr, text_fields))}; it has "
+            f"{', '.join(map(repr, names))}. Leave the file out, or choose the pipeline that it "
+            "is made for."
+        )
+
+
+def _groups(metadata: pq.FileMetaData, split: Split) -> list[tuple[int, tuple[int, int]]]:
+    return groups_in(metadata, split.file_bytes, start=split.start, end=split.end)
+
+
+def _batches(table: pq.ParquetFile, file: RangeFile, group: int) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a row group up to its end, or its damage."""
+    details = table.metadata.row_group(group)
+    row_bytes = 1 + details.total_byte_size // max(1, details.num_rows)
+    size = max(1, min(_BATCH_ROWS, _BATCH_BYTES // row_bytes))
+    try:
+        yield from table.iter_batches(batch_size=size, row_groups=[group], use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        if file.error:
+            raise file.error from error
+
+
+def _dicts(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    names = batch.schema.names
+    columns = [column.to_pylist() for column in batch.columns]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]

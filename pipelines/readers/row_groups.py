@@ -1,0 +1,191 @@
+"""The row groups of a Parquet file: their rows, their bytes, the runs that splits are made of.
+
+The file is cut at the first byte of row groups into ranges that cover it: what lies before the
+first group belongs to that, what lies behind the last one, the footer, to the last.
+"""
+
+import itertools
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shards.errors import UserError
+from shards.storage import crc32c_of
+
+HELD_BYTES = 64 << 20
+"""Row groups up to this size are read once, in sequence, and decoded from memory."""
+_BLOCK_BYTES = 4 << 20
+_BUFFER_BYTES = 1 << 20
+
+
+def open_table(file: "RangeFile | BinaryIO", path: str) -> pq.ParquetFile:
+    """Return an opened Parquet file.
+
+    Raises:
+        UserError: It is none, or its footer is damaged.
+    """
+    try:
+        return pq.ParquetFile(
+            file, buffer_size=_BUFFER_BYTES, page_checksum_verification=True, pre_buffer=False
+        )
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(file, RangeFile) and file.error:
+            raise file.error from error
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise UserError(
+            f"The input {path} cannot be read as Parquet: {reason}. Its footer, which is at the "
+            "end of the file, tells where the rows are; without it nothing can be read. Fetch the "
+            "file again, or leave it out."
+        ) from error
+
+
+def first_rows(metadata: pq.FileMetaData) -> list[int]:
+    """Return the number of the first row of each row group, and at last the number of rows."""
+    counts = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+    return list(itertools.accumulate(counts, initial=0))
+
+
+def first_bytes(metadata: pq.FileMetaData, file_bytes: int) -> list[int]:
+    """Return where the range of each row group begins, and at last the size of the file.
+
+    Where groups do not lie in their order the first one has all bytes, so that the file is not cut.
+    """
+    groups = range(1, metadata.num_row_groups)
+    edges = [0, *(_first_byte(metadata.row_group(group)) for group in groups), file_bytes]
+    if metadata.num_row_groups and edges != sorted(edges):
+        return [0, *[file_bytes] * metadata.num_row_groups]
+    return edges
+
+
+def runs(metadata: pq.FileMetaData, *, file_bytes: int, split_bytes: int) -> list[tuple[int, int]]:
+    """Return runs of whole row groups as ranges of rows, each one of about `split_bytes` bytes.
+
+    A run ends with the group that makes it that long; a remainder of less than half of it is not
+    told apart. There is one at least, which is empty where the file has no rows.
+    """
+    rows, edges = first_rows(metadata), first_bytes(metadata, file_bytes)
+    cuts, begin = [0], 0
+    for row, edge in zip(rows[1:-1], edges[1:-1], strict=True):
+        near_end = 2 * (file_bytes - edge) < split_bytes
+        if edge - begin >= split_bytes and not near_end and cuts[-1] < row < rows[-1]:
+            cuts.append(row)
+            begin = edge
+    return list(itertools.pairwise([*cuts, rows[-1]]))
+
+
+def groups_in(
+    metadata: pq.FileMetaData, file_bytes: int, *, start: int, end: int
+) -> list[tuple[int, tuple[int, int]]]:
+    """Return the row groups of a run of rows [start, end), each with its range of bytes.
+
+    The ranges follow each other without gaps. Groups without rows are left out.
+    """
+    rows, edges = first_rows(metadata), first_bytes(metadata, file_bytes)
+    groups = [
+        group
+        for group, (first, last) in enumerate(itertools.pairwise(rows))
+        if start <= first < last <= end
+    ]
+    if not groups:  # no rows at all
+        return []
+    cuts = [edges[group] for group in groups]
+    cuts[0] = cuts[0] if start else 0
+    cuts.append(file_bytes if end == rows[-1] else edges[groups[-1] + 1])
+    return list(zip(groups, itertools.pairwise(cuts), strict=True))
+
+
+def _first_byte(group: pq.RowGroupMetaData) -> int:
+    starts = []
+    for index in range(group.num_columns):
+        column = group.column(index)
+        page, dictionary = column.data_page_offset, column.dictionary_page_offset
+        # Some writers say 0 where there is no dictionary.
+        starts.append(min(page, dictionary) if dictionary else page)
+    return min(starts, default=0)
+
+
+class RangeFile:
+    """A file for pyarrow of which one range may be held in memory; it takes the checksum of ranges.
+
+    An error of the file itself is kept in `error`: pyarrow turns all into its own.
+    """
+
+    closed = False
+
+    def __init__(self, handle: BinaryIO, path: str, *, file_bytes: int) -> None:
+        self.crc32c = 0
+        """Checksum of all ranges taken, one behind the other."""
+        self.error: OSError | None = None
+        self._handle = handle
+        self._path = path
+        self._file_bytes = file_bytes
+        self._start = 0
+        self._held = b""
+        self._at = 0
+
+    def take(self, start: int, end: int) -> None:
+        """Take a range into the checksum, and hold it unless it is large.
+
+        Raises:
+            UserError: The file is shorter than it was.
+        """
+        self._start, self._held = start, b""
+        step = HELD_BYTES if end - start <= HELD_BYTES else _BLOCK_BYTES
+        for at in range(start, end, step):
+            self._handle.seek(at)
+            block = self._handle.read(min(step, end - at))
+            if len(block) != min(step, end - at):
+                raise UserError(
+                    f"The input {self._path} ended before its byte {end}: it changed while it was "
+                    "read. Run the command again when it is complete."
+                )
+            self.crc32c = crc32c_of(block, self.crc32c)
+            self._held = block if step == HELD_BYTES else b""
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        left = max(0, self._file_bytes - self._at)
+        size = left if size < 0 else min(size, left)
+        inside = self._at - self._start
+        if inside >= 0 and inside + size <= len(self._held):
+            data = self._held[inside : inside + size]
+        else:
+            data = self._read(size)
+        self._at += len(data)
+        return data
+
+    def _read(self, size: int) -> bytes:
+        try:
+            self._handle.seek(self._at)
+            return self._handle.read(size)
+        except OSError as error:
+            self.error = error
+            raise
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to an offset and return it."""
+        self._at = offset + (0, self._at, self._file_bytes)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        """Return the offset of the next byte."""
+        return self._at
+
+    def readable(self) -> bool:
+        """Return True: pyarrow asks."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True: pyarrow asks."""
+        return True
+
+    def writable(self) -> bool:
+        """Return False: pyarrow asks."""
+        return False
+
+    def flush(self) -> None:
+        """Do nothing: nothing is written."""
+
+    def close(self) -> None:
+        """Do nothing: who opened the file closes it."""

@@ -1,0 +1,113 @@
+"""Any corpus of texts: JSON lines, JSON arrays, Parquet or plain text, with a field for the text."""
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.audit import AUDIT
+from pipelines.command import main
+from pipelines.document import READ, Document, Rejected
+from pipelines.fields import as_text, value_at
+from pipelines.listing import PATTERNS
+from pipelines.options import SEGMENTS, Options, count, names, option
+from pipelines.readers.reading import Reading
+from pipelines.recipe import Recipe
+from shards.errors import UserError
+
+TAKEN = frozenset({*READ.names, *AUDIT.names, "id", "start", "hash_high", "hash_low"})
+"""Columns that a document has already."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions(Options):
+    """The options of pipelines.text."""
+
+    text_field: str = option(
+        "text",
+        "The field with the text; meta.body is body in meta.",
+        decides=SEGMENTS,
+        metavar="NAME",
+    )
+    id_field: str = option(
+        "id", "The field that names a record, kept as id.", decides=SEGMENTS, metavar="NAME"
+    )
+    provenance: tuple[str, ...] = option(
+        (),
+        "Further fields to keep with each document: FIELD, or COLUMN=FIELD to rename it.",
+        decides=SEGMENTS,
+        metavar="LIST",
+        type=names,
+    )
+    format: str = option(
+        "auto",
+        "What the files are: an array of objects (json), an object on each line (jsonl), a text on "
+        "each line (lines), parquet; auto: as their names or first bytes tell.",
+        decides=SEGMENTS,
+        choices=("auto", "json", "jsonl", "lines", "parquet"),
+    )
+    newline: str = option(
+        "",
+        "What stands for a line break in plain text, as in '<n>'.",
+        decides=SEGMENTS,
+        metavar="TEXT",
+    )
+    min_chars: int = option(
+        1, "Fewest characters of a document.", decides=SEGMENTS, metavar="N", type=count
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        columns = [name for name, _ in _columns(self.provenance)]
+        for name in columns:
+            if name in TAKEN or columns.count(name) > 1 or not re.fullmatch(r"[A-Za-z]\w*", name):
+                raise UserError(
+                    f"--provenance: a column cannot be called {name!r}, which is taken or no name; "
+                    f"give it another one, as in from_{name.lower()}=FIELD"
+                )
+        if self.format == "lines" and self.text_field != "text":
+            raise UserError("--text-field has no meaning with --format lines; leave it out")
+
+
+def _columns(provenance: Sequence[str]) -> list[tuple[str, str]]:
+    """Return name and field of each column."""
+    pairs = [each.rpartition("=") for each in provenance]
+    return [(name or field.replace(".", "_"), field) for name, _, field in pairs]
+
+
+def documents(record: Mapping[str, Any], options: TextOptions) -> tuple[Document]:
+    """Return the document of one record."""
+    text = value_at(record, options.text_field)
+    if not isinstance(text, str):
+        raise Rejected("missing-field" if text is None else "wrong-type")
+    fields = [("id", options.id_field), *_columns(options.provenance)]
+    origin = {name: as_text(value_at(record, field)) for name, field in fields}
+    return (Document(text, origin, "too-short" if len(text) < options.min_chars else None),)
+
+
+def _reading(options: TextOptions) -> Reading:
+    form: Any = options.format
+    outer = options.text_field.partition(".")[0]
+    return Reading(format=form, text_fields=(options.text_field, outer), newline=options.newline)
+
+
+def _provenance(options: TextOptions) -> Mapping[str, pa.DataType]:
+    columns = ["id", *(name for name, _ in _columns(options.provenance))]
+    return dict.fromkeys(columns, pa.large_string())
+
+
+RECIPE = Recipe(
+    name="text",
+    about="Clean, language-identify, deduplicate, tokenize and shuffle texts into token shards.",
+    pattern=PATTERNS,
+    options=TextOptions,
+    reading=_reading,
+    provenance=_provenance,
+    documents=documents,
+)
+
+if __name__ == "__main__":
+    sys.exit(main("pipelines.text", sys.argv[1:]))

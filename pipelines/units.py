@@ -1,0 +1,135 @@
+"""Texts as sequences of 64-bit units, and the hashes of runs of them, for whole batches at once.
+
+A unit is a word, or one character of a script that is written without spaces. Case, punctuation,
+symbols and white space do not count; apostrophes, joiners and soft hyphens inside a word are left
+out of it; full-width ASCII is plain ASCII. The hash of a word is a polynomial in its characters,
+the hash of a run one in its units, both read off prefix sums: no loop over words or runs.
+
+    text      Don't panic，不要恐慌
+    units     dont  panic  不  要  恐  慌
+"""
+
+import functools
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+BATCH_CHARACTERS = 1 << 18
+"""Texts are taken together up to this many characters, so that the arrays stay in the cache."""
+
+_GAP, _WORD, _SINGLE, _NOTHING = 0, 1, 2, 3
+_CODES = 0x32000
+"""Letters end there; what lies behind (tags, selectors, private use) separates words."""
+_NO_SPACES = (
+    (0x0E00, 0x0F00),  # Thai, Lao
+    (0x0F00, 0x10A0),  # Tibetan, Burmese
+    (0x1780, 0x1800),  # Khmer
+    (0x3005, 0x3008), (0x3040, 0x3100), (0x31F0, 0x3200),  # Japanese
+    (0x3400, 0xA000), (0xF900, 0xFB00), (0xFF66, 0xFFA0), (0x1B000, 0x1B170), (0x20000, _CODES),
+)  # fmt: skip
+_LEFT_OUT = "'’ʼ＇\u00ad\u200b\u200c\u200d\u2060\ufeff"
+
+_BASE = 0x9E3779B97F4A7C15
+_MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The units of some texts, one after the other."""
+
+    hashes: np.ndarray
+    """uint64[units]."""
+    single: np.ndarray
+    """bool[units], whether it is a character of a script without spaces."""
+    ends: np.ndarray
+    """int64[texts], how many units there are up to the end of each text."""
+
+    def runs(self, length: int) -> np.ndarray:
+        """Return the hash (uint64) of each run of so many units, texts regarded as one.
+
+        The hash depends on the units alone, not on where they stand.
+        """
+        count = max(0, len(self.hashes) - length + 1)
+        powers, inverses = _powers(len(self.hashes))
+        sums = np.zeros(len(self.hashes) + 1, np.uint64)
+        np.cumsum(self.hashes * powers[: len(self.hashes)], out=sums[1:])
+        found: np.ndarray = (sums[length:] - sums[:count]) * inverses[:count] if count else sums[:0]
+        return found
+
+
+def batches(texts: Sequence[str]) -> Iterator[Units]:
+    """Yield the units of all texts, some texts at a time, in order."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if batch and size + len(text) > BATCH_CHARACTERS:
+            yield units(batch)
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text) + 1
+    if batch:
+        yield units(batch)
+
+
+def units(texts: Sequence[str]) -> Units:
+    """Return the units of some texts; batches() is the same for any number of them."""
+    raw = "\n".join(texts).encode("utf-32-le", "surrogatepass")
+    codes = np.minimum(np.frombuffer(raw, np.uint32), _CODES - 1).astype(np.intp)
+    kinds, values = _tables()
+    kind, ends = kinds[codes], np.cumsum([len(text) + 1 for text in texts])
+    left_out = np.flatnonzero(kind == _NOTHING)
+    if len(left_out):
+        kept = kind != _NOTHING
+        codes, kind = codes[kept], kind[kept]
+        ends -= np.searchsorted(left_out, ends)
+    word, single = kind == _WORD, kind == _SINGLE
+    starts = single | word
+    starts[1:] &= single[1:] | ~word[:-1]
+    at = np.flatnonzero(starts)
+    powers, inverses = _powers(len(codes))
+    sums = np.zeros(len(codes) + 1, np.uint64)
+    np.cumsum(values[codes] * powers[: len(codes)], out=sums[1:])
+    edges = sums[np.append(at, len(codes))]
+    hashes = _mixed((edges[1:] - edges[:-1]) * inverses[at])
+    return Units(hashes, single[at], np.searchsorted(at, ends))
+
+
+def _powers(count: int) -> tuple[np.ndarray, np.ndarray]:
+    return _all_powers(1 << max(count, BATCH_CHARACTERS).bit_length())
+
+
+@functools.lru_cache(maxsize=2)
+def _all_powers(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the powers of an odd number and of its inverse modulo 2**64, `count` of each."""
+    one = np.array([1], np.uint64)
+    bases = (np.uint64(_BASE), np.uint64(pow(_BASE, -1, 1 << 64)))
+    powers = [np.cumprod(np.append(one, np.full(count - 1, base))) for base in bases]
+    return powers[0], powers[1]
+
+
+@functools.lru_cache(maxsize=1)
+def _tables() -> tuple[np.ndarray, np.ndarray]:
+    """Return the kind (uint8) and value (uint64, 0 for what separates) of every code point."""
+    kinds = np.zeros(_CODES, np.uint8)
+    folded = np.arange(_CODES, dtype=np.uint64)
+    for code in range(_CODES - 1):
+        plain = chr(code - 0xFEE0 if 0xFF01 <= code <= 0xFF5E else code)  # noqa: PLR2004 - full-width ASCII
+        if unicodedata.category(plain)[0] in "LMN":
+            kinds[code] = _WORD
+        folded[code] = ord(plain.lower()[0])
+    for start, end in _NO_SPACES:
+        kinds[start:end][kinds[start:end] == _WORD] = _SINGLE
+    kinds[[ord(character) for character in _LEFT_OUT]] = _NOTHING
+    values = _mixed(folded + np.uint64(1))
+    values[(kinds == _GAP) | (kinds == _NOTHING)] = 0
+    return kinds, values
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Return the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) of each value."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(_MIX[0])
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(_MIX[1])
+    mixed: np.ndarray = values ^ (values >> np.uint64(31))
+    return mixed

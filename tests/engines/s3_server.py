@@ -1,0 +1,46 @@
+"""A real S3 server on localhost."""
+
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PROGRAM = Path(__file__).parents[2] / ".engines" / "bin" / "versitygw"
+ACCESS, SECRET = "ACCESSKEYOFTEST", "secretoftest"
+
+
+@contextmanager
+def serve_s3(folder: Path, *, buckets: tuple[str, ...]) -> Iterator[str]:
+    """Yield the address of a server that keeps objects in a folder, and end it whatever happens."""
+    for bucket in buckets:
+        (folder / bucket).mkdir(parents=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"127.0.0.1:{port}"
+    keys = ["--access", ACCESS, "--secret", SECRET, "--region", "us-east-1"]
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(
+            [str(PROGRAM), *keys, "--port", address, "posix", str(folder)], stdout=log, stderr=log
+        )
+    try:
+        _wait(server, port, log=folder / "log")
+        yield f"http://{address}"
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _wait(server: "subprocess.Popen[bytes]", port: int, *, log: Path) -> None:
+    for _ in range(600):
+        if server.poll() is not None:
+            raise RuntimeError(f"the S3 server ended: {log.read_text()}")
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+        else:
+            return
+    raise RuntimeError(f"the S3 server does not answer: {log.read_text()}")

@@ -1,0 +1,204 @@
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.quality import Judgement, Quality
+from pipelines.quality.verdict import first_broken
+from shards.errors import UserError
+from tests.pipelines.quality.texts import CHINESE_PROSE, PROSE, TEXTS
+
+SPECS = ("gopher-repetition+gopher+c4+fineweb", "zh=chinese-web+glm", "de=none")
+CYCLE = ["en", "zh", "fr", "de", "ja", "und"]
+LANGUAGES = [CYCLE[index % len(CYCLE)] for index in range(6 * len(TEXTS))]
+MANY_TEXTS = [text for text in TEXTS for _ in CYCLE]
+
+
+def table(judgement: Judgement, languages: Sequence[str]) -> pa.Table:
+    return pa.table({"language": pa.array(languages), **judgement.metrics})
+
+
+@pytest.fixture(scope="module")
+def judged() -> tuple[Quality, Judgement]:
+    quality = Quality.parse(SPECS)
+    return quality, quality.judge(MANY_TEXTS, LANGUAGES)
+
+
+def test_columns(judged: tuple[Quality, Judgement]) -> None:
+    quality, judgement = judged
+    names = [field.name for field in quality.fields]
+    assert {field.type for field in quality.fields} == {pa.float32()}
+    assert list(judgement.metrics) == names
+    assert names[0] == "glm.chars"
+    assert "gopher.words" in names
+    assert "chinese-web.han" in names
+    assert {column.dtype for column in judgement.metrics.values()} == {np.dtype(np.float32)}
+    # Order depends on neither the order of profiles nor that of languages.
+    other = Quality.parse(("zh=glm+chinese-web", "fineweb+c4+gopher+gopher-repetition"))
+    assert [field.name for field in other.fields] == names
+    assert Quality.parse(("en=gopher@datatrove",)).fields[0].name == "gopher@datatrove.words"
+
+
+def test_a_metric_is_nan_in_languages_without_its_profile(
+    judged: tuple[Quality, Judgement],
+) -> None:
+    _, judgement = judged
+    languages = np.array(LANGUAGES)
+    words, chars = judgement.metrics["gopher.words"], judgement.metrics["glm.chars"]
+    assert np.isnan(words[np.isin(languages, ["zh", "de", "ja"])]).all()
+    assert not np.isnan(words[np.isin(languages, ["en", "fr", "und"])]).any()
+    assert np.isnan(chars[languages != "zh"]).all()
+    assert not np.isnan(chars[languages == "zh"]).any()
+    unjudged = np.isin(languages, ["de", "ja"])
+    assert {judgement.reasons[row] for row in np.flatnonzero(unjudged)} == {None}
+
+
+def test_every_metric_is_there_after_a_rule_failed() -> None:
+    quality = Quality.parse(("en=glm+gopher+c4+fineweb",))
+    judgement = quality.judge(["Too short by any measure {x}."], ["en"])
+    assert judgement.reasons == ["glm-few-chars"]
+    assert not any(np.isnan(column).any() for column in judgement.metrics.values())
+
+
+def test_reasons_come_from_metrics_alone(judged: tuple[Quality, Judgement]) -> None:
+    quality, judgement = judged
+    rows = table(judgement, LANGUAGES)
+    assert quality.reasons(rows).to_pylist() == judgement.reasons
+    assert len(set(judgement.reasons)) > 8
+    assert set(judgement.reasons) - {None} <= set(Quality.all_reasons)
+    # Chunks, batches, dictionaries, nulls.
+    halves = pa.concat_tables([rows.slice(0, 50), rows.slice(50)])
+    assert quality.reasons(halves).to_pylist() == judgement.reasons
+    assert quality.reasons(rows.to_batches()[0]).to_pylist() == judgement.reasons
+    coded = rows.set_column(0, "language", halves["language"].dictionary_encode())
+    assert quality.reasons(coded).to_pylist() == judgement.reasons
+    nothing = rows.set_column(0, "language", pa.nulls(rows.num_rows, pa.string()))
+    assert quality.reasons(nothing).null_count == rows.num_rows
+    blank = pa.nulls(rows.num_rows, pa.float32())
+    blank_words = rows.set_column(
+        rows.schema.get_field_index("gopher.words"), "gopher.words", blank
+    )
+    assert "gopher-few-words" not in quality.reasons(blank_words).to_pylist()
+    assert quality.reasons(rows.slice(0, 0)).to_pylist() == []
+
+
+RULES = sorted(
+    {
+        (rule.profile, rule.threshold)
+        for language in ("en", "zh")
+        for rule in Quality.parse(SPECS).rules(language)
+    }
+)
+BOUNDS = st.sampled_from(["off", "0", "0.05", "0.2", "0.5", "1", "3", "7.5", "40", "1000"])
+SOME = [*range(0, len(MANY_TEXTS), 5)]
+SOME_TEXTS = [MANY_TEXTS[row] for row in SOME]
+SOME_LANGUAGES = [LANGUAGES[row] for row in SOME]
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.sampled_from(RULES), BOUNDS), max_size=6))
+def test_other_bounds_on_the_metrics_are_as_good_as_judging_again(
+    judged: tuple[Quality, Judgement], changes: list[tuple[tuple[str, str], str]]
+) -> None:
+    metrics = {name: column[SOME] for name, column in judged[1].metrics.items()}
+    rows = pa.table({"language": SOME_LANGUAGES, **metrics})
+    written = [f"{profile}.{threshold}={bound}" for (profile, threshold), bound in changes]
+    quality = Quality.parse(SPECS, written)
+    again = quality.judge(SOME_TEXTS, SOME_LANGUAGES)
+    assert quality.reasons(rows).to_pylist() == again.reasons
+
+
+def test_verdicts_one_by_one(judged: tuple[Quality, Judgement]) -> None:
+    quality, judgement = judged
+    for row, language in enumerate(LANGUAGES):
+        wanted = None
+        for rule in quality.rules(language):
+            value, bound = judgement.metrics[rule.metric][row], np.float32(rule.bound)
+            if value < bound if rule.comparison == "<" else value > bound:
+                wanted = rule.reason
+                break
+        assert judgement.reasons[row] == wanted
+
+
+def test_c4_takes_lines_out_for_those_behind_it() -> None:
+    text = f"{PROSE}\nA menu\n{PROSE}"
+    before = Quality.parse(("en=fineweb+c4",)).judge([text, PROSE], ["en", "en"])
+    behind = Quality.parse(("en=c4+fineweb",)).judge([text, PROSE], ["en", "en"])
+    assert before.texts == behind.texts == [f"{PROSE}\n{PROSE}", PROSE]
+    assert behind.changed.tolist() == [True, False]
+    assert before.metrics["fineweb.punctuated_lines"][0] == np.float32(2 / 3)
+    assert behind.metrics["fineweb.punctuated_lines"][0] == 1
+
+
+def test_a_metric_at_its_bound_stays() -> None:
+    # 1/10 is no binary fraction; 5 of 50 hashes are at the bound of 0.1, 6 of 51 are not.
+    at, over = "the have " + "# " * 5 + "ab " * 43, "the have " + "# " * 6 + "ab " * 43
+    quality = Quality.parse(("en=gopher",), ("gopher.min_word_length=0",))
+    assert quality.judge([at, over], ["en", "en"]).reasons == [None, "gopher-hashes"]
+    glm = Quality.parse(("glm",))
+    assert glm.judge(["a" * 100, "a" * 101], ["en", "en"]).reasons == ["glm-few-chars", None]
+
+
+def test_the_first_rule_broken_counts() -> None:
+    rules = Quality.parse(("gopher",)).rules("en")
+    metrics = {rule.metric: np.full(3, np.nan, np.float32) for rule in rules}
+    metrics["gopher.words"][:2] = 3, 200_000
+    metrics["gopher.hashes"][:] = 1
+    found = first_broken(rules, metrics)
+    assert [rules[index].reason for index in found] == [
+        "gopher-few-words", "gopher-many-words", "gopher-hashes",
+    ]  # fmt: skip
+
+
+def test_the_description_is_the_same_for_the_same_meaning() -> None:
+    one = Quality.parse(("zh=fineweb2-zh", "en=gopher+c4"), ("gopher.min_words=30",))
+    names = ("en=gopher@paper+c4@paper", "zh=fineweb2-zh@sentences")
+    two = Quality.parse(names, ("en:gopher.min_words=30.0",))
+    assert json.dumps(one.describe()) == json.dumps(two.describe())
+    assert one.describe()["en"][0]["bounds"]["min_words"] == 30
+    swapped = Quality.parse(("zh=fineweb2-zh", "en=c4+gopher"), ("gopher.min_words=30",))
+    assert json.dumps(swapped.describe()) != json.dumps(one.describe())
+    off = Quality.parse(("glm",), ("glm.min_chars=off",)).describe()
+    assert json.loads(json.dumps(off, allow_nan=False)) == {
+        "*": [{"profile": "glm", "bounds": {"min_chars": None}}]
+    }
+    assert Quality.parse(()).describe() == {}
+
+
+def test_engines_are_those_in_use() -> None:
+    assert Quality.parse(("glm", "en=gopher", "zh=chinese-web")).engines == {}
+    assert set(Quality.parse(("gopher",)).engines) == {"words"}
+    assert Quality.parse(("zh=fineweb2-zh",)).engines["words"].startswith("jieba 0.42")
+
+
+def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(UserError, match=r"with spacy, .* install 'corpusmill\[datatrove\]'"):
+        Quality.parse(("en=gopher@datatrove",))
+    with pytest.raises(UserError, match=r"with jieba, .* install 'corpusmill\[pipelines\]'"):
+        Quality.parse(("zh=fineweb2-zh",))
+    Quality.parse(("en=gopher",))
+
+
+def test_a_table_of_other_profiles_is_refused(judged: tuple[Quality, Judgement]) -> None:
+    _, judgement = judged
+    rows = table(judgement, LANGUAGES)
+    with pytest.raises(UserError, match=r"no column fineweb2-zh\.dup_line, .*need the texts"):
+        Quality.parse(("zh=fineweb2-zh",)).reasons(rows)
+    with pytest.raises(UserError, match="no column language"):
+        Quality.parse(("glm",)).reasons(rows.drop_columns("language"))
+
+
+def test_nothing_to_judge() -> None:
+    quality = Quality.parse(SPECS)
+    empty = quality.judge([], [])
+    assert (empty.texts, empty.reasons) == ([], [])
+    none = Quality.parse(())
+    judgement = none.judge([PROSE, CHINESE_PROSE], ["en", "zh"])
+    assert (judgement.texts, judgement.reasons) == ([PROSE, CHINESE_PROSE], [None, None])
+    assert judgement.metrics == {}
+    assert none.reasons(pa.table({"language": ["en"]})).to_pylist() == [None]

@@ -1,0 +1,298 @@
+import datetime
+import itertools
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.readers.parquet import ParquetReader
+from pipelines.readers.reading import check_head, open_reader, splits
+from pipelines.readers.record import RAW_BYTES, Damage, Record
+from pipelines.readers.row_groups import first_bytes, first_rows, groups_in
+from pipelines.sources import InputFile, seamless
+from shards.errors import UserError
+from tests.pipelines.readers.readings import (
+    Items,
+    damages,
+    input_file,
+    read_file,
+    read_in_splits,
+    read_split,
+    reading,
+    values,
+)
+
+REAL = Path(__file__).parents[4] / "shared" / "data" / "corpora" / "fineweb" / "000_00000.parquet"
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "text": f"第{index}篇 " + chr(97 + index % 26) * 60,
+        "n": None if index % 3 else index,
+        "score": index / 4,
+        "tags": [f"t{each}" for each in range(index % 3)],
+        "meta": {"name": f"m{index}", "more": {"x": index}},
+        "date": datetime.date(2021, 1, 1 + index),
+        "raw": bytes([index]),
+    }
+    for index in range(20)
+]
+
+
+def table(path: Path, rows: Any = None, *, group: int = 3, **options: Any) -> InputFile:
+    content = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(rows or ROWS)
+    options = {"compression": "none", "use_dictionary": False, **options}
+    pq.write_table(content, path, row_group_size=group, **options)
+    return input_file(path)
+
+
+def test_rows_are_records(tmp_path: Path) -> None:
+    file = table(tmp_path / "a.parquet")
+    items = read_file(file, reading())
+    assert values(items) == ROWS
+    assert [item[:2] for item in items] == [(row, 1) for row in range(20)]
+    assert json.loads(items[4].head)["meta"] == {"name": "m4", "more": {"x": 4}}
+    assert json.loads(items[4].head)["date"] == "2021-01-05"
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
+@pytest.mark.parametrize("use_dictionary", [False, True])
+def test_every_encoding(compression: str, use_dictionary: bool, tmp_path: Path) -> None:
+    options = {"compression": compression, "use_dictionary": use_dictionary}
+    file = table(tmp_path / "a.parquet", **options)
+    assert values(read_in_splits(file, reading(), split_bytes=500)) == ROWS
+
+
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.binary(), pa.large_binary()])
+def test_every_type_of_text(kind: pa.DataType, tmp_path: Path) -> None:
+    texts = [text.encode() for text in ("好", "b", "")]
+    content = pa.table({"text": pa.array([*texts, None], pa.binary()).cast(kind)})
+    items = read_file(table(tmp_path / "a.parquet", content), reading())
+    assert values(items) == [{"text": text} for text in ("好", "b", "", None)]
+
+
+def test_splits_are_runs_of_row_groups(tmp_path: Path) -> None:
+    file = table(tmp_path / "a.parquet")
+    whole = read_file(file, reading())
+    counts = set()
+    for split_bytes in range(1, file.bytes + 300, 300):
+        chain = splits(file, reading(), split_bytes=split_bytes)
+        counts.add(len(chain))
+        assert all(split.start % 3 == 0 for split in chain)
+        assert [split.end for split in chain[:-1]] == [split.start for split in chain[1:]]
+        assert read_in_splits(file, reading(), split_bytes=split_bytes) == whole
+    assert {1, 2, 7} <= counts
+
+
+def test_the_bytes_of_the_splits_are_the_file(tmp_path: Path) -> None:
+    file = table(tmp_path / "a.parquet")
+    metadata = pq.ParquetFile(file.path).metadata
+    chain = splits(file, reading(), split_bytes=700)
+    ranges = [
+        taken
+        for split in chain
+        for _, taken in groups_in(metadata, file.bytes, start=split.start, end=split.end)
+    ]
+    assert ranges[0][0] == 0
+    assert ranges[-1][1] == file.bytes
+    assert all(one[1] == next_one[0] for one, next_one in itertools.pairwise(ranges))
+
+
+def test_a_changed_byte_changes_the_checksum_of_its_split(tmp_path: Path) -> None:
+    file = table(tmp_path / "a.parquet")
+    chain = splits(file, reading(), split_bytes=700)
+    assert len(chain) > 2
+    before = [_crc32c(file, split_bytes=700) for _ in range(2)]
+    assert before[0] == before[1]
+    edges = first_bytes(pq.ParquetFile(file.path).metadata, file.bytes)
+    assert len(edges) == 8
+    raw = bytearray(Path(file.path).read_bytes())
+    raw[raw.index("第7篇".encode())] ^= 1
+    Path(file.path).write_bytes(raw)
+    after = _crc32c(input_file(Path(file.path)), split_bytes=700)
+    hit = [index for index, split in enumerate(chain) if split.start <= 7 < split.end]
+    changed = [i for i, pair in enumerate(zip(before[0], after, strict=True)) if len(set(pair)) > 1]
+    assert changed == hit
+
+
+def _crc32c(file: InputFile, *, split_bytes: int) -> list[int | None]:
+    readers = [
+        open_reader(split, reading()) for split in splits(file, reading(), split_bytes=split_bytes)
+    ]
+    assert all(list(reader) for reader in readers)
+    return [reader.crc32c for reader in readers]
+
+
+@pytest.mark.parametrize("groups", [[0, 3, 0, 0, 2, 0], [0], []])
+def test_groups_without_rows(groups: list[int], tmp_path: Path) -> None:
+    path, schema = tmp_path / "a.parquet", pa.schema([("text", pa.string())])
+    with pq.ParquetWriter(path, schema) as writer:
+        for rows in groups:
+            writer.write_table(pa.table({"text": ["x"] * rows}, schema), row_group_size=9)
+    for split_bytes in (1, 10_000):
+        file = input_file(path)
+        chain = [read_split(s, reading()) for s in splits(file, reading(), split_bytes=split_bytes)]
+        assert seamless([link for _, link in chain])
+        assert sum(len(items) for items, _ in chain) == sum(groups)
+
+
+def test_a_text_that_is_not_utf8_costs_its_row(tmp_path: Path) -> None:
+    raw = pa.array([b"good", b"b\xffd", None, b"\xe4\xb8"], pa.binary())
+    content = pa.table({"id": ["a", "b", "c", "d"], "text": raw.view(pa.string())})
+    items = read_file(table(tmp_path / "a.parquet", content), reading())
+    assert values(items) == [{"id": "a", "text": "good"}, {"id": "c", "text": None}]
+    assert damages(items) == [(1, 1, "bad-utf8"), (3, 1, "bad-utf8")]
+    assert items[1].raw == b"b\xffd"
+
+
+def test_a_nested_string_that_is_not_utf8_costs_its_row(tmp_path: Path) -> None:
+    bad = pa.array([b"x", b"\xff"], pa.binary()).view(pa.string())
+    content = pa.table({"text": ["a", "b"], "meta": pa.StructArray.from_arrays([bad], ["name"])})
+    items = read_file(table(tmp_path / "a.parquet", content), reading())
+    assert values(items) == [{"text": "a", "meta": {"name": "x"}}]
+    assert items[1] == Damage(1, 1, "bad-utf8", b"b")
+
+
+def test_a_long_text_is_damage(tmp_path: Path) -> None:
+    content = pa.table({"text": ["a" * 10, "b" * 100_000, None]})
+    items = read_file(table(tmp_path / "a.parquet", content), reading(max_record_bytes=99_999))
+    assert len(values(items)) == 2
+    assert items[1] == Damage(1, 1, "too-long", b"b" * RAW_BYTES)
+    assert not damages(read_file(input_file(tmp_path / "a.parquet"), reading()))
+
+
+def test_a_row_group_that_cannot_be_decoded_costs_its_rows(tmp_path: Path) -> None:
+    file = table(tmp_path / "a.parquet", compression="zstd")
+    whole = values(read_file(file, reading()))
+    edges = first_bytes(pq.ParquetFile(file.path).metadata, file.bytes)
+    good = Path(file.path).read_bytes()
+    seen = set()
+    for group in range(7):
+        raw = bytearray(good)
+        start = edges[group] + 4 * (group == 0)
+        raw[start : start + 40] = b"\xff" * 40
+        Path(file.path).write_bytes(raw)
+        items = read_file(input_file(Path(file.path)), reading())
+        rows = range(3 * group, min(3 * group + 3, 20))
+        assert [item.offset for item in items] == list(range(20))
+        assert damages(items) == [(row, 1, "bad-row-group") for row in rows]
+        assert values(items) == [row for index, row in enumerate(whole) if index not in rows]
+        seen.update(rows)
+        in_splits = read_in_splits(input_file(Path(file.path)), reading(), split_bytes=300)
+        assert in_splits == items
+    assert seen == set(range(20))
+
+
+def test_a_page_with_a_wrong_checksum_is_damage(tmp_path: Path) -> None:
+    file = table(tmp_path / "a.parquet", write_page_checksum=True)
+    raw = bytearray(Path(file.path).read_bytes())
+    raw[raw.index("第4篇".encode()) + 2] ^= 1
+    Path(file.path).write_bytes(raw)
+    items = read_file(input_file(Path(file.path)), reading())
+    assert damages(items) == [(row, 1, "bad-row-group") for row in (3, 4, 5)]
+
+
+@pytest.mark.parametrize("keep", [4, 100, -1, -9])
+def test_a_damaged_footer_is_told_at_the_start(keep: int, tmp_path: Path) -> None:
+    file = table(tmp_path / "a.parquet")
+    path = Path(file.path)
+    path.write_bytes(path.read_bytes()[:keep])
+    message = r"a\.parquet cannot be read as Parquet: .*footer.*Fetch the file again, or leave it"
+    for task in (check_head, lambda f, how: splits(f, how, split_bytes=9)):
+        with pytest.raises(UserError, match=message):
+            task(input_file(path), reading())
+
+
+def test_a_table_without_text_is_refused(tmp_path: Path) -> None:
+    file = table(tmp_path / "a.parquet", [{"content": "a", "url": "b"}])
+    message = r"a\.parquet has no column 'text'; it has 'content', 'url'\."
+    with pytest.raises(UserError, match=message):
+        check_head(file, reading())
+
+
+def test_an_error_of_the_disk_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row group larger than what is held is read by pyarrow, which turns errors into its own."""
+    monkeypatch.setattr("pipelines.readers.row_groups.HELD_BYTES", 10)
+    file = table(tmp_path / "a.parquet")
+    assert values(read_file(file, reading())) == ROWS
+    (split,) = splits(file, reading(), split_bytes=file.bytes)
+    with Path(file.path).open("rb") as handle:
+        broken = _Broken(handle, after=file.bytes)
+        with pytest.raises(OSError, match="the disk is gone"):
+            list(ParquetReader(split, text_fields=("text",)).read(broken))  # type: ignore[arg-type]  # the part of a file that is used
+
+
+class _Broken:
+    """A file that fails when more was read than the checksum of all groups takes."""
+
+    def __init__(self, handle: Any, *, after: int) -> None:
+        self._handle = handle
+        self._left = after // 2
+
+    def seek(self, offset: int) -> int:
+        return int(self._handle.seek(offset))
+
+    def read(self, size: int) -> bytes:
+        self._left -= size
+        if self._left < 0:
+            raise OSError("the disk is gone")
+        return bytes(self._handle.read(size))
+
+
+def test_memory_is_bounded_by_a_group_and_a_batch(tmp_path: Path) -> None:
+    rows = 4000
+    content = pa.table({"text": [f"{index} " + "x" * 10_000 for index in range(rows)]})
+    file = table(tmp_path / "a.parquet", content, group=rows, compression="zstd")
+    (split,) = splits(file, reading(), split_bytes=file.bytes)
+    del content
+    reader = open_reader(split, reading())
+    arrow = pa.total_allocated_bytes()
+    peaks = [0]
+    tracemalloc.start()
+    try:
+        for item in reader:
+            assert isinstance(item, Record)
+            peaks.append(pa.total_allocated_bytes() - arrow)
+        python = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(peaks) == rows + 1
+    assert python < 16 << 20
+    assert max(peaks) < 20 << 20
+    assert reader.done == rows
+
+
+@given(
+    groups=st.lists(st.lists(st.text(max_size=30), min_size=1, max_size=5), min_size=1, max_size=8),
+    split_bytes=st.integers(1, 3000),
+)
+@settings(max_examples=40, deadline=None)
+def test_splits_read_what_one_split_reads(
+    groups: list[list[str]], split_bytes: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path, schema = (
+        tmp_path_factory.mktemp("tables") / "a.parquet",
+        pa.schema([("text", pa.string())]),
+    )
+    with pq.ParquetWriter(path, schema) as writer:
+        for texts in groups:
+            writer.write_table(pa.table({"text": texts}, schema))
+    file = input_file(path)
+    items = read_in_splits(file, reading(), split_bytes=split_bytes)
+    assert items == read_file(file, reading())
+    assert [value["text"] for value in values(items)] == list(itertools.chain(*groups))
+    assert first_rows(pq.ParquetFile(path).metadata)[-1] == len(items)
+
+
+def test_a_real_table() -> None:
+    if not REAL.exists():
+        pytest.skip(f"{REAL} is absent")
+    items: Items = read_file(input_file(REAL), reading())
+    assert values(items) == pq.read_table(REAL).to_pylist()
+    assert read_in_splits(input_file(REAL), reading(), split_bytes=200_000) == items
+    assert len(splits(input_file(REAL), reading(), split_bytes=200_000)) > 1
