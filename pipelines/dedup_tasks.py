@@ -47,7 +47,7 @@ class DedupTask:
     """Write links of documents whose order's low 32 bits are less."""
 
     def __str__(self) -> str:
-        what = "hash" if self.band == TEXT else f"band {self.band},"
+        what = "text hash" if self.band == TEXT else f"band {self.band}"
         return f"dedup of {what} range {self.index} of {self.ranges}"
 
 

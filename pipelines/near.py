@@ -8,9 +8,10 @@ Of the documents that share a band's hash each is paired with the smallest. Smal
 then by the segment's number, then by the signer's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from pipelines.bands import EDGES, PAIRS_AT_ONCE, BandRows, open_bands, open_slo
 from pipelines.components import Edges
 from pipelines.dedup import Group, alike
 from pipelines.drops import GONE, NEAR, drop_table
+from pipelines.minhash import NUM_SLOTS
 from pipelines.tables import between, column, open_table
 
 ALL = 1 << 32
@@ -132,15 +134,21 @@ def looked_up(
         segment: int[n].
         signer: int[n].
     """
+    kind, shape = _COLUMNS[name]
+    found = np.empty((len(signer), *shape), kind)
     by = np.argsort(segment, kind="stable")
-    numbers, first = np.unique(segment[by], return_index=True)
-    found: np.ndarray | None = None
-    for number, rows in zip(numbers.tolist(), np.split(by, first[1:]), strict=True):
-        values = getattr(open_slots(slots[number]), name)
-        if found is None:
-            found = np.empty((len(by), *values.shape[1:]), values.dtype)
-        found[rows] = values[signer[rows]]
-    return np.zeros(0, np.uint64) if found is None else found
+    bounds = np.searchsorted(segment[by], np.arange(len(slots) + 1))
+    for number in np.flatnonzero(np.diff(bounds)).tolist():
+        rows = by[bounds[number] : bounds[number + 1]]
+        found[rows] = getattr(open_slots(slots[number]), name)[signer[rows]]
+    return found
+
+
+_COLUMNS: Mapping[str, tuple[type[Any], tuple[int, ...]]] = {
+    "order": (np.uint64, ()),
+    "row": (np.uint32, ()),
+    "slots": (np.uint8, (NUM_SLOTS,)),
+}
 
 
 def near_drops(slots: Sequence[Path], member: Members) -> pa.Table:

@@ -18,7 +18,7 @@ same segment do not leave it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +65,9 @@ class Segment:
     rejects: int
     fanned_out: int
     """Documents beyond the first of their record."""
-    sieved: Sieved
-    """What dedup within it came to."""
     tallies: tuple[Tally, ...]
+    sieved: Sieved = field(default_factory=Sieved)
+    """What dedup within it came to."""
 
 
 class SegmentBuilder:

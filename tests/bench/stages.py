@@ -20,13 +20,13 @@ from pipelines import mapper as mapping
 from pipelines import tasks
 from pipelines.clean import repair
 from pipelines.corpus import Run
-from pipelines.dedup import text_hashes
+from pipelines.dedup import fold, text_hashes
 from pipelines.document import Rejected, Stage
-from pipelines.readers.json_array import JsonArrayReader
-from pipelines.readers.record import Damage, Record
 from pipelines.langid import load_identifier
 from pipelines.mapper import Mapper
 from pipelines.options import Options
+from pipelines.readers.json_array import JsonArrayReader
+from pipelines.readers.record import Damage, Record
 from pipelines.runner import Runner
 from pipelines.segment import SegmentBuilder
 from pipelines.sources import match_inputs, split_file
@@ -171,7 +171,7 @@ class Turn:
         with measure("tokenize"):
             chain.tokenizer.encode_batch(texts)
         with measure("fingerprint"):
-            text_hashes(texts)
+            text_hashes(map(fold, texts))
 
 
 def _text(item: Record | Damage, options: Options) -> str:

@@ -10,7 +10,7 @@ import sentencepiece
 
 from pipelines.clean import CONFIG
 from pipelines.clock import Clock
-from pipelines.dedup import text_hashes
+from pipelines.dedup import fold, text_hashes
 from pipelines.document import READ, Verdict
 from pipelines.recipe import SAMPLE
 from pipelines.stages import Chain, clean, fingerprint, judge, split_verdict
@@ -153,7 +153,7 @@ def test_fingerprint_folds_white_space() -> None:
 
 
 def test_text_hashes_are_pinned_for_ever() -> None:
-    high, low = text_hashes(["清晨 的\n集市", ""])
+    high, low = text_hashes([fold("清晨 的\n集市"), ""])
     assert [hex(value) for value in high.tolist()] == HIGH
     assert [hex(value) for value in low.tolist()] == LOW
 
