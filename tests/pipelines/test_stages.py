@@ -152,6 +152,15 @@ def test_fingerprint_folds_white_space() -> None:
     assert verdict.reasons.null_count == len(texts)
 
 
+def test_fingerprint_signs_texts_where_near_duplicates_are_looked_for() -> None:
+    rows = batch(CHINESE, f" {CHINESE}\n", "too short", ENGLISH)
+    assert "signature" not in Chain(options()).fingerprint(rows).batch.schema.names
+    found = Chain(options(dedup="minhash")).fingerprint(rows).batch["signature"].to_pylist()
+    assert found[0] == found[1] != found[3]
+    assert found[2] is None
+    assert {len(each) for each in found if each} == {224}
+
+
 def test_text_hashes_are_pinned_for_ever() -> None:
     high, low = text_hashes([fold("清晨 的\n集市"), ""])
     assert [hex(value) for value in high.tolist()] == HIGH
