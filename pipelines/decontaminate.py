@@ -14,8 +14,9 @@ text), so 13 words are 23 characters and 8 are 14. An item counts as Chinese (or
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -69,8 +70,9 @@ def load_contamination(paths: Sequence[str], *, n: int = WORDS) -> Contamination
     """Return the runs of the items in some files.
 
     Args:
-        paths: JSON lines or arrays with a field `text`, Parquet with a column `text`, or plain text
-            with an item on each line; compressed or not. Folders and globs of such files too.
+        paths: JSON lines, JSON arrays or Parquet, whose field `text` is an item; without one, each
+            string in the record is (a question, each of its choices). Or plain text with an item on
+            each line. Compressed or not; folders and globs of such files too.
         n: Words in a run.
 
     Raises:
@@ -80,7 +82,8 @@ def load_contamination(paths: Sequence[str], *, n: int = WORDS) -> Contamination
         raise UserError(
             f"A run of {n} words cannot be looked for; give at least 1, for example 13."
         )
-    texts = [_text(path, item) for path, item in read_whole(paths, Reading(text_fields=("text",)))]
+    reading = Reading(text_fields=("text",))
+    texts = [text for path, item in read_whole(paths, reading) for text in _texts(path, item)]
     found: dict[int, list[np.ndarray]] = {}
     skipped = 0
     for text in texts:
@@ -101,20 +104,29 @@ def load_contamination(paths: Sequence[str], *, n: int = WORDS) -> Contamination
     )
 
 
-def _text(path: str, item: Record | Damage) -> str:
+def _texts(path: str, item: Record | Damage) -> list[str]:
     if isinstance(item, Damage):
         raise UserError(
             f"{path}: the benchmark is damaged at byte {item.offset} ({item.reason}): "
             f"{item.raw[:60]!r}. Fetch the file again, or leave it out."
         )
     text = item.value.get("text")
-    if not isinstance(text, str):
-        names = ", ".join(sorted(map(str, item.value))) or "none"
+    texts = [text] if isinstance(text, str) else list(_strings(item.value))
+    if not texts:
         raise UserError(
-            f'{path}: the item at {item.offset} has no field "text" that is a string (its fields: '
-            f"{names}). Write question, choices and answer of each item into one field text."
+            f"{path}: no text in the item at {item.offset}: {item.head[:60]!r}. Expected is a "
+            "field text, or other fields that are strings."
         )
-    return text
+    return texts
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield every string in a record, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(inner)
 
 
 def _runs(text: str, n: int) -> tuple[int, np.ndarray]:

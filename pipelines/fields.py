@@ -48,3 +48,14 @@ def as_text(value: Any) -> str:
 
 
 _JSON = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_NAIVE_UTC
+
+
+def shortened(text: str) -> str:
+    """Return a text of at most 100 characters, a longer one cut there with six dots behind it.
+
+    THUDM/GLM data_utils/corpora.py (trim_field) cuts the descriptions of questions so.
+    """
+    return text if len(text) <= _MOST else text[:_MOST] + "." * 6
+
+
+_MOST = 100

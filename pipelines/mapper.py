@@ -215,9 +215,12 @@ class Mapper:
 
 def _reject(builder: SegmentBuilder, verdict: Verdict, *, items: Sequence[Record | Damage]) -> None:
     """Keep the place, the reason and the first bytes of what was quarantined."""
+    reasons = verdict.reasons.to_pylist()
+    if REJECTS.isdisjoint(reasons):
+        return
     found = {(item.offset, item.length): item for item in items}
     places = verdict.batch.select(["order", "position", "length"]).to_pylist()
-    for place, reason in zip(places, verdict.reasons.to_pylist(), strict=True):
+    for place, reason in zip(places, reasons, strict=True):
         if reason in REJECTS:
             item = found[place["position"], place["length"]]
             builder.reject(place, reason=reason, raw=item.head)

@@ -16,14 +16,17 @@ FICTION = "555-0100"
 # Every number that is masked has ten digits or more with at most two separators between them, and
 # four of them in a row unless it begins with a plus sign. Where such runs are is found in bytes of
 # three values, several times faster than in characters.
-_SEPARATORS = frozenset(" -().（）".encode())
+_WIDE = "（）".encode()
 _SHAPE = bytes(
-    ord("d") if chr(byte) in "0123456789" else ord("s") if byte in _SEPARATORS else ord(" ")
+    ord(
+        "d" if chr(byte) in "0123456789" else "s" if byte in b" -()." else "w" if byte in _WIDE
+        else " "
+    )
     for byte in range(256)
-)
-_RUN = re.compile(rb"d(?:s*+d){9,}")
+)  # fmt: skip
+_RUN = re.compile(rb"d(?:(?:s{0,2}+|s?w{3}s?)d){9,}")
 _FOUR = b"dddd"
-_MOST_GAP = len("）- ".encode()) + 1
+_MOST_GAP = len(" ）-".encode()) + 1
 _MARGIN = 12
 """Characters before a run that a number may begin with, and behind it that speak against it."""
 
@@ -62,7 +65,7 @@ def _long_runs(characters: np.ndarray) -> np.ndarray:
 def _may_hold(raw: bytes, start: int, shape: bytes) -> bool:
     """Return whether a run may hold a number, by its shape and the byte before it."""
     before = raw[start - 1 : start]
-    if b"s" not in shape and (before.isalpha() or before == b"_"):
+    if len(shape) == shape.count(b"d") and (before.isalpha() or before == b"_"):
         return False
     return _FOUR in shape or before == b"+"
 

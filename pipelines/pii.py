@@ -79,12 +79,10 @@ def _suspects(texts: Sequence[str]) -> list[int]:
     """Return the indices of the texts in which mask() may find something."""
     raws = [text.encode("utf-8", "replace") for text in texts]
     joined = b"\n".join(raws)
-    hints = (_IPV4_BYTES.finditer(joined), _IPV6_BYTES.finditer(joined))
+    hints = (hint.finditer(joined) for hint in _HINTS)
     places = [match.start() for match in itertools.chain(*hints)] + places_of_numbers(joined)
-    signs = np.flatnonzero(np.frombuffer(joined, np.uint8) == ord("@"))
-    at = np.append(signs, np.array(places, np.int64))
     ends = np.cumsum([len(raw) + 1 for raw in raws])
-    return sorted(set(np.searchsorted(ends, at, side="right").tolist()))
+    return sorted(set(np.searchsorted(ends, places, side="right").tolist()))
 
 
 def _replaced(text: str, found: Iterable[_Found], counts: dict[str, int]) -> str:
@@ -134,7 +132,8 @@ _IPV6_HINT = re.compile(r":(?<=[23][0-9A-Fa-f]{3}:)[0-9A-Fa-f]{0,4}:")
 _IPV6 = re.compile(r"(?<![0-9A-Za-z_:.])[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:]+(?![0-9A-Za-z_:.])")
 """All addresses given out so far begin with the bits 001 (IANA)."""
 
-_IPV4_BYTES, _IPV6_BYTES = (re.compile(each.pattern.encode()) for each in (_IPV4_HINT, _IPV6_HINT))
+_EMAIL_HINT = re.compile(r"@(?<=[0-9A-Za-z!#$%&'*+/=?^_`{|}~-]@)[0-9A-Za-z]")
+_HINTS = tuple(re.compile(hint.pattern.encode()) for hint in (_EMAIL_HINT, _IPV4_HINT, _IPV6_HINT))
 
 _NOT_PUBLIC = tuple(
     ipaddress.IPv4Network(network)

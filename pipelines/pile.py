@@ -1,38 +1,17 @@
-"""The Pile: JSON lines of a text and the name of its subset, in 30 archives.
+"""The Pile: JSON lines of a text and the name of its subset, in 30 archives."""
 
-Gao et al. 2020 (arXiv 2101.00027) name the 22 subsets; `--recipe glm` takes of them what the
-reference GLM takes (THUDM/GLM data_utils/corpora.py, Pile), with a hash in place of its dice.
-"""
-
-import difflib
-import hashlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pipelines.command import main
-from pipelines.document import Document, Rejected, below
+from pipelines.document import Document, Rejected
 from pipelines.fields import required_text
 from pipelines.options import SEGMENTS, Options, names, option
+from pipelines.pile_subsets import GLM_SHARES, check_names, is_taken, parse_shares
 from pipelines.readers.reading import Reading
 from pipelines.recipe import Recipe, always, strings
-from shards.errors import UserError
-
-SUBSETS = (
-    "ArXiv", "BookCorpus2", "Books3", "DM Mathematics", "Enron Emails", "EuroParl", "FreeLaw",
-    "Github", "Gutenberg (PG-19)", "HackerNews", "NIH ExPorter", "OpenSubtitles", "OpenWebText2",
-    "PhilPapers", "Pile-CC", "PubMed Abstracts", "PubMed Central", "StackExchange", "USPTO Backgrounds",
-    "Ubuntu IRC", "Wikipedia (en)", "YoutubeSubtitles",
-)  # fmt: skip
-GLM_SHARES = {
-    **dict.fromkeys(
-        ("Github", "StackExchange", "DM Mathematics", "Ubuntu IRC", "EuroParl", "YoutubeSubtitles",
-         "Enron Emails"),
-        0.0,
-    ),
-    **dict.fromkeys(("PubMed Central", "ArXiv", "FreeLaw"), 0.3),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +20,8 @@ class PileOptions(Options):
 
     recipe: str = option(
         "all",
-        "Which subsets to take: all, or glm: without seven of them, and of PubMed Central, ArXiv "
-        "and FreeLaw 30 %%.",
+        "Which subsets to take: all, or glm: all but seven, and of PubMed Central, ArXiv and "
+        "FreeLaw 30 %%.",
         decides=SEGMENTS,
         choices=("all", "glm"),
     )
@@ -54,7 +33,7 @@ class PileOptions(Options):
     )
     keep: tuple[str, ...] = option(
         (),
-        "Take a share of a subset: NAME=SHARE, as in 'ArXiv=0.3'. A smaller share is part of every "
+        "Take a share of a subset: NAME=SHARE, as in ArXiv=0.3. A smaller share is part of every "
         "larger one.",
         decides=SEGMENTS,
         metavar="LIST",
@@ -63,33 +42,14 @@ class PileOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in (*self.allow, *self.deny, *_shares(self.keep)):
-            if name not in SUBSETS:
-                near = difflib.get_close_matches(name, SUBSETS, n=1, cutoff=0.3)
-                hint = f"did you mean {near[0]!r}? " if near else ""
-                raise UserError(
-                    f"{name!r} is no subset of the Pile: {hint}They are {', '.join(SUBSETS)}."
-                )
+        check_names((*self.allow, *self.deny, *parse_shares(self.keep)))
 
     def share(self, subset: str) -> float:
-        """Return how much of a subset is taken; of one that is not known, all."""
+        """Return how much of a subset is taken; of one that is not among the 22, all."""
         if subset in self.deny or (self.allow and subset not in self.allow):
             return 0.0
         usual = GLM_SHARES.get(subset, 1.0) if self.recipe == "glm" else 1.0
-        return _shares(self.keep).get(subset, usual)
-
-
-def _shares(keep: Sequence[str]) -> dict[str, float]:
-    shares = {}
-    for each in keep:
-        name, _, share = each.rpartition("=")
-        try:
-            shares[name] = float(share)
-        except ValueError:
-            shares[name] = -1.0
-        if not name or not 0 <= shares[name] <= 1:
-            raise UserError(f"--keep {each!r} is no NAME=SHARE with a share from 0 to 1")
-    return shares
+        return parse_shares(self.keep).get(subset, usual)
 
 
 def documents(record: Mapping[str, Any], options: PileOptions) -> tuple[Document]:
@@ -99,21 +59,14 @@ def documents(record: Mapping[str, Any], options: PileOptions) -> tuple[Document
         raise Rejected("missing-field" if meta is None else "wrong-type")
     subset = required_text(meta, "pile_set_name")
     share = options.share(subset)
-    reason = None
-    if share < 1 and _hash(text, options.seed) >= below(share):
-        reason = "subset-share" if share else "subset"
-    return (Document(text, {"subset": subset}, reason),)
-
-
-def _hash(text: str, seed: int) -> int:
-    digest = hashlib.blake2b(text.encode(), digest_size=8, key=str(seed).encode())
-    return int.from_bytes(digest.digest(), "little")
+    reason = None if is_taken(text, share, seed=options.seed) else "subset-share"
+    return (Document(text, {"subset": subset}, reason if share else "subset"),)
 
 
 RECIPE = Recipe(
     name="pile",
     about="Clean, language-identify, deduplicate, tokenize and shuffle the Pile into token shards.",
-    # Not val and test, which lie beside the folder of the training files.
+    # 00 to 29; not val and test, which lie beside the folder of the training files.
     pattern=("[0-9][0-9].jsonl.zst", "[0-9][0-9].jsonl.gz", "[0-9][0-9].jsonl"),
     options=PileOptions,
     reading=always(Reading(format="jsonl", text_fields=("text",))),

@@ -6,7 +6,7 @@ Models are loaded once per process, when the chain is built; a stage is RecordBa
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.blocklist import load_blocklist
 from pipelines.clean import repair
 from pipelines.clock import Clock
+from pipelines.decontaminate import load_contamination
 from pipelines.dedup import fold, text_hashes
 from pipelines.document import NAME, Stage, Verdict, whole_texts
 from pipelines.langid import load_identifier, parse_languages
@@ -43,8 +45,10 @@ class Chain:
         self.tokenizer = load_tokenizer(options.tokenizer)
         self.signer = Signer() if options.dedup == "minhash" else None
         self.quality = Quality.parse(options.quality, overrides=options.threshold)
-        self.blocklist = _blocklist(options)
-        self.benchmarks = _benchmarks(options)
+        self.blocklist = load_blocklist(options.url_blocklist) if options.url_blocklist else None
+        self.benchmarks = (
+            load_contamination(options.decontaminate) if options.decontaminate else None
+        )
         self.masking = options.pii == "mask"
 
     @property
@@ -53,7 +57,7 @@ class Chain:
         return (
             *([self.block] if self.blocklist else []),
             clean,
-            self.judge if self.quality.fields else self.langid,
+            self.assess if self.quality.fields else self.langid,
             *([self.decontaminate] if self.benchmarks else []),
             *([mask] if self.masking else []),
             self.tokenize,
@@ -104,7 +108,14 @@ class Chain:
 
     def langid(self, batch: pa.RecordBatch) -> Verdict:
         """Add language and score; drop what is in none of the languages asked for, or unsure."""
-        labels, scores = self.identifier.identify(batch["text"].to_pylist())
+        batch, _, reasons = self._identified(batch, batch["text"].to_pylist())
+        return Verdict(batch, pa.array(reasons, pa.string()))
+
+    def _identified(
+        self, batch: pa.RecordBatch, texts: Sequence[str]
+    ) -> tuple[pa.RecordBatch, list[str], list[str | None]]:
+        """Return the batch with language and score, the languages, and why a row falls."""
+        labels, scores = self.identifier.identify(texts)
         unsure = scores < np.float32(self.options.language_threshold)
         reasons = [
             "language" if self.languages is not None and label not in self.languages
@@ -112,26 +123,30 @@ class Chain:
             for label, low in zip(labels, unsure.tolist(), strict=True)
         ]  # fmt: skip
         batch = _with(batch, "language", pa.array(labels, pa.large_string()).cast(NAME))
-        return Verdict(_with(batch, "score", pa.array(scores)), pa.array(reasons, pa.string()))
+        return _with(batch, "score", pa.array(scores)), labels, reasons
 
-    def judge(self, batch: pa.RecordBatch) -> Verdict:
+    def assess(self, batch: pa.RecordBatch) -> Verdict:
         """Add language, score and the metrics of the language's rules; drop what breaks one.
 
         Metrics are those of every text in a language asked for, however unsure, so that verdicts
         under other thresholds follow from the audit table.
         """
-        verdict = self.langid(batch)
-        batch, reasons = verdict.batch, verdict.reasons.to_pylist()
-        languages = [
-            "" if reason == "language" else language
-            for reason, language in zip(reasons, batch["language"].to_pylist(), strict=True)
-        ]
-        found = self.quality.judge(batch["text"].to_pylist(), languages)
-        texts = itertools.compress(found.texts, found.changed)
-        batch, _ = _replaced(batch, "text", texts, changed=found.changed)
+        texts = batch["text"].to_pylist()
+        batch, labels, reasons = self._identified(batch, texts)
+        wanted = np.array([reason != "language" for reason in reasons], bool)
+        asked = (list(itertools.compress(column, wanted)) for column in (texts, labels))
+        found = self.quality.judge(*asked)
+        changed = np.zeros(len(wanted), bool)
+        changed[wanted] = found.changed
+        rewritten = itertools.compress(found.texts, found.changed)
+        batch = _replaced(batch, "text", rewritten, changed=changed)
         for field in self.quality.fields:
-            batch = _with(batch, field.name, pa.array(found.metrics[field.name], from_pandas=True))
-        both = zip(reasons, found.reasons, strict=True)
+            values = np.full(len(wanted), np.nan, np.float32)
+            values[wanted] = found.metrics[field.name]
+            batch = _with(batch, field.name, pa.array(values, from_pandas=True))
+        broken = np.full(len(wanted), None, object)
+        broken[wanted] = found.reasons
+        both = zip(reasons, broken, strict=True)
         return Verdict(batch, pa.array([first or second for first, second in both], pa.string()))
 
     def decontaminate(self, batch: pa.RecordBatch) -> Verdict:
@@ -175,53 +190,39 @@ class Chain:
         return fingerprint(batch, self.signer)
 
 
-def _blocklist(options):
-    if options.url_blocklist:
-        from pipelines.blocklist import load_blocklist
-
-        return load_blocklist(options.url_blocklist)
-
-
-def _benchmarks(options):
-    if options.decontaminate:
-        from pipelines.decontaminate import load_contamination
-
-        return load_contamination(options.decontaminate)
-
-
 def clean(batch: pa.RecordBatch) -> Verdict:
     """Repair the Unicode of each text and say where that changed it; drop what ends up empty."""
-    batch, changed = _rewritten(batch, "text", repair)
+    batch, changed, texts = _repaired(batch, "text")
     if pc.any(pc.not_equal(batch["prompt"], "")).as_py():
-        batch, also = _rewritten(batch, "prompt", repair)
+        batch, also, _ = _repaired(batch, "prompt")
         changed = changed | also
-    reasons = [
-        None if text and not text.isspace() else "empty" for text in batch["text"].to_pylist()
-    ]
-    batch = _with(batch, "repaired", pa.array(changed))
-    return Verdict(batch, pa.array(reasons, pa.string()))
+    empty = [not text or text.isspace() for text in texts]
+    return Verdict(_with(batch, "repaired", pa.array(changed)), _reasons(empty, "empty"))
 
 
-def _rewritten(
-    batch: pa.RecordBatch, name: str, change: Callable[[str], str]
-) -> tuple[pa.RecordBatch, np.ndarray]:
-    """Return the batch with a function applied to a column of text, and which rows it changed."""
+def _repaired(batch: pa.RecordBatch, name: str) -> tuple[pa.RecordBatch, np.ndarray, list[str]]:
+    """Return the batch with a column of text repaired, which rows that changed, and the texts."""
     before = batch[name].to_pylist()
-    after = [change(text) for text in before]
-    changed = [old is not new and old != new for old, new in zip(before, after, strict=True)]
-    return _replaced(
-        batch, name, itertools.compress(after, changed), changed=np.array(changed, bool)
+    after = [repair(text) for text in before]
+    changed = np.array(
+        [old is not new and old != new for old, new in zip(before, after, strict=True)], bool
+    )
+    return (
+        _replaced(batch, name, itertools.compress(after, changed), changed=changed),
+        changed,
+        after,
     )
 
 
 def _replaced(
     batch: pa.RecordBatch, name: str, texts: Iterable[str], *, changed: np.ndarray
-) -> tuple[pa.RecordBatch, np.ndarray]:
-    if changed.any():
-        new = pa.array(texts, pa.large_string())
-        column = pc.replace_with_mask(batch[name], pa.array(changed), new)
-        batch = batch.set_column(batch.schema.get_field_index(name), name, column)
-    return batch, changed
+) -> pa.RecordBatch:
+    """Return the batch with the changed rows of a column of text replaced by these texts."""
+    if not changed.any():
+        return batch
+    new = pa.array(texts, pa.large_string())
+    column = pc.replace_with_mask(batch[name], pa.array(changed), new)
+    return batch.set_column(batch.schema.get_field_index(name), name, column)
 
 
 def mask(batch: pa.RecordBatch) -> Verdict:
@@ -230,7 +231,7 @@ def mask(batch: pa.RecordBatch) -> Verdict:
     for name in ("prompt", "text"):
         texts, counts = mask_all(batch[name].to_pylist())
         changed = np.array([bool(count) for count in counts], bool)
-        batch, _ = _replaced(batch, name, itertools.compress(texts, changed), changed=changed)
+        batch = _replaced(batch, name, itertools.compress(texts, changed), changed=changed)
         found += np.array([[count.get(kind, 0) for count in counts] for kind in KINDS], np.int32)
     for field, column in zip(MASKED, found, strict=True):
         batch = _with(batch, field.name, pa.array(column))
@@ -276,7 +277,7 @@ def split_verdict(verdict: Verdict) -> tuple[pa.RecordBatch, Verdict]:
     )
 
 
-def _reasons(falls: np.ndarray, reason: str) -> pa.Array:
+def _reasons(falls: Iterable[bool], reason: str) -> pa.Array:
     return pa.array([reason if fall else None for fall in falls], pa.string())
 
 

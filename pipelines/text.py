@@ -1,4 +1,4 @@
-"""Any corpus of texts: JSON lines, JSON arrays, Parquet or plain text, with a field for the text."""
+"""Any texts: JSON lines, JSON arrays, Parquet or plain text, with a field for the text."""
 
 import re
 import sys
@@ -11,15 +11,17 @@ import pyarrow as pa
 from pipelines.audit import AUDIT
 from pipelines.command import main
 from pipelines.document import READ, Document, Rejected
+from pipelines.endings import TEXT_FILES
 from pipelines.fields import as_text, value_at
-from pipelines.listing import PATTERNS
 from pipelines.options import SEGMENTS, Options, count, names, option
 from pipelines.readers.reading import Reading
 from pipelines.recipe import Recipe
 from shards.errors import UserError
 
-TAKEN = frozenset({*READ.names, *AUDIT.names, "id", "start", "hash_high", "hash_low"})
-"""Columns that a document has already."""
+TAKEN = frozenset(
+    {*READ.names, *AUDIT.names, "id", "offset", "prompt_tokens", "start", "hash_high", "hash_low"}
+)
+"""Columns that a document has already, in segments or in shards."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +104,7 @@ def _provenance(options: TextOptions) -> Mapping[str, pa.DataType]:
 RECIPE = Recipe(
     name="text",
     about="Clean, language-identify, deduplicate, tokenize and shuffle texts into token shards.",
-    pattern=PATTERNS,
+    pattern=TEXT_FILES,
     options=TextOptions,
     reading=_reading,
     provenance=_provenance,

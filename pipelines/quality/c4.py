@@ -24,7 +24,7 @@ from pipelines.quality.words import DATATROVE, ENGLISH, UNSPACED, Text
 PAPER = "C4 (JMLR 21-140), section 2.2"
 PAPER_CODE = "tensorflow_datasets, text/c4_utils.py"
 DATATROVE_CODE = "datatrove 0.10.1, C4QualityFilter"
-FINEWEB_CODE = "datatrove 0.10.1, examples/fineweb.py"
+FINEWEB_CODE = "datatrove, examples/fineweb.py (05194d3)"
 
 METRICS = ("sentences", "lorem_ipsum", "curly_brackets")
 
@@ -48,21 +48,20 @@ class _Reading:
     ends: tuple[str, ...]
     num_words: Callable[[str, str], int]
     """From the line as it was, and without citations."""
-    num_sentences: Callable[[Text, str], int]
+    num_sentences: Callable[[Text, Sequence[str]], int]
 
 
 _PAPER_READING = _Reading(
     ends=(".", "?", "!", '"'),
     num_words=lambda _, line: len(line.split()),
-    num_sentences=lambda _, line: max(1, len(_SENTENCE_END.findall(line))),
+    num_sentences=lambda _, lines: sum(max(1, len(_SENTENCE_END.findall(line))) for line in lines),
 )
 
 
-def _num_spacy_sentences(text: Text, line: str) -> int:
+def _num_spacy_sentences(text: Text, lines: Sequence[str]) -> int:
     # What has no end mark but at its very end is one sentence: spaCy need not be asked.
-    if _TERMINAL.search(line.rstrip(_TERMINALS)) is None:
-        return 1
-    return text.splitters.num_sentences(line)
+    several = [line for line in lines if _TERMINAL.search(line.rstrip(_TERMINALS))]
+    return len(lines) - len(several) + text.splitters.num_sentences(several)
 
 
 _DATATROVE_READING = _Reading(
@@ -81,7 +80,7 @@ def _measure(reading: _Reading) -> Measure:
         lines = _without(lines, POLICIES)
         page = "\n".join(lines).strip()
         counts = (
-            sum(reading.num_sentences(text, line) for line in lines),
+            reading.num_sentences(text, lines),
             lorem_ipsum,
             curly_brackets,
         )

@@ -1,17 +1,23 @@
 """FineWeb's own rules (Penedo et al. 2024, arXiv 2406.17557, and datatrove's filter of the name).
 
-The paper tells of a share of 0.1 of characters in duplicated lines; the code that made the data
-(datatrove 0.10.1, FineWebQualityFilter) uses 0.01. Lines here are those that are not blank.
+                       @paper (section 3.6)        @code (datatrove 0.10.1, what made the data)
+short lines            shorter than 30 characters  30 characters or less
+dup_line_chars         0.1                         0.01
+newlines               no rule                     0.3
+words                  between spaces; jieba's     spaCy's; jieba's
+
+Lines are those that are not blank. The paper drops a text at its bound, the code, and both
+variants here, keep it.
 """
 
 from collections.abc import Sequence
 
-from pipelines.quality.profile import Bounds, Measure, Profile, Threshold
+from pipelines.quality.profile import NAN, Bounds, Measure, Profile, Threshold
 from pipelines.quality.punctuation import TERMINAL
 from pipelines.quality.repetition import duplicates, share
 from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, Text
 
-PAPER = "FineWeb (arXiv 2406.17557)"
+PAPER = "FineWeb (arXiv 2406.17557), section 3.6"
 CODE = "datatrove 0.10.1, FineWebQualityFilter"
 METRICS = ("punctuated_lines", "short_lines", "dup_line_chars", "newlines")
 
@@ -46,11 +52,13 @@ def _measure(kind: str) -> Measure:
     return measure
 
 
-def _thresholds(dup_line_chars: float, source: str) -> tuple[Threshold, ...]:
+def _thresholds(
+    source: str, *, short_line_chars: int, dup_line_chars: float, newlines: float
+) -> tuple[Threshold, ...]:
     return (
         Threshold(
             name="short_line_chars",
-            default=30,
+            default=short_line_chars,
             meaning="a line of at most so many characters is short",
             source=source,
         ),
@@ -77,7 +85,7 @@ def _thresholds(dup_line_chars: float, source: str) -> tuple[Threshold, ...]:
         ),
         Threshold(
             name="max_newlines",
-            default=0.3,
+            default=newlines,
             rule="newlines",
             meaning="most line breaks per word",
             source=source,
@@ -92,7 +100,7 @@ PROFILES = (
         alias=True,
         about="FineWeb's own rules as the paper gives them; words are those between spaces.",
         metrics=METRICS,
-        thresholds=_thresholds(0.1, PAPER),
+        thresholds=_thresholds(PAPER, short_line_chars=29, dup_line_chars=0.1, newlines=NAN),
         measure=_measure(SPACES),
         words=SPACES,
     ),
@@ -101,7 +109,7 @@ PROFILES = (
         variant="code",
         about="FineWeb's own rules as datatrove's FineWebQualityFilter applies them.",
         metrics=METRICS,
-        thresholds=_thresholds(0.01, CODE),
+        thresholds=_thresholds(CODE, short_line_chars=30, dup_line_chars=0.01, newlines=0.3),
         measure=_measure(DATATROVE),
         words=DATATROVE,
         languages=CHINESE | {ENGLISH},

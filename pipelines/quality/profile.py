@@ -31,6 +31,7 @@ class Threshold:
     name: str
     """Such as "min_words"."""
     default: float
+    """NaN: off until somebody sets it."""
     meaning: str
     source: str
     """Where the default comes from."""

@@ -81,35 +81,43 @@ def _tops(words: Sequence[str]) -> tuple[list[tuple[int, int]], Sequence[int]]:
     for n in TOP_N:
         grams = _grams(words, n, starts)
         counts = Counter(grams)
-        top = max(counts, key=counts.__getitem__, default=None)
-        tops.append((len(" ".join(top)) * counts[top], counts[top]) if top else (0, 0))
+        top = max(counts, key=counts.__getitem__, default="")
+        tops.append((len(top) * counts[top], counts[top]) if top else (0, 0))
         # Where a longer n-gram is repeated, so are its first words. The first one always stays: it
         # is the answer where nothing is repeated.
-        starts = [
-            start
-            for start, gram in zip(starts, grams, strict=False)
-            if counts[gram] > 1 or not start
-        ]
+        starts = _repeated(starts, grams, counts)
+        if grams and (not starts or starts[0]):
+            starts = [0, *starts]
     return tops, starts
 
 
-def _grams(words: Sequence[str], n: int, starts: Sequence[int]) -> list[tuple[str, ...]]:
+def _grams(words: Sequence[str], n: int, starts: Sequence[int]) -> list[str]:
     """Return the n-grams at places given in rising order, none for places too near the end."""
     if len(starts) == len(words):
-        return list(zip(*(words[offset:] for offset in range(n)), strict=False))
+        return [" ".join(gram) for gram in zip(*(words[k:] for k in range(n)), strict=False)]
     last = len(words) - n
-    return [tuple(words[start : start + n]) for start in starts if start <= last]
+    return [" ".join(words[start : start + n]) for start in starts if start <= last]
+
+
+def _repeated(starts: Sequence[int], grams: Sequence[str], counts: Counter[str]) -> Sequence[int]:
+    """Return the places of n-grams that stand more than once."""
+    if len(counts) == len(grams):
+        return ()
+    return [start for start, gram in zip(starts, grams, strict=False) if counts[gram] > 1]
 
 
 def _covered(words: Sequence[str], starts: Sequence[int]) -> list[int]:
     """Return for each of DUP_N the characters of the words that are in a repeated n-gram."""
     covered = []
+    offsets = [0, *accumulate(map(len, words))]
     for n in DUP_N:
         grams = _grams(words, n, starts)
-        counts = Counter(grams)
-        starts = [start for start, gram in zip(starts, grams, strict=False) if counts[gram] > 1]
-        inside = {index for start in starts for index in range(start, start + n)}
-        covered.append(sum(len(words[index]) for index in inside))
+        starts = _repeated(starts, grams, Counter(grams))
+        num_chars = end = 0
+        for start in starts:
+            num_chars += offsets[start + n] - offsets[max(start, end)]
+            end = start + n
+        covered.append(num_chars)
     return covered
 
 
@@ -167,8 +175,9 @@ def _measure_datatrove(text: Text, _: Bounds) -> tuple[Text, tuple[float, ...]]:
 
 def _measure_paper(text: Text, _: Bounds) -> tuple[Text, tuple[float, ...]]:
     shares: list[float] = []
-    for pattern in (_PARAGRAPHS, _LINES):
-        parts = [part for part in map(str.strip, pattern.split(text.text)) if part]
+    # What runs of more line breaks leave at the ends of a part is stripped off it.
+    for separator in ("\n\n", "\n"):
+        parts = [part for part in map(str.strip, text.text.split(separator)) if part]
         num_duplicates, num_chars = duplicates(parts)
         shares += share(num_duplicates, len(parts)), share(num_chars, sum(map(len, parts)))
     return text, (*shares, *paper_ngrams(text.words(SPACES)))

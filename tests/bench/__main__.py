@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from pipelines.runner import hush
-from tests.bench import loading, memory, stages
+from tests.bench import loading, memory, rivals, stages
 from tests.bench.table import machine
 
 Question = Callable[[], str]
@@ -29,6 +29,10 @@ def main() -> None:
         "stages-reference": (
             "The chain against its stages, reference engines",
             partial(stages.measure, fast=False),
+        ),
+        "rivals": (
+            "The pipeline beside datatrove's",
+            partial(rivals.measure, asked.python),
         ),
         "memory": (
             "Memory and speed of python -m pipelines.wudao",
@@ -55,7 +59,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        choices=("stages", "stages-reference", "memory", "loaders", "start", "resume"),
+        choices=("stages", "stages-reference", "rivals", "memory", "loaders", "start", "resume"),
         help="one question; repeat it for several. Default: all",
     )
     parser.add_argument(
@@ -67,7 +71,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--python",
         default=sys.executable,
-        help="an interpreter with the other loaders, for the question about them. Default: this",
+        help="an interpreter with datatrove and other loaders, to compare with. Default: this",
     )
     return parser.parse_args()
 

@@ -1,7 +1,9 @@
-"""What is measured on: WuDao-shaped files under build/bench, made once, and a tokenizer."""
+"""What is measured on: real text where it is at hand, else files under build/bench, made once."""
 
+import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.wudao import RECIPE
@@ -9,8 +11,19 @@ from pipelines.wudao import RECIPE
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "bench"
 GENERATOR = Path(__file__).with_name("generate_wudao.py")
-REAL_TEXT = ROOT.parent / "shared" / "data" / "bench" / "zh.jsonl.zst"
-REAL_TOKENIZER = ROOT.parent / "shared" / "data" / "tokenizers" / "cog-pretrain.model"
+DATA = ROOT.parent / "shared" / "data"
+REAL_TEXT = DATA / "bench" / "zh.jsonl.zst"
+REAL_TOKENIZER = DATA / "tokenizers" / "cog-pretrain.model"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """A file of documents in one language, with the tokenizer that suits it."""
+
+    language: str
+    path: Path
+    field: str
+    tokenizer: str
 
 
 def tokenizer() -> str:
@@ -20,11 +33,26 @@ def tokenizer() -> str:
     return RECIPE.sample_tokenizer
 
 
-def text_file() -> Path:
-    """Return a folder with one file of 40 MB: real Chinese documents, else recombined ones."""
+def texts() -> list[Text]:
+    """Return English and Chinese documents in JSON lines; else the sample's, recombined."""
     if REAL_TEXT.exists():
-        return _made("real-text", "--rewrite", "--files", "1")
-    return _made("sample-text", "--megabytes", "40", "--files", "1")
+        english = DATA / "bench" / "en.jsonl.zst"
+        merges = DATA / "tokenizers" / "gpt2-merges.txt"
+        return [
+            Text(language="en", path=english, field="text", tokenizer=f"tiktoken:{_gpt2(merges)}"),
+            Text(language="zh", path=REAL_TEXT, field="text", tokenizer=tokenizer()),
+        ]
+    (made,) = _made("sample-text", "--megabytes", "40", "--files", "1").iterdir()
+    return [Text(language="zh", path=made, field="content", tokenizer=tokenizer())]
+
+
+def _gpt2(merges: Path) -> Path:
+    """Return GPT-2's merges with its vocabulary beside them, under the names that they go by."""
+    folder = FOLDER / "gpt2"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, path in (("merges.txt", merges), ("vocab.json", merges.with_name("gpt2-vocab.json"))):
+        shutil.copyfile(path, folder / name)
+    return folder / "merges.txt"
 
 
 def recombined(megabytes: int) -> Path:

@@ -7,6 +7,7 @@ text that a cache has seen is seen by either first equally often.
 """
 
 import itertools
+import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -16,29 +17,31 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from pipelines import dedup_tasks, tasks
 from pipelines import mapper as mapping
-from pipelines import tasks
 from pipelines.clean import repair
+from pipelines.corpora import Corpus, match_corpora
 from pipelines.corpus import Run
 from pipelines.dedup import fold, text_hashes
 from pipelines.document import Rejected, Stage
-from pipelines.langid import load_identifier
+from pipelines.intake import Intake
+from pipelines.langid import LanguageIdentifier, load_identifier
 from pipelines.mapper import Mapper
 from pipelines.options import Options
-from pipelines.readers.json_array import JsonArrayReader
+from pipelines.quality import Quality
+from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Damage, Record
 from pipelines.runner import Runner
 from pipelines.segment import SegmentBuilder
-from pipelines.sources import match_inputs, split_file
 from pipelines.stages import Chain
+from pipelines.text import TextOptions
 from pipelines.tokenizer import load_tokenizer
-from pipelines.wudao import RECIPE, WudaoOptions
 from shards.storage import locked
 from tests.bench import inputs
 from tests.bench.clock import Clock
 from tests.bench.table import render
 
-STAGES = ("read", "document", "clean", "langid", "tokenize", "fingerprint")
+STAGES = ("read", "document", "clean", "langid", "quality", "tokenize", "fingerprint")
 """Stages that are also run alone."""
 
 FILES = ("segment", "dedup", "merge")
@@ -48,6 +51,9 @@ ONCE = ("Beam", "plan and commit", "rest of the run")
 """What a run pays for each task, however much text is in it."""
 
 ROUNDS = 3
+
+identify, judge_quality = LanguageIdentifier.identify, Quality.judge
+"""As they are without a clock around them."""
 
 Items = Sequence[Record | Damage]
 
@@ -64,21 +70,34 @@ class Duel:
 
 
 def measure(*, fast: bool) -> str:
-    """Return the table of stages, the chain, its share of what the stages alone would reach."""
-    folder = inputs.text_file()
+    """Return for each language the stages, the chain, and its share of what they would reach."""
+    return "\n\n".join(_measured(text, fast=fast) for text in inputs.texts())
+
+
+def _measured(text: inputs.Text, *, fast: bool) -> str:
     duel = Duel()
     output = inputs.FOLDER / "output-stages"
     for _ in range(ROUNDS):
         shutil.rmtree(output, ignore_errors=True)
-        engines = _run(folder, output, duel, fast=fast)
+        engines, options = _run(text, output, duel, fast=fast)
+    account = json.loads((output / "report.json").read_bytes())["accounting"]
+    (megabytes,) = (sum(source["bytes"].values()) / 1e6 for source in account.values())
     shutil.rmtree(output)
-    megabytes = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
-    return f"{engines}; {ROUNDS} runs of {megabytes:.1f} MB\n{_table(duel, ROUNDS * megabytes)}"
+    return (
+        f"{text.language}: {engines}; language identified by the first {options.lid_chars} "
+        f"characters; {ROUNDS} runs of {megabytes:.1f} MB of text\n"
+        f"{_table(duel, ROUNDS * megabytes)}"
+    )
 
 
-def _run(folder: Path, output: Path, duel: Duel, *, fast: bool) -> str:
-    options = WudaoOptions(
-        input=(str(folder),), output=output, tokenizer=inputs.tokenizer(), split_bytes=1 << 30
+def _run(text: inputs.Text, output: Path, duel: Duel, *, fast: bool) -> tuple[str, Options]:
+    options = TextOptions(
+        input=(str(text.path),),
+        text_field=text.field,
+        output=output,
+        tokenizer=text.tokenizer,
+        quality=("glm",),
+        split_bytes=1 << 30,
     )
     with ExitStack() as stack:
         enter = stack.enter_context
@@ -87,23 +106,24 @@ def _run(folder: Path, output: Path, duel: Duel, *, fast: bool) -> str:
             ("load_tokenizer", load_tokenizer),
         ):
             enter(patch(f"pipelines.stages.{name}", partial(load, fast=fast)))
-        files = match_inputs(options.input, pattern=RECIPE.pattern, default_name=RECIPE.name)
+        files, corpora = match_corpora("pipelines.text", options)
+        (corpus,) = corpora.values()
         enter(locked(output))
         runner = enter(Runner((), num_workers=0))
-        run = Run("pipelines.wudao", options, files=files, runner=runner)
-        for patched in _timers(duel, chain=run.chain, options=options):
+        run = Run(corpus, corpora, files=files, runner=runner)
+        for patched in _timers(duel, chain=run.chain, corpus=corpus):
             enter(patched)
         with duel.total.measure("chain"):
             run.make()
-        return ", ".join(run.chain.engines.values())
+        return ", ".join(run.chain.engines.values()), options
 
 
-def _timers(duel: Duel, *, chain: Chain, options: Options) -> Iterator[Any]:
+def _timers(duel: Duel, *, chain: Chain, corpus: Corpus) -> Iterator[Any]:
     """Yield the patches that put a clock around each step of the pipeline."""
     clock = duel.chain
-    turn = Turn(duel.alone, chain, options)
+    turn = Turn(duel.alone, chain, corpus)
 
-    def batches(reader: Iterable[Record | Damage], *, cut: Any = mapping._batches) -> Any:
+    def batches(reader: Iterable[Record | Damage], *, cut: Any = mapping.batches) -> Any:
         return _with_turns(clock.timed_items("read", cut(reader)), duel, turn)
 
     def stages(self: Chain, *, each: Any = Chain.stages.fget) -> list[Stage]:  # type: ignore[attr-defined]  # a property's own function
@@ -112,16 +132,18 @@ def _timers(duel: Duel, *, chain: Chain, options: Options) -> Iterator[Any]:
     def timed(owner: Any, name: str, label: str, *, by: Clock = clock) -> Any:
         return patch.object(owner, name, by.timed(label, getattr(owner, name)))
 
-    yield patch.object(mapping, "_batches", batches)
+    yield patch.object(mapping, "batches", batches)
     yield patch.object(Chain, "stages", property(stages))
     yield timed(Mapper, "__init__", "models", by=duel.outside)
-    yield timed(Mapper, "_read", "document")
+    yield timed(Intake, "read", "document")
+    yield timed(Quality, "judge", "quality")
+    yield timed(LanguageIdentifier, "identify", "langid")
     yield timed(mapping, "judge", "judge")
     yield timed(mapping, "_reject", "rejects")
     yield timed(Mapper, "map", "map")
     yield timed(SegmentBuilder, "add", "segment")
     yield timed(SegmentBuilder, "close", "segment")
-    yield timed(tasks, "run_dedup", "dedup")
+    yield timed(dedup_tasks, "run_dedup", "dedup")
     yield timed(tasks, "run_merge", "merge")
     yield timed(Runner, "run", "runner")
     yield timed(Run, "plan", "plan and commit")
@@ -144,44 +166,53 @@ def _with_turns(
 class Turn:
     """The stages alone, one after the other, on the next records of the same file."""
 
-    def __init__(self, clock: Clock, chain: Chain, options: Options) -> None:
+    def __init__(self, clock: Clock, chain: Chain, corpus: Corpus) -> None:
         self._clock = clock
         self._chain = chain
-        self._options = options
-        files = match_inputs(options.input, pattern=RECIPE.pattern, default_name=RECIPE.name)
-        splits = [split for file in files for split in split_file(file, options.split_bytes)]
-        readers = [JsonArrayReader(split, text_fields=RECIPE.text_fields) for split in splits]
+        self._corpus = corpus
+        files, _ = match_corpora(corpus.module, corpus.options)
+        cut = [
+            split
+            for file in files
+            for split in splits(file, corpus.reading, split_bytes=corpus.options.split_bytes)
+        ]
+        readers = [open_reader(split, corpus.reading) for split in cut]
         self._items = itertools.chain.from_iterable(readers)
 
     def __call__(self, num_records: int) -> None:
         """Work on so many records."""
-        measure, chain = self._clock.measure, self._chain
+        measure, chain, options = self._clock.measure, self._chain, self._corpus.options
         with measure("read"):
             items = list(itertools.islice(self._items, num_records))
         with measure("document"):
-            texts = [text for item in items if (text := _text(item, self._options))]
+            texts = [text for item in items if (text := self._text(item))]
         with measure("clean"):
             texts = [repair(text) for text in texts]
         with measure("langid"):
-            labels, scores = chain.identifier.identify(texts)
+            labels, scores = identify(chain.identifier, texts)
         wanted = chain.languages or set(labels)
-        sure = (scores >= self._options.language_threshold).tolist()
-        found = zip(texts, labels, sure, strict=True)
-        texts = [text for text, label, certain in found if certain and label in wanted]
+        sure = (scores >= options.language_threshold).tolist()
+        with measure("quality"):
+            reasons = judge_quality(chain.quality, texts, labels).reasons
+        found = zip(texts, labels, sure, reasons, strict=True)
+        texts = [
+            text
+            for text, label, certain, reason in found
+            if certain and label in wanted and not reason
+        ]
         with measure("tokenize"):
             chain.tokenizer.encode_batch(texts)
         with measure("fingerprint"):
             text_hashes(map(fold, texts))
 
-
-def _text(item: Record | Damage, options: Options) -> str:
-    if isinstance(item, Damage):
-        return ""
-    try:
-        document = RECIPE.document(item.value, options)
-    except Rejected:
-        return ""
-    return "" if document.reason else document.text
+    def _text(self, item: Record | Damage) -> str:
+        if isinstance(item, Damage):
+            return ""
+        try:
+            (document,) = self._corpus.recipe.documents(item.value, self._corpus.options)
+        except Rejected:
+            return ""
+        return "" if document.reason else document.text
 
 
 def _table(duel: Duel, megabytes: float) -> str:

@@ -149,8 +149,8 @@ def test_containers_and_order_do_not_matter(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.jsonl", b'{"question": "x", "answer": "y"}\n', r'no field "text".*answer, question'),
-        ("a.jsonl", b'{"text": 7}\n', r'no field "text" that is a string'),
+        ("a.jsonl", b'{"text": 7}\n', r'no text in the item at 0: b\'{"text": 7}\''),
+        ("a.jsonl", b'{"text": "x"}\n[1]\n', r"damaged at byte 14 \(not-an-object\)"),
         ("a.jsonl", b'{"text": "x"}\n{"text": \n', r"damaged at byte 14 \(bad-json\)"),
         ("a.txt", b"too short\nboth\n", r"none of the 2 items has 8 words"),
         ("a.txt", b"caf\xe9 au lait\n", r"damaged at byte 0 \(bad-utf8\)"),
@@ -162,6 +162,15 @@ def test_what_is_no_benchmark_is_refused(
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError, match=message):
         load_contamination([str(tmp_path / name)])
+
+
+def test_without_a_text_every_string_is_an_item(tmp_path: Path) -> None:
+    item = {"question": QUESTION, "choices": {"text": [CHINESE, "no"], "label": ["A", "B"]}, "n": 3}
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(item) + "\n")
+    found = load_contamination([str(path)])
+    assert (found.items, found.skipped) == (5, 3)
+    assert found.fingerprint == loaded(tmp_path, QUESTION, CHINESE).fingerprint
 
 
 def test_other_mistakes_are_named(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 
 import ftfy
 import numpy as np
@@ -13,8 +14,9 @@ from pipelines.clock import Clock
 from pipelines.dedup import fold, text_hashes
 from pipelines.document import READ, Verdict
 from pipelines.recipe import SAMPLE
-from pipelines.stages import Chain, clean, fingerprint, judge, split_verdict
+from pipelines.stages import Chain, clean, fingerprint, judge, mask, split_verdict
 from pipelines.wudao import RECIPE, WudaoOptions
+from shards.errors import UserError
 
 CHINESE = "清晨的集市上，卖豆腐的老人把担子放下，慢慢地吆喝起来，邻居们提着篮子围了过来。"
 ENGLISH = "The old bridge over the river was closed for repairs during the whole summer."
@@ -190,8 +192,9 @@ def test_a_batch_that_falls_whole_keeps_the_columns_of_the_chain(chain: Chain) -
 
 
 def test_facts_are_fingerprints_of_files_not_their_names(chain: Chain) -> None:
-    assert set(chain.facts) == {"tokenizer", "lid_model"}
-    assert all(len(fact) == 64 and int(fact, 16) for fact in chain.facts.values())
+    assert set(chain.facts) == {"tokenizer", "lid_model", "quality"}
+    files = [chain.facts[name] for name in ("tokenizer", "lid_model")]
+    assert all(len(fact) == 64 and int(fact, 16) for fact in files)
     assert set(chain.engines) == {"langid", "tokenizer"}
 
 
@@ -227,3 +230,55 @@ def test_prompts_are_repaired_too() -> None:
     verdict = clean(with_prompts((CHINESE, CHINESE), ("Tom &amp; Jerry", "")))
     assert verdict.batch["prompt"].to_pylist() == ["Tom & Jerry", ""]
     assert verdict.batch["repaired"].to_pylist() == [True, False]
+
+
+def test_quality_judges_what_is_in_a_language_asked_for_however_unsure() -> None:
+    chain = Chain(options(quality=("zh=glm", "en=gopher"), language_threshold=0.99))
+    texts = (CHINESE, CHINESE * 3, ENGLISH, JAPANESE * 5)
+    before = clean(batch(*texts)).batch
+    verdict = chain.assess(before)
+    check_same_rows(verdict, before)
+    assert verdict.batch["language"].to_pylist() == ["zh", "zh", "en", "ja"]
+    chars = verdict.batch["glm.chars"].to_pylist()
+    assert chars == [len(CHINESE), 3 * len(CHINESE), None, None]
+    words = verdict.batch["gopher.words"].to_pylist()
+    assert words == [None, None, len(ENGLISH.split()), None]
+    low = [score < 0.99 for score in verdict.batch["score"].to_pylist()]
+    assert any(low)
+    own = ["glm-few-chars", None, "gopher-few-words", "language"]
+    expected = [
+        "language-score" if unsure and reason != "language" else reason
+        for unsure, reason in zip(low, own, strict=True)
+    ]
+    assert [str(r).split("@")[0] for r in verdict.reasons.to_pylist()] == [str(e) for e in expected]
+
+
+def test_masking_replaces_in_prompt_and_text_and_counts() -> None:
+    rows = with_prompts((CHINESE, "mail me: jo@corpus.cn, 113.96.2.17"), ("", "from bo@corpus.cn"))
+    verdict = mask(rows)
+    prompt, text = (verdict.batch[name].to_pylist()[1] for name in ("prompt", "text"))
+    assert "bo@" not in prompt
+    assert "jo@" not in text
+    assert "113.96.2.17" not in text
+    assert verdict.batch["pii.email"].to_pylist() == [0, 2]
+    assert verdict.batch["pii.ip"].to_pylist() == [0, 1]
+
+
+def test_benchmarks_in_texts_are_dropped_and_counted(tmp_path: Path) -> None:
+    (tmp_path / "test.txt").write_text(f"{ENGLISH} And so it stayed.\n")
+    chain = Chain(options(decontaminate=(str(tmp_path / "test.txt"),)))
+    verdict = chain.decontaminate(batch(CHINESE, f"Once more: {ENGLISH}"))
+    assert verdict.reasons.to_pylist() == [None, "contaminated"]
+    hits = verdict.batch["contamination.ngrams"].to_pylist()
+    assert hits[0] == 0 < hits[1]
+    assert "decontaminate" in chain.facts
+
+
+def test_blocked_addresses_are_dropped(tmp_path: Path) -> None:
+    (tmp_path / "domains").write_text("bad.example\n")
+    chain = Chain(options(url_blocklist=(str(tmp_path / "domains"),)))
+    urls = pa.array(["https://www.bad.example/x", "https://good.example/"], pa.large_string())
+    verdict = chain.block(batch(CHINESE, ENGLISH).append_column("url", urls))
+    assert verdict.reasons.to_pylist() == ["url-blocklist", None]
+    with pytest.raises(UserError, match="--url-blocklist needs a corpus whose records have a url"):
+        chain.block(batch(CHINESE))

@@ -99,7 +99,7 @@ def fineweb(text: str, words: Sequence[str]) -> list[float]:
     lines = [line for line in text.split("\n") if line.strip()]
     return [
         ratio(len([line for line in lines if line[-1] in TERMINAL]), len(lines)),
-        ratio(len([line for line in lines if len(line) <= 30]), len(lines)),
+        ratio(len([line for line in lines if len(line) < 30]), len(lines)),
         ratio(len("".join(seen_before(lines))), len(text.replace("\n", ""))),
         ratio(text.count("\n"), len(words)),
     ]

@@ -1,4 +1,5 @@
 import math
+from pathlib import Path
 
 import pytest
 
@@ -123,3 +124,16 @@ def test_the_catalog() -> None:
         assert set(profile.reasons) <= set(REASONS)
         siblings = [each for each in PROFILES if each.family == profile.family]
         assert {each.reasons for each in siblings} == {profile.reasons}
+
+
+def test_the_documentation_has_every_threshold() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "quality.md").read_text("utf-8")
+    for family in {each.family for each in PROFILES}:
+        variants = [each for each in PROFILES if each.family == family]
+        _, _, section = text.partition(f"\n### {family}\n")
+        for row, threshold in enumerate(variants[0].thresholds):
+            bounds = [each.thresholds[row].default for each in variants]
+            cells = ["off" if math.isnan(bound) else f"{bound:,.10g}" for bound in bounds]
+            reason = f"`{family}-{threshold.rule}`" if threshold.exact else "none: not exact"
+            cells = [f"`{threshold.name}`", *cells, threshold.meaning, reason]
+            assert f"| {' | '.join(cells)} |" in section

@@ -43,4 +43,5 @@ def test_english_words_of_datatrove(splitters: Counting) -> None:
     for _ in range(3):
         assert splitters.words(text, language="en", kind=DATATROVE) == wanted
     assert splitters.words("", language="en", kind=DATATROVE) == []
-    assert splitters.num_sentences("One. Two! (Three?) Four") == 4
+    assert splitters.num_sentences(["One. Two! (Three?) Four", "Five. IS_ALPHA"]) == 5
+    assert splitters.num_sentences([]) == 0

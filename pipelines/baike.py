@@ -1,0 +1,49 @@
+"""Baidu Baike: JSON lines of an article's title, abstract and content, glued without a separator.
+
+That is how the reference GLM joins them (THUDM/GLM data_utils/corpora.py, baike).
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.command import main
+from pipelines.document import Document, Rejected
+from pipelines.endings import JSON_FILES
+from pipelines.fields import optional_text
+from pipelines.options import SEGMENTS, Options, option
+from pipelines.readers.reading import Reading
+from pipelines.recipe import Recipe, always, strings
+
+_FIELDS = ("title", "abstract", "content")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaikeOptions(Options):
+    """The options of pipelines.baike."""
+
+    separator: str = option("", "What stands between the parts.", decides=SEGMENTS, metavar="TEXT")
+
+
+def documents(record: Mapping[str, Any], options: BaikeOptions) -> tuple[Document]:
+    """Return the document of one article."""
+    if not any(name in record for name in _FIELDS):
+        raise Rejected("missing-field")
+    parts = [optional_text(record, name) for name in _FIELDS]
+    text = options.separator.join(part for part in parts if part)
+    return (Document(text, {"title": parts[0]}),)
+
+
+RECIPE = Recipe(
+    name="baike",
+    about="Clean, language-identify, deduplicate, tokenize and shuffle Baike into token shards.",
+    pattern=JSON_FILES,
+    options=BaikeOptions,
+    reading=always(Reading(text_fields=("content", "title"))),
+    provenance=strings("title"),
+    documents=documents,
+)
+
+if __name__ == "__main__":
+    sys.exit(main("pipelines.baike", sys.argv[1:]))

@@ -1,0 +1,54 @@
+"""CC-News as news-please extracts it: JSON lines of title, description and maintext.
+
+A document is title, space, description, space, text, of more than 100 characters; a description
+that the text begins with is left out. So the reference GLM has it (THUDM/GLM data_utils/corpora.py,
+CCNews).
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.command import main
+from pipelines.document import Document
+from pipelines.endings import JSON_FILES
+from pipelines.fields import as_text, optional_text, required_text
+from pipelines.options import SEGMENTS, Options, count, option
+from pipelines.readers.reading import Reading
+from pipelines.recipe import Recipe, always, strings
+
+_ORIGIN = {"url": "url", "date_publish": "date", "source_domain": "domain"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CcNewsOptions(Options):
+    """The options of pipelines.cc_news."""
+
+    min_chars: int = option(
+        101, "Fewest characters of a document.", decides=SEGMENTS, metavar="N", type=count
+    )
+
+
+def documents(record: Mapping[str, Any], options: CcNewsOptions) -> tuple[Document]:
+    """Return the document of one article."""
+    body = required_text(record, "maintext")
+    title, about = (optional_text(record, name) for name in ("title", "description"))
+    heads = [title, about if not body.startswith(about) else ""]
+    text = "".join(f"{head} " for head in heads if head) + body
+    origin = {column: as_text(record.get(name)) for name, column in _ORIGIN.items()}
+    return (Document(text, origin, "too-short" if len(text) < options.min_chars else None),)
+
+
+RECIPE = Recipe(
+    name="cc_news",
+    about="Clean, language-identify, deduplicate, tokenize and shuffle CC-News into token shards.",
+    pattern=JSON_FILES,
+    options=CcNewsOptions,
+    reading=always(Reading(text_fields=("maintext",))),
+    provenance=strings(*_ORIGIN.values()),
+    documents=documents,
+)
+
+if __name__ == "__main__":
+    sys.exit(main("pipelines.cc_news", sys.argv[1:]))

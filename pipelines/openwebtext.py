@@ -1,0 +1,52 @@
+"""OpenWebText: JSON lines of a text; of more than 100 characters, and English.
+
+Both rules are those of the reference GLM (THUDM/GLM data_utils/corpora.py, OpenWebText). It asks
+no more of the language than to be the likeliest one, so the threshold is 0 here.
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from pipelines.command import main
+from pipelines.document import Document
+from pipelines.endings import TEXT_FILES
+from pipelines.fields import as_text, required_text
+from pipelines.options import SEGMENTS, Options, count, option
+from pipelines.readers.reading import Reading
+from pipelines.recipe import Recipe, always, strings
+
+_SHARED = {each.name: each.metadata for each in fields(Options)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenwebtextOptions(Options):
+    """The options of pipelines.openwebtext."""
+
+    languages: tuple[str, ...] = field(default=("en",), metadata=_SHARED["languages"])
+    language_threshold: float = field(default=0.0, metadata=_SHARED["language_threshold"])
+    min_chars: int = option(
+        101, "Fewest characters of a document.", decides=SEGMENTS, metavar="N", type=count
+    )
+
+
+def documents(record: Mapping[str, Any], options: OpenwebtextOptions) -> tuple[Document]:
+    """Return the document of one page."""
+    text = required_text(record, "text")
+    origin = {"url": as_text(record.get("url"))}
+    return (Document(text, origin, "too-short" if len(text) < options.min_chars else None),)
+
+
+RECIPE = Recipe(
+    name="openwebtext",
+    about="Clean, language-identify, deduplicate, tokenize and shuffle OpenWebText into shards.",
+    pattern=TEXT_FILES,
+    options=OpenwebtextOptions,
+    reading=always(Reading(text_fields=("text",))),
+    provenance=strings("url"),
+    documents=documents,
+)
+
+if __name__ == "__main__":
+    sys.exit(main("pipelines.openwebtext", sys.argv[1:]))

@@ -1,0 +1,71 @@
+"""Baidu Zhidao: JSON lines of a question with its answers, each of which makes a document.
+
+The question is a prompt without loss. Prompt and rules are those of the reference GLM (THUDM/GLM
+data_utils/corpora.py, zhidao): the best answer needs more than 10 characters, another one more
+than 100, and a question without title is left out.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.command import main
+from pipelines.document import Document, Rejected
+from pipelines.endings import JSON_FILES
+from pipelines.fields import optional_text, shortened
+from pipelines.options import SEGMENTS, Options, count, option
+from pipelines.readers.reading import Reading
+from pipelines.recipe import Recipe, always, strings
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZhidaoOptions(Options):
+    """The options of pipelines.zhidao."""
+
+    min_best_chars: int = option(
+        11, "Fewest characters of a best answer.", decides=SEGMENTS, metavar="N", type=count
+    )
+    min_chars: int = option(
+        101, "Fewest characters of another answer.", decides=SEGMENTS, metavar="N", type=count
+    )
+
+
+def documents(record: Mapping[str, Any], options: ZhidaoOptions) -> Sequence[Document]:
+    """Return a document for each answer of one question."""
+    title, about = (optional_text(record, name) for name in ("title", "content"))
+    prompt = f"问题：{title}问题描述：{shortened(about)}回答："
+    if not title:
+        return [Document("", reason="no-title")]
+    least = {"best": options.min_best_chars, "other": options.min_chars}
+    made = [
+        Document(text, {"answer": kind}, "too-short" if len(text) < least[kind] else None, prompt)
+        for kind, text in _answers(record)
+    ]
+    return made or [Document("", reason="no-answer")]
+
+
+def _answers(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield kind and text of each answer."""
+    best, others = record.get("best_answer"), record.get("other_answers") or []
+    if not isinstance(others, list):
+        raise Rejected("wrong-type")
+    for kind, answer in [("best", best or {}), *(("other", each) for each in others)]:
+        if not isinstance(answer, Mapping):
+            raise Rejected("wrong-type")
+        if answer:
+            yield kind, optional_text(answer, "content")
+
+
+RECIPE = Recipe(
+    name="zhidao",
+    about="Clean, language-identify, deduplicate, tokenize and shuffle Zhidao into token shards.",
+    pattern=JSON_FILES,
+    options=ZhidaoOptions,
+    reading=always(Reading(text_fields=("title",))),
+    provenance=strings("answer"),
+    documents=documents,
+)
+
+if __name__ == "__main__":
+    sys.exit(main("pipelines.zhidao", sys.argv[1:]))

@@ -1,0 +1,56 @@
+"""Zhihu: JSON lines of a question and one answer; the question is a prompt without loss.
+
+The prompt is that of the reference GLM (THUDM/GLM data_utils/corpora.py, zhihu), and so is the
+rule: an answer of more than 100 characters, or with more than 1,000 votes.
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.command import main
+from pipelines.document import Document
+from pipelines.endings import JSON_FILES
+from pipelines.fields import as_text, optional_text, required_text, shortened
+from pipelines.options import SEGMENTS, Options, count, option
+from pipelines.readers.reading import Reading
+from pipelines.recipe import Recipe, always, strings
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZhihuOptions(Options):
+    """The options of pipelines.zhihu."""
+
+    min_chars: int = option(
+        101, "Fewest characters of an answer.", decides=SEGMENTS, metavar="N", type=count
+    )
+    min_votes: int = option(
+        1001, "Votes with which a shorter one stays.", decides=SEGMENTS, metavar="N", type=count
+    )
+
+
+def documents(record: Mapping[str, Any], options: ZhihuOptions) -> tuple[Document]:
+    """Return the document of one answer."""
+    title, answer = (required_text(record, name) for name in ("q_title", "ans-content"))
+    about, user = (optional_text(record, name) for name in ("q-content", "user-signature"))
+    votes = as_text(record.get("ans-up-num"))
+    prompt = f"问题：{title}问题描述：{shortened(about)}回答用户：{user} 回答："
+    long = len(answer) >= options.min_chars
+    liked = votes.isdecimal() and int(votes) >= options.min_votes
+    reason = None if long or liked else "too-short"
+    return (Document(answer, {"votes": votes}, reason, prompt),)
+
+
+RECIPE = Recipe(
+    name="zhihu",
+    about="Clean, language-identify, deduplicate, tokenize and shuffle Zhihu into token shards.",
+    pattern=JSON_FILES,
+    options=ZhihuOptions,
+    reading=always(Reading(text_fields=("ans-content",))),
+    provenance=strings("votes"),
+    documents=documents,
+)
+
+if __name__ == "__main__":
+    sys.exit(main("pipelines.zhihu", sys.argv[1:]))

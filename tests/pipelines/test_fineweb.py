@@ -1,0 +1,91 @@
+import datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipelines.audit import AUDIT
+from pipelines.document import READ, Rejected
+from pipelines.fineweb import RECIPE, FinewebOptions, documents
+from tests.pipelines.real import real_records
+
+PAGE = {
+    "text": "A page.",
+    "id": "<urn:uuid:1>",
+    "dump": "CC-MAIN-2024-10",
+    "url": "https://example.org/",
+    "date": "2024-02-29T00:00:00Z",
+    "file_path": "s3://commoncrawl/x.warc.gz",
+    "language": "en",
+    "language_score": 0.98,
+    "token_count": 3,
+}
+KEPT = {"web_language" if name == "language" else name: value for name, value in PAGE.items()}
+del KEPT["text"]
+
+
+@pytest.mark.parametrize(
+    ("more", "origin"),
+    [
+        ({}, {"other": ""}),
+        ({"score": 3.2, "int_score": 3}, {"edu_score": 3.2, "edu_int_score": 3, "other": ""}),
+        (
+            {"language": "cmn", "language_script": "Hani", "minhash_cluster_size": 7,
+             "top_langs": '{"cmn_Hani_score": 0.99}'},
+            {"web_language": "cmn", "language_script": "Hani", "minhash_cluster_size": 7,
+             "top_langs": '{"cmn_Hani_score": 0.99}', "other": ""},
+        ),
+        ({"wordlist_ratio": 0.5, "filter_reason": "x"},
+         {"other": '{"filter_reason":"x","wordlist_ratio":0.5}'}),
+        ({"score": None, "extra": None}, {"other": ""}),
+        ({"language_score": 1}, {"language_score": 1, "other": ""}),
+        ({"other": "mine"}, {"other": '{"other":"mine"}'}),
+    ],
+)  # fmt: skip
+def test_all_columns_are_kept(more: dict[str, Any], origin: dict[str, Any]) -> None:
+    (made,) = documents({**PAGE, **more}, FinewebOptions())
+    assert (made.text, made.reason) == ("A page.", None)
+    assert made.provenance == {**KEPT, **origin}
+    kinds = RECIPE.provenance(FinewebOptions())
+    for name, value in made.provenance.items():
+        assert pa.array([value], kinds[name]).to_pylist() == [value]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "other"),
+    [
+        ("date", datetime.date(2024, 2, 29), '{"date":"2024-02-29"}'),
+        ("language_score", "high", '{"language_score":"high"}'),
+        ("token_count", 2.5, '{"token_count":2.5}'),
+        ("token_count", True, '{"token_count":true}'),
+    ],
+)
+def test_what_a_column_does_not_fit_is_kept_as_json(field: str, value: Any, other: str) -> None:
+    (made,) = documents({**PAGE, field: value}, FinewebOptions())
+    assert field not in made.provenance
+    assert made.provenance["other"] == other
+
+
+def test_columns_have_names_of_their_own() -> None:
+    columns = set(RECIPE.provenance(FinewebOptions()))
+    assert not columns & {*READ.names, *AUDIT.names, "offset", "prompt_tokens"}
+    assert {"url", RECIPE.group} <= columns
+
+
+def test_short_and_missing_texts() -> None:
+    assert documents({"text": "ab"}, FinewebOptions(min_chars=2))[0].reason is None
+    assert documents({"text": "ab"}, FinewebOptions(min_chars=3))[0].reason == "too-short"
+    for record, reason in (({"text": None}, "missing-field"), ({"text": 7}, "wrong-type")):
+        with pytest.raises(Rejected, match=f"^{reason}$"):
+            documents(record, FinewebOptions())
+
+
+def test_real_files() -> None:
+    options = FinewebOptions()
+    records = real_records("corpora/fineweb", RECIPE.reading(options))
+    made = [documents(each.value, options)[0] for each in records]
+    assert len(made) == 61
+    assert {document.provenance["dump"] for document in made} == {"CC-MAIN-2024-10"}
+    assert {document.provenance["other"] for document in made} == {""}
+    for name, kind in RECIPE.provenance(options).items():
+        assert len(pa.array([document.provenance.get(name) for document in made], kind)) == 61
