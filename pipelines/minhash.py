@@ -13,7 +13,8 @@ s share a band with probability 1 - (1 - s**8)**14, as in FineWeb (Penedo et al.
 A signature depends on its text alone, whatever is signed beside it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -28,9 +29,9 @@ GRAM = 5
 PIECE_CHARACTERS = 32_768
 """A longer text is taken in pieces; the few grams that span a seam are left out."""
 
-# Where the temporaries of this many units fit into the processor's cache, numpy is fastest.
-_BATCH_UNITS = 65_536
-_CAPACITY = 4 * PIECE_CHARACTERS + 2
+# Where the temporaries of this many fit into the processor's cache, numpy is fastest.
+_BATCH_CHARACTERS = 65_536
+_TEXTS_AT_ONCE = 64
 
 _U64 = np.uint64
 _EMPTY = np.uint32(2**32 - 1)
@@ -45,7 +46,6 @@ _SLOT_SALT = _U64(0xA54FF53A5F1D36F1)
 
 
 Text = TypeVar("Text", str, np.ndarray)
-Part = TypeVar("Part", bytes, np.ndarray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +72,32 @@ def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return found
 
 
-def by_characters(codes: np.ndarray) -> bool:
-    """Return whether a text (code points, uint32[n]) is a run of characters, not of words.
+def by_characters(codes: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Return which texts (bool[n]) are runs of characters, not of words.
 
-    It is if at least a fifth of it is of scripts written without spaces.
+    A text is if at least a fifth of it is of scripts written without spaces.
+
+    Args:
+        codes: The texts back to back, code points, uint32[m].
+        ends: Where each one ends, int64[n]; none is empty.
     """
-    need = len(codes) / 5
-    num = _count(codes, 0x3000, 0xA000)  # Chinese and Japanese
-    if num < need <= num + _count(codes, 0x0E00, 0x1800):
-        num += sum(_count(codes, first, end) for first, end in _SPACELESS)
-    return num >= need
+    need = np.diff(ends, prepend=0) / 5
+    num = _count(codes, ends, first=0x3000, end=0xA000)  # Chinese and Japanese
+    if (num < need).any():
+        num += _count(codes, ends, first=0x0E00, end=0x0F00)  # Thai and Lao
+        num += _count(codes, ends, first=0x1000, end=0x10A0)  # Burmese
+        num += _count(codes, ends, first=0x1780, end=0x1800)  # Khmer
+    enough: np.ndarray = num >= need
+    return enough
 
 
-def _count(codes: np.ndarray, first: int, end: int) -> int:
-    return int(np.count_nonzero(codes - np.uint32(first) < np.uint32(end - first)))
+def _count(codes: np.ndarray, ends: np.ndarray, *, first: int, end: int) -> np.ndarray:
+    """Return how many code points of each text lie in a range."""
+    inside = codes - np.uint32(first) < np.uint32(end - first)
+    starts = np.concatenate([[0], ends[:-1]])
+    counts: np.ndarray = np.add.reduceat(inside, starts, dtype=np.int64)
+    return counts
 
-
-_SPACELESS = ((0x0E00, 0x0F00), (0x1000, 0x10A0), (0x1780, 0x1800))
-"""Where the blocks of Thai and Lao, Burmese, Khmer begin and end."""
 
 _WORD_BYTES = bytes(
     ord(chr(byte).lower()) if chr(byte).isalnum() else 32 for byte in range(128)
@@ -101,45 +109,41 @@ class Signer:
     """Signs texts; holds memory for its temporaries, a few MB, so that none is allocated twice."""
 
     def __init__(self) -> None:
-        self._powers = _powers(_BYTE, _CAPACITY)
-        self._inverses = _powers(pow(_BYTE, -1, 2**64), _CAPACITY)
-        self._a, self._b, self._c = (np.empty(_CAPACITY, _U64) for _ in range(3))
-        self._base = np.empty(_CAPACITY, _U64)
+        # In words a character may take four bytes, and a piece a line break.
+        capacity = 5 * _BATCH_CHARACTERS + 2
+        self._powers = _powers(_BYTE, capacity)
+        self._inverses = _powers(pow(_BYTE, -1, 2**64), capacity)
+        self._a, self._b, self._c = (np.empty(capacity, _U64) for _ in range(3))
+        self._base = np.empty(capacity, _U64)
 
     def signatures(self, texts: Sequence[str]) -> Signatures:
         """Return the signatures of texts whose white space is folded."""
         least = np.full((len(texts) + 1, NUM_SLOTS), _EMPTY)  # the last row takes what is no gram
-        words, characters = [], []
-        for at, text in enumerate(texts):
-            codes = None if text.isascii() else _codes(text)
-            if codes is not None and by_characters(codes):
-                characters.append((at, codes))
-            else:
-                words.append((at, text))
-        for owners, parts in _batches(_cut(words, lambda part: part.encode())):
+        runs = _runs(texts)
+        words = ((at, text) for at, text in enumerate(texts) if at not in runs)
+        for owners, parts in _batches(words):
             self._add_words(least, owners, parts)
-        for owners, runs in _batches(_cut(characters, lambda part: part)):
-            self._add_characters(least, owners, runs)
+        for owners, codes in _batches(runs.items()):
+            self._add_characters(least, owners, codes)
         return _finished(least[:-1])
 
-    def _add_words(self, least: np.ndarray, owners: list[int], parts: list[bytes]) -> None:
-        """Take the grams of words of pieces of texts."""
-        joined = b" %b " % b" ".join(parts)
+    def _add_words(self, least: np.ndarray, owners: list[int], parts: list[str]) -> None:
+        """Take the grams of words of pieces of texts; folded texts hold no line break."""
+        joined = "\n".join(["", *parts, ""]).encode()
+        breaks = np.flatnonzero(np.frombuffer(joined, np.uint8) == ord("\n"))
         text = np.frombuffer(joined.translate(_WORD_BYTES), np.uint8)
-        size = len(text)
         spaces = text == ord(" ")
         edges = np.flatnonzero(spaces[1:] != spaces[:-1])  # last bytes before words, and of words
         before, last = edges[::2], edges[1::2]
-        sums = self._a[:size]
-        np.multiply(text, self._powers[:size], out=self._b[:size], dtype=_U64)
-        np.cumsum(self._b[:size], out=sums)
+        sums = self._a[: len(text)]
+        scaled = self._b[: len(text)]
+        np.multiply(text, self._powers[: len(text)], out=scaled, dtype=_U64)
+        np.cumsum(scaled, out=sums)
         units = self._c[: len(before)]
         np.subtract(sums[last], sums[before], out=units)
         units *= self._inverses[before]
         units *= _UNIT
-        lengths = np.array([len(part) + 1 for part in parts])
-        ends = np.searchsorted(before, np.cumsum(lengths))
-        self._add_grams(least, owners, units, ends)
+        self._add_grams(least, owners, units, np.searchsorted(before, breaks[1:]))
 
     def _add_characters(
         self, least: np.ndarray, owners: list[int], parts: list[np.ndarray]
@@ -201,34 +205,35 @@ def _powers(base: int, num: int) -> np.ndarray:
     return np.cumprod(factors, dtype=_U64)
 
 
-def _codes(text: str) -> np.ndarray:
-    return np.frombuffer(text.encode("utf-32-le"), "<u4")
+def _runs(texts: Sequence[str]) -> dict[int, np.ndarray]:
+    """Return the code points of the texts that are runs of characters, by number."""
+    wide = [at for at, text in enumerate(texts) if not text.isascii()]
+    found: dict[int, np.ndarray] = {}
+    for start in range(0, len(wide), _TEXTS_AT_ONCE):
+        numbers = wide[start : start + _TEXTS_AT_ONCE]
+        joined = "".join([texts[at] for at in numbers])
+        codes = np.frombuffer(joined.encode("utf-32-le"), "<u4")
+        ends = np.cumsum([len(texts[at]) for at in numbers])
+        chosen = by_characters(codes, ends).tolist()
+        runs = np.split(codes, ends[:-1])
+        found.update(itertools.compress(zip(numbers, runs, strict=True), chosen))
+    return found
 
 
-def _cut(
-    texts: Iterable[tuple[int, Text]], made: Callable[[Text], Part]
-) -> Iterator[tuple[int, Part]]:
-    """Yield the texts in pieces, each with its owner, made what is worked on."""
-    for at, text in texts:
-        if len(text) <= PIECE_CHARACTERS:
-            yield at, made(text)
-        else:
-            for start in range(0, len(text), PIECE_CHARACTERS):
-                yield at, made(text[start : start + PIECE_CHARACTERS])
-
-
-def _batches(pieces: Iterable[tuple[int, Part]]) -> Iterator[tuple[list[int], list[Part]]]:
-    """Yield pieces by the batch; one alone may be larger than a batch should be."""
+def _batches(texts: Iterable[tuple[int, Text]]) -> Iterator[tuple[list[int], list[Text]]]:
+    """Yield pieces of texts, each with its owner, by the batch."""
     owners: list[int] = []
-    parts: list[Part] = []
+    parts: list[Text] = []
     size = 0
-    for owner, part in pieces:
-        if parts and size + len(part) + 1 > _BATCH_UNITS:
-            yield owners, parts
-            owners, parts, size = [], [], 0
-        owners.append(owner)
-        parts.append(part)
-        size += len(part) + 1
+    for owner, text in texts:
+        for start in range(0, len(text), PIECE_CHARACTERS):
+            part = text if len(text) <= PIECE_CHARACTERS else text[start : start + PIECE_CHARACTERS]
+            if parts and size + len(part) > _BATCH_CHARACTERS:
+                yield owners, parts
+                owners, parts, size = [], [], 0
+            owners.append(owner)
+            parts.append(part)
+            size += len(part)
     if parts:
         yield owners, parts
 

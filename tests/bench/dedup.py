@@ -1,35 +1,45 @@
 """Dedup of generated documents: time and memory, and what is found beside datatrove's MinHash.
 
-The first table needs no text: signatures are made up, a segment of them per 100,000 documents, with
-5 % exact and 5 % near-duplicates anywhere, and dedup runs on the files that the map would leave. The
-second signs real documents and planted versions of them with both implementations.
+The first table needs no text: signatures are made up, a segment of them per 100,000 documents,
+with 5 % exact and 5 % near-duplicates anywhere, and dedup runs on the files that the map would
+leave. The second signs real documents and planted versions of them with both implementations.
 """
 
 import argparse
+import json
+import re
+import resource
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import zstandard
 
 from pipelines import minhash
+from pipelines.dedup import text_hashes
 from pipelines.dedup_phases import Dedup, Deduplicated
 from pipelines.document import holdout_hashes, order_hashes, sample_hashes
-from pipelines.minhash import NUM_SLOTS
+from pipelines.drops import GONE, Drops, drop_path
+from pipelines.minhash import NUM_BANDS, NUM_SLOTS, Signer
 from pipelines.phases import Phases
 from pipelines.plan import Plan, PlannedSegment, load_plan
 from pipelines.runner import Runner, hush
 from pipelines.sieve import Sieve, packed
 from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
-from tests.bench import memory
+from tests.bench import inputs, memory
 from tests.bench.inputs import FOLDER, ROOT
 from tests.bench.table import render
 
+SCRIPT = Path(__file__).with_name("datatrove_minhash.py")
+NUM_PLANTED, NUM_SEGMENTS = 3000, 7
 SEGMENT_DOCUMENTS = 100_000
 CASES = (("exact", "local", 1), ("minhash", "local", 1), ("minhash", "local", 2),
          ("minhash", "components", 1))  # fmt: skip
@@ -48,7 +58,15 @@ def measure(num_documents: int) -> str:
     made = time.monotonic() - started
     size = sum(path.stat().st_size for path in (folder / WORK / "map").iterdir())
     rows = [_row(folder, *case) for case in CASES]
-    head = ("", "clusters", "workers", "seconds", "tree RSS MB", "largest process PSS MB", "dropped")
+    head = (
+        "",
+        "clusters",
+        "workers",
+        "seconds",
+        "tree RSS MB",
+        "largest process PSS MB",
+        "dropped",
+    )
     return (
         f"{num_documents:,} documents, {size / num_documents:.0f} bytes each on disk, made in "
         f"{made:.0f} s\n{render(head, rows)}"
@@ -57,16 +75,24 @@ def measure(num_documents: int) -> str:
 
 def generate(folder: Path, num_documents: int) -> None:
     """Write the files of segments and a plan, as the map would."""
+    starts = range(0, num_documents, SEGMENT_DOCUMENTS)
+    ids = (np.arange(at, min(at + SEGMENT_DOCUMENTS, num_documents)) for at in starts)
+    threshold = WudaoOptions().minhash_threshold
+    write_plan(folder, (Sieve(documents(part, num_documents), threshold=threshold) for part in ids))
+
+
+def write_plan(folder: Path, sieves: Iterable[Sieve]) -> None:
+    """Write the files of segments, one after the other, and a plan."""
     planned = []
-    for number, start in enumerate(range(0, num_documents, SEGMENT_DOCUMENTS)):
-        ids = np.arange(start, min(start + SEGMENT_DOCUMENTS, num_documents))
-        sieve = Sieve(documents(ids, num_documents), threshold=WudaoOptions().minhash_threshold)
+    for number, sieve in enumerate(sieves):
         stem = folder / WORK / "map" / f"s{number:05}"
-        sieved = sieve.write(stem)
-        documents_left = int(sieve.stay.sum())
         planned.append(
             PlannedSegment(
-                stem=stem.name, source="s", documents=documents_left, longest=1, sieved=sieved
+                stem=stem.name,
+                source="s",
+                documents=int(sieve.stay.sum()),
+                longest=1,
+                sieved=sieve.write(stem),
             )
         )
     plan = Plan(
@@ -131,13 +157,131 @@ def run(folder: Path, options: WudaoOptions) -> Deduplicated:
 
 @dataclass(frozen=True)
 class Planted:
-    """Real documents, and at the end versions of the first of them."""
+    """Documents, and behind them a version of each: stretches replaced by those of others."""
 
     texts: list[str]
-    pairs: np.ndarray
-    """int[n, 2]: document and version."""
     similarity: np.ndarray
-    """float[n]"""
+    """float[len(texts) / 2]: Jaccard of the words' 5-grams of document and version."""
+
+
+def compare(python: str) -> str:
+    """Return the table of planted pairs found, by similarity, here and by datatrove.
+
+    Args:
+        python: An interpreter that has datatrove.
+    """
+    if not inputs.REAL_TEXT.exists():
+        return "skipped: it takes the real text of ../shared/data/bench"
+    planted = plant(_words(inputs.REAL_TEXT.with_name("en.jsonl.zst"), NUM_PLANTED))
+    found, notes = [], []
+    for name, dropped in (
+        ("threshold 0.7", partial(_ours, planted.texts, threshold=0.7)),
+        ("threshold 0", partial(_ours, planted.texts, threshold=0.0)),
+        ("datatrove", partial(_datatrove, planted.texts, python)),
+    ):
+        started = _cpu()
+        gone = dropped()
+        pairs = gone.reshape(2, -1).any(axis=0)
+        right = int((pairs & (planted.similarity >= 0.7)).sum())
+        notes.append(
+            f"{name}: {_cpu() - started:.1f} CPU s, {gone.sum():,} dropped, of these "
+            f"{100 * right / gone.sum():.1f} % at 0.7 or more"
+        )
+        found.append(pairs)
+    rows = []
+    for low in np.arange(0.3, 1.0, 0.1):
+        mine = (planted.similarity >= low) & (planted.similarity < low + 0.1)
+        theory = (1 - (1 - planted.similarity[mine] ** 8) ** NUM_BANDS).mean()
+        shares = [theory, *(pairs[mine].mean() for pairs in found)]
+        rows.append(
+            [
+                f"{low:.1f} to {low + 0.1:.1f}",
+                f"{mine.sum():,}",
+                *(f"{100 * share:.1f} %" for share in shares),
+            ]
+        )
+    head = ("similarity", "pairs", "theory of bands", "threshold 0.7", "threshold 0", "datatrove")
+    return "\n".join([render(head, rows), *notes])
+
+
+def plant(documents: Sequence[Sequence[str]]) -> Planted:
+    """Return documents (words) and versions of them with similarities from 0.3 to 1."""
+    rng = np.random.default_rng(0)
+    texts, versions, similarity = [], [], []
+    for number, words in enumerate(documents):
+        wanted = rng.uniform(0.3, 1.0)
+        size = round(len(words) * (1 - wanted) / (1 + wanted))
+        at = int(rng.integers(0, len(words) - size + 1))
+        other = documents[(number + 1) % len(documents)]
+        version = [*words[:at], *other[:size], *words[at + size :]]
+        one, two = (
+            {tuple(each[i : i + 5]) for i in range(len(each) - 4)} for each in (words, version)
+        )
+        texts.append(" ".join(words))
+        versions.append(" ".join(version))
+        similarity.append(len(one & two) / len(one | two))
+    return Planted([*texts, *versions], np.array(similarity))
+
+
+def _words(path: Path, num: int) -> list[list[str]]:
+    """Return the words of documents of 250 words each, without what is no letter."""
+    found = []
+    with zstandard.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            words = re.sub("[^a-z]+", " ", json.loads(line)["text"].lower()).split()[:250]
+            if len(words) == 250:
+                found.append(words)
+            if len(found) == num:
+                break
+    return found
+
+
+def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
+    """Return which texts dedup drops, in several segments."""
+    folder = FOLDER / "dedup-planted"
+    shutil.rmtree(folder, ignore_errors=True)
+    order = order_hashes("s", "f", positions=np.arange(len(texts)),
+                         ordinals=np.zeros(len(texts), np.int32), seed=0)  # fmt: skip
+    high, low = text_hashes(texts)
+    table = pa.table({"order": order, "hash_high": high, "hash_low": low,
+                      "signature": packed(Signer().signatures(texts))})  # fmt: skip
+    parts = [np.arange(at, len(texts), NUM_SEGMENTS) for at in range(NUM_SEGMENTS)]
+    parts = [part[np.argsort(order[part])] for part in parts]
+    sieves = [Sieve(table.take(part), threshold=threshold) for part in parts]
+    write_plan(folder, sieves)
+    found = run(folder, WudaoOptions(dedup="minhash", minhash_threshold=threshold))
+    gone = np.zeros(len(texts), bool)
+    for part, sieve in zip(parts, sieves, strict=True):
+        gone[part[~sieve.stay]] = True
+    drops = Drops.load([drop_path(folder / WORK, name) for name in found.drops], 0, 2**64)
+    for number, (part, sieve) in enumerate(zip(parts, sieves, strict=True)):
+        rows = drops.rows(number)
+        gone[part[sieve.stay][rows[rows != GONE]]] = True
+    shutil.rmtree(folder)
+    return gone
+
+
+def _datatrove(texts: list[str], python: str) -> np.ndarray:
+    """Return which texts datatrove removes."""
+    folder = FOLDER / "dedup-datatrove"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "in").mkdir(parents=True)
+    lines = [json.dumps({"text": text, "id": str(at)}) for at, text in enumerate(texts)]
+    (folder / "in" / "texts.jsonl").write_text("\n".join(lines))
+    command = [python, str(SCRIPT), str(folder / "in"), str(folder / "out")]
+    subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
+    gone = np.zeros(len(texts), bool)
+    for path in (folder / "out" / "removed").glob("*.jsonl"):
+        for line in path.read_text().splitlines():
+            gone[int(json.loads(line)["id"])] = True
+    shutil.rmtree(folder)
+    return gone
+
+
+def _cpu() -> float:
+    """Return the CPU seconds of this process and of those under it that have ended."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def _main() -> None:
@@ -150,6 +294,7 @@ def _main() -> None:
     asked = parser.parse_args()
     if not asked.run:
         print(measure(asked.documents))
+        print(compare(sys.executable))
         return
     started = time.monotonic()
     options = WudaoOptions(dedup=asked.dedup, clusters=asked.clusters, workers=asked.workers)

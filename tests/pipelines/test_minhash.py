@@ -143,8 +143,10 @@ def test_what_counts_as_the_same(signer: Signer, one: str, other: str, alike: bo
     ],
 )
 def test_script_decides_between_words_and_characters(text: str, expected: bool) -> None:
-    codes = np.frombuffer(text.encode("utf-32-le"), "<u4")
-    assert by_characters(codes) == expected
+    texts = ["é", text, "清", text]
+    codes = np.frombuffer("".join(texts).encode("utf-32-le"), "<u4")
+    found = by_characters(codes, np.cumsum([len(each) for each in texts]))
+    assert found.tolist() == [False, expected, True, expected]
 
 
 # --- a signature depends on its text alone
@@ -181,7 +183,7 @@ def test_the_size_of_a_batch_decides_nothing(
     ]
     texts = [text for pair in zip(texts[:7], texts[7:], strict=True) for text in pair]
     wanted = signer.signatures(texts)
-    monkeypatch.setattr(minhash, "_BATCH_UNITS", units)
+    monkeypatch.setattr(minhash, "_BATCH_CHARACTERS", units)
     assert same(signer.signatures(texts), wanted)
 
 
