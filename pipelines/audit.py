@@ -40,20 +40,25 @@ class Tally:
     rows: int
     bytes: int
     group: str = ""
+    tokens: int = 0
+    """Of those that were tokenized."""
 
 
 def tally(audit: pa.Table) -> tuple[Tally, ...]:
-    """Return rows and bytes per group, verdict and reason of an audit table, sorted by these."""
+    """Return the sums per group, verdict and reason of an audit table, sorted by these."""
     plain = pa.table(
         {
             "group": audit["group"].cast(pa.string()),
             "verdict": audit["verdict"].cast(pa.string()),
             "reason": audit["reason"].cast(pa.string()).fill_null(""),
             "bytes": audit["bytes"],
+            "tokens": audit["tokens"].cast(pa.int64()).fill_null(0),
         }
     )
     names = ["group", "verdict", "reason"]
-    sums = plain.group_by(names).aggregate([("bytes", "sum"), ("bytes", "count")])
+    sums = plain.group_by(names).aggregate(
+        [("bytes", "sum"), ("bytes", "count"), ("tokens", "sum")]
+    )
     return tuple(
         Tally(
             group=row["group"],
@@ -61,6 +66,7 @@ def tally(audit: pa.Table) -> tuple[Tally, ...]:
             reason=row["reason"],
             rows=row["bytes_count"],
             bytes=row["bytes_sum"],
+            tokens=row["tokens_sum"],
         )
         for row in sums.sort_by([(name, "ascending") for name in names]).to_pylist()
     )

@@ -23,7 +23,7 @@ def main(module: str, argv: Sequence[str]) -> int:
 
         build(module, options, flags=flags)
 
-    _log_plainly()
+    log_plainly()
     return exit_code(module, run, stopped="the same command goes on from here")
 
 
@@ -72,7 +72,7 @@ def completed(options: Options, recipe: Recipe) -> Options:
     )
 
 
-def _log_plainly() -> None:
+def log_plainly() -> None:
     """Show our own lines as they are, and of the libraries' only what went wrong."""
     logging.basicConfig(format="%(message)s", level=logging.ERROR)
     logging.getLogger("corpusmill").setLevel(logging.INFO)

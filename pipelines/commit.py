@@ -6,13 +6,16 @@ import logging
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pipelines import report
+from pipelines import account
 from pipelines.dedup_phases import Deduplicated
+from pipelines.figures import machine
 from pipelines.mapper import SplitRecord
 from pipelines.plan import Plan
+from pipelines.report import REPORT, write_page
 from pipelines.resume import INPUTS
 from pipelines.sources import InputFile
 from pipelines.tasks import MergeRecord
@@ -58,7 +61,7 @@ def describe(
     Raises:
         DamageError: The account does not balance.
     """
-    report.check(results.records, results.dedup.records, results.merged)
+    account.check(results.records, results.dedup.records, results.merged)
     merged = results.merged
     every = [record for source in sorted(merged) for record in merged[source]]
     plan = results.plan
@@ -78,7 +81,7 @@ def describe(
         signatures=results.dedup.signatures,
         rejects=tuple(table for record in every for table in record.rejects),
         dropped=tuple(table for record in every for table in record.dropped_texts),
-        accounting=report.accounting(report.final_account(merged), results.records, merged),
+        accounting=account.accounting(account.final_account(merged), results.records, merged),
     )
     return Manifest(
         number=number,
@@ -129,11 +132,15 @@ def commit(
         for f in files
     ]
     write_json(output / INPUTS, inputs)
-    account = manifest.generations[-1].accounting
-    write_json(
-        output / "report.json",
-        {"dataset": manifest.identity, "accounting": account, "machine": report.machine(), **run},
-    )
+    report = {
+        "dataset": manifest.identity,
+        "accounting": manifest.generations[-1].accounting,
+        "machine": machine(),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        **run,
+    }
+    write_json(output / REPORT, report)
+    write_page(output, manifest, report)
     manifests.commit(output, manifest)
 
 

@@ -8,13 +8,16 @@ its own defaults for the others.
 import importlib.util
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from pipelines.options import SEGMENTS, Options
-from pipelines.readers.reading import Reading
+from pipelines.options import SEGMENTS, Options, semantic
+from pipelines.readers.reading import Reading, open_reader
+from pipelines.readers.record import Reader
+from pipelines.readers.rejected import RejectReader
 from pipelines.recipe import Recipe, load_recipe
-from pipelines.sources import InputFile, match_inputs
+from pipelines.rejects import Rejects
+from pipelines.sources import InputFile, Split, match_inputs
 from shards.errors import UserError
 
 _OTHER = re.compile(r"([A-Za-z0-9_.-]+)=([a-z][a-z0-9_]*):(?!//)(.+)", re.DOTALL)
@@ -27,6 +30,8 @@ class Corpus:
     module: str
     """The module that holds it as RECIPE."""
     options: Options
+    rejects: Rejects | None = None
+    """What to read of its inputs, in place of all: the records that another run rejected."""
 
     @property
     def recipe(self) -> Recipe:
@@ -36,16 +41,22 @@ class Corpus:
     @property
     def reading(self) -> Reading:
         """How its files are read."""
-        return self.recipe.reading(self.options)
+        reading = self.recipe.reading(self.options)
+        if self.rejects is None:
+            return reading
+        return replace(reading, max_record_bytes=self.rejects.max_record_bytes)
+
+    def reader(self, split: Split) -> Reader:
+        """Return what reads a split of one of its files."""
+        if self.rejects is None:
+            return open_reader(split, self.reading)
+        return RejectReader(split, self.reading, self.rejects)
 
     def own(self) -> dict[str, Any]:
         """Return the options that only this corpus has and that decide bytes."""
         shared = {each.name for each in fields(Options)}
-        return {
-            each.name: getattr(self.options, each.name)
-            for each in fields(self.options)
-            if each.name not in shared and each.metadata["decides"] == SEGMENTS
-        }
+        chosen = semantic(self.options, {}, decides=(SEGMENTS,))
+        return {name: value for name, value in chosen.items() if name not in shared}
 
 
 def match_corpora(module: str, options: Options) -> tuple[list[InputFile], dict[str, Corpus]]:

@@ -8,17 +8,20 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 
-from pipelines import report, resume
+from pipelines import account, resume
 from pipelines.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
 from pipelines.corpora import Corpus, match_corpora
 from pipelines.dedup_phases import Dedup, Deduplicated
 from pipelines.drops import drop_path
+from pipelines.figures import figures
 from pipelines.mapper import Job, MapTask, SplitRecord, prepare_map, record_name, versions
 from pipelines.options import DATASET, SEGMENTS, Options, num_workers, semantic
+from pipelines.origin import given
 from pipelines.phases import Phases
 from pipelines.plan import Plan, holdout_threshold, num_shards, planned
 from pipelines.readers.reading import check_head, splits
 from pipelines.runner import Runner, hush
+from pipelines.showcase import showcase
 from pipelines.sources import InputFile, Split, seamless
 from pipelines.stages import Chain
 from pipelines.tasks import MergeRecord, MergeTask, prepare_merge, task_name
@@ -85,6 +88,7 @@ class Run:
             if each != corpus
         }
         self.semantic |= {"corpora": others} if others else {}
+        self.semantic |= corpus.rejects.facts() if corpus.rejects else {}
         self.runner = runner
         self.phases = Phases(self.work, runner)
 
@@ -117,6 +121,8 @@ class Run:
             check_head(file, self.readings[file.source])
         engines = ", ".join(self.chain.engines.values())
         _LOG.info("%d files, %.1f MB; %s", len(self.files), self._megabytes(), engines)
+        for warning in self.chain.quality.warnings(self.options.languages):
+            _LOG.warning("%s", warning)
         records = self.map()
         self.check_rejects(records)
         plan = self.plan(records)
@@ -136,16 +142,20 @@ class Run:
             vocabulary=write_vocabulary(self.output, self.chain.tokenizer.vocabulary()),
             number=1 + (manifests.load(self.output).number if there else 0),
         )
-        seconds = {name: round(value, 1) for name, value in self.phases.seconds.items()}
         run = {
-            "seconds": seconds,
+            **self.phases.figures(),
             "workers": self.runner.num_workers,
             "input_MB": self._megabytes(),
             "dedup": results.dedup.figures,
+            "given": given(self.options, self.chain.facts),
+            **figures(results.records, results.merged, quality=self.chain.quality),
+            "examples": showcase(
+                results.records, results.merged, self.output, quality=self.chain.quality
+            ),
         }
         commit(self.output, made, files=self.files, run=run)
         self._clean_up()
-        for line in report.lines(made.generations[-1].accounting, made, self.output):
+        for line in account.lines(made.generations[-1].accounting, made, self.output):
             _LOG.info("%s", line)
         return made
 
@@ -206,7 +216,7 @@ class Run:
         Raises:
             UserError: It is not.
         """
-        rate, reasons = report.reject_rate(records)
+        rate, reasons = account.reject_rate(records)
         told = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons.most_common())
         if rate > self.options.max_reject_rate:
             raise UserError(
@@ -216,10 +226,8 @@ class Run:
                 "allow more, and run the same command again"
             )
         if not any(segment.documents for record in records for segment in record.segments):
-            account = report.expected_account(records, [])
-            told = ", ".join(
-                f"{rows:,} {reason}" for (_, _, reason), rows in sorted(account.items())
-            )
+            found = account.expected_account(records, [])
+            told = ", ".join(f"{rows:,} {reason}" for (_, _, reason), rows in sorted(found.items()))
             raise UserError(
                 f"no document is left of this input ({told or 'it holds no record'}): look at "
                 "--languages, --language-threshold and the options of the corpus"

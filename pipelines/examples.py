@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pipelines.document import whole_texts
 
 PER_REASON = 20
-KEPT = 100
+KEPT = 400
 """Of those that no stage dropped, more: dedup drops some later."""
 
 CHARACTERS = 1000

@@ -2,8 +2,9 @@
 
 import argparse
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, fields
+from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
 
 from pipelines.options import Options
@@ -24,12 +25,24 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(
-    kind: type[OptionsType], argv: Sequence[str], *, program: str, about: str
+    kind: type[OptionsType],
+    argv: Sequence[str],
+    *,
+    program: str,
+    about: str,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[OptionsType, list[str]]:
     """Return the options that the flags give, and the flags meant for Beam.
 
     Flags that Beam's Python SDK knows are handed on, and so is everything behind `--`, word for
     word.
+
+    Args:
+        kind: The options.
+        argv: The command line.
+        program: Its name.
+        about: What `--help` says it does.
+        defaults: Of fields whose default is another one here.
 
     Raises:
         UserError: A flag that neither knows, or a value that does not fit.
@@ -51,7 +64,7 @@ def parse(
     for each in fields(kind):
         if isinstance(values.get(each.name), list):
             values[each.name] = tuple(values[each.name])
-    return kind(**values), [*beam, *runners]
+    return kind(**{**defaults, **values}), [*beam, *runners]
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):

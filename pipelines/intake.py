@@ -31,6 +31,7 @@ class Intake:
     def __init__(self, corpus: Corpus) -> None:
         self._recipe = corpus.recipe
         self._options = corpus.options
+        self._rejects = corpus.rejects
 
     def sampled(
         self, items: Sequence[Record | Damage], split: Split
@@ -73,7 +74,11 @@ class Intake:
         batch = pa.RecordBatch.from_arrays(columns, schema=READ)
         for name, kind in self._recipe.provenance(self._options).items():
             batch = batch.append_column(name, self._provenance(documents, name, kind))
-        return Verdict(batch, pa.array([document.reason for document in documents], pa.string()))
+        reasons = pa.array([document.reason for document in documents], pa.string())
+        if self._rejects is None:
+            return Verdict(batch, reasons)
+        again = pa.array(self._rejects.of(split).among(positions, ordinals))
+        return Verdict(batch.filter(again), reasons.filter(again))
 
     def _documents(self, item: Record | Damage) -> Sequence[Document]:
         if isinstance(item, Damage):

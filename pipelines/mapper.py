@@ -23,7 +23,6 @@ from pipelines.document import (
 from pipelines.intake import Intake, batches
 from pipelines.options import SEGMENTS, Options, semantic
 from pipelines.progress import Heartbeat
-from pipelines.readers.reading import open_reader
 from pipelines.readers.record import Damage, Reader, Record
 from pipelines.segment import Segment, SegmentBuilder
 from pipelines.sources import Link, Split
@@ -106,10 +105,12 @@ def versions(chain: Chain) -> dict[str, str]:
 
 def record_name(split: Split, job: Job, facts: Mapping[str, Any]) -> str:
     """Return the fingerprint of a split: the same on every machine, for every number of workers."""
+    corpus = job.corpora[split.source]
     identity = {
         "split": [split.source, split.relative, split.file_bytes, split.start, split.end],
-        "options": semantic(job.corpora[split.source].options, facts, decides=(SEGMENTS,)),
+        "options": semantic(corpus.options, facts, decides=(SEGMENTS,)),
         "versions": dict(job.versions),
+        **({"replay": corpus.rejects.facts()} if corpus.rejects else {}),
     }
     return hashlib.sha256(canonical(identity)).hexdigest()[:24]
 
@@ -140,7 +141,7 @@ class Mapper:
         started = time.monotonic()
         clock = Clock()
         split, folder = task.split, self._job.work / "map"
-        reader = open_reader(split, self._job.corpora[split.source].reading)
+        reader = self._job.corpora[split.source].reader(split)
         segments, unsampled = self._segments(reader, task, clock)
         link = reader.link
         if link is None or reader.crc32c is None:

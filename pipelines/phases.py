@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pipelines.account import progress_counts
 from pipelines.progress import Progress
-from pipelines.report import progress_counts
 from pipelines.resume import finished, read_record
 from pipelines.runner import Runner, Work
 
@@ -21,6 +21,9 @@ class Phases:
     def __init__(self, work: Path, runner: Runner) -> None:
         self.seconds: dict[str, float] = {}
         """How long each phase worked."""
+        self.tasks: dict[str, dict[str, int]] = {}
+        """How many tasks each phase has, and how many of them were finished before."""
+        self._started = time.monotonic()
         self._work = work
         self._runner = runner
 
@@ -78,6 +81,9 @@ class Phases:
             weights: Share of each task in the whole: bytes of input, or 1.
             done: How many more tasks were finished before.
         """
+        counts = self.tasks.setdefault(phase, {"all": 0, "finished_before": 0})
+        counts["all"] += len(todo) + done
+        counts["finished_before"] += done
         if done:
             _LOG.info("%s: %d of %d tasks were finished before", phase, done, done + len(todo))
         if not todo:
@@ -93,3 +99,11 @@ class Phases:
         with progress:
             self._runner.run(todo, prepare, argument)
         self.seconds[phase] = self.seconds.get(phase, 0) + time.monotonic() - started
+
+    def figures(self) -> dict[str, Any]:
+        """Return what report.json says of the phases: seconds, also in all so far, and tasks."""
+        return {
+            "seconds": {name: round(value, 1) for name, value in self.seconds.items()},
+            "elapsed": round(time.monotonic() - self._started, 1),
+            "tasks": self.tasks,
+        }

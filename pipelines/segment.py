@@ -34,7 +34,7 @@ from pipelines.tables import write_table
 from shards.storage import atomic_write
 
 NUM_BINS = 4096
-FILES = ("tokens", "documents", "bins", "holdout", "audit")
+FILES = ("tokens", "documents", "bins", "holdout", "audit", "examples")
 """The suffixes that every segment has."""
 
 MAX_RECORDS = 131_072

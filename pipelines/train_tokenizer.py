@@ -32,7 +32,10 @@ from shards.errors import UserError
 from shards.storage import atomic_write
 
 PROGRAM = "pipelines.train_tokenizer"
-CORPORA = ("wudao",)
+CORPORA = (
+    *("wudao", "pile", "fineweb", "text"),
+    *("zhihu", "zhidao", "baike", "cc_news", "openwebtext"),
+)
 
 HELD_BACK = 0.02
 """Share of the sampled records that measure the tokenizer instead of training it."""

@@ -1,5 +1,6 @@
 """Records read again by their places."""
 
+import bisect
 import io
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,6 +10,7 @@ from typing import BinaryIO
 from pipelines.readers.compressed import compression
 from pipelines.readers.jsonl import object_line
 from pipelines.readers.lines import text_line
+from pipelines.readers.mend import mend_json, mend_row, mend_text
 from pipelines.readers.parquet import ParquetReader
 from pipelines.readers.reading import Format, Reading, format_of
 from pipelines.readers.record import RAW_BYTES, Damage, Record
@@ -22,11 +24,19 @@ Place = tuple[int, int]
 _BLOCK_BYTES = 1 << 20
 
 
-def read_places(path: str, places: Iterable[Place], reading: Reading) -> Iterator[Record | Damage]:
+def read_places(
+    path: str, places: Iterable[Place], reading: Reading, *, mend: bool = False
+) -> Iterator[Record | Damage]:
     """Yield what stands at some places of a file, sorted by place; each one once.
 
     A compressed file is unpacked once, up to the last place. Of what no record can be made the
     reason may be another one than a reader gives, which knows what stands around it.
+
+    Args:
+        path: Path or URL of the file.
+        places: The places.
+        reading: How the file is read.
+        mend: Where no record can be made, try once more with what is no UTF-8 replaced by U+FFFD.
 
     Raises:
         UserError: The file cannot be read.
@@ -46,10 +56,16 @@ def read_places(path: str, places: Iterable[Place], reading: Reading) -> Iterato
             mtime_ns=0,
         )
         if form == "parquet":
-            yield from _rows(handle, whole, wanted, reading)
+            for item in _rows(handle, whole, wanted, reading):
+                yield _mended_row(handle, whole, item) if mend else item
             return
         for at, length, raw in _stretches(handle, whole, wanted, reading.max_record_bytes):
-            yield _item(at, length, raw, form=form, reading=reading)
+            item = _item(at, length, raw, form=form, reading=reading)
+            if mend and isinstance(item, Damage):
+                valid = mend_text(raw) if form == "lines" else mend_json(raw)
+                again = _item(at, len(valid), valid, form=form, reading=reading)
+                item = item if isinstance(again, Damage) else again._replace(length=length, raw=raw)
+            yield item
 
 
 def _item(at: int, length: int, raw: bytes, *, form: Format, reading: Reading) -> Record | Damage:
@@ -76,6 +92,21 @@ def _rows(
             max_record_bytes=reading.max_record_bytes,
         )
         yield from (item for item in group.read(handle) if item.offset in rows)
+
+
+def _mended_row(handle: BinaryIO, whole: Split, item: Record | Damage) -> Record | Damage:
+    """Return the record of a row whose texts are no UTF-8; what else it is, as it is."""
+    if not isinstance(item, Damage) or item.reason != "bad-utf8":
+        return item
+    table = open_table(handle, whole.path)
+    edges = first_rows(table.metadata)
+    group = bisect.bisect_right(edges, item.offset) - 1
+    row = table.read_row_group(group).slice(item.offset - edges[group], 1)
+    try:
+        (value,) = mend_row(row).to_pylist()
+    except UnicodeDecodeError:  # in a list or a struct
+        return item
+    return Record(item.offset, item.length, value, b"")
 
 
 def _stretches(

@@ -1,12 +1,21 @@
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import s3fs
+import zstandard
 
 from pipelines.sources import InputFile, Split, match_inputs, open_input, open_split, split_file
+from pipelines.wudao import RECIPE
 from shards.errors import UserError
 from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
+from tests.pipelines.runs import content, page
 
 pytestmark = pytest.mark.skipif(
     not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
@@ -217,3 +226,41 @@ def check_paragraph(text: str) -> None:
     assert len(text) < 700
     for secret in (ACCESS, SECRET, "wrongsecret", "WRONGACCESSKEY", "Signature="):
         assert secret not in text
+
+
+@pytest.mark.usefixtures("s3")
+def test_a_dataset_made_from_s3_is_that_of_the_local_files(folder: Path, tmp_path: Path) -> None:
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    lines = b"".join(
+        orjson.dumps({"text": f"{page(at)['content']} {at}"}) + b"\n" for at in range(60)
+    )
+    (texts / "a.jsonl").write_bytes(lines)
+    (texts / "b.jsonl.zst").write_bytes(zstandard.compress(lines[: len(lines) // 2]))
+    pq.write_table(
+        pa.table({"text": [page(100 + at)["content"] for at in range(40)]}),
+        texts / "c.parquet",
+        row_group_size=8,
+    )
+    shutil.copytree(texts, folder / "other" / "texts")
+    made = {}
+    for name, given in (("here", str(texts)), ("there", "s3://other/texts")):
+        command = [
+            sys.executable,
+            "-m",
+            "pipelines.text",
+            "--input",
+            given,
+            "--split-bytes",
+            "4000",
+        ]
+        command += ["--tokenizer", RECIPE.sample_tokenizer, "--output", str(tmp_path / name)]
+        done = subprocess.run(
+            [*command, "--workers", "2", "--max-reject-rate", "0.1"],
+            capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert SECRET not in done.stderr
+        made[name] = content(tmp_path / name)
+    assert made["here"] == made["there"]
+    assert len(made["here"]) > 5

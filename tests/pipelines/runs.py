@@ -9,7 +9,7 @@ from typing import Any
 from pipelines.command import completed
 from pipelines.wudao import RECIPE, WudaoOptions
 
-ABOUT_THE_RUN = {"report.json", "inputs.json", ".lock"}
+ABOUT_THE_RUN = {"report.json", "report.html", "inputs.json", ".lock"}
 
 
 def many_splits(output: Path, **changes: Any) -> WudaoOptions:

@@ -32,14 +32,14 @@ def test_no_rows_have_the_columns_too() -> None:
     assert audit_rows(batch, pa.array([], pa.string()), relative="x").equals(AUDIT.empty_table())
 
 
-def test_tally_adds_rows_and_bytes_by_verdict_and_reason() -> None:
+def test_tally_adds_rows_bytes_and_tokens_by_verdict_and_reason() -> None:
     reasons = ["too-short", None, "nul", "too-short", None, "language"]
     batch, _ = judged([Doc(order=at, position=10 * at) for at in range(6)])  # bytes 100 + 10 at
     audit = audit_rows(batch, pa.array(reasons, pa.string()), relative="x")
     wanted = (
-        Tally(verdict="dropped", reason="language", rows=1, bytes=150),
-        Tally(verdict="dropped", reason="too-short", rows=2, bytes=230),
-        Tally(verdict="kept", reason="", rows=2, bytes=250),
+        Tally(verdict="dropped", reason="language", rows=1, bytes=150, tokens=2),
+        Tally(verdict="dropped", reason="too-short", rows=2, bytes=230, tokens=4),
+        Tally(verdict="kept", reason="", rows=2, bytes=250, tokens=4),
         Tally(verdict="quarantined", reason="nul", rows=1, bytes=120),
     )
     assert tally(audit) == wanted

@@ -124,6 +124,7 @@ EVENTS = [
     ("merge", r"\.work/merge/.*\.json$", 7),
     ("commit", r"vocabulary-", 1),
     ("commit", r"inputs\.json$", 1),
+    ("commit", r"report\.html$", 1),
     ("commit", r"/manifest\.json$", 1),
     ("clean", r"rmtree .*\.work$", 1),
 ]

@@ -111,3 +111,16 @@ def test_the_time_of_a_phase_is_added_up(tmp_path: Path) -> None:
     assert phases.seconds["map"] > first > 0
     phases.run("merge", [], prepare, folder, weights=[], done=3)
     assert set(phases.seconds) == {"map"}
+
+
+def test_the_figures_of_the_phases_tell_what_was_done_before(tmp_path: Path) -> None:
+    phases = Phases(tmp_path, cast("Runner", Here()))
+    phases.run("map", TASKS, prepare, tmp_path / "map", weights=[5, 5, 5], done=2)
+    phases.run("merge", [], prepare, tmp_path / "merge", weights=[], done=3)
+    found = phases.figures()
+    assert found["tasks"] == {
+        "map": {"all": 5, "finished_before": 2},
+        "merge": {"all": 3, "finished_before": 3},
+    }
+    assert list(found["seconds"]) == ["map"]
+    assert found["elapsed"] >= found["seconds"]["map"]

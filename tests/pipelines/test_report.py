@@ -1,246 +1,109 @@
-import dataclasses
-from collections.abc import Sequence
+import json
+import shutil
+import subprocess
+import sys
+from argparse import ArgumentTypeError
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pipelines import report
-from pipelines.audit import Tally
-from pipelines.dedup_tasks import DropsRecord
-from pipelines.mapper import SplitRecord
-from pipelines.segment import Segment
-from pipelines.tasks import MergeRecord
-from shards.errors import DamageError
-from shards.manifest import Manifest, ShardEntry, SourceEntry
-from shards.records import to_json
-
-KEPT = Tally(verdict="kept", reason="", rows=70, bytes=7000)
-SHORT = Tally(verdict="dropped", reason="too-short", rows=20, bytes=200)
-TWICE = Tally(verdict="dropped", reason="duplicate", rows=4, bytes=400)
-BAD = Tally(verdict="quarantined", reason="bad-json", rows=6, bytes=0)
+from pipelines.report import corpus_size, main
+from shards import Dataset
+from shards.prune import leftovers
+from shards.verify import verify
 
 
-def split(source: str, *tallies: Tally, unsampled: int = 0) -> SplitRecord:
-    kept = sum(each.rows for each in tallies if each.verdict == "kept")
-    segment = Segment(
-        stem="s", documents=kept, tokens=9, longest=9, rejects=0, fanned_out=2, tallies=tallies
-    )
-    return SplitRecord(
-        source=source,
-        relative="a.json",
-        start=0,
-        end=9,
-        file_bytes=9,
-        mtime_ns=1,
-        etag="",
-        crc32c=1,
-        first=0,
-        next=9,
-        unsampled=unsampled,
-        seconds=1.0,
-        cpu_seconds={},
-        versions={},
-        segments=(segment,),
-    )
+@pytest.fixture
+def dataset(reference: Path, tmp_path: Path) -> Path:
+    """A copy of the reference dataset, to write into."""
+    return Path(shutil.copytree(reference, tmp_path / "dataset"))
 
 
-def shard(documents: int, tokens: int = 5) -> ShardEntry:
-    return ShardEntry(path="g/s/00000", documents=documents, tokens=tokens, files={})
+def test_a_run_leaves_the_page_that_the_command_draws(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn = (dataset / "report.html").read_bytes()
+    assert drawn.startswith(b"<!doctype html>\n")
+    assert main([str(dataset), "--output", str(tmp_path / "again.html")]) == 0
+    assert (tmp_path / "again.html").read_bytes() == drawn
+    assert capsys.readouterr().out == f"{tmp_path / 'again.html'}\n"
+    assert main([str(dataset), "--corpus-size", "200GB"]) == 0
+    assert b"<b>200 GB</b>" in (dataset / "report.html").read_bytes()
 
 
-def merged(
-    *tallies: Tally, shards: Sequence[int] = (), validation: Sequence[int] = ()
-) -> MergeRecord:
-    return MergeRecord(
-        shards=tuple(map(shard, shards)),
-        validation=tuple(map(shard, validation)),
-        audit=(),
-        rejects=(),
-        dropped_texts=(),
-        tallies=tallies,
-        histograms={},
-    )
+def test_the_page_is_no_part_of_the_dataset(dataset: Path) -> None:
+    opened = Dataset.open(dataset)
+    assert "report.html" not in {name for name, _ in opened.manifest.files()}
+    assert "report.html" not in {left.path.name for left in leftovers(dataset, opened.manifest)}
+    (dataset / "report.html").write_text("changed")
+    assert list(verify(opened)) == []
 
 
-def rows(tally: Tally, number: int, size: int | None = None) -> Tally:
-    return dataclasses.replace(tally, rows=number, bytes=tally.bytes if size is None else size)
-
-
-RECORDS = [split("a", SHORT, TWICE, KEPT, BAD, unsampled=3), split("b", KEPT), split("b", SHORT)]
-NOTHING = {"duplicate": 0, "near-duplicate": 0}
-NONE_RENAMED = {"a": 0, "b": 0}
-DEDUP = [
-    DropsRecord(dropped={"a": {**NOTHING, "duplicate": 10}, "b": NOTHING}, renamed=NONE_RENAMED),
-    DropsRecord(dropped={"a": NOTHING, "b": {**NOTHING, "duplicate": 1}}, renamed=NONE_RENAMED),
-]
-MERGED = {
-    "a": [
-        merged(rows(KEPT, 30, 3000), SHORT, BAD, shards=[28]),
-        merged(rows(KEPT, 30, 3000), rows(TWICE, 14, 1400), shards=[29]),
-        merged(validation=[3]),
-    ],
-    "b": [merged(rows(KEPT, 69, 6900), SHORT, rows(TWICE, 1, 100), shards=[69])],
-}
-
-
-def test_both_accounts_agree() -> None:
-    expected = report.expected_account(RECORDS, DEDUP)
-    assert expected == {
-        ("a", "kept", ""): 60,
-        ("a", "dropped", "too-short"): 20,
-        ("a", "dropped", "duplicate"): 14,
-        ("a", "quarantined", "bad-json"): 6,
-        ("b", "kept", ""): 69,
-        ("b", "dropped", "too-short"): 20,
-        ("b", "dropped", "duplicate"): 1,
-    }
-    assert report.final_account(MERGED) == expected
-    report.check(RECORDS, DEDUP, MERGED)
-
-
-def test_near_duplicates_that_are_equal_to_something_change_their_reason() -> None:
-    near = Tally(verdict="dropped", reason="near-duplicate", rows=5, bytes=500)
-    counts = {"duplicate": 3, "near-duplicate": 20}
-    dedup = [DropsRecord(dropped={"a": counts}, renamed={"a": 2})]
-    assert report.expected_account([split("a", KEPT, TWICE, near)], dedup) == {
-        ("a", "kept", ""): 70 - 23,
-        ("a", "dropped", "duplicate"): 4 + 3 + 2,
-        ("a", "dropped", "near-duplicate"): 5 + 20 - 2,
-    }
-    assert report.progress_counts(to_json(dedup[0])) == {"documents dropped": 23}
-
-
-def replaced(source: str, at: int, record: MergeRecord) -> dict[str, list[MergeRecord]]:
-    changed = {name: list(found) for name, found in MERGED.items()}
-    changed[source][at] = record
-    return changed
+def test_report_json_stays_small_beside_its_corpus(dataset: Path) -> None:
+    found = json.loads((dataset / "report.json").read_bytes())
+    texts = [
+        row["text"]
+        for reasons in found["examples"].values()
+        for rows in reasons.values()
+        for row in rows
+    ]
+    assert texts
+    assert all(len(text) <= 1000 for text in texts)
+    assert (dataset / "report.json").stat().st_size < 200_000
 
 
 @pytest.mark.parametrize(
-    ("records", "dedup", "final", "message"),
+    ("text", "size"),
     [
-        (RECORDS[:2], DEDUP, MERGED, "b dropped too-short: 0 by .* records, 20 in the result"),
-        (RECORDS, DEDUP[:1], MERGED, "b dropped duplicate: 0 by .* records, 1 in the result"),
-        (
-            RECORDS,
-            DEDUP,
-            replaced("a", 0, merged(rows(KEPT, 29, 3000), SHORT, BAD, shards=[28])),
-            "a kept : 60 by the segments' records, 59 in the result",
-        ),
-        (
-            RECORDS,
-            DEDUP,
-            replaced("a", 0, merged(rows(KEPT, 30, 2999), SHORT, BAD, shards=[28])),
-            "bytes: 14,800 by the segments' records, 14,799 in the result",
-        ),
-        (
-            RECORDS,
-            DEDUP,
-            replaced("a", 2, merged(validation=[2])),
-            "a documents: 60 by the segments' records, 59 in the result",
-        ),
-        (
-            RECORDS,
-            DEDUP,
-            replaced("b", 0, merged(*MERGED["b"][0].tallies, shards=[70])),
-            "b documents: 69 by the segments' records, 70 in the result",
-        ),
-        (
-            RECORDS,
-            DEDUP,
-            replaced("b", 0, merged(rows(KEPT, 69, 6900), TWICE, shards=[69])),
-            "b dropped ",
-        ),
-        (
-            [split("c", KEPT), split("d", SHORT)],
-            [],
-            {"c": [merged(SHORT)], "d": [merged(KEPT, shards=[70])]},
-            "c dropped too-short: 0 by .* records, 20 in",
-        ),
+        ("200GB", 200 * 10**9),
+        ("1.5 TB", 1_500 * 10**9),
+        ("7 B", 7),
+        ("10MiB", 10 << 20),
+        ("3tb", 3 * 10**12),
     ],
 )
-def test_a_run_that_does_not_balance_fails(
-    records: list[SplitRecord],
-    dedup: list[DropsRecord],
-    final: dict[str, list[MergeRecord]],
-    message: str,
+def test_a_corpus_size_has_a_unit(text: str, size: int) -> None:
+    assert corpus_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "200", "GB", "0GB", "-1GB", "1XB", "1e9B"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="write it as 200GB"):
+        corpus_size(text)
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ([], "the following arguments are required: dataset"),
+        (["DATASET", "--corpus-size", "much"], "'much' is no size: write it as 200GB or 1.5TB"),
+        (["nowhere"], "nowhere does not exist"),
+    ],
+)
+def test_what_a_person_gets_wrong_is_told_in_one_paragraph(
+    dataset: Path, capsys: pytest.CaptureFixture[str], flags: list[str], told: str
 ) -> None:
-    with pytest.raises(DamageError, match=f"the account does not balance: {message}") as raised:
-        report.check(records, dedup, final)
-    assert "delete that folder and run the same command again" in str(raised.value)
+    assert main([flag.replace("DATASET", str(dataset)) for flag in flags]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert len(error.strip().splitlines()) == 1
 
 
-def accounted() -> dict[str, Any]:
-    return report.accounting(report.final_account(MERGED), RECORDS, MERGED)
-
-
-def test_the_account_has_every_figure_by_source() -> None:
-    assert accounted() == {
-        "a": {
-            "read": 100,
-            "kept": 60,
-            "dropped": {"duplicate": 14, "too-short": 20},
-            "quarantined": {"bad-json": 6},
-            "fanned_out": 2,
-            "not_sampled": 3,
-            "bytes": {"kept": 6000, "dropped": 1600, "quarantined": 0},
-            "groups": {},
-        },
-        "b": {
-            "read": 90,
-            "kept": 69,
-            "dropped": {"duplicate": 1, "too-short": 20},
-            "quarantined": {},
-            "fanned_out": 4,
-            "not_sampled": 0,
-            "bytes": {"kept": 6900, "dropped": 300, "quarantined": 0},
-            "groups": {},
-        },
-    }
-
-
-def test_read_is_the_sum_of_what_became_of_it() -> None:
-    for figures in accounted().values():
-        parts = (*figures["dropped"].values(), *figures["quarantined"].values())
-        assert figures["read"] == figures["kept"] + sum(parts)
-
-
-def test_the_rate_of_rejects_is_over_everything_read() -> None:
-    rate, reasons = report.reject_rate(RECORDS)
-    assert rate == 6 / 190
-    assert reasons == {"bad-json": 6}
-    assert report.reject_rate([]) == (0.0, {})
-
-
-def test_the_end_of_a_run_tells_figures_reasons_and_what_to_do_next(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_dataset_without_its_report_says_what_to_do(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    entry = SourceEntry(shards=(shard(28, 1000), shard(29, 1234)), validation=(shard(3, 50),))
-    found = {"train": entry.shards, "validation": entry.validation}
-    monkeypatch.setattr(Manifest, "shards", lambda _, split: found[split])
-    made = Manifest.__new__(Manifest)
-    assert report.lines(accounted(), made, Path("out")) == [
-        "a: 100 read = 60 kept + 34 dropped + 6 quarantined",
-        "            14  dropped: duplicate",
-        "            20  dropped: too-short",
-        "             6  quarantined: bad-json",
-        "             3  not in the sample",
-        "b: 90 read = 69 kept + 21 dropped + 0 quarantined",
-        "             1  dropped: duplicate",
-        "            20  dropped: too-short",
-        "train: 57 documents, 2,234 tokens, shards: 2",
-        "validation: 3 documents, 50 tokens, shards: 1",
-        "dataset in out; look at it: python -m shards inspect out --doc 0",
-    ]
+    (dataset / "report.json").unlink()
+    assert main([str(dataset)]) == 2
+    assert "report.json is missing" in capsys.readouterr().err
 
 
-def test_a_finished_record_says_what_it_adds_to_the_line() -> None:
-    counts = {"documents": 100, "kept": 70, "dropped": 30}
-    assert report.progress_counts(to_json(RECORDS[0])) == counts
-    assert report.progress_counts(to_json(DEDUP[0])) == {"documents dropped": 10}
-    assert report.progress_counts(to_json(MERGED["b"][0])) == {}
-
-
-def test_a_figure_has_its_machine_beside_it() -> None:
-    assert set(report.machine()) == {"host", "system", "cores", "python"}
+@pytest.mark.slow
+def test_the_command_needs_no_beam_and_no_model() -> None:
+    script = (
+        "import sys, pipelines.report; "
+        "print([name for name in ('apache_beam', 'sentencepiece', 'ftfy') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout == "[]\n"

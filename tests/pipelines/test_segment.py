@@ -98,8 +98,8 @@ def test_of_equal_texts_the_smallest_order_leaves_the_segment(tmp_path: Path) ->
     assert [row["reason"] for row in audit] == [None, None, None, "duplicate", "duplicate"]
     assert [row["verdict"] for row in audit] == ["kept"] * 3 + ["dropped"] * 2
     assert found.tallies == (
-        Tally(verdict="dropped", reason="duplicate", rows=2, bytes=203),
-        Tally(verdict="kept", reason="", rows=3, bytes=307),
+        Tally(verdict="dropped", reason="duplicate", rows=2, bytes=203, tokens=2),
+        Tally(verdict="kept", reason="", rows=3, bytes=307, tokens=3),
     )
 
 
@@ -156,8 +156,8 @@ def test_everything_read_has_an_audit_row(tmp_path: Path) -> None:
     assert set(table["path"].to_pylist()) == {"x.json"}
     assert found.fanned_out == 1
     assert found.tallies == (
-        Tally(verdict="dropped", reason="too-short", rows=2, bytes=204),
-        Tally(verdict="kept", reason="", rows=2, bytes=205),
+        Tally(verdict="dropped", reason="too-short", rows=2, bytes=204, tokens=4),
+        Tally(verdict="kept", reason="", rows=2, bytes=205, tokens=4),
         Tally(verdict="quarantined", reason="bad-json", rows=1, bytes=101),
     )
 

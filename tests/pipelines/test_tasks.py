@@ -211,7 +211,8 @@ def test_a_source_without_documents_has_audit_rows_and_no_shards(tmp_path: Path)
     plan = write_segments(tmp_path / ".work", parts, sources=["a", "b"])
     (record,) = merge(tmp_path, plan, "a", total=1, ranges=0)
     assert record.shards == ()
-    assert record.tallies == (Tally(verdict="dropped", reason="language", rows=1, bytes=101),)
+    (found,) = record.tallies
+    assert found == Tally(verdict="dropped", reason="language", rows=1, bytes=101, tokens=2)
     assert record.audit[0].rows == 1
 
 
