@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.audit import Tally
-from pipelines.document import DROPPED, DUPLICATE, KEPT, QUARANTINED
+from pipelines.dedup_tasks import DropsRecord
+from pipelines.document import DROPPED, DUPLICATE, KEPT, NEAR_DUPLICATE, QUARANTINED
 from pipelines.mapper import SplitRecord
 from pipelines.report import PAGE
-from pipelines.tasks import DedupRecord, MergeRecord
+from pipelines.tasks import MergeRecord
 from shards.errors import DamageError
 from shards.manifest import TRAIN, VALIDATION, Manifest, total
 
@@ -21,16 +22,20 @@ Account = Counter[tuple[str, str, str]]
 """Rows by source, verdict and reason."""
 
 
-def expected_account(records: Iterable[SplitRecord], dedup: Iterable[DedupRecord]) -> Account:
+def expected_account(records: Iterable[SplitRecord], dedup: Iterable[DropsRecord]) -> Account:
     """Return the account that the segments' records and dedup's add up to."""
     account: Account = Counter()
     for record in records:
         for segment in record.segments:
             account.update(_rows(record.source, segment.tallies))
     for found in dedup:
-        for source, dropped in found.dropped.items():
-            account[source, KEPT, ""] -= dropped
-            account[source, DROPPED, DUPLICATE] += dropped
+        for source, reasons in found.dropped.items():
+            for reason, dropped in reasons.items():
+                account[source, KEPT, ""] -= dropped
+                account[source, DROPPED, reason] += dropped
+        for source, renamed in found.renamed.items():
+            account[source, DROPPED, NEAR_DUPLICATE] -= renamed
+            account[source, DROPPED, DUPLICATE] += renamed
     return +account
 
 
@@ -45,7 +50,7 @@ def final_account(merged: Mapping[str, Sequence[MergeRecord]]) -> Account:
 
 def check(
     records: Sequence[SplitRecord],
-    dedup: Sequence[DedupRecord],
+    dedup: Sequence[DropsRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
 ) -> None:
     """Check that both accounts agree, in rows and bytes, and that what was kept is in shards.
@@ -164,7 +169,8 @@ def lines(account: Mapping[str, Any], made: Manifest, output: Path) -> list[str]
 def progress_counts(record: Mapping[str, Any]) -> dict[str, int]:
     """Return what the record of a finished task adds to the line of progress."""
     if "segments" not in record:
-        return {"documents dropped": sum(record["dropped"].values())} if "dropped" in record else {}
+        dropped = [rows for by in record.get("dropped", {}).values() for rows in by.values()]
+        return {"documents dropped": sum(dropped)} if dropped else {}
     tallies = [tally for segment in record["segments"] for tally in segment["tallies"]]
     kept = sum(tally["rows"] for tally in tallies if tally["verdict"] == KEPT)
     rows = sum(tally["rows"] for tally in tallies)

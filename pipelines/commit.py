@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import account
+from pipelines.dedup_phases import Deduplicated
 from pipelines.figures import machine
 from pipelines.mapper import SplitRecord
 from pipelines.plan import Plan
 from pipelines.report import REPORT, write_page
 from pipelines.resume import INPUTS
 from pipelines.sources import InputFile
-from pipelines.tasks import DedupRecord, MergeRecord
+from pipelines.tasks import MergeRecord
 from pipelines.tokenizer import Tokenizer
 from shards import manifest as manifests
 from shards.manifest import Generation, InputEntry, Manifest, SourceEntry, TableEntry
@@ -32,7 +33,7 @@ class Results:
 
     records: Sequence[SplitRecord]
     plan: Plan
-    dedup: Sequence[DedupRecord]
+    dedup: Deduplicated
     merged: Mapping[str, Sequence[MergeRecord]]
     """By source."""
 
@@ -60,7 +61,7 @@ def describe(
     Raises:
         DamageError: The account does not balance.
     """
-    account.check(results.records, results.dedup, results.merged)
+    account.check(results.records, results.dedup.records, results.merged)
     merged = results.merged
     every = [record for source in sorted(merged) for record in merged[source]]
     plan = results.plan
@@ -77,7 +78,7 @@ def describe(
             for source, found in merged.items()
         },
         audit=tuple(table for record in every for table in record.audit),
-        signatures=tuple(record.signatures for record in results.dedup),
+        signatures=results.dedup.signatures,
         rejects=tuple(table for record in every for table in record.rejects),
         dropped=tuple(table for record in every for table in record.dropped_texts),
         accounting=account.accounting(account.final_account(merged), results.records, merged),

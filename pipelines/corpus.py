@@ -7,12 +7,12 @@ records between them, so a run that was interrupted goes on where records end, o
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pipelines import account, resume
 from pipelines.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
 from pipelines.corpora import Corpus, match_corpora
-from pipelines.dedup import num_ranges
+from pipelines.dedup_phases import Dedup, Deduplicated
+from pipelines.drops import drop_path
 from pipelines.figures import figures
 from pipelines.mapper import Job, MapTask, SplitRecord, prepare_map, record_name, versions
 from pipelines.options import DATASET, SEGMENTS, Options, num_workers, semantic
@@ -24,16 +24,7 @@ from pipelines.runner import Runner, hush
 from pipelines.showcase import showcase
 from pipelines.sources import InputFile, Split, seamless
 from pipelines.stages import Chain
-from pipelines.tasks import (
-    TASKS_VERSION,
-    DedupRecord,
-    DedupTask,
-    MergeRecord,
-    MergeTask,
-    drop_path,
-    prepare_dedup,
-    prepare_merge,
-)
+from pipelines.tasks import MergeRecord, MergeTask, prepare_merge, task_name
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest
@@ -135,9 +126,9 @@ class Run:
         records = self.map()
         self.check_rejects(records)
         plan = self.plan(records)
-        dedup = self.dedup(plan)
+        dedup = Dedup(self.phases, plan, self.output, self.options).run()
         merged = self.merge(plan, dedup)
-        results = Results(records=records, plan=plan, dedup=list(dedup.values()), merged=merged)
+        results = Results(records=records, plan=plan, dedup=dedup, merged=merged)
         return self.commit(results)
 
     def commit(self, results: Results) -> Manifest:
@@ -155,6 +146,7 @@ class Run:
             **self.phases.figures(),
             "workers": self.runner.num_workers,
             "input_MB": self._megabytes(),
+            "dedup": results.dedup.figures,
             "given": given(self.options, self.chain.facts),
             **figures(results.records, results.merged, quality=self.chain.quality),
             "examples": showcase(
@@ -256,30 +248,7 @@ class Run:
         plan.save(self.work)
         return plan
 
-    def dedup(self, plan: Plan) -> dict[str, DedupRecord]:
-        """Return the records of all ranges of the hash, by task name."""
-        if self.options.dedup == "none":
-            return {}
-        ranges = num_ranges(sum(segment.documents for segment in plan.segments))
-        tasks = [
-            DedupTask(
-                name=_name("dedup", plan.name, index, ranges),
-                plan=plan.name,
-                index=index,
-                ranges=ranges,
-            )
-            for index in range(ranges)
-        ]
-        return self.phases.finish(
-            "dedup",
-            tasks,
-            prepare_dedup,
-            self.output,
-            kind=DedupRecord,
-            complete=lambda record: resume.complete_files(self.output, [record.signatures]),
-        )
-
-    def merge(self, plan: Plan, dedup: Mapping[str, DedupRecord]) -> dict[str, list[MergeRecord]]:
+    def merge(self, plan: Plan, dedup: Deduplicated) -> dict[str, list[MergeRecord]]:
         """Return the records of all shards, by source: those of train, then validation."""
         tasks = [task for source in plan.sources for task in self._merge_tasks(plan, source, dedup)]
         records = self.phases.finish(
@@ -297,10 +266,8 @@ class Run:
             for source in plan.sources
         }
 
-    def _merge_tasks(
-        self, plan: Plan, source: str, dedup: Mapping[str, DedupRecord]
-    ) -> list[MergeTask]:
-        drops = tuple(dedup)
+    def _merge_tasks(self, plan: Plan, source: str, dedup: Deduplicated) -> list[MergeTask]:
+        drops = dedup.drops
         shards = self.options.shards or num_shards(
             plan, source, work=self.work, shard_tokens=self.options.shard_tokens
         )
@@ -309,14 +276,14 @@ class Run:
             source,
             work=self.work,
             drops=[drop_path(self.work, name) for name in drops],
-            dropped=sum(record.dropped[source] for record in dedup.values()),
+            dropped=dedup.dropped(source),
             fraction=self.options.validation,
         )
         held = max(1, -(-shards * holdout >> 64)) if holdout else 0
         split_totals = {TRAIN: max(shards, 1), VALIDATION: held}
         return [
             MergeTask(
-                name=_name("merge", plan.name, source, split, index, total, holdout, drops),
+                name=task_name("merge", plan.name, source, split, index, total, holdout, drops),
                 plan=plan.name,
                 source=source,
                 split=split,
@@ -328,7 +295,3 @@ class Run:
             for split, total in split_totals.items()
             for index in range(total)
         ]
-
-
-def _name(*parts: Any) -> str:
-    return hashlib.sha256(canonical([*parts, TASKS_VERSION])).hexdigest()[:24]

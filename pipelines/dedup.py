@@ -6,14 +6,11 @@ stays.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pyarrow as pa
-
-DROPS = pa.schema([("order", pa.uint64()), ("segment", pa.uint32()), ("row", pa.uint32())])
-"""A drop file: the documents that go, by segment number and row, sorted by order."""
 
 SIGNATURES = pa.schema(
     [("hash_high", pa.uint64()), ("hash_low", pa.uint64()), ("order", pa.uint64())]
@@ -23,12 +20,22 @@ SIGNATURES = pa.schema(
 ROWS_PER_TASK = 8_000_000
 """Rows that a task takes at most: about 0.5 GB."""
 
+BLOCK_ROWS = 1 << 18
+"""Rows that are looked at together once a range is sorted."""
+
+MOST_COPIES = 128
+"""Copies within a segment are counted up to here, in a byte: SIZES ends before."""
+
+SIZES = {"2": 2, "3": 3, "4": 4, "5-9": 5, "10-99": 10, "100+": 100}
+"""How groups of documents are counted: by name, the least size."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """Columns of equal length: the documents whose hash lies in one range.
 
-    `high`, `low` (the 128-bit hash) and `order` are uint64, `segment` and `row` uint32.
+    `high`, `low` (the 128-bit hash) and `order` are uint64, `segment` and `row` uint32; `copies`
+    (uint8) is how many documents of the segment have the text, at most MOST_COPIES.
     """
 
     high: np.ndarray
@@ -36,70 +43,129 @@ class Candidates:
     order: np.ndarray
     segment: np.ndarray
     row: np.ndarray
+    copies: np.ndarray
 
     @classmethod
     def concatenate(cls, parts: Sequence["Candidates"]) -> "Candidates":
         """Return the rows of all parts."""
         return cls(
             *(
-                np.concatenate([getattr(part, name) for part in parts])
-                for name in ("high", "low", "order", "segment", "row")
+                np.concatenate([getattr(part, field.name) for part in parts])
+                for field in fields(cls)
             )
         )
 
 
-def text_hashes(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the high and low halves (uint64) of each text's hash, white space folded.
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows of groups of two or more that have a hash in common.
 
-    BLAKE2b of the UTF-8 text in which every run of white space is one space and the ends have none.
+    `rows` (int64[n]) stand group by group, the one that stays first; `first` (bool[n]) marks it.
     """
-    digests = b"".join(
-        hashlib.blake2b(" ".join(text.split()).encode(), digest_size=16).digest() for text in texts
-    )
+
+    rows: np.ndarray
+    first: np.ndarray
+
+
+def fold(text: str) -> str:
+    """Return a text in which every run of white space is one space and the ends have none.
+
+    What deduplication calls the same text is the same in this form.
+    """
+    return " ".join(text.split())
+
+
+def text_hashes(folded: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the high and low halves (uint64) of the hash of each folded text: BLAKE2b of UTF-8."""
+    digests = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in folded)
     halves = np.frombuffer(digests, dtype="<u8").reshape(-1, 2)
     return halves[:, 0].copy(), halves[:, 1].copy()
 
 
-def num_ranges(num_rows: int) -> int:
-    """Return the power of two of hash ranges that keeps a task within ROWS_PER_TASK."""
-    return 1 << max(0, (max(num_rows, 1) - 1) // ROWS_PER_TASK).bit_length()
+def num_ranges(num_rows: int, *, rows_per_task: int = 0) -> int:
+    """Return the power of two of ranges that keeps a task within so many rows.
+
+    Args:
+        num_rows: Rows in all.
+        rows_per_task: Most rows of a task; 0 for ROWS_PER_TASK.
+    """
+    return 1 << max(0, (max(num_rows, 1) - 1) // (rows_per_task or ROWS_PER_TASK)).bit_length()
 
 
-def duplicates(found: Candidates, *, range_bits: int) -> np.ndarray:
-    """Return the mask (bool[n]) of the documents that a smaller order with the same hash outlives.
+def alike(hashes: np.ndarray, *, range_bits: int) -> Iterator[np.ndarray]:
+    """Yield the rows (int64) whose hash another row may have, in blocks; equal hashes are together.
 
     Sorting uint64 in place is several times faster than sorting rows: the bits of the hash that
     differ within a range are sorted with a running index in the low bits, and only neighbours that
-    agree above the index are compared in full.
+    agree above the index are handed on, to be compared in full.
+
+    Args:
+        hashes: uint64[n].
+        range_bits: Number of leading bits that the whole range has in common.
+    """
+    index_bits = max(1, len(hashes).bit_length())
+    low_mask = np.uint64((1 << index_bits) - 1)
+    keys = (hashes << np.uint64(range_bits)) & ~low_mask
+    keys |= np.arange(len(keys), dtype=np.uint64)
+    keys.sort()
+    same = (keys[1:] ^ keys[:-1]) <= low_mask
+    among = np.zeros(len(keys), bool)
+    among[1:] |= same
+    among[:-1] |= same
+    keys = keys[among]
+    at = 0
+    while at < len(keys):
+        last = keys[min(at + BLOCK_ROWS, len(keys)) - 1] | low_mask
+        end = int(np.searchsorted(keys, last, "right"))
+        yield (keys[at:end] & low_mask).astype(np.int64)
+        at = end
+
+
+def groups(found: Candidates, *, range_bits: int) -> Iterator[Group]:
+    """Yield the documents that share a hash, those with the smallest order first.
 
     Args:
         found: The documents of the range.
         range_bits: Number of leading bits of `high` that the whole range has in common.
     """
-    mask = np.zeros(len(found.high), bool)
-    index_bits = max(1, len(mask).bit_length())
-    low_mask = np.uint64((1 << index_bits) - 1)
-    keys = (found.high << np.uint64(range_bits)) & ~low_mask
-    keys |= np.arange(len(keys), dtype=np.uint64)
-    keys.sort()
-    prefixes = keys & ~low_mask
-    same = prefixes[1:] == prefixes[:-1]
-    alike = np.zeros(len(keys), bool)
-    alike[1:] |= same
-    alike[:-1] |= same
-    rows = (keys[alike] & low_mask).astype(np.int64)
-    by = [found.row, found.segment, found.order, found.low, found.high]
-    rows = rows[np.lexsort([column[rows] for column in by])]
-    high, low = found.high[rows], found.low[rows]
-    mask[rows[1:][(high[1:] == high[:-1]) & (low[1:] == low[:-1])]] = True
+    for rows in alike(found.high, range_bits=range_bits):
+        by = [found.row, found.segment, found.order, found.low, found.high]
+        ranked = rows[np.lexsort([column[rows] for column in by])]
+        high, low = found.high[ranked], found.low[ranked]
+        first = np.ones(len(ranked), bool)
+        first[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
+        yield Group(ranked, first)
+
+
+def duplicates(num: int, found: Iterable[Group]) -> np.ndarray:
+    """Return the mask (bool[num]) of the rows that go: all but the first of each group."""
+    mask = np.zeros(num, bool)
+    for group in found:
+        mask[group.rows[~group.first]] = True
     return mask
 
 
-def drop_table(found: Candidates, mask: np.ndarray) -> pa.Table:
-    """Return the masked documents as a table of DROPS."""
-    rows = np.flatnonzero(mask)
-    rows = rows[np.lexsort((found.row[rows], found.segment[rows], found.order[rows]))]
-    return pa.table([found.order[rows], found.segment[rows], found.row[rows]], schema=DROPS)
+def group_sizes(copies: np.ndarray, found: Iterable[Group]) -> dict[str, int]:
+    """Return how many groups there are by size, as SIZES names them.
+
+    Args:
+        copies: uint8[n], how many documents each row stands for.
+        found: The groups of rows; a row in none of them is one by itself.
+    """
+    alone = copies > 1
+    sizes = []
+    for group in found:
+        alone[group.rows] = False
+        if len(group.rows):
+            counts = copies[group.rows].astype(np.int64)
+            sizes.append(np.add.reduceat(counts, np.flatnonzero(group.first)))
+    return histogram(np.concatenate([copies[alone].astype(np.int64), *sizes]))
+
+
+def histogram(sizes: np.ndarray) -> dict[str, int]:
+    """Return how many groups have so many documents, as SIZES names them; those of one are left."""
+    edges = [*SIZES.values(), 2**63 - 1]
+    return dict(zip(SIZES, np.histogram(sizes, np.array(edges))[0].tolist(), strict=True))
 
 
 def signature_table(found: Candidates, mask: np.ndarray) -> pa.Table:

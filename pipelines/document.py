@@ -25,6 +25,9 @@ KEPT, DROPPED, QUARANTINED = "kept", "dropped", "quarantined"
 DUPLICATE = "duplicate"
 """The reason given to a document whose text stands elsewhere in the run."""
 
+NEAR_DUPLICATE = "near-duplicate"
+"""The reason given to a document that is similar to another of the run."""
+
 REJECTS = frozenset(
     {
         # found by the reader

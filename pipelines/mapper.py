@@ -171,6 +171,7 @@ class Mapper:
         builder = SegmentBuilder(
             relative=split.relative,
             dedup=self._job.options.dedup != "none",
+            threshold=self._job.options.minhash_threshold,
             schema=audit_schema(self._chain.metrics),
             keep_texts=self._job.options.keep_dropped,
         )

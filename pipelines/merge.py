@@ -9,15 +9,15 @@ out rows.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.dedup import DROPS
-from pipelines.document import DROPPED, DUPLICATE, KEPT, NAME
+from pipelines.document import DROPPED, KEPT, NAME, NEAR_DUPLICATE
+from pipelines.drops import EXACT, REASONS, Drops
 from pipelines.segment import NUM_BINS, gather, with_suffix
 from pipelines.tables import between, column, open_table
 from shards.manifest import ShardEntry, TableEntry
@@ -48,59 +48,6 @@ class Piece:
     documents: pa.Table
     starts: np.ndarray
     tokens: np.ndarray
-
-
-class Drops:
-    """The documents that dedup dropped, as far as a range or some orders are concerned."""
-
-    def __init__(self, table: pa.Table) -> None:
-        table = table.sort_by([("segment", "ascending"), ("row", "ascending")]).combine_chunks()
-        self._segment = column(table, "segment")
-        self._row = column(table, "row")
-        self._order = column(table, "order")
-
-    @classmethod
-    def load(cls, paths: Sequence[Path], within: Range) -> "Drops":
-        """Return the drops of a range of orders."""
-        tables = [open_table(path) for path in paths]
-        return cls(
-            pa.concat_tables(
-                [
-                    DROPS.empty_table(),
-                    *(table.take(_indices(column(table, "order"), within)) for table in tables),
-                ]
-            )
-        )
-
-    @classmethod
-    def among(cls, paths: Sequence[Path], orders: np.ndarray) -> "Drops":
-        """Return the drops of documents with any of these orders."""
-        hits = [DROPS.empty_table()]
-        for path in paths:
-            table = open_table(path)
-            # A drop file is long and the orders are few: look them up instead of reading it.
-            sorted_orders = column(table, "order")
-            first, last = (np.searchsorted(sorted_orders, orders, side) for side in _SIDES)
-            found = np.flatnonzero(first < last)
-            runs = [np.arange(first[at], last[at]) for at in found]
-            if runs:
-                hits.append(table.take(np.unique(np.concatenate(runs))))
-        return cls(pa.concat_tables(hits))
-
-    def rows(self, segment: int) -> np.ndarray:
-        """Return the rows (uint32) of a segment that are dropped, sorted."""
-        return self._row[self._of(segment)]
-
-    def orders(self, segment: int) -> np.ndarray:
-        """Return the orders (uint64) of a segment's documents that are dropped."""
-        return self._order[self._of(segment)]
-
-    def _of(self, segment: int) -> slice:
-        first, last = np.searchsorted(self._segment, [segment, segment + 1])
-        return slice(int(first), int(last))
-
-
-_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 def _indices(orders: np.ndarray, within: Range) -> np.ndarray:
@@ -245,15 +192,20 @@ def dropped_rows(stems: Mapping[int, Path], within: Range, *, drops: Drops) -> p
     return rows.take(np.argsort(column(rows, "order"), kind="stable"))
 
 
-def _with_verdicts(audit: pa.Table, dropped: np.ndarray) -> pa.Table:
-    if not len(dropped):
-        return audit
-    rows = np.isin(column(audit, "order"), dropped)
-    mask = pc.and_(pa.array(rows), pc.equal(audit["verdict"], KEPT))
-    for name, value in (("verdict", DROPPED), ("reason", DUPLICATE)):
-        at = audit.schema.get_field_index(name)
-        changed = pc.if_else(mask, pa.scalar(value, pa.large_string()), audit[name])
-        audit = audit.set_column(at, name, changed)
+def _with_verdicts(audit: pa.Table, dropped: Mapping[int, np.ndarray]) -> pa.Table:
+    """Return audit rows with the verdicts of dedup: orders of what fell, by reason."""
+    for number, orders in dropped.items():
+        if not len(orders):
+            continue
+        open_to = pc.equal(audit["verdict"], KEPT)
+        if number == EXACT:  # what its segment called near is equal to a document elsewhere
+            near = pc.equal(audit["reason"], NEAR_DUPLICATE).fill_null(False)
+            open_to = pc.or_(open_to, near)
+        mask = pc.and_(pa.array(np.isin(column(audit, "order"), orders)), open_to)
+        for name, value in (("verdict", DROPPED), ("reason", REASONS[number])):
+            at = audit.schema.get_field_index(name)
+            changed = pc.if_else(mask, pa.scalar(value, pa.large_string()), audit[name])
+            audit = audit.set_column(at, name, changed)
     return audit
 
 

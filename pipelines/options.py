@@ -185,9 +185,25 @@ class Options:
     )
     dedup: str = option(
         "exact",
-        "Leave out documents whose text (white space aside) stands elsewhere in the run.",
-        choices=("none", "exact"),
+        "Leave out documents whose text (white space aside) stands elsewhere in the run; minhash: "
+        "also those that are similar to another (docs/dedup.md).",
+        choices=("none", "exact", "minhash"),
         decides=SEGMENTS,
+    )
+    minhash_threshold: float = option(
+        0.7,
+        "Least similarity (Jaccard, of 5-grams) to the document for which a near-duplicate is left "
+        "out; 0: one band in common is enough.",
+        metavar="S",
+        type=fraction,
+        decides=SEGMENTS,
+    )
+    clusters: str = option(
+        "local",
+        "Which near-duplicates go. local: what is similar to an earlier document; components: all "
+        "but the first of each connected component.",
+        choices=("local", "components"),
+        decides=DATASET,
     )
     validation: float = option(
         0.001,

@@ -12,6 +12,7 @@ from pipelines.document import below
 from pipelines.merge import EVERYTHING, held_out
 from pipelines.options import MOST_VALIDATION
 from pipelines.segment import NUM_BINS, Segment, with_suffix
+from pipelines.sieve import Sieved
 from pipelines.tables import column, open_table
 from shards.records import from_json, to_json
 from shards.storage import canonical, read_json, write_json
@@ -27,6 +28,8 @@ class PlannedSegment:
     source: str
     documents: int
     longest: int
+    sieved: Sieved
+    """What dedup is to read of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,10 @@ class Plan:
         """Return the numbers of a source's segments."""
         return [at for at, each in enumerate(self.segments) if each.source == source]
 
+    def paths(self, work: Path, suffix: str) -> list[Path]:
+        """Return the paths of one file of every segment, by number."""
+        return [with_suffix(work / "map" / each.stem, suffix) for each in self.segments]
+
     def save(self, work: Path) -> None:
         """Write the plan where `load_plan` finds it."""
         write_json(_path(work, self.name), to_json(self))
@@ -75,7 +82,11 @@ def planned(segments: Sequence[Segment], source: str) -> list[PlannedSegment]:
     """Return the segments of a split as a plan lists them."""
     return [
         PlannedSegment(
-            stem=each.stem, source=source, documents=each.documents, longest=each.longest
+            stem=each.stem,
+            source=source,
+            documents=each.documents,
+            longest=each.longest,
+            sieved=each.sieved,
         )
         for each in segments
     ]

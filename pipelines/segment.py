@@ -6,19 +6,19 @@ A segment is what a run of records became, in files that later stages read by sl
     .documents   one row a document, in the same order
     .bins        documents and tokens before each of 4,096 even bins of the order hash
     .holdout     the documents' holdout hashes, sorted, with their rows
-    .hashes      the documents' text hashes, sorted, with order and row (exact dedup)
+    .hashes      text hashes, and for near-duplicates .slots, .bands and .links (sieve.py)
     .audit       one row for everything read, sorted by order
     .rejects     what could not be read: place, reason, first bytes
     .examples    of each reason the documents of smallest order, for the report
     .texts       prompt and text of each row of .audit (--keep-dropped)
 
 All but .tokens are Arrow IPC files, mapped when read. A segment ends after a fixed number of
-records or tokens, so that a split of any size needs the same memory. Of documents with the same
-text only the one with the smallest order leaves its segment.
+records or tokens, so that a split of any size needs the same memory. Duplicates of documents of the
+same segment do not leave it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.audit import AUDIT, Tally, audit_rows, tally
-from pipelines.dedup import Candidates, duplicates
-from pipelines.document import DUPLICATE, NAME, Verdict, whole_texts
+from pipelines.document import NAME, Verdict, whole_texts
 from pipelines.examples import Examples
+from pipelines.sieve import Sieve, Sieved
 from pipelines.tables import write_table
 from shards.storage import atomic_write
 
@@ -66,6 +66,8 @@ class Segment:
     fanned_out: int
     """Documents beyond the first of their record."""
     tallies: tuple[Tally, ...]
+    sieved: Sieved = field(default_factory=Sieved)
+    """What dedup within it came to."""
 
 
 class SegmentBuilder:
@@ -76,6 +78,7 @@ class SegmentBuilder:
         *,
         relative: str,
         dedup: bool,
+        threshold: float = 0.0,
         schema: pa.Schema = AUDIT,
         keep_texts: bool = False,
     ) -> None:
@@ -83,12 +86,14 @@ class SegmentBuilder:
 
         Args:
             relative: The path of the file that the batches come from.
-            dedup: Leave out documents whose text the segment holds already, and write .hashes.
+            dedup: Leave out documents that the segment holds already (sieve.py), write its files.
+            threshold: Least similarity of near-duplicates, where the batches have signatures.
             schema: Columns of the audit table.
             keep_texts: Write .texts.
         """
         self._relative = relative
         self._dedup = dedup
+        self._threshold = threshold
         self._schema = schema
         self._keep_texts = keep_texts
         self._examples = Examples(relative)
@@ -142,10 +147,12 @@ class SegmentBuilder:
 
     def close(self, stem: Path) -> Segment:
         """Write the segment's files under `stem` and start the next one."""
-        documents, doubles = self._sorted_documents()
-        audit = pa.concat_tables([*self._audit, self._verdicts(documents, doubles)])
+        documents = self._sorted_documents()
+        sieve = Sieve(documents, threshold=self._threshold) if self._dedup else None
+        reasons = sieve.reasons if sieve else pa.nulls(documents.num_rows, pa.string())
+        audit = pa.concat_tables([*self._audit, self._audited(documents, reasons)])
         audit = audit.take(np.argsort(audit["order"].to_numpy(), kind="stable"))
-        survivors = documents.filter(pa.array(~doubles))
+        survivors = documents.filter(reasons.is_null())
         self._write_documents(stem, survivors)
         if self._keep_texts:
             write_table(with_suffix(stem, "texts"), audit.select(["text"]))
@@ -163,25 +170,19 @@ class SegmentBuilder:
             longest=int(lengths.max(initial=0)),
             rejects=len(self._rejects),
             fanned_out=int(pc.sum(pc.greater(audit["ordinal"], 0)).as_py() or 0),
+            sieved=sieve.write(stem) if sieve else Sieved(),
             tallies=tally(audit),
         )
         self._clear()
         return segment
 
-    def _sorted_documents(self) -> tuple[pa.Table, np.ndarray]:
-        """Return the documents by order, with their place in the tokens, and which are doubles."""
+    def _sorted_documents(self) -> pa.Table:
+        """Return the documents by order, with their place in the tokens."""
         documents = pa.Table.from_batches(self._kept)
         lengths = documents["tokens"].to_numpy().astype(np.int64)
         starts = np.cumsum(lengths) - lengths
         documents = documents.append_column("start", pa.array(starts))
-        documents = documents.take(np.argsort(documents["order"].to_numpy(), kind="stable"))
-        if not self._dedup:
-            return documents, np.zeros(documents.num_rows, bool)
-        return documents, duplicates(_candidates(documents), range_bits=0)
-
-    def _verdicts(self, documents: pa.Table, doubles: np.ndarray) -> pa.Table:
-        reasons = pa.array([DUPLICATE if double else None for double in doubles], pa.string())
-        return self._audited(documents, reasons)
+        return documents.take(np.argsort(documents["order"].to_numpy(), kind="stable"))
 
     def _audited(self, rows: pa.RecordBatch | pa.Table, reasons: pa.Array) -> pa.Table:
         audit = audit_rows(rows, reasons, relative=self._relative, schema=self._schema)
@@ -204,10 +205,9 @@ class SegmentBuilder:
             with_suffix(stem, "holdout"),
             pa.table({"holdout": holdout[rows], "row": rows.astype(np.uint32)}),
         )
-        if self._dedup:
-            write_table(with_suffix(stem, "hashes"), _hashes(documents))
         metrics = self._schema.names[len(AUDIT) :]
         unused = {"start", "length", "group", "prompt", "text", "hash_high", "hash_low", *metrics}
+        unused |= {"signature"}
         plain = documents.drop_columns(sorted(unused & set(documents.column_names)))
         path = pa.nulls(documents.num_rows, pa.large_string()).fill_null(self._relative)
         write_table(with_suffix(stem, "documents"), plain.append_column("path", path.cast(NAME)))
@@ -233,25 +233,6 @@ def gather(
         part = slice(at, at + 4096)
         rows = zip(*(array[part].tolist() for array in (owners, starts, lengths)), strict=True)
         yield np.concatenate([tokens[owner][first : first + size] for owner, first, size in rows])
-
-
-def _candidates(documents: pa.Table) -> Candidates:
-    high, low, order = (documents[name].to_numpy() for name in ("hash_high", "hash_low", "order"))
-    rows = np.arange(documents.num_rows, dtype=np.uint32)
-    return Candidates(high=high, low=low, order=order, segment=np.zeros_like(rows), row=rows)
-
-
-def _hashes(documents: pa.Table) -> pa.Table:
-    found = _candidates(documents)
-    rows = np.lexsort((found.low, found.high))
-    return pa.table(
-        {
-            "hash_high": found.high[rows],
-            "hash_low": found.low[rows],
-            "order": found.order[rows],
-            "row": found.row[rows],
-        }
-    )
 
 
 def _bins(order: np.ndarray, lengths: np.ndarray) -> pa.Table:

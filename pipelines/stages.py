@@ -18,12 +18,14 @@ from pipelines.blocklist import load_blocklist
 from pipelines.clean import repair
 from pipelines.clock import Clock
 from pipelines.decontaminate import load_contamination
-from pipelines.dedup import text_hashes
+from pipelines.dedup import fold, text_hashes
 from pipelines.document import NAME, Stage, Verdict, whole_texts
 from pipelines.langid import load_identifier, parse_languages
+from pipelines.minhash import Signer
 from pipelines.options import Options
 from pipelines.pii import KINDS, mask_all
 from pipelines.quality import Quality
+from pipelines.sieve import packed
 from pipelines.tokenizer import load_tokenizer
 from shards.errors import UserError
 
@@ -41,6 +43,7 @@ class Chain:
         model = Path(options.lid_model) if options.lid_model else None
         self.identifier = load_identifier(model, chars=options.lid_chars)
         self.tokenizer = load_tokenizer(options.tokenizer)
+        self.signer = Signer() if options.dedup == "minhash" else None
         self.quality = Quality.parse(options.quality, overrides=options.threshold)
         self.blocklist = load_blocklist(options.url_blocklist) if options.url_blocklist else None
         self.benchmarks = (
@@ -58,7 +61,7 @@ class Chain:
             *([self.decontaminate] if self.benchmarks else []),
             *([mask] if self.masking else []),
             self.tokenize,
-            fingerprint,
+            self.fingerprint,
         )
 
     @property
@@ -182,6 +185,10 @@ class Chain:
         batch = _with(batch, "prompt_tokens", pa.array(prompt_lengths))
         return Verdict(batch, pa.array(reasons, pa.string()))
 
+    def fingerprint(self, batch: pa.RecordBatch) -> Verdict:
+        """Add what dedup compares documents by."""
+        return fingerprint(batch, self.signer)
+
 
 def clean(batch: pa.RecordBatch) -> Verdict:
     """Repair the Unicode of each text and say where that changed it; drop what ends up empty."""
@@ -231,11 +238,15 @@ def mask(batch: pa.RecordBatch) -> Verdict:
     return Verdict(batch, pa.nulls(batch.num_rows, pa.string()))
 
 
-def fingerprint(batch: pa.RecordBatch) -> Verdict:
-    """Add the 128-bit hash of each prompt and text for exact deduplication."""
-    high, low = text_hashes(whole_texts(batch).to_pylist())
+def fingerprint(batch: pa.RecordBatch, signer: Signer | None = None) -> Verdict:
+    """Add the 128-bit hash of each prompt and text, with a signer also the MinHash signature."""
+    folded = [fold(text) for text in whole_texts(batch).to_pylist()]
+    high, low = text_hashes(folded)
     batch = _with(batch, "hash_high", pa.array(high))
-    return Verdict(_with(batch, "hash_low", pa.array(low)), pa.nulls(batch.num_rows, pa.string()))
+    batch = _with(batch, "hash_low", pa.array(low))
+    if signer:
+        batch = _with(batch, "signature", packed(signer.signatures(folded)))
+    return Verdict(batch, pa.nulls(batch.num_rows, pa.string()))
 
 
 def judge(

@@ -1,8 +1,9 @@
-"""The two tasks behind the map: a range of hashes to a drop file, a range of orders to a shard.
+"""The task behind dedup: a range of orders to a shard.
 
-Each ends with a record, written last under the task's name; a task whose record is there is done.
+It ends with a record, written last under the task's name; a task whose record is there is done.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from pipelines.audit import AUDIT, Tally, tally
-from pipelines.dedup import Candidates, drop_table, duplicates, signature_table
+from pipelines.drops import Drops, drop_path
 from pipelines.histograms import Histogram, histograms
 from pipelines.merge import (
-    Drops,
     Piece,
     Range,
     dropped_rows,
@@ -28,33 +27,9 @@ from pipelines.merge import (
     write_rows,
 )
 from pipelines.plan import Plan, load_plan
-from pipelines.segment import with_suffix
-from pipelines.tables import between, column, open_table, write_table
 from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
 from shards.records import to_json
-from shards.storage import write_json
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DedupTask:
-    """One range of the hash."""
-
-    name: str
-    plan: str
-    index: int
-    ranges: int
-
-    def __str__(self) -> str:
-        return f"dedup of hash range {self.index} of {self.ranges}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DedupRecord:
-    """What a range of hashes came to."""
-
-    dropped: Mapping[str, int]
-    """Documents dropped, by source."""
-    signatures: TableEntry
+from shards.storage import canonical, write_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +46,7 @@ class MergeTask:
     holdout: int
     """Holdout hashes below this are validation."""
     drops: tuple[str, ...]
-    """Names of the drop files."""
+    """References of the drop files."""
 
     def __str__(self) -> str:
         return f"merge of {self.split} shard {self.index} of {self.total} of {self.source}"
@@ -100,64 +75,14 @@ TASKS_VERSION = 2
 """Raised by every change of this package that changes what these tasks write."""
 
 
-def prepare_dedup(output: Path) -> Callable[[DedupTask], None]:
-    """Return the function that runs dedup tasks of the run in `output`."""
-    return partial(run_dedup, output)
+def task_name(*parts: Any) -> str:
+    """Return the name of a task: a hash of all that decides what it writes."""
+    return hashlib.sha256(canonical([*parts, TASKS_VERSION])).hexdigest()[:24]
 
 
 def prepare_merge(output: Path) -> Callable[[MergeTask], None]:
     """Return the function that runs merge tasks of the run in `output`."""
     return partial(run_merge, output)
-
-
-def drop_path(work: Path, name: str) -> Path:
-    """Return the path of a dedup task's drop file."""
-    return work / "dedup" / f"{name}.drops"
-
-
-def run_dedup(output: Path, task: DedupTask) -> None:
-    """Write the drop file and the signatures of a range of hashes, then the record."""
-    work = output / WORK
-    plan = load_plan(work, task.plan)
-    within = Range.of(task.index, task.ranges)
-    parts = [
-        _candidates(with_suffix(work / "map" / segment.stem, "hashes"), within, number=number)
-        for number, segment in enumerate(plan.segments)
-    ]
-    found = Candidates.concatenate(parts)
-    del parts
-    mask = duplicates(found, range_bits=(task.ranges - 1).bit_length())
-    drops = drop_table(found, mask)
-    write_table(drop_path(work, task.name), drops)
-    owners = np.array([segment.source for segment in plan.segments])[column(drops, "segment")]
-    record = DedupRecord(
-        dropped={source: int((owners == source).sum()) for source in plan.sources},
-        signatures=_write_signatures(output, task, plan.generation, signature_table(found, mask)),
-    )
-    write_json(work / "dedup" / f"{task.name}.json", to_json(record))
-
-
-def _candidates(path: Path, within: Range, *, number: int) -> Candidates:
-    table = open_table(path)
-    taken = between(column(table, "hash_high"), within.low, within.high)
-    high, low, order, row = (
-        column(table, name)[taken].copy() for name in ("hash_high", "hash_low", "order", "row")
-    )
-    segment = np.full(len(row), number, np.uint32)
-    return Candidates(high=high, low=low, order=order, segment=segment, row=row)
-
-
-def _write_signatures(
-    output: Path, task: DedupTask, generation: str, table: pa.Table
-) -> TableEntry:
-    path = output / generation / "signatures" / f"exact-{task.index:05}.arrow"
-    entry = write_table(path, table)
-    return TableEntry(
-        path=path.relative_to(output).as_posix(),
-        rows=len(table),
-        bytes=entry.bytes,
-        crc32c=entry.crc32c,
-    )
 
 
 def run_merge(output: Path, task: MergeTask) -> None:
@@ -168,7 +93,7 @@ def run_merge(output: Path, task: MergeTask) -> None:
     paths = [drop_path(work, name) for name in task.drops]
     within = Range.of(task.index, task.total)
     if task.split == TRAIN:
-        drops = Drops.load(paths, within)
+        drops = Drops.load(paths, within.low, within.high)
         pieces = [
             take_range(stem, within, dropped=drops.rows(at), holdout=task.holdout)
             for at, stem in stems.items()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from pipelines.runner import hush
-from tests.bench import loading, memory, rivals, stages
+from tests.bench import dedup, loading, memory, rivals, stages
 from tests.bench.table import machine
 
 Question = Callable[[], str]
@@ -38,6 +38,14 @@ def main() -> None:
             "Memory and speed of python -m pipelines.wudao",
             partial(memory.measure, asked.megabytes),
         ),
+        "dedup": (
+            "Dedup of generated documents",
+            partial(dedup.measure, asked.documents),
+        ),
+        "dedup-found": (
+            "Planted near-duplicates found, beside datatrove",
+            partial(dedup.compare, asked.python),
+        ),
         "loaders": (
             "Causal windows per second, beside other loaders",
             partial(loading.measure, asked.python),
@@ -59,7 +67,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        choices=("stages", "stages-reference", "rivals", "memory", "loaders", "start", "resume"),
+        choices=(
+            *("stages", "stages-reference", "rivals", "memory", "dedup", "dedup-found"),
+            *("loaders", "start", "resume"),
+        ),
         help="one question; repeat it for several. Default: all",
     )
     parser.add_argument(
@@ -67,6 +78,12 @@ def _arguments() -> argparse.Namespace:
         type=int,
         default=int(os.environ.get("BENCH_MB", "200")),
         help="size of the input of the memory question. Default: BENCH_MB, else 200",
+    )
+    parser.add_argument(
+        "--documents",
+        type=int,
+        default=1_000_000,
+        help="documents of the dedup question. Default: 1,000,000",
     )
     parser.add_argument(
         "--python",

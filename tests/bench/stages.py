@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from pipelines import dedup_tasks, tasks
 from pipelines import mapper as mapping
-from pipelines import tasks
 from pipelines.clean import repair
 from pipelines.corpora import Corpus, match_corpora
 from pipelines.corpus import Run
-from pipelines.dedup import text_hashes
+from pipelines.dedup import fold, text_hashes
 from pipelines.document import Rejected, Stage
 from pipelines.intake import Intake
 from pipelines.langid import LanguageIdentifier, load_identifier
@@ -143,7 +143,7 @@ def _timers(duel: Duel, *, chain: Chain, corpus: Corpus) -> Iterator[Any]:
     yield timed(Mapper, "map", "map")
     yield timed(SegmentBuilder, "add", "segment")
     yield timed(SegmentBuilder, "close", "segment")
-    yield timed(tasks, "run_dedup", "dedup")
+    yield timed(dedup_tasks, "run_dedup", "dedup")
     yield timed(tasks, "run_merge", "merge")
     yield timed(Runner, "run", "runner")
     yield timed(Run, "plan", "plan and commit")
@@ -203,7 +203,7 @@ class Turn:
         with measure("tokenize"):
             chain.tokenizer.encode_batch(texts)
         with measure("fingerprint"):
-            text_hashes(texts)
+            text_hashes(map(fold, texts))
 
     def _text(self, item: Record | Damage) -> str:
         if isinstance(item, Damage):

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.document import NAME, Verdict
-from pipelines.plan import Plan, PlannedSegment
+from pipelines.plan import Plan, planned
 from pipelines.segment import Segment, SegmentBuilder
+from pipelines.sieve import SIGNATURE
 
 DTYPE = np.dtype(np.uint16)
 
@@ -26,6 +27,8 @@ class Doc:
     position: int = 0
     ordinal: int = 0
     reason: str | None = None
+    signature: bytes | None = None
+    """Bands and slots; a segment has the column if it has one."""
 
 
 def judged(docs: Sequence[Doc]) -> tuple[pa.RecordBatch, Verdict]:
@@ -51,6 +54,8 @@ def judged(docs: Sequence[Doc]) -> tuple[pa.RecordBatch, Verdict]:
         "hash_high": pa.array([value >> 64 for value in hashes], pa.uint64()),
         "hash_low": pa.array([value % 2**64 for value in hashes], pa.uint64()),
     }
+    if any(doc.signature for doc in docs):
+        columns["signature"] = pa.array([doc.signature for doc in docs], SIGNATURE)
     batch = pa.record_batch(columns)
     reasons = pa.array([doc.reason for doc in docs], pa.string())
     fallen = reasons.is_valid()
@@ -58,27 +63,40 @@ def judged(docs: Sequence[Doc]) -> tuple[pa.RecordBatch, Verdict]:
     return kept, Verdict(batch.filter(fallen), reasons.filter(fallen))
 
 
-def builder(*, relative: str = "part-1.json", dedup: bool = True) -> SegmentBuilder:
+def builder(
+    *, relative: str = "part-1.json", dedup: bool = True, threshold: float = 0.7
+) -> SegmentBuilder:
     """A builder of one file's segments."""
-    return SegmentBuilder(relative=relative, dedup=dedup)
+    return SegmentBuilder(relative=relative, dedup=dedup, threshold=threshold)
 
 
 def write_segment(
-    stem: Path, docs: Sequence[Doc], *, relative: str = "part-1.json", dedup: bool = True
+    stem: Path,
+    docs: Sequence[Doc],
+    *,
+    relative: str = "part-1.json",
+    dedup: bool = True,
+    threshold: float = 0.7,
 ) -> Segment:
     """Write a segment of one batch."""
-    made = builder(relative=relative, dedup=dedup)
+    made = builder(relative=relative, dedup=dedup, threshold=threshold)
     kept, gone = judged(docs)
     made.add(kept, [gone])
     return made.close(stem)
 
 
 def write_segments(
-    work: Path, parts: Sequence[Sequence[Doc]], *, sources: Sequence[str] = ()
+    work: Path,
+    parts: Sequence[Sequence[Doc]],
+    *,
+    sources: Sequence[str] = (),
+    threshold: float = 0.7,
 ) -> Plan:
     """Write a segment of each part where a run has them, and return their plan, saved."""
     made = [
-        write_segment(work / "map" / f"s{at}", docs, relative=f"part-{at}.json")
+        write_segment(
+            work / "map" / f"s{at}", docs, relative=f"part-{at}.json", threshold=threshold
+        )
         for at, docs in enumerate(parts)
     ]
     plan = Plan(
@@ -86,13 +104,7 @@ def write_segments(
         fingerprint="0" * 64,
         dtype=DTYPE.name,
         segments=tuple(
-            PlannedSegment(
-                stem=each.stem,
-                source=sources[at] if sources else "s",
-                documents=each.documents,
-                longest=each.longest,
-            )
-            for at, each in enumerate(made)
+            planned([each], sources[at] if sources else "s")[0] for at, each in enumerate(made)
         ),
     )
     plan.save(work)

@@ -7,18 +7,18 @@ import pytest
 
 from pipelines import account
 from pipelines.audit import Tally
+from pipelines.dedup_tasks import DropsRecord
 from pipelines.mapper import SplitRecord
 from pipelines.segment import Segment
-from pipelines.tasks import DedupRecord, MergeRecord
+from pipelines.tasks import MergeRecord
 from shards.errors import DamageError
-from shards.manifest import Manifest, ShardEntry, SourceEntry, TableEntry
+from shards.manifest import Manifest, ShardEntry, SourceEntry
 from shards.records import to_json
 
 KEPT = Tally(verdict="kept", reason="", rows=70, bytes=7000)
 SHORT = Tally(verdict="dropped", reason="too-short", rows=20, bytes=200)
 TWICE = Tally(verdict="dropped", reason="duplicate", rows=4, bytes=400)
 BAD = Tally(verdict="quarantined", reason="bad-json", rows=6, bytes=0)
-SIGNATURES = TableEntry(bytes=1, crc32c=1, path="g/signatures/exact-00000.arrow", rows=1)
 
 
 def split(source: str, *tallies: Tally, unsampled: int = 0) -> SplitRecord:
@@ -68,9 +68,11 @@ def rows(tally: Tally, number: int, size: int | None = None) -> Tally:
 
 
 RECORDS = [split("a", SHORT, TWICE, KEPT, BAD, unsampled=3), split("b", KEPT), split("b", SHORT)]
+NOTHING = {"duplicate": 0, "near-duplicate": 0}
+NONE_RENAMED = {"a": 0, "b": 0}
 DEDUP = [
-    DedupRecord(dropped={"a": 10, "b": 0}, signatures=SIGNATURES),
-    DedupRecord(dropped={"a": 0, "b": 1}, signatures=SIGNATURES),
+    DropsRecord(dropped={"a": {**NOTHING, "duplicate": 10}, "b": NOTHING}, renamed=NONE_RENAMED),
+    DropsRecord(dropped={"a": NOTHING, "b": {**NOTHING, "duplicate": 1}}, renamed=NONE_RENAMED),
 ]
 MERGED = {
     "a": [
@@ -95,6 +97,18 @@ def test_both_accounts_agree() -> None:
     }
     assert account.final_account(MERGED) == expected
     account.check(RECORDS, DEDUP, MERGED)
+
+
+def test_near_duplicates_that_are_equal_to_something_change_their_reason() -> None:
+    near = Tally(verdict="dropped", reason="near-duplicate", rows=5, bytes=500)
+    counts = {"duplicate": 3, "near-duplicate": 20}
+    dedup = [DropsRecord(dropped={"a": counts}, renamed={"a": 2})]
+    assert account.expected_account([split("a", KEPT, TWICE, near)], dedup) == {
+        ("a", "kept", ""): 70 - 23,
+        ("a", "dropped", "duplicate"): 4 + 3 + 2,
+        ("a", "dropped", "near-duplicate"): 5 + 20 - 2,
+    }
+    assert account.progress_counts(to_json(dedup[0])) == {"documents dropped": 23}
 
 
 def replaced(source: str, at: int, record: MergeRecord) -> dict[str, list[MergeRecord]]:
@@ -148,7 +162,7 @@ def replaced(source: str, at: int, record: MergeRecord) -> dict[str, list[MergeR
 )
 def test_a_run_that_does_not_balance_fails(
     records: list[SplitRecord],
-    dedup: list[DedupRecord],
+    dedup: list[DropsRecord],
     final: dict[str, list[MergeRecord]],
     message: str,
 ) -> None:

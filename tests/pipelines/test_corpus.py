@@ -117,6 +117,8 @@ EVENTS = [
     ("dedup", r"\.work/dedup/.*\.drops$", 1),
     ("dedup", r"signatures/exact", 1),
     ("dedup", r"\.work/dedup/.*\.json$", 1),
+    ("dedup", r"\.work/drops/.*\.drops$", 1),
+    ("dedup", r"\.work/drops/.*\.json$", 1),
     ("merge", r"wudao/00002\.bin$", 1),
     ("merge", r"audit/wudao-00005", 1),
     ("merge", r"\.work/merge/.*\.json$", 7),

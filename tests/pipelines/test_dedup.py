@@ -5,11 +5,13 @@ from hypothesis import strategies as st
 
 from pipelines import dedup
 from pipelines.dedup import (
-    DROPS,
     SIGNATURES,
     Candidates,
-    drop_table,
     duplicates,
+    fold,
+    group_sizes,
+    groups,
+    histogram,
     num_ranges,
     signature_table,
 )
@@ -29,7 +31,12 @@ ROWS = st.lists(st.tuples(HIGH, LOW, st.integers(0, 9), st.integers(0, 3)), max_
 def candidates(rows: list[Row]) -> Candidates:
     columns = np.array(rows, dtype=object).reshape(-1, 5).T
     kinds = (np.uint64, np.uint64, np.uint64, np.uint32, np.uint32)
-    return Candidates(*(values.astype(kind) for values, kind in zip(columns, kinds, strict=True)))
+    values = [column.astype(kind) for column, kind in zip(columns, kinds, strict=True)]
+    return Candidates(*values, np.ones(len(rows), np.uint8))
+
+
+def mask_of(found: Candidates, *, range_bits: int = 0) -> np.ndarray:
+    return duplicates(len(found.high), groups(found, range_bits=range_bits))
 
 
 def brute_force(rows: list[Row]) -> list[bool]:
@@ -43,7 +50,7 @@ def brute_force(rows: list[Row]) -> list[bool]:
 
 @given(ROWS)
 def test_duplicates_are_all_but_the_smallest_of_each_hash(rows: list[Row]) -> None:
-    assert duplicates(candidates(rows), range_bits=0).tolist() == brute_force(rows)
+    assert mask_of(candidates(rows)).tolist() == brute_force(rows)
 
 
 @given(ROWS, st.integers(0, 4))
@@ -51,7 +58,7 @@ def test_ranges_find_together_what_one_range_finds(rows: list[Row], bits: int) -
     found = []
     for index in range(1 << bits):
         inside = [row for row in rows if row[0] >> (64 - bits) == index]
-        mask = duplicates(candidates(inside), range_bits=bits).tolist()
+        mask = mask_of(candidates(inside), range_bits=bits).tolist()
         found += [row for row, gone in zip(inside, mask, strict=True) if gone]
     wanted = [row for row, gone in zip(rows, brute_force(rows), strict=True) if gone]
     assert sorted(found) == sorted(wanted)
@@ -65,7 +72,7 @@ def test_the_high_bits_of_a_range_do_not_hide_the_rest() -> None:
         (int(value), int(value) % 3, int(order), 0, at)
         for at, (value, order) in enumerate(zip(high, rng.permutation(3000), strict=True))
     ]
-    mask = duplicates(candidates(rows), range_bits=4).tolist()
+    mask = mask_of(candidates(rows), range_bits=4).tolist()
     assert mask == brute_force(rows)
     assert mask.count(False) == len(set(high.tolist()))
 
@@ -73,13 +80,13 @@ def test_the_high_bits_of_a_range_do_not_hide_the_rest() -> None:
 @pytest.mark.parametrize("num", [0, 1, 2])
 def test_few_documents_are_no_special_case(num: int) -> None:
     rows: list[Row] = [(7, 7, 10 - at, 0, at) for at in range(num)]
-    assert duplicates(candidates(rows), range_bits=0).tolist() == [True, False][2 - num :]
+    assert mask_of(candidates(rows)).tolist() == [True, False][2 - num :]
 
 
 def test_columns_are_left_as_they_were() -> None:
     rows: list[Row] = [(3, 1, 5, 0, 0), (3, 1, 4, 0, 1), (2, 1, 4, 0, 2)]
     found = candidates(rows)
-    duplicates(found, range_bits=0)
+    mask_of(found)
     for values in (found.high, found.low, found.order, found.segment, found.row):
         assert values.flags.writeable
     assert found.high.tolist() == [3, 3, 2]
@@ -97,7 +104,7 @@ def test_ranges_are_the_least_power_of_two_that_fits(
     assert num_ranges(rows) == ranges
 
 
-def test_drops_are_sorted_by_order_and_signatures_by_hash() -> None:
+def test_signatures_are_sorted_by_hash() -> None:
     rows: list[Row] = [
         (9, 1, 50, 2, 7),
         (9, 1, 40, 1, 3),
@@ -108,15 +115,8 @@ def test_drops_are_sorted_by_order_and_signatures_by_hash() -> None:
         (1, 4, 45, 1, 9),
     ]
     found = candidates(rows)
-    mask = duplicates(found, range_bits=0)
-    drops, signatures = drop_table(found, mask), signature_table(found, mask)
-    assert drops.schema == DROPS
-    assert [tuple(row.values()) for row in drops.to_pylist()] == [
-        (45, 3, 0),
-        (45, 3, 1),
-        (50, 2, 7),
-        (60, 0, 5),
-    ]
+    mask = mask_of(found)
+    signatures = signature_table(found, mask)
     assert signatures.schema == SIGNATURES
     assert [tuple(row.values()) for row in signatures.to_pylist()] == [
         (1, 4, 45),
@@ -128,7 +128,7 @@ def test_drops_are_sorted_by_order_and_signatures_by_hash() -> None:
 @given(ROWS)
 def test_every_hash_has_one_signature_with_its_smallest_order(rows: list[Row]) -> None:
     found = candidates(rows)
-    mask = duplicates(found, range_bits=0)
+    mask = mask_of(found)
     smallest: dict[tuple[int, int], int] = {}
     for high, low, order, _, _ in rows:
         smallest[high, low] = min(order, smallest.get((high, low), order))
@@ -136,12 +136,47 @@ def test_every_hash_has_one_signature_with_its_smallest_order(rows: list[Row]) -
     assert [tuple(row.values()) for row in table.to_pylist()] == [
         (*key, order) for key, order in sorted(smallest.items())
     ]
-    assert len(drop_table(found, mask)) + len(table) == len(rows)
+    assert mask.sum() + len(table) == len(rows)
 
 
 def test_concatenate_keeps_every_row_and_type() -> None:
     one, other = candidates([(1, 2, 3, 4, 5)]), candidates([(6, 7, 8, 9, 10)])
     found = Candidates.concatenate([one, candidates([]), other])
-    columns = (found.high, found.low, found.order, found.segment, found.row)
-    assert [values.tolist() for values in columns] == [[1, 6], [2, 7], [3, 8], [4, 9], [5, 10]]
-    assert [values.dtype.itemsize for values in columns] == [8, 8, 8, 4, 4]
+    columns = (found.high, found.low, found.order, found.segment, found.row, found.copies)
+    wanted = [[1, 6], [2, 7], [3, 8], [4, 9], [5, 10], [1, 1]]
+    assert [values.tolist() for values in columns] == wanted
+    assert [values.dtype.itemsize for values in columns] == [8, 8, 8, 4, 4, 1]
+
+
+@given(ROWS, st.integers(1, 20))
+def test_blocks_decide_nothing(rows: list[Row], size: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dedup, "BLOCK_ROWS", size)
+        found = list(groups(candidates(rows), range_bits=0))
+    assert duplicates(len(rows), found).tolist() == brute_force(rows)
+    num = sum(int(group.first.sum()) for group in found)
+    shared = {row[:2] for row in rows if sum(row[:2] == other[:2] for other in rows) > 1}
+    assert num >= len(shared)
+
+
+def test_groups_are_counted_by_size_with_the_copies_of_segments() -> None:
+    rows: list[Row] = [(hash, 0, at, 0, at) for at, hash in enumerate([1, 1, 2, 3, 4, 4, 5])]
+    found = candidates(rows)
+    copies = np.array([1, 1, 1, 7, 98, 2, 128], np.uint8)
+    sizes = group_sizes(copies, groups(found, range_bits=0))
+    assert sizes == {"2": 1, "3": 0, "4": 0, "5-9": 1, "10-99": 0, "100+": 2}
+    nothing = candidates([])
+    assert set(group_sizes(nothing.copies, groups(nothing, range_bits=0)).values()) == {0}
+
+
+def test_histogram_counts_from_two_on() -> None:
+    sizes = np.array([1, 1, 2, 2, 2, 3, 4, 4, 5, 9, 10, 99, 100, 10**12])
+    assert histogram(sizes) == {"2": 3, "3": 1, "4": 2, "5-9": 2, "10-99": 2, "100+": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [("", ""), (" \n", ""), ("a  b\u3000c\n", "a b c"), ("a\u00a0\u2003b", "a b"), ("ab", "ab")],
+)
+def test_fold_leaves_single_spaces(text: str, folded: str) -> None:
+    assert fold(text) == folded

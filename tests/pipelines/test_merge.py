@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.dedup import DROPS
 from pipelines.document import NAME
+from pipelines.drops import DROPS, EXACT, GONE, NEAR, Drops
 from pipelines.merge import (
     EVERYTHING,
-    Drops,
     Piece,
     Range,
     held_out,
@@ -141,26 +140,10 @@ def test_train_and_validation_share_no_document_and_miss_none(docs: list[Doc], s
     assert min(len(train), len(held)) > 10
 
 
-def drops(*rows: tuple[int, int, int]) -> pa.Table:
-    columns = zip(*sorted(rows), strict=True) if rows else ([], [], [])
-    return pa.table(list(map(list, columns)), schema=DROPS)
-
-
-def test_drops_of_a_range_are_told_by_segment(tmp_path: Path) -> None:
-    half = 2**63
-    first = [(5, 1, 30), (6, 0, 2), (half, 1, 7), (half - 1, 1, 4)]
-    second = [(2, 1, 9), (2**64 - 1, 2, 8)]
-    paths = []
-    for name, rows in (("a", first), ("b", second), ("c", [])):
-        paths.append(tmp_path / name)
-        write_table(paths[-1], drops(*rows))
-    low, high = (Drops.load(paths, Range.of(index, 2)) for index in (0, 1))
-    assert [low.rows(at).tolist() for at in range(4)] == [[2], [4, 9, 30], [], []]
-    assert [high.rows(at).tolist() for at in range(4)] == [[], [7], [8], []]
-    assert low.orders(1).tolist() == [half - 1, 2, 5]
-    among = Drops.among(paths, np.array([6, half, 77], np.uint64))
-    assert [among.rows(at).tolist() for at in range(3)] == [[2], [7], []]
-    assert Drops.load([], ALL).rows(0).tolist() == []
+def drops(*rows: tuple[int, ...]) -> pa.Table:
+    """Drops of (order, segment, row), for being equal, or with a reason."""
+    full = sorted((*row, 0)[:4] for row in rows)
+    return pa.table(list(map(list, zip(*full, strict=True))), schema=DROPS)
 
 
 def shard_of(tmp_path: Path, pieces: list[Piece]) -> tuple[pa.Table, list[int]]:
@@ -228,7 +211,9 @@ def test_audit_rows_of_a_range_get_the_verdict_of_dedup(tmp_path: Path) -> None:
     found = {}
     for index in (0, 1):
         within = Range.of(index, 2)
-        audit = merged_rows(stems, "audit", within, drops=Drops.load([tmp_path / "d"], within))
+        audit = merged_rows(
+            stems, "audit", within, drops=Drops.load([tmp_path / "d"], within.low, within.high)
+        )
         assert not any(kind == NAME for kind in audit.schema.types)
         names = ("order", "verdict", "reason")
         found[index] = [tuple(row[name] for name in names) for row in audit.to_pylist()]
@@ -247,7 +232,7 @@ def test_a_dropped_order_in_one_segment_says_nothing_of_another(tmp_path: Path) 
         write_segment(tmp_path / f"s{at}", [Doc(order=7, position=at)])
     write_table(tmp_path / "d", drops((7, 1, 0)))
     stems = {0: tmp_path / "s0", 1: tmp_path / "s1"}
-    audit = merged_rows(stems, "audit", ALL, drops=Drops.load([tmp_path / "d"], ALL))
+    audit = merged_rows(stems, "audit", ALL, drops=Drops.load([tmp_path / "d"], 0, 2**64))
     assert audit["position"].to_pylist() == [0, 1]
     assert audit["verdict"].to_pylist() == ["kept", "dropped"]
 
@@ -255,9 +240,33 @@ def test_a_dropped_order_in_one_segment_says_nothing_of_another(tmp_path: Path) 
 def test_what_fell_before_dedup_keeps_its_own_reason(tmp_path: Path) -> None:
     write_segment(tmp_path / "s", [Doc(order=7), Doc(order=7, position=1, reason="language")])
     write_table(tmp_path / "d", drops((7, 0, 0)))
-    audit = merged_rows({0: tmp_path / "s"}, "audit", ALL, drops=Drops.load([tmp_path / "d"], ALL))
+    audit = merged_rows(
+        {0: tmp_path / "s"}, "audit", ALL, drops=Drops.load([tmp_path / "d"], 0, 2**64)
+    )
     found = dict(zip(audit["position"].to_pylist(), audit["reason"].to_pylist(), strict=True))
     assert found == {0: "duplicate", 1: "language"}
+
+
+def test_near_duplicates_are_told_as_such_unless_they_are_equal_to_something(
+    tmp_path: Path,
+) -> None:
+    signature = bytes(224)
+    docs = [Doc(order=order, position=order, signature=signature) for order in (1, 2, 3)]
+    write_segment(tmp_path / "s0", docs)  # all but the first fall
+    write_segment(tmp_path / "s1", [Doc(order=order, position=order) for order in (4, 5, 6)])
+    rows = [(2, 0, GONE, EXACT), (4, 1, 0, NEAR), (5, 1, 1, EXACT)]
+    write_table(tmp_path / "d", drops(*rows))
+    stems = {0: tmp_path / "s0", 1: tmp_path / "s1"}
+    loaded = Drops.load([tmp_path / "d"], 0, 2**64)
+    audit = merged_rows(stems, "audit", ALL, drops=loaded).to_pylist()
+    assert [(row["order"], row["verdict"], row["reason"]) for row in audit] == [
+        (1, "kept", None),
+        (2, "dropped", "duplicate"),
+        (3, "dropped", "near-duplicate"),
+        (4, "dropped", "near-duplicate"),
+        (5, "dropped", "duplicate"),
+        (6, "kept", None),
+    ]
 
 
 def test_rejects_are_merged_from_the_segments_that_have_some(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import sentencepiece
 
 from pipelines.clean import CONFIG
 from pipelines.clock import Clock
-from pipelines.dedup import text_hashes
+from pipelines.dedup import fold, text_hashes
 from pipelines.document import READ, Verdict
 from pipelines.recipe import SAMPLE
 from pipelines.stages import Chain, clean, fingerprint, judge, mask, split_verdict
@@ -154,8 +154,17 @@ def test_fingerprint_folds_white_space() -> None:
     assert verdict.reasons.null_count == len(texts)
 
 
+def test_fingerprint_signs_texts_where_near_duplicates_are_looked_for() -> None:
+    rows = batch(CHINESE, f" {CHINESE}\n", "too short", ENGLISH)
+    assert "signature" not in Chain(options()).fingerprint(rows).batch.schema.names
+    found = Chain(options(dedup="minhash")).fingerprint(rows).batch["signature"].to_pylist()
+    assert found[0] == found[1] != found[3]
+    assert found[2] is None
+    assert {len(each) for each in found if each} == {224}
+
+
 def test_text_hashes_are_pinned_for_ever() -> None:
-    high, low = text_hashes(["清晨 的\n集市", ""])
+    high, low = text_hashes([fold("清晨 的\n集市"), ""])
     assert [hex(value) for value in high.tolist()] == HIGH
     assert [hex(value) for value in low.tolist()] == LOW
 
