@@ -109,12 +109,19 @@ LEVELS = {
         "sample",
         "seed",
         "split_bytes",
+        "quality",
+        "threshold",
+        "pii",
+        "decontaminate",
+        "url_blocklist",
+        "keep_dropped",
         "dedup",
+        "minhash_threshold",
         "title",
         "title_separator",
         "min_chars",
     },
-    DATASET: {"validation", "shards", "shard_tokens"},
+    DATASET: {"clusters", "validation", "shards", "shard_tokens"},
     NOTHING: {"input", "output", "workers", "max_reject_rate", "keep_segments", "overwrite"},
 }
 
@@ -140,6 +147,7 @@ def test_semantic_is_plain_and_puts_facts_for_paths() -> None:
     assert (found["tokenizer"], found["lid_model"]) == ("sha of the model", "sha of lid")
     assert "output" not in found
     assert semantic(options, facts, decides=(DATASET,)) == {
+        "clusters": "local",
         "validation": 0.001,
         "shards": 0,
         "shard_tokens": 100_000_000,
