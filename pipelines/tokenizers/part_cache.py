@@ -54,16 +54,18 @@ class PartCache:
 
         Code points and ids are those of all parts in one array, and how many each has.
         """
-        slots = self._index.add(keys)
+        first = self._index.count + 1
+        slots = np.arange(first, first + len(keys))
         self.texts = _extended(self.texts, self.text_starts, slots, texts)
         self.ids = _extended(self.ids, self.id_starts, slots, ids)
-        return slots
+        # Last, so that nothing is found that an error has left without its ids.
+        return self._index.add(keys)
 
 
 def _extended(
     store: npt.NDArray[np.int32],
     starts: _Array,
-    slots: Slots,
+    slots: _Array,
     added: tuple[npt.NDArray[Any], _Array],
 ) -> npt.NDArray[np.int32]:
     """Put the values of new slots behind all others; return the store, larger if need be."""
