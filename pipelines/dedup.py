@@ -6,8 +6,8 @@ stays.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,8 @@ SIGNATURES = pa.schema(
 )
 """Every distinct hash that reached dedup with the smallest order behind it, sorted by hash."""
 
-ROWS_PER_TASK = 8_000_000
-"""Rows that a task takes at most: about 0.5 GB."""
+ROWS_PER_TASK = 4_000_000
+"""Rows that a task takes at most: 0.1 to 0.2 GB above the size of an idle worker."""
 
 BLOCK_ROWS = 1 << 18
 """Rows that are looked at together once a range is sorted."""
@@ -46,13 +46,15 @@ class Candidates:
     copies: np.ndarray
 
     @classmethod
-    def concatenate(cls, parts: Sequence["Candidates"]) -> "Candidates":
-        """Return the rows of all parts."""
+    def empty(cls, num: int) -> "Candidates":
+        """Return columns of a length, to be filled."""
         return cls(
-            *(
-                np.concatenate([getattr(part, field.name) for part in parts])
-                for field in fields(cls)
-            )
+            high=np.empty(num, np.uint64),
+            low=np.empty(num, np.uint64),
+            order=np.empty(num, np.uint64),
+            segment=np.empty(num, np.uint32),
+            row=np.empty(num, np.uint32),
+            copies=np.empty(num, np.uint8),
         )
 
 

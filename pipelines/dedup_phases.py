@@ -44,10 +44,10 @@ from pipelines.sieve import Sieved
 from pipelines.tasks import task_name
 from shards.manifest import TableEntry
 
-EDGES_PER_TASK = 2_000_000
-"""Edges that a pass of the components takes at most: about 0.4 GB."""
+EDGES_PER_TASK = 1_000_000
+"""Edges that a pass of the components takes at most: about 0.2 GB."""
 
-MOST_SAMPLED = 4_000_000
+MOST_SAMPLED = 1_000_000
 """Of a larger corpus so many documents, chosen by their hash, are asked for kept mates."""
 
 

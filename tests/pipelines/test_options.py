@@ -110,11 +110,12 @@ LEVELS = {
         "seed",
         "split_bytes",
         "dedup",
+        "minhash_threshold",
         "title",
         "title_separator",
         "min_chars",
     },
-    DATASET: {"validation", "shards", "shard_tokens"},
+    DATASET: {"clusters", "validation", "shards", "shard_tokens"},
     NOTHING: {"input", "output", "workers", "max_reject_rate", "keep_segments", "overwrite"},
 }
 
