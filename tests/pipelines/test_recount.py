@@ -24,6 +24,7 @@ def thresholds(
 
 FIRST = thresholds()
 OTHER = thresholds("gopher.min_words=20", "zh:glm.min_chars=150", score=0.7)
+FATES = (None, "duplicate", "near-duplicate", "contaminated")
 PLAIN = {
     "gopher.word_length": 5.0,
     "gopher.stop_words": 4.0,
@@ -66,7 +67,7 @@ def rows(seed: int, num: int) -> list[dict[str, Any]]:
         row |= {"bytes": int(rng.integers(1, 1000)), "tokens": int(rng.integers(1, 300))}
         row["reason"] = fall(row, FIRST)
         if row["reason"] is None:
-            row["reason"] = rng.choice([None, "duplicate", "near-duplicate", "contaminated"])
+            row["reason"] = FATES[rng.integers(len(FATES))]
         else:
             row["tokens"] = None
         made.append(row)
