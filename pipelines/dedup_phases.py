@@ -47,6 +47,9 @@ from shards.manifest import TableEntry
 EDGES_PER_TASK = 1_000_000
 """Edges that a pass of the components takes at most: about 0.2 GB."""
 
+DROPS_PER_TASK = 1_000_000
+"""Drops, counted by every task that found them, that one file is made of."""
+
 MOST_SAMPLED = 1_000_000
 """Of a larger corpus so many documents, chosen by their hash, are asked for kept mates."""
 
@@ -184,7 +187,7 @@ class Dedup:
     def _drops(self, rows: Mapping[str, int]) -> dict[str, DropsRecord]:
         """Return the records of the final drop files, by name."""
         inputs = tuple(name for name, count in rows.items() if count)
-        ranges = num_ranges(sum(rows.values()))
+        ranges = num_ranges(sum(rows.values()), rows_per_task=DROPS_PER_TASK)
         tasks = [
             DropsTask(
                 name=self._name("drops", index, ranges, inputs),

@@ -141,6 +141,7 @@ def test_semantic_is_plain_and_puts_facts_for_paths() -> None:
     assert (found["tokenizer"], found["lid_model"]) == ("sha of the model", "sha of lid")
     assert "output" not in found
     assert semantic(options, facts, decides=(DATASET,)) == {
+        "clusters": "local",
         "validation": 0.001,
         "shards": 0,
         "shard_tokens": 100_000_000,
