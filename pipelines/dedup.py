@@ -20,7 +20,7 @@ SIGNATURES = pa.schema(
 ROWS_PER_TASK = 4_000_000
 """Rows that a task takes at most: 0.1 to 0.2 GB above the size of an idle worker."""
 
-BLOCK_ROWS = 1 << 18
+BLOCK_ROWS = 1 << 17
 """Rows that are looked at together once a range is sorted."""
 
 MOST_COPIES = 128
@@ -107,13 +107,19 @@ def alike(hashes: np.ndarray, *, range_bits: int) -> Iterator[np.ndarray]:
     """
     index_bits = max(1, len(hashes).bit_length())
     low_mask = np.uint64((1 << index_bits) - 1)
-    keys = (hashes << np.uint64(range_bits)) & ~low_mask
-    keys |= np.arange(len(keys), dtype=np.uint64)
+    keys = hashes << np.uint64(range_bits)
+    keys &= ~low_mask
+    # Whole columns are the memory of a task: temporaries are of a block.
+    for start in range(0, len(keys), BLOCK_ROWS):
+        part = keys[start : start + BLOCK_ROWS]
+        part |= np.arange(start, start + len(part), dtype=np.uint64)
     keys.sort()
-    same = (keys[1:] ^ keys[:-1]) <= low_mask
     among = np.zeros(len(keys), bool)
-    among[1:] |= same
-    among[:-1] |= same
+    for start in range(0, len(keys), BLOCK_ROWS):
+        part = keys[start : start + BLOCK_ROWS + 1]
+        same = (part[1:] ^ part[:-1]) <= low_mask
+        among[start + 1 : start + len(part)] |= same
+        among[start : start + len(part) - 1] |= same
     keys = keys[among]
     at = 0
     while at < len(keys):
