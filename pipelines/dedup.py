@@ -17,8 +17,8 @@ SIGNATURES = pa.schema(
 )
 """Every distinct hash that reached dedup with the smallest order behind it, sorted by hash."""
 
-ROWS_PER_TASK = 4_000_000
-"""Rows that a task takes at most: 0.1 to 0.2 GB above the size of an idle worker."""
+ROWS_PER_TASK = 2_000_000
+"""Text hashes that a task takes at most: some 0.1 GB above the size of an idle worker."""
 
 BLOCK_ROWS = 1 << 17
 """Rows that are looked at together once a range is sorted."""

@@ -44,6 +44,9 @@ from pipelines.sieve import Sieved
 from pipelines.tasks import task_name
 from shards.manifest import TableEntry
 
+BAND_ROWS_PER_TASK = 4_000_000
+"""Rows of a band that a task takes at most: some 0.1 GB above the size of an idle worker."""
+
 EDGES_PER_TASK = 1_000_000
 """Edges that a pass of the components takes at most: about 0.2 GB."""
 
@@ -128,7 +131,9 @@ class Dedup:
     def _tasks(self, band: int) -> Iterable[DedupTask]:
         """Yield the tasks of the text hash or of a band."""
         rows = sum(each.texts if band == TEXT else each.signed for each in self._sieved)
-        ranges = min(num_ranges(rows), EDGES if band != TEXT else 1 << 32)
+        ranges = num_ranges(rows)
+        if band != TEXT:
+            ranges = min(num_ranges(rows, rows_per_task=BAND_ROWS_PER_TASK), EDGES)
         threshold, drops = self._options.minhash_threshold, not self._components
         for index in range(ranges):
             yield DedupTask(
