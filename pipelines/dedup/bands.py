@@ -25,8 +25,8 @@ from shards.storage import atomic_write, map_bytes
 EDGES = 1024
 """Even ranges of the hash that the index tells apart: tasks take one or several."""
 
-PAIRS_AT_ONCE = 1 << 17
-"""Pairs whose slots are compared together: 30 MB."""
+PAIRS_AT_ONCE = 1 << 15
+"""Pairs whose slots are compared together: 15 MB."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ stays.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +17,10 @@ SIGNATURES = pa.schema(
 )
 """Every distinct hash that reached dedup with the smallest order behind it, sorted by hash."""
 
-ROWS_PER_TASK = 8_000_000
-"""Rows that a task takes at most: about 0.5 GB."""
+ROWS_PER_TASK = 2_000_000
+"""Text hashes that a task takes at most: some 0.1 GB above the size of an idle worker."""
 
-BLOCK_ROWS = 1 << 18
+BLOCK_ROWS = 1 << 17
 """Rows that are looked at together once a range is sorted."""
 
 MOST_COPIES = 128
@@ -46,13 +46,15 @@ class Candidates:
     copies: np.ndarray
 
     @classmethod
-    def concatenate(cls, parts: Sequence["Candidates"]) -> "Candidates":
-        """Return the rows of all parts."""
+    def empty(cls, num: int) -> "Candidates":
+        """Return columns of a length, to be filled."""
         return cls(
-            *(
-                np.concatenate([getattr(part, field.name) for part in parts])
-                for field in fields(cls)
-            )
+            high=np.empty(num, np.uint64),
+            low=np.empty(num, np.uint64),
+            order=np.empty(num, np.uint64),
+            segment=np.empty(num, np.uint32),
+            row=np.empty(num, np.uint32),
+            copies=np.empty(num, np.uint8),
         )
 
 
@@ -105,13 +107,19 @@ def alike(hashes: np.ndarray, *, range_bits: int) -> Iterator[np.ndarray]:
     """
     index_bits = max(1, len(hashes).bit_length())
     low_mask = np.uint64((1 << index_bits) - 1)
-    keys = (hashes << np.uint64(range_bits)) & ~low_mask
-    keys |= np.arange(len(keys), dtype=np.uint64)
+    keys = hashes << np.uint64(range_bits)
+    keys &= ~low_mask
+    # Whole columns are the memory of a task: temporaries are of a block.
+    for start in range(0, len(keys), BLOCK_ROWS):
+        part = keys[start : start + BLOCK_ROWS]
+        part |= np.arange(start, start + len(part), dtype=np.uint64)
     keys.sort()
-    same = (keys[1:] ^ keys[:-1]) <= low_mask
     among = np.zeros(len(keys), bool)
-    among[1:] |= same
-    among[:-1] |= same
+    for start in range(0, len(keys), BLOCK_ROWS):
+        part = keys[start : start + BLOCK_ROWS + 1]
+        same = (part[1:] ^ part[:-1]) <= low_mask
+        among[start + 1 : start + len(part)] |= same
+        among[start : start + len(part) - 1] |= same
     keys = keys[among]
     at = 0
     while at < len(keys):

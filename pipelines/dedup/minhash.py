@@ -33,6 +33,8 @@ PIECE_CHARACTERS = 32_768
 _BATCH_CHARACTERS = 65_536
 _TEXTS_AT_ONCE = 64
 
+_BEFORE_END = np.arange(1, GRAM)
+
 _U64 = np.uint64
 _EMPTY = np.uint32(2**32 - 1)
 # Odd, without structure: digits of pi, e, the golden ratio and the square roots of 2, 3, 5, 7.
@@ -166,10 +168,12 @@ class Signer:
         if num < 1:
             return
         base = self._base[: len(units)]
-        base[:] = np.repeat(np.array(owners, _U64) * _U64(NUM_SLOTS), np.diff(ends, prepend=0))
+        lengths = ends.copy()
+        lengths[1:] -= ends[:-1]
+        base[:] = np.repeat(np.array(owners, _U64) * _U64(NUM_SLOTS), lengths)
         # No gram begins at the last units of a run; nor at the last of all, which stands for those
         # that short first runs do not have.
-        seams = np.maximum(ends[:, None] - np.arange(1, GRAM), -1)
+        seams = np.maximum(ends[:, None] - _BEFORE_END, -1)
         base[seams] = least.size - NUM_SLOTS
         grams = self._mixed_grams(units)
         halves = grams.view(np.uint32).reshape(-1, 2)  # little-endian: the low one first

@@ -66,14 +66,15 @@ def read_range(
         ranges: How many there are, a power of two, at most EDGES.
     """
     wide = EDGES // ranges
-    parts = [open_bands(path, band, first=index * wide, last=(index + 1) * wide) for path in paths]
-    starts = np.cumsum([0, *(len(part.hash) for part in parts)])
-    rows = BandRows(
-        *(
-            np.concatenate([np.zeros(0, kind), *(getattr(part, name) for part in parts)])
-            for name, kind in (("hash", np.uint64), ("signer", np.uint32), ("copies", np.uint8))
-        )
-    )
+    ends = {"first": index * wide, "last": (index + 1) * wide}
+    sizes = [len(open_bands(path, band, **ends).hash) for path in paths]
+    starts = np.cumsum([0, *sizes])
+    num = int(starts[-1])
+    rows = BandRows(np.empty(num, np.uint64), np.empty(num, np.uint32), np.empty(num, np.uint8))
+    for number, path in enumerate(paths):
+        part = slice(starts[number], starts[number + 1])
+        read = open_bands(path, band, **ends)
+        rows.hash[part], rows.signer[part], rows.copies[part] = read.hash, read.signer, read.copies
     return rows, starts
 
 

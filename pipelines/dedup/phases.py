@@ -44,10 +44,16 @@ from pipelines.plan import Plan
 from pipelines.tasks import task_name
 from shards.manifest import TableEntry
 
-EDGES_PER_TASK = 2_000_000
-"""Edges that a pass of the components takes at most: about 0.4 GB."""
+BAND_ROWS_PER_TASK = 4_000_000
+"""Rows of a band that a task takes at most: some 0.1 GB above the size of an idle worker."""
 
-MOST_SAMPLED = 4_000_000
+EDGES_PER_TASK = 1_000_000
+"""Edges that a pass of the components takes at most: about 0.2 GB."""
+
+DROPS_PER_TASK = 1_000_000
+"""Drops, counted by every task that found them, that one file is made of."""
+
+MOST_SAMPLED = 1_000_000
 """Of a larger corpus so many documents, chosen by their hash, are asked for kept mates."""
 
 
@@ -125,7 +131,9 @@ class Dedup:
     def _tasks(self, band: int) -> Iterable[DedupTask]:
         """Yield the tasks of the text hash or of a band."""
         rows = sum(each.texts if band == TEXT else each.signed for each in self._sieved)
-        ranges = min(num_ranges(rows), EDGES if band != TEXT else 1 << 32)
+        ranges = num_ranges(rows)
+        if band != TEXT:
+            ranges = min(num_ranges(rows, rows_per_task=BAND_ROWS_PER_TASK), EDGES)
         threshold, drops = self._options.minhash_threshold, not self._components
         for index in range(ranges):
             yield DedupTask(
@@ -184,7 +192,7 @@ class Dedup:
     def _drops(self, rows: Mapping[str, int]) -> dict[str, DropsRecord]:
         """Return the records of the final drop files, by name."""
         inputs = tuple(name for name, count in rows.items() if count)
-        ranges = num_ranges(sum(rows.values()))
+        ranges = num_ranges(sum(rows.values()), rows_per_task=DROPS_PER_TASK)
         tasks = [
             DropsTask(
                 name=self._name("drops", index, ranges, inputs),

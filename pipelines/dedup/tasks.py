@@ -7,7 +7,7 @@ A task's files are named after it, in the folder of its phase under .work; "phas
 them. Its record is written last; a task whose record is there is done.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -121,13 +121,7 @@ def run_drops(output: Path, task: DropsTask) -> None:
 
 
 def _run_exact(output: Path, plan: Plan, task: DedupTask) -> DedupRecord:
-    within = Range.of(task.index, task.ranges)
-    parts = [
-        _candidates(path, within, number=number)
-        for number, path in enumerate(plan.paths(output / WORK, "hashes"))
-    ]
-    found = Candidates.concatenate(parts)
-    del parts
+    found = _candidates(plan.paths(output / WORK, "hashes"), Range.of(task.index, task.ranges))
     alike = list(groups(found, range_bits=(task.ranges - 1).bit_length()))
     mask = duplicates(len(found.high), alike)
     drops = drop_table(found.order[mask], found.segment[mask], found.row[mask], reason=EXACT)
@@ -143,15 +137,21 @@ def _run_exact(output: Path, plan: Plan, task: DedupTask) -> DedupRecord:
     )
 
 
-def _candidates(path: Path, within: Range, *, number: int) -> Candidates:
-    table = open_table(path)
-    taken = between(column(table, "hash_high"), within.low, within.high)
-    high, low, order, row, copies = (
-        column(table, name)[taken].copy()
-        for name in ("hash_high", "hash_low", "order", "row", "copies")
-    )
-    segment = np.full(len(row), number, np.uint32)
-    return Candidates(high=high, low=low, order=order, segment=segment, row=row, copies=copies)
+def _candidates(paths: Sequence[Path], within: Range) -> Candidates:
+    """Return the documents of a range of all segments; one file is mapped at a time."""
+    slices = [
+        between(column(open_table(path), "hash_high"), within.low, within.high) for path in paths
+    ]
+    ends = np.cumsum([taken.stop - taken.start for taken in slices]).tolist()
+    found = Candidates.empty(ends[-1])
+    for number, (path, taken, end) in enumerate(zip(paths, slices, ends, strict=True)):
+        table, rows = open_table(path), slice(end - (taken.stop - taken.start), end)
+        for name in ("high", "low"):
+            getattr(found, name)[rows] = column(table, f"hash_{name}")[taken]
+        for name in ("order", "row", "copies"):
+            getattr(found, name)[rows] = column(table, name)[taken]
+        found.segment[rows] = number
+    return found
 
 
 def _write_entry(path: Path, table: pa.Table, *, directory: Path) -> TableEntry:

@@ -39,6 +39,7 @@ from tests.bench.inputs import FOLDER, ROOT
 from tests.bench.table import render
 
 SCRIPT = Path(__file__).with_name("datatrove_minhash.py")
+MEMORY = ("tree RSS MB", "tree PSS MB", "largest process PSS MB")
 NUM_PLANTED, NUM_SEGMENTS = 3000, 7
 SEGMENT_DOCUMENTS = 100_000
 CASES = (("exact", "local", 1), ("minhash", "local", 1), ("minhash", "local", 2),
@@ -58,15 +59,7 @@ def measure(num_documents: int) -> str:
     made = time.monotonic() - started
     size = sum(path.stat().st_size for path in (folder / WORK / "map").iterdir())
     rows = [_row(folder, *case) for case in CASES]
-    head = (
-        "",
-        "clusters",
-        "workers",
-        "seconds",
-        "tree RSS MB",
-        "largest process PSS MB",
-        "dropped",
-    )
+    head = ("", "clusters", "workers", "seconds", "CPU s", *MEMORY, "dropped")
     return (
         f"{num_documents:,} documents, {size / num_documents:.0f} bytes each on disk, made in "
         f"{made:.0f} s\n{render(head, rows)}"
@@ -138,13 +131,21 @@ def _row(folder: Path, dedup: str, clusters: str, workers: int) -> list[str]:
         shutil.rmtree(folder / WORK / phase, ignore_errors=True)
     command = [sys.executable, "-m", "tests.bench.dedup", "--run", str(folder), "--dedup", dedup]
     command += ["--clusters", clusters, "--workers", str(workers)]
+    spent = _cpu()
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         marks = memory._watch(process)  # type: ignore[arg-type]  # text or bytes, it reads neither
         assert process.stdout
         seconds, dropped = process.stdout.read().split()
-    memory_used = [f"{value / 1e6:,.0f}" for value in (marks.tree_rss, marks.process_pss)]
-    return [dedup, clusters if dedup == "minhash" else "", str(workers), seconds, *memory_used,
-            f"{int(dropped):,}"]  # fmt: skip
+    memory_used = (marks.tree_rss, marks.tree_pss, marks.process_pss)
+    return [
+        dedup,
+        clusters if dedup == "minhash" else "",
+        str(workers),
+        seconds,
+        f"{_cpu() - spent:.1f}",
+        *(f"{value / 1e6:,.0f}" for value in memory_used),
+        f"{int(dropped):,}",
+    ]
 
 
 def run(folder: Path, options: WudaoOptions) -> Deduplicated:

@@ -274,7 +274,9 @@ def test_the_number_of_ranges_decides_nothing(
     monkeypatch.setattr(dedup, "BLOCK_ROWS", 5)
     monkeypatch.setattr("pipelines.dedup.near.PAIRS_AT_ONCE", 3)
     monkeypatch.setattr("pipelines.dedup.bands.PAIRS_AT_ONCE", 3)
+    monkeypatch.setattr(dedup_phases, "BAND_ROWS_PER_TASK", 12)
     monkeypatch.setattr(dedup_phases, "EDGES_PER_TASK", 60)
+    monkeypatch.setattr(dedup_phases, "DROPS_PER_TASK", 12)
     many, more = deduplicated(tmp_path / "many", plan, threshold=threshold, clusters=clusters)
     assert len(more) > 3 * len(tasks)
     assert len(many.drops) > 1
