@@ -278,8 +278,11 @@ class BlankMaker:
 
 def _joined(*parts: Spans, generated: Generation) -> tuple[Spans, Flags]:
     """Return all blanks by row, then start, and which are the end of a text."""
-    spans = [*parts, generated.spans]
-    is_end = [*(np.zeros(len(part.rows), np.bool_) for part in parts), generated.is_end]
+    spans = [part for part in (*parts, generated.spans) if len(part.rows)]
+    is_end = np.zeros(sum(len(part.rows) for part in spans), np.bool_)
+    is_end[len(is_end) - len(generated.is_end) :] = generated.is_end
+    if len(spans) <= 1:
+        return (spans or parts)[0], is_end
     rows, starts, sizes = (np.concatenate(fields) for fields in zip(*spans, strict=True))
     order = np.argsort(rows, kind="stable")  # a row is of one part, which is in order
-    return Spans(rows[order], starts[order], sizes[order]), np.concatenate(is_end)[order]
+    return Spans(rows[order], starts[order], sizes[order]), is_end[order]

@@ -57,8 +57,8 @@ class _Blocks(NamedTuple):
     """[blocks]: the number of its blank."""
     offsets: Integers
     """[blocks]: where it begins."""
-    nth: Integers
-    """[tokens]: the block of each token."""
+    sizes: Integers
+    """[blocks]: its tokens."""
     predicted: Integers
     """[tokens]: where its target is in the flattened texts; that of eop is its last token."""
     eops: Integers
@@ -108,12 +108,11 @@ def _blocks(blanks: Blanks, sizes: Integers, *, width: int, chance: Chance) -> _
     sizes = sizes[order]
     ends = np.cumsum(sizes)
     offsets = ends - sizes
-    nth = np.repeat(np.arange(len(order)), sizes)
-    predicted = (rows[order] * width + starts[order] - offsets)[nth]
-    predicted += np.arange(len(nth))
+    predicted = np.repeat(rows[order] * width + starts[order] - offsets, sizes)
+    predicted += np.arange(len(predicted))
     eops = (ends - 1)[~blanks.is_end[order]]
     predicted[eops] -= 1
-    return _Blocks(order, offsets, nth, predicted, eops)
+    return _Blocks(order, offsets, sizes, predicted, eops)
 
 
 def _put_context(
@@ -137,29 +136,25 @@ def _put_context(
 def _put_blocks(
     rows: Rows, text: Text, blanks: Blanks, signs: Signs, *, inputs: Integers, blocks: _Blocks
 ) -> None:
-    """Write Part B. Places are those of the flattened rows, which numpy is fastest with."""
-    spans, (order, offsets, nth, predicted, eops) = blanks.spans, blocks
-    width, (height, _) = rows.tokens.shape[1], text.tokens.shape
-    # In the flattened rows, which numpy is fastest with, Part B of a row is one run.
-    in_blocks = rows.lengths - rows.sep
-    shifts = np.arange(height) * width + rows.sep - (np.cumsum(in_blocks) - in_blocks)
-    owners = spans.rows[order]
-    along = np.arange(len(nth))
-    at = shifts[owners][nth] + along
+    """Write Part B."""
+    spans, (order, offsets, sizes, predicted, eops) = blanks.spans, blocks
+    columns = np.arange(rows.tokens.shape[1])
+    # Part B of a row is one run, and the rows come in order, as what is written there does.
+    inside = (columns >= rows.sep[:, None]) & (columns < rows.lengths[:, None])
     seen = predicted - 1
     seen[eops] += 1
     seen[offsets] += 1  # sop is of the document of the token that it predicts
     tokens, targets = inputs.take(seen), text.tokens.take(predicted)
     counted = text.loss_mask.take(predicted)
     tokens[offsets], targets[eops], counted[eops] = signs.sop, signs.eop, True
-    rows.tokens.reshape(-1)[at] = tokens
-    rows.targets.reshape(-1)[at] = targets
-    rows.loss_mask.reshape(-1)[at] = counted
+    rows.tokens[inside] = tokens
+    rows.targets[inside] = targets
+    rows.loss_mask[inside] = counted
     if text.pieces is not None and rows.pieces is not None:
-        rows.pieces.reshape(-1)[at] = text.pieces.take(seen)
+        rows.pieces[inside] = text.pieces.take(seen)
     # A mask stands where its blank began, less what blanks before it hide.
     hidden = spans.sizes - 1
     masks = spans.starts - (sums_within(spans.rows, hidden) - hidden)
-    at += (owners * width)[nth]  # positions and block positions of a row lie side by side
-    rows.position_ids.reshape(-1)[at] = masks[order][nth]
-    rows.position_ids.reshape(-1)[at + width] = along - (offsets - 1)[nth]
+    rows.position_ids[:, 0][inside] = np.repeat(masks[order], sizes)
+    places = np.arange(len(predicted)) - np.repeat(offsets - 1, sizes)
+    rows.position_ids[:, 1][inside] = places

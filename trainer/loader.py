@@ -170,7 +170,12 @@ class Loader(IterableDataset[Tensors]):
                 yield from batches
 
     def _num_together(self) -> int:
-        """Return how many batches to read at once: small ones cost more calls than copying."""
+        """Return how many batches to read at once: small ones cost more calls than copying.
+
+        GLM batches are read one by one in any case.
+        """
+        if self.boundaries or self.sampler.window.kind != "causal":
+            return 1
         share = self.batch_size // self.world * self.sampler.window.length
         return max(1, _TOGETHER // share)
 

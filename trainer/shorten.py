@@ -35,6 +35,8 @@ def shortened(
     where a sentence or document begins, and ends where one ends, unless that halved it. It begins
     with `[CLS]`. A part without anything to predict is not taken.
     """
+    if not probability:
+        return text
     every = np.arange(len(text.lengths))
     rows = np.flatnonzero(happens(chance.words(Purpose.IS_SHORT, every), probability))
     if not len(rows):

@@ -9,16 +9,16 @@ about a document (`find_runs`), and put in a place there:
                               stretched to its length, turned by a random distance
 
 A blank goes to the run that its middle falls into. So every document gets its share of the budget,
-give or take a blank, and every token the same chance, whatever the lengths of documents. Where
-documents are so short that a run cannot hold what fell to it (blanks keep one token between them),
-what is too much goes to the run with the most room, in pieces if it must, until the budget is
-reached or all runs are full. No sample is left out.
+give or take a blank, and every token about the same chance, whatever the lengths of documents.
+Where documents are so short that a run cannot hold what fell to it (blanks keep one token between
+them), it takes what it can, and the rest goes to the run with the most room, in pieces if it must,
+until the budget is reached or all runs are full. No sample is left out.
 
 THUDM/GLM (blocklm_utils.py, sample_span_in_document) gives the longest document what the others
 leave, and drops the sample if that does not fit. In a text of one document both are the same.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import accumulate
 from math import factorial
@@ -137,7 +137,8 @@ def _moved(fit: _Fit, fits: Flags, *, runs: Spans, first: Integers, budgets: Int
     moved: list[tuple[int, int, int]] = []
     for owner in np.unique(owners[~fits]).tolist():
         own = slice(edges[owner], edges[owner + 1])
-        waiting = sizes[~fits & (owners == owner)].tolist()
+        mine = ~fits & (owners == owner)
+        waiting = zip((at[mine] - own.start).tolist(), sizes[mine].tolist(), strict=True)
         found = _refill(waiting, room[own], lack=int(lacks[owner]))
         moved += [(own.start + run, size, _MOVED + i) for i, (run, size) in enumerate(found)]
     added = np.array(moved, np.int64).reshape(-1, 3).T
@@ -145,19 +146,23 @@ def _moved(fit: _Fit, fits: Flags, *, runs: Spans, first: Integers, budgets: Int
     return _Blanks(*map(np.concatenate, zip(stay, added, strict=True)))
 
 
-def _refill(sizes: Sequence[int], room: Integers, *, lack: int) -> Iterator[tuple[int, int]]:
-    """Yield run and size of blanks, each where the most room is, until nothing lacks or fits."""
-    for size in sizes:
-        left = min(size, lack)
-        while left > 0:
-            run = int(room.argmax())
+def _refill(
+    waiting: Iterable[tuple[int, int]], room: Integers, *, lack: int
+) -> Iterator[tuple[int, int]]:
+    """Yield run and size of blanks made of those that wait, until nothing lacks or fits.
+
+    What does not fit into a blank's own run goes to the one with the most room.
+    """
+    for own, size in waiting:
+        run, left = own, min(size, lack)
+        while left > 0 and room.max() > 1:
             taken = min(left, int(room[run]) - 1)
-            if taken < 1:
-                return
-            yield run, taken
-            room[run] -= taken + 1
-            left -= taken
-            lack -= taken
+            if taken > 0:
+                yield run, taken
+                room[run] -= taken + 1
+                left -= taken
+                lack -= taken
+            run = int(room.argmax())
 
 
 def _placed(fit: _Fit, runs: Spans, chance: Chance) -> Spans:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from pipelines.runner import hush
-from tests.bench import loading, memory, stages
+from tests.bench import blanks, loading, memory, stages
 from tests.bench.table import machine
 
 Question = Callable[[], str]
@@ -40,6 +40,7 @@ def main() -> None:
         ),
         "start": ("The start of a GLM run", loading.measure_start),
         "resume": ("A GLM run goes on", loading.measure_resume),
+        "blanks": ("GLM windows to rows with blanks", blanks.measure),
     }
     hush()
     for name in asked.only or questions:
@@ -55,7 +56,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        choices=("stages", "stages-reference", "memory", "loaders", "start", "resume"),
+        choices=("stages", "stages-reference", "memory", "loaders", "start", "resume", "blanks"),
         help="one question; repeat it for several. Default: all",
     )
     parser.add_argument(
