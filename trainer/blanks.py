@@ -207,7 +207,7 @@ class BlankMaker:
     def _blanks(self, text: Text, chance: Chance) -> tuple[Integers, Blanks, Integers]:
         """Return the tasks by row, the blanks, and the tokens that the model sees."""
         runs = find_runs(text, self._signs)
-        tasks = self._draw_tasks(len(text.lengths), chance)
+        tasks = self._draw_tasks(chance)
         sentences = sentences_of(
             text, runs.of(tasks == Task.SENTENCES), self._signs, longest=self.max_positions - 1
         )
@@ -222,8 +222,8 @@ class BlankMaker:
         inputs = self._inputs(text, for_spans, spans, chance)
         return tasks, Blanks(joined, is_end, self._masks[tasks]), inputs
 
-    def _draw_tasks(self, num_rows: int, chance: Chance) -> Integers:
-        words = chance.words(Purpose.TASK, np.arange(num_rows))
+    def _draw_tasks(self, chance: Chance) -> Integers:
+        words = chance.words(Purpose.TASK)
         either = self.options.bert_prob + self.options.sentence_prob
         is_either = happens(words, either if self.options.generates else 1.0)
         tasks = np.where(is_either, int(Task.SENTENCES), int(Task.GENERATION))
@@ -242,7 +242,7 @@ class BlankMaker:
         return budgets
 
     def _token_spans(self, runs: Spans, budgets: Integers, chance: Chance) -> Spans:
-        words = chance.words(Purpose.IS_SINGLE, np.arange(len(budgets)))
+        words = chance.words(Purpose.IS_SINGLE)
         budgets = np.where(happens(words, self.options.single_span_prob), 1, budgets)
         return token_spans(runs, budgets, chance=chance, longest=self.max_positions - 1)
 
@@ -271,7 +271,7 @@ class BlankMaker:
     def _shift(self, rows: Rows, chance: Chance) -> None:
         """Let the positions of each row begin at a random number."""
         spare = self.max_positions - np.maximum(rows.sep, 1) + 1
-        words = chance.words(Purpose.SHIFT, np.arange(len(spare)))
+        words = chance.words(Purpose.SHIFT)
         inside = np.arange(rows.tokens.shape[1]) < rows.lengths[:, None]
         rows.position_ids[:, 0] += below(words, spare)[:, None] * inside
 

@@ -38,14 +38,17 @@ class Purpose(IntEnum):
     SHIFT = 16
 
 
+_EVERY = slice(None)
+
+
 class Chance:
     """The random numbers of a batch."""
 
     def __init__(self, keys: Words) -> None:
         self._words = derive(keys[:, None], np.arange(len(Purpose)))
 
-    def words(self, purpose: Purpose, rows: Integers) -> Words:
-        """Return uint64[n]: a word for each row."""
+    def words(self, purpose: Purpose, rows: Integers | slice = _EVERY) -> Words:
+        """Return uint64[n]: a word for each of these rows."""
         words: Words = self._words[rows, purpose]
         return words
 

@@ -37,8 +37,7 @@ def shortened(
     """
     if not probability:
         return text
-    every = np.arange(len(text.lengths))
-    rows = np.flatnonzero(happens(chance.words(Purpose.IS_SHORT, every), probability))
+    rows = np.flatnonzero(happens(chance.words(Purpose.IS_SHORT), probability))
     if not len(rows):
         return text
     least = min(_SHORTEST, max_positions // 2)

@@ -33,6 +33,8 @@ class Spans(NamedTuple):
     def of(self, chosen: Flags) -> "Spans":
         """Return the spans in the rows that are chosen, bool[rows]."""
         kept = chosen[self.rows]
+        if kept.all():
+            return self
         return Spans(self.rows[kept], self.starts[kept], self.sizes[kept])
 
 
