@@ -144,7 +144,7 @@ def blank_options(texts: Sequence[str]) -> BlankOptions:
             raise UserError(f"--blanks {text}: the options are {', '.join(names)}.")
         try:
             given[name] = _value(value, of=type(names[name].default))
-        except ValueError:
+        except (KeyError, ValueError):
             raise UserError(f"--blanks {text}: {value!r} is no value of {name}.") from None
     defaults: Mapping[str, Any] = {name: each.default for name, each in names.items()}
     return from_json(BlankOptions, {**defaults, **given}, where="--blanks")

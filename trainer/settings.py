@@ -51,6 +51,7 @@ class Settings:
             "Options of blank infilling, as bert_prob=0.5 (trainer/blanks.py lists them).",
             metavar="NAME=VALUE",
             nargs="+",
+            action="extend",
         ),
     )
     isolate_documents: bool = field(

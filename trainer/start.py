@@ -79,7 +79,7 @@ class Started:
         return {
             "loader": self.data.sampler.state_dict(run.position_of(step)),
             "identity": _identity(self.config, self.data, precision=self.precision),
-            "schedule": to_json(self.schedule),
+            "schedule": _numbers(self.config.settings, self.schedule),
             "bad_losses": bad_losses,
         }
 
@@ -98,7 +98,8 @@ def start(config: Config, ranks: Ranks) -> Started:
     found = _found(config.settings, disk, ranks)
     if found is not None:
         identity = _identity(config, data, precision=precision)
-        ranks.together(lambda: _check(found, data, identity=identity, schedule=schedule))
+        numbers = _numbers(config.settings, schedule)
+        ranks.together(lambda: _check(found, data, identity=identity, numbers=numbers))
     settled = completed(
         deepspeed,
         micro=_micro_batch(config, deepspeed, ranks),
@@ -183,8 +184,18 @@ def _identity(config: Config, data: Data, *, precision: str) -> dict[str, Any]:
     }
 
 
+def _numbers(settings: Settings, schedule: Schedule) -> dict[str, Any]:
+    """Return what may be changed on the way, and is told of."""
+    return {
+        **to_json(schedule),
+        "betas": list(settings.betas),
+        "eps": settings.eps,
+        "weight_decay": settings.weight_decay,
+    }
+
+
 def _check(
-    found: Checkpoint, data: Data, *, identity: Mapping[str, Any], schedule: Schedule
+    found: Checkpoint, data: Data, *, identity: Mapping[str, Any], numbers: Mapping[str, Any]
 ) -> None:
     """Check that a run is the one that a checkpoint is of.
 
@@ -204,7 +215,7 @@ def _check(
             f"with --batch-size as it is now it would be {data.run.position_of(found.step):,}. "
             f"Leave it as it was, and let another begin later: --batch-size SIZE {found.step}:SIZE."
         )
-    for name, was, now in _differences(found.state["schedule"], to_json(schedule)):
+    for name, was, now in _differences(found.state["schedule"], numbers):
         _log.warning("from step %d on %s is %s; it was %s", found.step + 1, name, now, was)
 
 
@@ -237,7 +248,8 @@ def _stepper(
         data.shape,
         seed=config.run.seed,
         checkpoint_activations=settings.checkpoint_activations,
-        deepspeed={} if init else deepspeed,
+        deepspeed=deepspeed,
+        whole=init is not None,
     )
     if init is not None:
         ranks.together(lambda: load_weights(init, model))

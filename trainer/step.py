@@ -28,6 +28,8 @@ from trainer.sizes import ModelConfig
 from trainer.tally import Tally
 from trainer.tensors import Tensors
 
+_WEIGHTS_SPLIT = 3
+"""The ZeRO stage at which no rank has the whole model."""
 _MODEL_INPUTS = ("tokens", "targets", "loss_mask", "position_ids", "sep", "pieces")
 _ROWS = (*_MODEL_INPUTS, "source", "task")
 
@@ -53,13 +55,22 @@ class StepResult:
 
 
 def make_model(
-    shape: ModelConfig, *, seed: int, checkpoint_activations: bool, deepspeed: Mapping[str, Any]
+    shape: ModelConfig,
+    *,
+    seed: int,
+    checkpoint_activations: bool,
+    deepspeed: Mapping[str, Any],
+    whole: bool,
 ) -> GLM:
-    """Return a model with initial values, the same on every rank; in parts at ZeRO stage 3."""
+    """Return a model with initial values, the same on every rank.
+
+    At ZeRO stage 3 each rank makes its part only, unless a `whole` model is asked for.
+    """
     from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR when it is imported
 
     torch.manual_seed(_seed(seed, "weights", 0, 0))
-    with Init(config_dict_or_path=dict(deepspeed), enabled=stage_of(deepspeed) == 3):  # noqa: PLR2004 - the stage
+    in_parts = stage_of(deepspeed) == _WEIGHTS_SPLIT and not whole
+    with Init(config_dict_or_path=dict(deepspeed), enabled=in_parts):
         return GLM(shape, checkpoint_activations=checkpoint_activations)
 
 
@@ -141,12 +152,28 @@ class Stepper:
         Raises:
             DamageError: it is not what its list says.
         """
+        groups = self.engine.optimizer.param_groups
+        numbers = [{k: v for k, v in group.items() if k != "params"} for group in groups]
         path, state = self.engine.load_checkpoint(str(folder), tag)
+        self._mend(numbers)
         if path is None or state.get("step") != step:
             raise DamageError(
                 f"{folder / tag} does not hold step {step}, as its list says: remove it, and the "
                 "run goes on from the checkpoint before."
             )
+
+    def _mend(self, numbers: Sequence[Mapping[str, Any]]) -> None:
+        """Set right what DeepSpeed 0.19.8 does when it loads a universal checkpoint at stage 3.
+
+        It gives all groups the weight decay of the first, and all states one and the same tensor
+        for the number of steps, which then counts each of them.
+        """
+        optimizer = self.engine.optimizer
+        for group, own in zip(optimizer.param_groups, numbers, strict=True):
+            group.update(own)
+        for state in getattr(optimizer, "optimizer", optimizer).state.values():
+            if isinstance(state.get("step"), torch.Tensor):
+                state["step"] = state["step"].clone()
 
     def judge(self, batch: Tensors, tally: Tally) -> Tally:
         """Return a tally and what the model says of this rank's part of a batch, no more."""
