@@ -22,7 +22,7 @@ from shards.errors import DamageError, UserError
 from shards.records import from_json, to_json
 from shards.storage import FileEntry, atomic_write, crc32c, read_json, size, write_json
 from trainer.disk import Disk
-from trainer.ranks import Ranks, tell
+from trainer.ranks import AgreedError, Ranks, tell
 
 _VERSION = 1
 _log = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ def agree(folder: Path, *, ranks: Ranks, disk: Disk | None) -> Checkpoint | None
         disk: who sees the folder, to share the reading of checksums; None: read all.
 
     Raises:
-        UserError: there are checkpoints, but none that every rank holds whole; lists them.
+        AgreedError: there are checkpoints, but none that every rank holds whole; lists them.
     """
     single = re.fullmatch(r"step-(\d+)", folder.name)
     root = folder.parent if single else folder
@@ -163,7 +163,7 @@ def agree(folder: Path, *, ranks: Ranks, disk: Disk | None) -> Checkpoint | None
             return _as_checkpoint(found[step])
         told.append(f"step-{step} is left out: {tell(problems)}")
     if told:
-        raise UserError(
+        raise AgreedError(
             f"{folder} holds checkpoints, but none that is whole on all ranks:\n"
             + "\n".join(told)
             + "\nBring the missing files back, or start anew with another --save (or "

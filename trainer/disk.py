@@ -4,9 +4,8 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from shards.errors import UserError
 from shards.storage import atomic_write, make_folder
-from trainer.ranks import Ranks
+from trainer.ranks import AgreedError, Ranks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +30,7 @@ def find_disk(folder: Path, ranks: Ranks) -> Disk:
     Every rank leaves a file and looks for those of the others.
 
     Raises:
-        UserError: some nodes share a folder and others do not, or it cannot be written.
+        AgreedError: some nodes share a folder and others do not, or it cannot be written.
     """
     mark = ranks.gather(uuid.uuid4().hex)[0]
     own = folder / f".rank-{ranks.rank}-{mark}"
@@ -48,7 +47,7 @@ def find_disk(folder: Path, ranks: Ranks) -> Disk:
     firsts = [rank for rank, local in enumerate(ranks.gather(ranks.local_rank)) if local == 0]
     if len(groups) > 1 and [group[0] for group in groups] != firsts:
         shown = " and ".join(f"ranks {', '.join(map(str, group))}" for group in groups)
-        raise UserError(
+        raise AgreedError(
             f"{folder} is shared by {shown}: that is neither one folder for all nodes nor one for "
             "each. Choose a folder on a disk that all nodes share, or on each node's own."
         )

@@ -24,7 +24,7 @@ from trainer.deepspeed_json import (
 )
 from trainer.disk import Disk, find_disk
 from trainer.published import load_published
-from trainer.ranks import Ranks
+from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
 from trainer.step import Stepper, make_model
@@ -91,8 +91,10 @@ def start(config: Config, ranks: Ranks) -> Started:
         UserError: the options, the data, the model, the ranks or the checkpoints do not fit.
     """
     data = ranks.together(lambda: open_data(config))
-    deepspeed, precision = _deepspeed(config, ranks)
-    schedule = config.settings.schedule_of(config.run.steps or 0)
+    precisions = ranks.precisions()
+    deepspeed, precision = ranks.together(lambda: _deepspeed(config, precisions))
+    micro = ranks.together(lambda: _micro_batch(config, deepspeed, ranks))
+    schedule = ranks.together(lambda: config.settings.schedule_of(config.run.steps or 0))
     ranks.together(lambda: _check_layout(data, ranks))
     disk = None if config.settings.save is None else find_disk(config.settings.save, ranks)
     found = _found(config.settings, disk, ranks)
@@ -102,7 +104,7 @@ def start(config: Config, ranks: Ranks) -> Started:
         ranks.together(lambda: _check(found, data, identity=identity, numbers=numbers))
     settled = completed(
         deepspeed,
-        micro=_micro_batch(config, deepspeed, ranks),
+        micro=micro,
         size=config.run.batch_size(0),
         world=ranks.world,
         node_local=disk is not None and disk.node_local,
@@ -120,9 +122,8 @@ def start(config: Config, ranks: Ranks) -> Started:
     )
 
 
-def _deepspeed(config: Config, ranks: Ranks) -> tuple[dict[str, Any], str]:
-    wanted, served = config.settings.precision, ranks.precisions()
-    content = with_precision(config.deepspeed, wanted, served=served)
+def _deepspeed(config: Config, served: tuple[str, ...]) -> tuple[dict[str, Any], str]:
+    content = with_precision(config.deepspeed, config.settings.precision, served=served)
     return content, precision_of(content) or FP32
 
 
@@ -142,7 +143,7 @@ def _found(settings: Settings, disk: Disk | None, ranks: Ranks) -> Checkpoint | 
     if settings.resume not in (RESUME_AUTO, RESUME_NONE):
         found = agree(Path(settings.resume), ranks=ranks, disk=None)
         if found is None:
-            raise UserError(
+            raise AgreedError(
                 f"--resume {settings.resume}: there is no checkpoint there, and none of that name; "
                 "give a run's folder, or its step-N."
             )

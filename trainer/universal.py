@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shards.errors import UserError
 from trainer.checkpoint import Checkpoint
-from trainer.ranks import Ranks
+from trainer.ranks import AgreedError, Ranks
 
 _SUFFIX = "-universal"
 
@@ -16,10 +16,10 @@ def needs_conversion(checkpoint: Checkpoint, *, world: int, stage: int) -> bool:
     """Return whether the engine cannot take a checkpoint as it is.
 
     Raises:
-        UserError: it cannot in any form; the message names the way.
+        AgreedError: it cannot in any form; the message names the way.
     """
     if checkpoint.stage != stage:
-        raise UserError(
+        raise AgreedError(
             f"{checkpoint.folder} was written at ZeRO stage {checkpoint.stage}, and its optimizer "
             f"cannot be read at stage {stage}. Go on at stage {checkpoint.stage}, or begin a new "
             f"run from its weights: --init-from {checkpoint.folder} --save OTHER."

@@ -38,21 +38,21 @@ _STOP = 8
 
 
 def build(
-    directory: Path, *, sources: Sequence[str] = ("web", "notes"), shards: int = 4, seed: int = 0
+    directory: Path, *, sources: Sequence[str] = ("web", "notes"), seed: int = 0, size: int = SIZE
 ) -> Manifest:
-    """Write the dataset: of each source so many shards of 8 documents, and one of validation."""
+    """Write the dataset: of each source 4 shards of 8 documents, and one of validation."""
     numbers = count(seed << 20)
     entries = {
         source: SourceEntry(
             shards=tuple(
-                _put(directory, f"g0001-{seed:02}/{source}/{i:05d}", numbers) for i in range(shards)
+                _put(directory, f"g0001-{seed:02}/{source}/{i:05d}", numbers) for i in range(4)
             ),
             validation=(_put(directory, f"g0001-{seed:02}/{source}/validation-00000", numbers),),
         )
         for source in sources
     }
     names = [name.encode() for name in ("eos", "cls", "mask", "smask", "gmask", "sop", "eop", "dB")]
-    pieces = [*names, b".", *(b"x" for _ in range(_FIRST + 1, SIZE))]
+    pieces = [*names, b".", *(b"x" for _ in range(_FIRST + 1, size))]
     manifest = Manifest(
         number=1,
         lineage="0" * 64,
@@ -62,13 +62,13 @@ def build(
             spec="rule",
             name="rule",
             sha256="0" * 64,
-            pieces=SIZE,
-            vocabulary_size=SIZE,
+            pieces=size,
+            vocabulary_size=size,
             dtype="uint16",
             special=SPECIAL,
         ),
         vocabulary=write_vocabulary(
-            directory, vocabulary_table(pieces, special=set(SPECIAL.values()), size=SIZE)
+            directory, vocabulary_table(pieces, special=set(SPECIAL.values()), size=size)
         ),
         libraries={},
         generations=(

@@ -20,7 +20,8 @@ def our_flags(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def spy(self: argparse.ArgumentParser, *args: Any, **more: Any) -> argparse.Namespace:
         seen.extend(self._option_string_actions)
-        return plain(self, *args, **more)
+        parsed: argparse.Namespace = plain(self, *args, **more)
+        return parsed
 
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", spy)
     parse(BASE, world=1)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from shards import storage
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
 from trainer import checkpoint
@@ -84,13 +85,14 @@ def test_killed_with_two_ranks(trial: Trial, undisturbed: Callable[..., Path]) -
 
 def kill_while_saving() -> None:
     """Let the second checkpoint end in a power cut, before its list is written."""
-    write, calls = checkpoint.write_json, []
+    write: Callable[..., Any] = storage.write_json
+    calls: list[Path] = []
 
     def cut(path: Path, value: object) -> Any:
         calls.append(path)
         return write(path, value) if len(calls) < 2 else kill_minus_nine()
 
-    checkpoint.write_json = cut  # type: ignore[assignment]
+    vars(checkpoint)["write_json"] = cut
 
 
 def test_killed_while_saving(trial: Trial, undisturbed: Callable[..., Path]) -> None:
