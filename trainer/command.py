@@ -11,6 +11,7 @@ from trainer.config import Config, parse
 from trainer.ranks import AgreedError, Ranks, leave
 
 REFUSED = 2
+STOPPED = 130
 
 
 def run_command(program: str, work: Callable[[Config, Ranks], int]) -> NoReturn:
@@ -44,4 +45,7 @@ def _code(program: str, work: Callable[[Config, Ranks], int]) -> int:
         if not is_agreed or os.environ.get("RANK", "0") == "0":
             sys.stderr.write(f"{program}: {error}\n")
         return REFUSED
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\n{program}: stopped before the first step\n")
+        return STOPPED
     return code

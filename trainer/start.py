@@ -91,11 +91,11 @@ def start(config: Config, ranks: Ranks) -> Started:
         UserError: the options, the data, the model, the ranks or the checkpoints do not fit.
     """
     data = ranks.together(lambda: open_data(config))
+    ranks.together(lambda: _check_layout(data, ranks))
     precisions = ranks.precisions()
     deepspeed, precision = ranks.together(lambda: _deepspeed(config, precisions))
     micro = ranks.together(lambda: _micro_batch(config, deepspeed, ranks))
     schedule = ranks.together(lambda: config.settings.schedule_of(config.run.steps or 0))
-    ranks.together(lambda: _check_layout(data, ranks))
     disk = None if config.settings.save is None else find_disk(config.settings.save, ranks)
     found = _found(config.settings, disk, ranks)
     if found is not None:

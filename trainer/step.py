@@ -267,6 +267,13 @@ def _optimizer(
     if zero.get("offload_optimizer", {}).get("device") in ("cpu", "nvme"):
         from deepspeed.ops.adam import DeepSpeedCPUAdam  # noqa: PLC0415 - it compiles when it is made
 
-        offloaded: torch.optim.Optimizer = DeepSpeedCPUAdam(groups, adamw_mode=True, **numbers)
+        try:
+            offloaded: torch.optim.Optimizer = DeepSpeedCPUAdam(groups, adamw_mode=True, **numbers)
+        except RuntimeError as error:
+            raise UserError(
+                f"the optimizer is offloaded to the CPU, and DeepSpeed could not compile its Adam "
+                f"for it ({error.__cause__ or error}): it needs g++ and ninja, and on a machine "
+                "with GPUs the CUDA toolkit of torch's version."
+            ) from error
         return offloaded
     return torch.optim.AdamW(groups, fused=device.type == "cuda", **numbers)

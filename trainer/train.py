@@ -166,8 +166,8 @@ class Training:
 
 def work(config: Config, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
+    started = start(config, ranks)
     with Stop() as stop:
-        started = start(config, ranks)
         folder = config.settings.save if ranks.is_first else None
         if started.disk is not None and ranks.rank == started.disk.leader:
             config.run.save(started.disk.folder / "run.json")
