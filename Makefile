@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup run test engines lint format bench clean
+.PHONY: help setup run test test-all engines lint format bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -22,7 +22,10 @@ run: setup  ## the main job on the built-in sample: text to shards to a short tr
 	$(BIN)/python -m trainer.train --data build/wudao --model tiny --length 128 --batch-size 16 \
 	  --max-steps 30 --lr 2e-3 --log-every 5 --eval-every 15 --save build/run
 
-test: setup  ## the tests
+test: setup  ## the fast tests
+	$(BIN)/python -m pytest -n auto -q -m "not slow" $(ARGS)
+
+test-all: setup  ## all tests: kills and restarts, other processes, training
 	$(BIN)/python -m pytest -n auto -q $(ARGS)
 
 engines: setup  ## fetch a real S3 server and test against it (needs Go)

@@ -55,6 +55,7 @@ class Loader(IterableDataset[Tensors]):
         loss_mask      bool  [b, width]    what carries loss (`shards.batch.Window`)
         lengths        int64 [b]           tokens of a row without its padding
         keys           int64 [b]           a hash of each sample and epoch: seeds for what is random
+        source         int64 [b]           number of the sampler's stream
         piece_windows  int64 [pieces]      GLM, or with boundaries: the row of each piece
         piece_starts   int64 [pieces]      and where it begins there
         cu_seqlens     int32 [pieces + n]  the same as sequences laid end to end (`Batch`)
@@ -66,7 +67,7 @@ class Loader(IterableDataset[Tensors]):
         sep            int64 [b]           tokens that all tokens attend to
         lengths, keys  int64 [b]           as above
         task           int8  [b]           `trainer.blanks.Task`
-        source         int64 [b]           number of the sampler's stream
+        source         int64 [b]           as above
         pieces         int64 [b, n]        document of each token, -1 in the padding; on request
 
     It may stand in a `DataLoader` with `batch_size=None`: its workers share the batches out, in
