@@ -15,9 +15,12 @@ setup: $(READY)  ## make .venv with everything in it, once
 $(READY): setup.cfg pyproject.toml .ci/constraints.txt .ci/setup
 	@PYTHON=$(PYTHON) .ci/setup
 
-run: setup  ## the main job on the built-in sample: text in, shards out
+run: setup  ## the main job on the built-in sample: text to shards to a short training
 	$(BIN)/python -m pipelines.wudao --runner=DirectRunner --output build/wudao
 	$(BIN)/python -m shards inspect build/wudao --doc 0
+	rm -rf build/run
+	$(BIN)/python -m trainer.train --data build/wudao --model tiny --length 128 --batch-size 16 \
+	  --max-steps 30 --lr 2e-3 --log-every 5 --eval-every 15 --save build/run
 
 test: setup  ## the tests
 	$(BIN)/python -m pytest -n auto -q $(ARGS)

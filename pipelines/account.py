@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.audit import Tally
-from pipelines.dedup_tasks import DropsRecord
+from pipelines.dedup.tasks import DropsRecord
 from pipelines.document import DROPPED, DUPLICATE, KEPT, NEAR_DUPLICATE, QUARANTINED
 from pipelines.mapper import SplitRecord
 from pipelines.report import PAGE

@@ -10,8 +10,8 @@ from typing import Any
 
 from pipelines.command import main
 from pipelines.document import Document, Rejected
-from pipelines.endings import JSON_FILES
 from pipelines.fields import optional_text
+from pipelines.inputs.endings import JSON_FILES
 from pipelines.options import SEGMENTS, Options, option
 from pipelines.readers.reading import Reading
 from pipelines.recipe import Recipe, always, strings

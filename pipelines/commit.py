@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import account
-from pipelines.dedup_phases import Deduplicated
+from pipelines.dedup.phases import Deduplicated
 from pipelines.figures import machine
+from pipelines.inputs.sources import InputFile
 from pipelines.mapper import SplitRecord
 from pipelines.plan import Plan
 from pipelines.report import REPORT, write_page
 from pipelines.resume import INPUTS
-from pipelines.sources import InputFile
 from pipelines.tasks import MergeRecord
 from pipelines.tokenizer import Tokenizer
 from shards import manifest as manifests

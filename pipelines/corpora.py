@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from pipelines.inputs.sources import InputFile, Split, match_inputs
 from pipelines.options import SEGMENTS, Options, semantic
 from pipelines.readers.reading import Reading, open_reader
 from pipelines.readers.record import Reader
 from pipelines.readers.rejected import RejectReader
 from pipelines.recipe import Recipe, load_recipe
 from pipelines.rejects import Rejects
-from pipelines.sources import InputFile, Split, match_inputs
 from shards.errors import UserError
 
 _OTHER = re.compile(r"([A-Za-z0-9_.-]+)=([a-z][a-z0-9_]*):(?!//)(.+)", re.DOTALL)

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from pipelines import account, resume
 from pipelines.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
 from pipelines.corpora import Corpus, match_corpora
-from pipelines.dedup_phases import Dedup, Deduplicated
-from pipelines.drops import drop_path
+from pipelines.dedup.drops import drop_path
+from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.figures import figures
+from pipelines.inputs.sources import InputFile, Split, seamless
 from pipelines.mapper import Job, MapTask, SplitRecord, prepare_map, record_name, versions
 from pipelines.options import DATASET, SEGMENTS, Options, num_workers, semantic
 from pipelines.origin import given
@@ -22,7 +23,6 @@ from pipelines.plan import Plan, holdout_threshold, num_shards, planned
 from pipelines.readers.reading import check_head, splits
 from pipelines.runner import Runner, hush
 from pipelines.showcase import showcase
-from pipelines.sources import InputFile, Split, seamless
 from pipelines.stages import Chain
 from pipelines.tasks import MergeRecord, MergeTask, prepare_merge, task_name
 from shards import manifest as manifests

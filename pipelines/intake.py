@@ -18,8 +18,8 @@ from pipelines.document import (
     order_hashes,
     sample_hashes,
 )
+from pipelines.inputs.sources import Split
 from pipelines.readers.record import Damage, Record
-from pipelines.sources import Split
 
 BATCH_RECORDS = 1000
 BATCH_BYTES = 4 << 20

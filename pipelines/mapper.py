@@ -20,12 +20,12 @@ from pipelines.document import (
     REJECTS,
     Verdict,
 )
+from pipelines.inputs.sources import Link, Split
 from pipelines.intake import Intake, batches
 from pipelines.options import SEGMENTS, Options, semantic
 from pipelines.progress import Heartbeat
 from pipelines.readers.record import Damage, Reader, Record
 from pipelines.segment import Segment, SegmentBuilder
-from pipelines.sources import Link, Split
 from pipelines.stages import Chain, judge, split_verdict
 from shards.errors import UserError
 from shards.records import to_json

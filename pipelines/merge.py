@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipelines.dedup.drops import EXACT, REASONS, Drops
 from pipelines.document import DROPPED, KEPT, NAME, NEAR_DUPLICATE
-from pipelines.drops import EXACT, REASONS, Drops
 from pipelines.segment import NUM_BINS, gather, with_suffix
 from pipelines.tables import between, column, open_table
 from shards.manifest import ShardEntry, TableEntry

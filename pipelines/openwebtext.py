@@ -11,8 +11,8 @@ from typing import Any
 
 from pipelines.command import main
 from pipelines.document import Document
-from pipelines.endings import TEXT_FILES
 from pipelines.fields import as_text, required_text
+from pipelines.inputs.endings import TEXT_FILES
 from pipelines.options import SEGMENTS, Options, count, option
 from pipelines.readers.reading import Reading
 from pipelines.recipe import Recipe, always, strings

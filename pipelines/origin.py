@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pipelines.address import is_url
-from pipelines.langid import parse_languages
+from pipelines.filters.langid import parse_languages
+from pipelines.inputs.address import is_url
 from pipelines.options import NOTHING, Options
 from pipelines.quality import Quality
 from pipelines.quality.profile import Rule

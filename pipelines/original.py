@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.address import is_url
-from pipelines.found import Found
-from pipelines.local_files import find_local
+from pipelines.inputs.address import is_url
+from pipelines.inputs.found import Found
+from pipelines.inputs.local_files import find_local
+from pipelines.inputs.remote_files import open_remote
+from pipelines.inputs.sources import InputFile, match_inputs
 from pipelines.readers.reading import Reading
-from pipelines.remote_files import open_remote
 from pipelines.resume import INPUTS, file_crc32c
-from pipelines.sources import InputFile, match_inputs
 from shards.errors import UserError
 from shards.manifest import InputEntry, Manifest
 from shards.storage import read_json

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.document import sample_hashes
+from pipelines.inputs.sources import InputFile, open_input, split_file
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.record import Record
-from pipelines.sources import InputFile, open_input, split_file
 from shards.errors import UserError
 from shards.storage import atomic_write, crc32c
 

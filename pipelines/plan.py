@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from pipelines.dedup.sieve import Sieved
 from pipelines.document import below
 from pipelines.merge import EVERYTHING, held_out
 from pipelines.options import MOST_VALIDATION
 from pipelines.segment import NUM_BINS, Segment, with_suffix
-from pipelines.sieve import Sieved
 from pipelines.tables import column, open_table
 from shards.records import from_json, to_json
 from shards.storage import canonical, read_json, write_json

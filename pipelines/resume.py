@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pipelines.inputs.sources import InputFile, Split
 from pipelines.mapper import MapTask, SplitRecord
 from pipelines.readers.reading import Reading, splits, stored_crc32c
 from pipelines.segment import FILES, with_suffix
-from pipelines.sources import InputFile, Split
 from shards.errors import DamageError, UserError
 from shards.manifest import WORK, InputEntry, Manifest, ShardEntry, TableEntry
 from shards.records import from_json

@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipelines.command import exit_code
+from pipelines.filters.langid import LANGUAGES
 from pipelines.flags import Parser
 from pipelines.forecast import Figure, Forecast, Line, Setting, forecasts, total
-from pipelines.langid import LANGUAGES
 from pipelines.options import fraction, names, positive
 from pipelines.origin import Thresholds, languages_of, thresholds_of
 from pipelines.recount import recount

@@ -27,9 +27,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.audit import AUDIT, Tally, audit_rows, tally
+from pipelines.dedup.sieve import Sieve, Sieved
 from pipelines.document import NAME, Verdict, whole_texts
 from pipelines.examples import Examples
-from pipelines.sieve import Sieve, Sieved
 from pipelines.tables import write_table
 from shards.storage import atomic_write
 

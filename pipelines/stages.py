@@ -14,18 +14,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.blocklist import load_blocklist
-from pipelines.clean import repair
 from pipelines.clock import Clock
-from pipelines.decontaminate import load_contamination
-from pipelines.dedup import fold, text_hashes
+from pipelines.dedup.exact import fold, text_hashes
+from pipelines.dedup.minhash import Signer
+from pipelines.dedup.sieve import packed
 from pipelines.document import NAME, Stage, Verdict, whole_texts
-from pipelines.langid import load_identifier, parse_languages
-from pipelines.minhash import Signer
+from pipelines.filters.blocklist import load_blocklist
+from pipelines.filters.clean import repair
+from pipelines.filters.decontaminate import load_contamination
+from pipelines.filters.langid import load_identifier, parse_languages
+from pipelines.filters.pii import KINDS, mask_all
 from pipelines.options import Options
-from pipelines.pii import KINDS, mask_all
 from pipelines.quality import Quality
-from pipelines.sieve import packed
 from pipelines.tokenizer import load_tokenizer
 from shards.errors import UserError
 

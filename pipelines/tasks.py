@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.audit import AUDIT, Tally, tally
-from pipelines.drops import Drops, drop_path
+from pipelines.dedup.drops import Drops, drop_path
 from pipelines.histograms import Histogram, histograms
 from pipelines.merge import (
     Piece,

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pipelines.audit import AUDIT
 from pipelines.command import main
 from pipelines.document import READ, Document, Rejected
-from pipelines.endings import TEXT_FILES
 from pipelines.fields import as_text, value_at
+from pipelines.inputs.endings import TEXT_FILES
 from pipelines.options import SEGMENTS, Options, count, names, option
 from pipelines.readers.reading import Reading
 from pipelines.recipe import Recipe

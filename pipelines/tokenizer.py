@@ -101,7 +101,7 @@ def load_tokenizer(spec: str, *, fast: bool = True) -> Tokenizer:
 
     Args:
         spec: "sentencepiece:PATH", "tiktoken:NAME", "tiktoken:PATH" or "hf:PATH".
-        fast: encode by a faster library where one is installed and proves equal.
+        fast: encode by a faster library or way where there is one and it proves equal.
 
     Raises:
         UserError: the spec names nothing that can be loaded, or its special tokens can be written
@@ -125,7 +125,7 @@ def _load(kind: str, name: str, *, fast: bool) -> TokenModel:
     if kind == "sentencepiece":
         from pipelines.tokenizers.sentencepiece import load_sentencepiece  # noqa: PLC0415  see above
 
-        return load_sentencepiece(Path(name))
+        return load_sentencepiece(Path(name), fast=fast)
     if kind == "tiktoken":
         from pipelines.tokenizers.tiktoken import load_tiktoken  # noqa: PLC0415  see above
 

@@ -19,15 +19,15 @@ from pathlib import Path
 import numpy as np
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from pipelines.clean import repair
 from pipelines.command import exit_code
 from pipelines.document import Rejected, below, holdout_hashes, sample_hashes
+from pipelines.filters.clean import repair
 from pipelines.flags import Parser
+from pipelines.inputs.sources import InputFile, match_inputs
 from pipelines.options import count, positive
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Record
 from pipelines.recipe import Recipe, load_recipe
-from pipelines.sources import InputFile, match_inputs
 from shards.errors import UserError
 from shards.storage import atomic_write
 

@@ -29,6 +29,7 @@ from shards.onepass import OnePass
 from shards.place import Pieces, require
 from shards.sampler import Sampler
 from shards.scatter import check_layout, rank_slots, scatters_of_rank
+from trainer.blanks import BlankMaker
 from trainer.tensors import Plan, Tensors, WindowReader, datasets_of
 
 _PLANNED = 2048
@@ -37,8 +38,8 @@ _FOREVER = 2**62
 """Beyond any position."""
 _TOGETHER = 1 << 19
 """Tokens that are read at once, in as many batches as that makes: 4 MB as int64."""
-_ROWS = frozenset({"tokens", "targets", "loss_mask", "lengths", "keys"})
-"""Tensors with a row for each sample."""
+_TABLES = frozenset({"piece_windows", "piece_starts", "cu_seqlens"})
+"""Tensors without a row for each sample."""
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +58,16 @@ class Loader(IterableDataset[Tensors]):
         piece_windows  int64 [pieces]      GLM, or with boundaries: the row of each piece
         piece_starts   int64 [pieces]      and where it begins there
         cu_seqlens     int32 [pieces + n]  the same as sequences laid end to end (`Batch`)
+
+    With `blanks`, those of a `GlmBatch` instead, and `keys`:
+
+        tokens, targets, loss_mask         [b, n], n a multiple of 64
+        position_ids   int64 [b, 2, n]     positions, positions in a block
+        sep            int64 [b]           tokens that all tokens attend to
+        lengths, keys  int64 [b]           as above
+        task           int8  [b]           `trainer.blanks.Task`
+        source         int64 [b]           number of the sampler's stream
+        pieces         int64 [b, n]        document of each token, -1 in the padding; on request
 
     It may stand in a `DataLoader` with `batch_size=None`: its workers share the batches out, in
     order. By itself it needs none.
@@ -77,6 +88,8 @@ class Loader(IterableDataset[Tensors]):
     """Processes that share each batch."""
     boundaries: bool = False
     """Tell where documents begin in causal windows."""
+    blanks: BlankMaker | None = None
+    """Makes GLM windows into what a GLM is trained on."""
     pin_memory: bool = False
     """Put batches where a GPU copies them from by itself; needs CUDA."""
     steps: int | None = None
@@ -87,7 +100,7 @@ class Loader(IterableDataset[Tensors]):
 
     def __post_init__(self) -> None:
         self._check_layout()
-        self._reader = WindowReader(self.sampler, boundaries=self.boundaries)
+        self._reader = WindowReader(self.sampler, boundaries=self.boundaries, blanks=self.blanks)
         self._position = 0
         self._is_placed = False
 
@@ -157,7 +170,12 @@ class Loader(IterableDataset[Tensors]):
                 yield from batches
 
     def _num_together(self) -> int:
-        """Return how many batches to read at once: small ones cost more calls than copying."""
+        """Return how many batches to read at once: small ones cost more calls than copying.
+
+        GLM batches are read one by one in any case.
+        """
+        if self.boundaries or self.sampler.window.kind != "causal":
+            return 1
         share = self.batch_size // self.world * self.sampler.window.length
         return max(1, _TOGETHER // share)
 
@@ -190,19 +208,26 @@ class Loader(IterableDataset[Tensors]):
 
 
 def read_once(
-    windows: OnePass, *, batch_size: int, rank: int = 0, world: int = 1, boundaries: bool = False
+    windows: OnePass,
+    *,
+    batch_size: int,
+    rank: int = 0,
+    world: int = 1,
+    boundaries: bool = False,
+    blanks: BlankMaker | None = None,
 ) -> Iterator[Tensors]:
     """Yield a rank's part of all windows, each once, as `Loader` does: what validation takes.
 
     Every rank gets equally many batches of `batch_size / world` rows, so that none waits for one
-    that has finished; rows at the end may be empty (length 0) and carry no loss.
+    that has finished; rows at the end may be empty (length 0) and carry no loss. A window has the
+    same blanks each time, whatever the seed of the run.
 
     Raises:
         ValueError: `world` does not divide `batch_size`.
     """
     if batch_size % world:
         raise ValueError(f"a batch of {batch_size} cannot be dealt to {world} ranks")
-    reader = WindowReader(windows, boundaries=boundaries)
+    reader = WindowReader(windows, boundaries=boundaries, blanks=blanks)
     for first in range(0, len(windows), batch_size):
         positions = np.arange(first + rank, first + batch_size, world)
         (plan,) = reader.plan(positions[None, positions < len(windows)])
@@ -215,12 +240,17 @@ def _filled(tensors: Tensors, num_rows: int) -> Tensors:
     if missing == 0:
         return tensors
     filled = {
-        name: torch.cat([tensor, tensor.new_zeros(missing, *tensor.shape[1:])])
-        if name in _ROWS
-        else tensor
+        name: tensor
+        if name in _TABLES
+        else torch.cat([tensor, tensor.new_full((missing, *tensor.shape[1:]), _fill(name))])
         for name, tensor in tensors.items()
     }
     if "cu_seqlens" in filled:
         ends = filled["cu_seqlens"]
         filled["cu_seqlens"] = torch.cat([ends, ends.new_tensor([filled["tokens"].numel()])])
     return filled
+
+
+def _fill(name: str) -> int:
+    """Return what a tensor has in the padding."""
+    return -1 if name == "pieces" else 0

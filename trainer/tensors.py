@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from shards.batch import Batch, read_batch
 from shards.errors import UserError
 from shards.onepass import OnePass
+from shards.permutation import derive, text_key
 from shards.reader import Dataset, Shard
-from shards.sampler import Sampler
+from shards.sampler import Places, Sampler
 from shards.streams import Stream
 from shards.windows import Marks
+from trainer.blanks import BlankMaker, GlmBatch
 
 Tensors = dict[str, torch.Tensor]
 _Integers = NDArray[np.int64]
@@ -27,15 +29,31 @@ class Plan(NamedTuple):
     shards: list[int]
     windows: _Integers
     phases: _Integers
-    keys: _Integers | None
+    keys: NDArray[np.uint64]
 
 
 class WindowReader:
-    """Reads the windows at given positions; shards are opened when they are first needed."""
+    """Reads the windows at given positions; shards are opened when they are first needed.
 
-    def __init__(self, windows: Sampler | OnePass, *, boundaries: bool) -> None:
+    Raises:
+        UserError: the datasets' tokenizers differ, or blanks do not fit the windows.
+    """
+
+    def __init__(
+        self, windows: Sampler | OnePass, *, boundaries: bool, blanks: BlankMaker | None
+    ) -> None:
+        window = windows.window
+        if blanks is not None and not (
+            window.kind == "glm" and window.positions <= blanks.max_positions
+        ):
+            raise UserError(
+                f"blanks for a model of {blanks.max_positions} positions cannot be made in "
+                f"{window.kind} windows of {window.positions} tokens: cut the "
+                f"text with glm_windows({blanks.max_positions})."
+            )
         self._windows = windows
         self._boundaries = boundaries
+        self._blanks = blanks
         self._marks = _common_marks(datasets_of(windows.streams))
         self._open: dict[tuple[int, int], Shard] = {}
 
@@ -43,7 +61,10 @@ class WindowReader:
         """Yield where the windows at positions, int64[batches, rows], are, by batch."""
         draws = self._windows.draw(positions.reshape(-1))
         places = self._windows.locate(draws)
-        keys = self._windows.keys(draws) if isinstance(self._windows, Sampler) else None
+        if isinstance(self._windows, Sampler):
+            keys = self._windows.keys(draws)
+        else:
+            keys = _lasting_keys(self._windows.streams, draws.stream, places)
         for i in range(len(positions)):
             rows = slice(i * positions.shape[1], (i + 1) * positions.shape[1])
             yield Plan(
@@ -51,7 +72,7 @@ class WindowReader:
                 shards=places.shard[rows].tolist(),
                 windows=places.window[rows],
                 phases=places.phase[rows],
-                keys=None if keys is None else keys[rows].view(np.int64),
+                keys=keys[rows],
             )
 
     def read(self, plan: "Plan") -> Tensors:
@@ -64,7 +85,10 @@ class WindowReader:
             marks=self._marks,
             boundaries=self._boundaries,
         )
-        return _tensors(batch, plan.keys)
+        sources = np.array(plan.streams, np.int64)
+        if self._blanks is None:
+            return _tensors(batch, plan.keys, sources)
+        return _glm_tensors(self._blanks(batch, plan.keys, sources=sources), plan.keys)
 
     def read_all(self, plans: Sequence["Plan"]) -> list[Tensors]:
         """Return a batch for each plan, read at once where that makes the same batches.
@@ -91,21 +115,36 @@ class WindowReader:
 
 def _joined(plans: Sequence[Plan]) -> Plan:
     """Return the rows of all plans as one."""
-    keys = [plan.keys for plan in plans if plan.keys is not None]
     return Plan(
         streams=[stream for plan in plans for stream in plan.streams],
         shards=[shard for plan in plans for shard in plan.shards],
         windows=np.concatenate([plan.windows for plan in plans]),
         phases=np.concatenate([plan.phases for plan in plans]),
-        keys=np.concatenate(keys) if keys else None,
+        keys=np.concatenate([plan.keys for plan in plans]),
     )
 
 
-def _tensors(batch: Batch, keys: _Integers | None) -> Tensors:
+def _lasting_keys(
+    streams: Sequence[Stream], numbers: NDArray[np.int32], places: Places
+) -> NDArray[np.uint64]:
+    """Return a key of each window that depends on its text alone, not on a run's seed."""
+    names = np.array([text_key(0, stream.name) for stream in streams], np.uint64)
+    return derive(derive(names[numbers], places.shard), places.window)
+
+
+def _glm_tensors(batch: GlmBatch, keys: NDArray[np.uint64]) -> Tensors:
+    arrays = {name: array for name, array in vars(batch).items() if array is not None}
+    arrays["keys"] = keys.view(np.int64)
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def _tensors(batch: Batch, keys: NDArray[np.uint64], sources: _Integers) -> Tensors:
     arrays: dict[str, NDArray[Any]] = {
         "tokens": batch.tokens,
         "loss_mask": batch.loss_mask,
         "lengths": batch.lengths,
+        "keys": keys.view(np.int64),
+        "source": sources,
     }
     if batch.targets is not None:
         arrays["targets"] = batch.targets
@@ -113,8 +152,6 @@ def _tensors(batch: Batch, keys: _Integers | None) -> Tensors:
         arrays["cu_seqlens"] = batch.cu_seqlens()
         arrays["piece_windows"] = batch.pieces.windows
         arrays["piece_starts"] = batch.pieces.starts
-    if keys is not None:
-        arrays["keys"] = keys
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 

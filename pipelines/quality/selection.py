@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from pipelines.langid import parse_languages
+from pipelines.filters.langid import parse_languages
 from pipelines.quality.catalog import NONE, find_profile, nearest
 from pipelines.quality.profile import Bounds, Profile
 from pipelines.quality.words import CHINESE

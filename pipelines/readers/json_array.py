@@ -20,6 +20,7 @@ from collections.abc import Generator, Iterator, Sequence
 
 import orjson
 
+from pipelines.inputs.sources import Link, Split
 from pipelines.readers.json_frame import HEAD_BYTES, TAIL, array_start, no_array
 from pipelines.readers.json_scan import (
     BLANKS,
@@ -39,7 +40,6 @@ from pipelines.readers.record import (
     Record,
 )
 from pipelines.readers.stream import Stream, open_stream
-from pipelines.sources import Link, Split
 from shards.errors import UserError
 
 _BRACE_AND_KEY = re.compile(rb'\{[ \t\n\r]{0,%d}+"' % REACH)

@@ -7,6 +7,7 @@ order mark are no records.
 
 from collections.abc import Callable, Generator, Iterator
 
+from pipelines.inputs.sources import Link, Split
 from pipelines.readers.json_frame import foreign, shown
 from pipelines.readers.record import (
     MAX_RECORD_BYTES,
@@ -16,7 +17,6 @@ from pipelines.readers.record import (
     Record,
 )
 from pipelines.readers.stream import Stream, open_stream
-from pipelines.sources import Link, Split
 from shards.errors import UserError
 
 Parse = Callable[[int, bytes, Reason | None], Record | Damage | None]

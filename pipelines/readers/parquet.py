@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipelines.inputs.sources import Link, Split, open_split
 from pipelines.readers.record import MAX_RECORD_BYTES, RAW_BYTES, Damage, Record
 from pipelines.readers.row_groups import (
     RangeFile,
@@ -19,7 +20,6 @@ from pipelines.readers.row_groups import (
     groups_in,
     open_table,
 )
-from pipelines.sources import Link, Split, open_split
 from shards.errors import UserError
 
 _BATCH_BYTES = 4 << 20

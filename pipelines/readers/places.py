@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import BinaryIO
 
+from pipelines.inputs.sources import Split, open_input
 from pipelines.readers.compressed import compression
 from pipelines.readers.jsonl import object_line
 from pipelines.readers.lines import text_line
@@ -16,7 +17,6 @@ from pipelines.readers.reading import Format, Reading, format_of
 from pipelines.readers.record import RAW_BYTES, Damage, Record
 from pipelines.readers.row_groups import first_rows, open_table
 from pipelines.readers.stream import PlainStream, Stream, UnpackedStream
-from pipelines.sources import Split, open_input
 
 Place = tuple[int, int]
 """Offset and length of a record: its identity in its file."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, get_args
 
+from pipelines.inputs.sources import InputFile, Split, open_input, open_split, split_file
 from pipelines.readers.compressed import SUFFIXES, compression
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.json_frame import HEAD_BYTES, array_start, check_array, shown
@@ -18,7 +19,6 @@ from pipelines.readers.parquet import ParquetReader, check_columns, rows_crc32c
 from pipelines.readers.record import MAX_RECORD_BYTES, Reader
 from pipelines.readers.row_groups import open_table, runs
 from pipelines.readers.stream import read_head
-from pipelines.sources import InputFile, Split, open_input, open_split, split_file
 from shards.errors import UserError
 from shards.storage import crc32c_of
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pipelines.inputs.sources import Link, Split, open_split
 from pipelines.readers.places import read_places
 from pipelines.readers.reading import Reading, stored_crc32c
 from pipelines.readers.record import Damage, Reason, Record
 from pipelines.rejects import Rejects
-from pipelines.sources import Link, Split, open_split
 
 _OF_THE_FILE: Mapping[str, Reason] = {
     "truncated": "truncated",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Protocol
 
+from pipelines.inputs.sources import Split, open_input, open_split
 from pipelines.readers.compressed import Failure, Stored, compression, is_compressed, unpacked
-from pipelines.sources import Split, open_input, open_split
 from shards.errors import UserError
 from shards.storage import crc32c_of
 

@@ -1,8 +1,8 @@
 """The rules by which a SentencePiece model normalises characters.
 
-A model carries them compiled: the size of a double array in bytes, the double array (a trie over the
-UTF-8 bytes of what is replaced), and the replacements, each closed by a NUL. At each place of a text
-the longest rule that fits is applied, else the character stays (google/sentencepiece,
+A model carries them compiled: the size of a double array in bytes, the double array (a trie over
+the UTF-8 bytes of what is replaced), and the replacements, each closed by a NUL. At each place of a
+text the longest rule that fits is applied, else the character stays (google/sentencepiece,
 src/normalizer.cc). The units of the double array are those of darts-clone
 (s-yata/darts-clone, include/darts.h): bits 0-7 and 31 the label, bit 8 whether a value hangs below,
 bits 10-30 the offset to the children, shifted by 8 more if bit 9 is set.

@@ -89,7 +89,7 @@ def agreeing(build: Callable[[], Encode], reference: Encode, *, name: str) -> En
         return None
     try:
         encode = build()
-        difference = _first_difference(encode, reference)
+        difference = first_difference(encode, reference, CHECK_TEXTS)
     except Exception as error:  # noqa: BLE001  any failure of an optional engine ends in the same warning
         difference = f"it fails ({error})"
     if difference is None:
@@ -115,10 +115,11 @@ def _encoder(build: Callable[[Any], Any]) -> Encode:
     return encode
 
 
-def _first_difference(encode: Encode, reference: Encode) -> str | None:
-    tokens, lengths = encode(CHECK_TEXTS)
+def first_difference(encode: Encode, reference: Encode, texts: Sequence[str]) -> str | None:
+    """Return which of the texts gets other ids than from the reference, or None."""
+    tokens, lengths = encode(texts)
     parts = np.split(tokens, np.cumsum(lengths)[:-1])
-    for text, part in zip(CHECK_TEXTS, parts, strict=True):
+    for text, part in zip(texts, parts, strict=True):
         expected = reference([text])[0]
         if not np.array_equal(part, expected):
             return f"for {text[:40]!r} it gives {part.tolist()[:8]}, not {expected.tolist()[:8]}"

@@ -1,21 +1,13 @@
 """SentencePiece's ids several times as fast, from the ids of parts that were seen before.
 
-BPE only ever joins neighbours into pieces. So where two characters stand side by side in no piece,
-nothing is joined across, and the ids of a text are those of its parts, one behind the other. Cut at
-all such places, texts consist of short parts that come again and again:
-
-    text     The cat  sat。好的，好的
-    read     .The.cat.sat.好的,好的        a space in front and for each run of white space
-    parts    .The|.cat|.sat|.|好的|,|好的  (each dot in front of a word is a space)
-
-The library encodes each part once. Three of its ways reach beyond a part: white space at the ends
-and in runs is removed (done here, first); some characters are replaced together with the next (a text
-with a character that stands behind another one in such a rule goes to the library); unknown
-characters in a row give one id (done here, last). See google/sentencepiece, src/bpe_model.cc,
-src/normalizer.cc and src/sentencepiece_processor.cc.
+Texts are cut into short parts that have ids of their own (parts.py) and come again and again. A new
+part of known characters is encoded here (part_bpe.py), any other by the library; then both are
+remembered (part_cache.py). The library takes several unknown characters in a row for one: that is
+made up for at the end. What cannot be cut goes to the library as it is.
 """
 
-import dataclasses
+import logging
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,36 +15,58 @@ import numpy as np
 import numpy.typing as npt
 from sentencepiece import SentencePieceProcessor
 
-from pipelines.tokenizers.model import Encode, flat
+from pipelines.tokenizers import part_bpe
+from pipelines.tokenizers.fast_bpe import CHECK_TEXTS, first_difference
+from pipelines.tokenizers.hash_index import Keys, Slots
+from pipelines.tokenizers.model import Encode, flat, version
 from pipelines.tokenizers.part_cache import PartCache
-from pipelines.tokenizers.part_tables import ODD, SPACE, part_tables
-from pipelines.tokenizers.sentencepiece_model import CuttableModel, for_parts
+from pipelines.tokenizers.part_tables import ODD
+from pipelines.tokenizers.parts import PartCutter, Parts
+from pipelines.tokenizers.sentencepiece_model import SHOWN_SPACE, CuttableModel, cuttable, for_parts
 
-CHUNK_CHARS = 1 << 16
-"""Texts are worked on so many characters at a time: the arrays stay in the processor's caches."""
+CHUNK_CHARS = 1 << 18
+"""Texts are worked on so many characters at a time: enough for arrays, little enough for caches."""
 MAX_CHARS = 1 << 20
-"""Longer texts go to the library."""
+"""Longer texts go to the library, and with them those of their chunk."""
 
-# Odd, so that it has an inverse modulo 2 ** 64 (a prime of xxHash).
-_BASE = 0x9E3779B185EBCA87
+# How many pieces a text of the check has.
+_CHECK_PIECES = 200
+
+_LOG = logging.getLogger(__name__)
 
 _Array = npt.NDArray[np.int64]
 _Ids = tuple[npt.NDArray[Any], _Array]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Parts:
-    """Texts, cut."""
+def agreeing(content: bytes, reference: Encode) -> Encode | None:
+    """Return the fast encoder of a serialized model if it can have one and that equals the library.
 
-    codes: _Array
-    starts: _Array
-    """Where each part starts in `codes`, and the end of the last."""
-    hashes: npt.NDArray[np.uint64]
-    texts: _Array
-    """The index of the first part of each text, and the number of parts."""
+    Args:
+        content: the model.
+        reference: the library's encoder of it.
+    """
+    try:
+        model = cuttable(content)
+        if model is None:
+            return None
+        encode = fast_encoder(model, reference)
+        difference = first_difference(encode, reference, [*CHECK_TEXTS, *_piece_texts(model)])
+    except Exception as error:  # noqa: BLE001  whatever fails here, the library does it
+        difference = f"it fails ({error})"
+    if difference is None:
+        return encode
+    _LOG.warning("%s encodes whole texts: part by part, %s.", version("sentencepiece"), difference)
+    return None
 
 
-def fast_encoder(model: CuttableModel, reference: Encode, *, cache_bits: int = 19) -> Encode:
+def _piece_texts(model: CuttableModel) -> list[str]:
+    """Return texts of all pieces, each beside others than in the vocabulary."""
+    texts = [piece.text.replace(SHOWN_SPACE, " ") for piece in model.pieces]
+    count = -(-len(texts) // _CHECK_PIECES)
+    return ["".join(texts[at::count]) for at in range(count)]
+
+
+def fast_encoder(model: CuttableModel, reference: Encode, *, cache_bits: int = 20) -> Encode:
     """Return an encoder that gives the library's ids.
 
     Args:
@@ -92,29 +106,28 @@ class _PartEncoder:
 
     def __init__(self, model: CuttableModel, reference: Encode, *, cache_bits: int) -> None:
         self._reference = reference
-        self._strips = model.strips
+        self._cutter = PartCutter(model)
         self._separator = ord(model.separator)
-        self._tables = part_tables(model, separator=model.separator)
         self._library = SentencePieceProcessor()
-        self._library.LoadFromSerializedProto(for_parts(model, separator=model.separator))
+        self._library.LoadFromSerializedProto(for_parts(model))
         self._separator_id = len(self._library) - 1
+        self._bpe = part_bpe.PartBpe(model.pieces)
         self._cache = PartCache(bits=cache_bits)
-        self._powers, self._inverses = _powers(2 * CHUNK_CHARS)
+        self._lock = threading.Lock()
 
     def encode(self, texts: Sequence[str]) -> _Ids:
         """Return the ids of all texts, and how many each has."""
-        try:
-            codes, starts = self._read(texts)
-        except UnicodeEncodeError:
+        if sum(map(len, texts)) > MAX_CHARS:
             return self._reference(texts)
-        if len(codes) > MAX_CHARS:
+        try:
+            codes, starts = self._cutter.read(texts)
+        except UnicodeEncodeError:
             return self._reference(texts)
         odd = np.flatnonzero(codes == ODD)
         if len(odd):
             return self._without(texts, np.unique(np.searchsorted(starts, odd, side="right") - 1))
-        parts = self._cut(*(_stripped(codes, starts) if self._strips else (codes, starts)))
-        slots = self._find(parts)
-        return self._ids(parts, slots) if self._holds(parts, slots) else self._reference(texts)
+        with self._lock:
+            return self._looked_up(self._cutter.cut(codes, starts)) or self._reference(texts)
 
     def _without(self, texts: Sequence[str], odd: _Array) -> _Ids:
         """Return the ids of texts some of which only the library can encode."""
@@ -127,94 +140,74 @@ class _PartEncoder:
         lengths[odd] = own_lengths
         return np.insert(ids, places, own), lengths
 
-    def _read(self, texts: Sequence[str]) -> tuple[_Array, _Array]:
-        """Return how the code points of all texts read, and where each text starts, and the end.
+    def _looked_up(self, parts: Parts) -> _Ids | None:
+        """Return the ids of all parts' texts; None if the cache cannot hold the parts."""
+        if not self._cache.make_room(len(parts.keys)):
+            return None
+        slots = self._slots(parts)
+        return self._ids(parts, slots) if self._holds(parts, slots) else None
 
-        In front of each text stands a space, as the library puts it; an empty one gets it only where
-        spaces are removed, and there another one follows the last text.
-        """
-        if self._strips:
-            joined = " ".join(["", *texts, ""])
-        else:
-            joined = "".join([f" {text}" for text in texts if text])
-        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        starts = np.concatenate(([0], np.cumsum(lengths + (self._strips | (lengths > 0)))))
-        points = np.frombuffer(joined.encode("utf-32-le"), np.uint32)
-        return self._tables.reading.take(points), starts
-
-    def _cut(self, codes: _Array, text_starts: _Array) -> _Parts:
-        count = len(codes)
-        pairs = self._tables.left.take(codes[:-1]) ^ self._tables.right.take(codes[1:])
-        cut = np.ones(count + 1, np.bool_)
-        np.logical_not(self._tables.joined.take(pairs), out=cut[1:count])
-        cut[text_starts] = True
-        starts = np.flatnonzero(cut)
-        if count > len(self._powers):
-            self._powers, self._inverses = _powers(count)
-        # The hash of a part is the sum of code * base ** place, places counted from its start.
-        sums = np.zeros(count + 1, np.uint64)
-        np.cumsum(codes.view(np.uint64) * self._powers[:count], out=sums[1:])
-        hashes = np.diff(sums.take(starts)) * self._inverses.take(starts[:-1])
-        texts = np.searchsorted(starts, text_starts)
-        return _Parts(codes=codes, starts=starts, hashes=hashes, texts=texts)
-
-    def _find(self, parts: _Parts) -> npt.NDArray[np.int32]:
+    def _slots(self, parts: Parts) -> Slots:
         """Return the slots of parts in the cache; new ones are put there."""
-        self._cache.make_room(len(parts.hashes))
-        slots = self._cache.find(parts.hashes)
+        slots = self._cache.find(parts.keys)
         missing = np.flatnonzero(slots == 0)
         if len(missing):
-            hashes, first, again = np.unique(
-                parts.hashes[missing], return_index=True, return_inverse=True
+            keys, first, again = np.unique(
+                parts.keys[missing], return_index=True, return_inverse=True
             )
-            slots[missing] = self._learn(parts, missing[first], hashes)[again]
+            slots[missing] = self._learn(parts, missing[first], keys)[again]
         return slots
 
-    def _learn(
-        self, parts: _Parts, new: _Array, hashes: npt.NDArray[np.uint64]
-    ) -> npt.NDArray[np.int32]:
+    def _learn(self, parts: Parts, new: _Array, keys: Keys) -> Slots:
         """Return the slots of new parts."""
-        lengths = parts.starts[new + 1] - parts.starts[new]
-        codes = parts.codes.take(_ranges(parts.starts[new], lengths))
+        starts = parts.starts.take(new)
+        lengths = parts.starts[1:].take(new) - starts
+        codes = parts.codes.take(_ranges(starts, lengths))
+        symbols = self._cutter.tables.ids.take(codes)
+        plain = (np.minimum.reduceat(symbols, np.cumsum(lengths) - lengths) >= 0) & (
+            lengths <= part_bpe.MAX_CHARS
+        )
+        inside = np.repeat(plain, lengths)
+        slots = np.empty(len(new), np.int32)
+        slots[plain] = self._cache.add(
+            keys[plain],
+            texts=(codes[inside], lengths[plain]),
+            ids=self._bpe.encode(symbols[inside], lengths[plain]),
+        )
+        slots[~plain] = self._cache.add(
+            keys[~plain],
+            texts=(codes[~inside], lengths[~plain]),
+            ids=self._by_library(codes[~inside], lengths[~plain]),
+        )
+        return slots
+
+    def _by_library(self, codes: _Array, lengths: _Array) -> _Ids:
+        """Return the ids of parts, and how many each has."""
         # One text, with a character between the parts that joins nothing and has an id of its own.
         apart = np.insert(codes, np.cumsum(lengths), self._separator).astype("<u4")
         ids = self._library.EncodeAsNumpy(apart.tobytes().decode("utf-32-le"))
         between = np.flatnonzero(ids == self._separator_id)
         ends = between - np.arange(len(between))
-        return self._cache.add(
-            hashes,
-            texts=(codes, lengths),
-            ids=(np.delete(ids, between), np.diff(ends, prepend=0)),
-        )
+        return np.delete(ids, between), np.diff(ends, prepend=0)
 
-    def _holds(self, parts: _Parts, slots: npt.NDArray[np.int32]) -> bool:
-        """Return whether the slots hold these parts: hashes can be equal by chance."""
-        lengths = np.diff(parts.starts)
-        starts = self._cache.text_starts.take(slots)
-        if not np.array_equal(self._cache.text_starts[1:].take(slots) - starts, lengths):
+    def _holds(self, parts: Parts, slots: Slots) -> bool:
+        """Return whether the slots hold the parts: hashes can be equal by chance."""
+        starts = parts.starts.take(parts.hashed)
+        lengths = parts.starts[1:].take(parts.hashed) - starts
+        slots = slots.take(parts.hashed)
+        kept = self._cache.text_starts.take(slots)
+        if not np.array_equal(self._cache.text_starts[1:].take(slots) - kept, lengths):
             return False
-        return np.array_equal(self._cache.texts.take(_ranges(starts, lengths)), parts.codes)
+        places = _ranges(starts, lengths)
+        there = places + np.repeat(kept - starts, lengths)
+        return np.array_equal(self._cache.texts.take(there), parts.codes.take(places))
 
-    def _ids(self, parts: _Parts, slots: npt.NDArray[np.int32]) -> _Ids:
+    def _ids(self, parts: Parts, slots: Slots) -> _Ids:
         starts = self._cache.id_starts.take(slots)
         lengths = self._cache.id_starts[1:].take(slots) - starts
         ids = self._cache.ids.take(_ranges(starts, lengths))
         ends = np.concatenate(([0], np.cumsum(lengths)))[parts.texts]
         return _fused(ids, ends, unknown=self._library.unk_id())
-
-
-def _stripped(codes: _Array, starts: _Array) -> tuple[_Array, _Array]:
-    """Return the texts without each space that another one follows, and without the last.
-
-    As a space stands in front of each text, this takes those at their ends too, and all of a text
-    that has nothing else.
-    """
-    space = codes == SPACE
-    extra = np.flatnonzero(space[:-1] & space[1:])
-    kept = np.ones(len(codes), np.bool_)
-    kept[extra] = False
-    kept[-1] = False
-    return codes[kept], starts - np.searchsorted(extra, starts)
 
 
 def _fused(ids: npt.NDArray[np.int32], ends: _Array, *, unknown: int) -> _Ids:
@@ -235,12 +228,3 @@ def _ranges(starts: _Array, lengths: _Array) -> _Array:
     shifts = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
     shifts += np.arange(len(shifts))
     return shifts
-
-
-def _powers(count: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Return the powers of the base from 0 on, modulo 2 ** 64, and their inverses."""
-    steps = np.ones((2, count), np.uint64)
-    steps[0, 1:] = _BASE
-    steps[1, 1:] = pow(_BASE, -1, 1 << 64)
-    powers, inverses = np.multiply.accumulate(steps, axis=1)
-    return powers, inverses

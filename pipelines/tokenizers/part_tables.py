@@ -1,6 +1,7 @@
 """What each code point is to a SentencePiece model, and which may stand side by side in a piece."""
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ ODD = -1
 
 _SHOWN = ord(SHOWN_SPACE)
 _CODES = 0x110000
-_PAIR_BITS = 22
+_HASH_BITS = 20
 # Odd numbers that spread code points (primes of xxHash).
 _LEFT, _RIGHT = 0x85EBCA77, 0xC2B2AE3D
 
@@ -34,29 +35,55 @@ class PartTables:
     joined: npt.NDArray[np.bool_]
     """Whether the two may stand side by side in a piece, by left XOR right.
 
-    True for a few that may not, which costs a cut and nothing else.
+    True also for a few that may not but have the hash of two that may, which costs a cut at most.
     """
+    ids: _Array
+    """The id of what reads so, -1 where that is not one piece or may not be joined to others."""
 
 
-def part_tables(model: CuttableModel, *, separator: str) -> PartTables:
+def part_tables(model: CuttableModel) -> PartTables:
     """Return the tables of a model; they take 26 MB."""
-    reading, first, last = _readings(model)
+    single = {**model.rules.single, **{ord(symbol): symbol for symbol in model.symbols}}
+    reading, first, last = _readings(model, single)
     # NUL ends what is replaced in the library's table of rules.
-    reading[[0, ord(separator), *model.rules.joining]] = ODD
-    lefts, rights = _pairs(model, separator)
-    joined = np.zeros(1 << _PAIR_BITS, np.bool_)
+    reading[[0, ord(model.separator), *model.rules.joining]] = ODD
+    lefts, rights = _neighbours(model)
+    joined = np.zeros(1 << _HASH_BITS, np.bool_)
     joined[_mixed(lefts, _LEFT) ^ _mixed(rights, _RIGHT)] = True
-    left, right = _mixed(last, _LEFT), _mixed(first, _RIGHT)
-    return PartTables(reading=reading, left=left, right=right, joined=joined)
+    return PartTables(
+        reading=reading,
+        left=_mixed(last, _LEFT),
+        right=_mixed(first, _RIGHT),
+        joined=joined,
+        ids=_ids(model, single),
+    )
 
 
-def _readings(model: CuttableModel) -> tuple[_Array, _Array, _Array]:
+def _neighbours(model: CuttableModel) -> tuple[_Array, _Array]:
+    """Return the code points that stand side by side in pieces: left ones and right ones."""
+    joined = model.separator.join(piece.text for piece in model.pieces).encode("utf-32-le")
+    codes = np.frombuffer(joined, np.uint32).astype(np.int64)
+    apart = codes == ord(model.separator)
+    inside = ~(apart[:-1] | apart[1:])
+    return codes[:-1][inside], codes[1:][inside]
+
+
+def _ids(model: CuttableModel, single: Mapping[int, str]) -> _Array:
+    ids = np.full(_CODES, -1)
+    for piece in model.pieces:
+        if len(piece.text) == 1:
+            ids[ord(piece.text)] = piece.id
+    ids[SPACE] = ids[_SHOWN]
+    ids[[code for code in single if code != SPACE]] = -1
+    return ids
+
+
+def _readings(model: CuttableModel, single: Mapping[int, str]) -> tuple[_Array, _Array, _Array]:
     """Return how code points read, and the first and the last character of what replaces them."""
     reading, first, last = (np.arange(_CODES) for _ in range(3))
-    single = {**model.rules.single, **{ord(symbol): symbol for symbol in model.symbols}}
     if model.strips:
         # At the end of a text it would be removed like a space.
-        single.setdefault(_SHOWN, "")
+        reading[_SHOWN] = ODD
     for code, text in single.items():
         if text == " ":
             reading[code] = SPACE
@@ -72,13 +99,4 @@ def _readings(model: CuttableModel) -> tuple[_Array, _Array, _Array]:
 
 
 def _mixed(codes: _Array, factor: int) -> npt.NDArray[np.int32]:
-    return (codes * factor % (1 << 32) >> (32 - _PAIR_BITS)).astype(np.int32)
-
-
-def _pairs(model: CuttableModel, separator: str) -> tuple[_Array, _Array]:
-    """Return the code points that stand side by side in pieces, the left ones and the right ones."""
-    joined = separator.join(model.pieces).encode("utf-32-le")
-    codes = np.frombuffer(joined, np.uint32).astype(np.int64)
-    apart = codes == ord(separator)
-    inside = ~(apart[:-1] | apart[1:])
-    return codes[:-1][inside], codes[1:][inside]
+    return (codes * factor % (1 << 32) >> (32 - _HASH_BITS)).astype(np.int32)

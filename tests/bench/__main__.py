@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from pipelines.runner import hush
-from tests.bench import dedup, loading, memory, rivals, stages
+from tests.bench import blanks, dedup, loading, memory, rivals, stages
 from tests.bench.table import machine
 
 Question = Callable[[], str]
@@ -52,6 +52,7 @@ def main() -> None:
         ),
         "start": ("The start of a GLM run", loading.measure_start),
         "resume": ("A GLM run goes on", loading.measure_resume),
+        "blanks": ("GLM windows to rows with blanks", blanks.measure),
     }
     hush()
     for name in asked.only or questions:
@@ -69,7 +70,7 @@ def _arguments() -> argparse.Namespace:
         action="append",
         choices=(
             *("stages", "stages-reference", "rivals", "memory", "dedup", "dedup-found"),
-            *("loaders", "start", "resume"),
+            *("loaders", "start", "resume", "blanks"),
         ),
         help="one question; repeat it for several. Default: all",
     )

@@ -22,16 +22,16 @@ import numpy as np
 import pyarrow as pa
 import zstandard
 
-from pipelines import minhash
-from pipelines.dedup import text_hashes
-from pipelines.dedup_phases import Dedup, Deduplicated
+from pipelines.dedup import minhash
+from pipelines.dedup.drops import GONE, Drops, drop_path
+from pipelines.dedup.exact import text_hashes
+from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signer
+from pipelines.dedup.phases import Dedup, Deduplicated
+from pipelines.dedup.sieve import Sieve, packed
 from pipelines.document import holdout_hashes, order_hashes, sample_hashes
-from pipelines.drops import GONE, Drops, drop_path
-from pipelines.minhash import NUM_BANDS, NUM_SLOTS, Signer
 from pipelines.phases import Phases
 from pipelines.plan import Plan, PlannedSegment, load_plan
 from pipelines.runner import Runner, hush
-from pipelines.sieve import Sieve, packed
 from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
 from tests.bench import inputs, memory

@@ -13,10 +13,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.langid import installed_model
+from pipelines.filters.langid import installed_model
+from pipelines.inputs.sources import match_inputs
 from pipelines.readers.reading import Reading, open_reader, splits
 from pipelines.readers.record import Record
-from pipelines.sources import match_inputs
 from tests.bench import inputs, tokenizer_json
 from tests.bench.table import render
 

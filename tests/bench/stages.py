@@ -17,15 +17,16 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from pipelines import dedup_tasks, tasks
 from pipelines import mapper as mapping
-from pipelines.clean import repair
+from pipelines import tasks
 from pipelines.corpora import Corpus, match_corpora
 from pipelines.corpus import Run
-from pipelines.dedup import fold, text_hashes
+from pipelines.dedup import tasks as dedup_tasks
+from pipelines.dedup.exact import fold, text_hashes
 from pipelines.document import Rejected, Stage
+from pipelines.filters.clean import repair
+from pipelines.filters.langid import LanguageIdentifier, load_identifier
 from pipelines.intake import Intake
-from pipelines.langid import LanguageIdentifier, load_identifier
 from pipelines.mapper import Mapper
 from pipelines.options import Options
 from pipelines.quality import Quality

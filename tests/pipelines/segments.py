@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from pipelines.dedup.sieve import SIGNATURE
 from pipelines.document import NAME, Verdict
 from pipelines.plan import Plan, planned
 from pipelines.segment import Segment, SegmentBuilder
-from pipelines.sieve import SIGNATURE
 
 DTYPE = np.dtype(np.uint16)
 

@@ -7,7 +7,7 @@ import pytest
 
 from pipelines import account
 from pipelines.audit import Tally
-from pipelines.dedup_tasks import DropsRecord
+from pipelines.dedup.tasks import DropsRecord
 from pipelines.mapper import SplitRecord
 from pipelines.segment import Segment
 from pipelines.tasks import MergeRecord

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.dedup.drops import DROPS, EXACT, GONE, NEAR, Drops
 from pipelines.document import NAME
-from pipelines.drops import DROPS, EXACT, GONE, NEAR, Drops
 from pipelines.merge import (
     EVERYTHING,
     Piece,

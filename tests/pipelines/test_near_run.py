@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.corpus import build
-from pipelines.dedup import fold
-from pipelines.minhash import Signer
+from pipelines.dedup.exact import fold
+from pipelines.dedup.minhash import Signer
 from pipelines.recipe import SAMPLE
 from shards import Dataset
 from shards.verify import verify

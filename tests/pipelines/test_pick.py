@@ -7,8 +7,8 @@ import pytest
 
 import pipelines.pick
 from pipelines.document import below
+from pipelines.inputs.sources import InputFile, match_inputs
 from pipelines.pick import Tally, pick_below, pick_least, write_picked
-from pipelines.sources import InputFile, match_inputs
 from shards.errors import UserError
 
 

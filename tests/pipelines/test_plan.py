@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.dedup.drops import DROPS
 from pipelines.document import below
-from pipelines.drops import DROPS
 from pipelines.merge import held_out
 from pipelines.plan import LEAST_VALIDATION, Plan, holdout_threshold, load_plan, num_shards
 from pipelines.segment import NUM_BINS

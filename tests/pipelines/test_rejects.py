@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pipelines.inputs.sources import InputFile, Split, split_file
 from pipelines.rejects import PLACES, WHOLE, Rejects
-from pipelines.sources import InputFile, Split, split_file
 
 FILE = InputFile(source="s", path="/nowhere/a.jsonl", relative="a.jsonl", bytes=300, mtime_ns=1)
 

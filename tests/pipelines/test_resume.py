@@ -9,10 +9,10 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from pipelines import resume
+from pipelines.inputs.sources import InputFile, Split, match_inputs, split_file
 from pipelines.mapper import MapTask, SplitRecord
 from pipelines.readers.reading import Reading
 from pipelines.segment import FILES, Segment
-from pipelines.sources import InputFile, Split, match_inputs, split_file
 from shards.errors import DamageError, UserError
 from shards.manifest import Generation, InputEntry, Manifest, ShardEntry, TableEntry, Tokenizer
 from shards.records import to_json

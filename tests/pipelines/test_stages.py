@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 import sentencepiece
 
-from pipelines.clean import CONFIG
 from pipelines.clock import Clock
-from pipelines.dedup import fold, text_hashes
+from pipelines.dedup.exact import fold, text_hashes
 from pipelines.document import READ, Verdict
+from pipelines.filters.clean import CONFIG
 from pipelines.recipe import SAMPLE
 from pipelines.stages import Chain, clean, fingerprint, judge, mask, split_verdict
 from pipelines.wudao import RECIPE, WudaoOptions

@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.audit import Tally
-from pipelines.dedup_tasks import TEXT, DedupRecord, DedupTask, prepare_dedup
-from pipelines.drops import drop_path
+from pipelines.dedup.drops import drop_path
+from pipelines.dedup.tasks import TEXT, DedupRecord, DedupTask, prepare_dedup
 from pipelines.plan import Plan
 from pipelines.resume import read_record
 from pipelines.tables import open_table

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.document import Rejected
-from pipelines.listing import read_whole
+from pipelines.inputs.listing import read_whole
 from pipelines.readers.record import Record
 from pipelines.text import RECIPE, TextOptions, documents
 from shards.errors import UserError

@@ -5,7 +5,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,14 @@ from shards.reader import Dataset
 from shards.sampler import Sampler
 from shards.streams import streams_of
 from shards.windows import WindowSpec, causal_windows, glm_windows
-from tests.shards.numbered import CLS, EOS, build
+from tests.shards.numbered import CLS, EOS, SIZE, build
+from trainer.blanks import BlankMaker, BlankOptions
 from trainer.loader import Loader, read_once
 from trainer.tensors import Tensors
 
 GLM = glm_windows(64)
 CAUSAL = causal_windows(33)
+COMMANDS = ("mask", "smask", "gmask", "sop", "eop", "dblock")
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +42,19 @@ def sampler(numbered: Dataset) -> Callable[..., Sampler]:
         return Sampler(streams_of(numbered), seed=5, num_scatters=num_scatters, window=spec, **more)
 
     return make
+
+
+@pytest.fixture(scope="module")
+def blanks(numbered: Dataset) -> BlankMaker:
+    # Ids beyond those of the text.
+    special = {**numbered.manifest.tokenizer.special, **dict(zip(COMMANDS, count(SIZE)))}
+    return BlankMaker(
+        special,
+        BlankOptions(short_seq_prob=0.3, random_position=True),
+        max_positions=64,
+        sentence_ends=numbered.vocabulary.sentence_end,
+        isolate=True,
+    )
 
 
 def first(loader: Loader, number: int) -> list[Tensors]:
@@ -71,6 +86,7 @@ def test_causal_batches(sampler: Callable[..., Sampler]) -> None:
         "loss_mask": ((8, 33), torch.bool),
         "lengths": ((8,), torch.int64),
         "keys": ((8,), torch.int64),
+        "source": ((8,), torch.int64),
     }
     assert batch["loss_mask"].sum(dim=1).tolist() == batch["lengths"].tolist()
     assert torch.equal(batch["targets"][:, :-1], batch["tokens"][:, 1:])
@@ -343,3 +359,126 @@ def test_removed_documents_are_not_read(tmp_path: Path) -> None:
 
     assert gone & read(dataset)
     assert not gone & read(less)
+
+
+def by_key(batches: list[Tensors]) -> dict[int, dict[str, Any]]:
+    """The rows of batches without their padding, whatever rank, batch and place they are in."""
+    return {
+        int(batch["keys"][i]): {
+            name: tensor[i, ..., : int(batch["lengths"][i])].tolist()
+            if tensor.ndim > 1
+            else int(tensor[i])
+            for name, tensor in batch.items()
+        }
+        for batch in batches
+        for i in range(len(batch["keys"]))
+        if batch["lengths"][i]
+    }
+
+
+def test_batches_with_blanks(sampler: Callable[..., Sampler], blanks: BlankMaker) -> None:
+    (batch,) = first(Loader(sampler(), batch_size=40, blanks=blanks), 1)
+    width = batch["tokens"].shape[1]
+    shapes = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in batch.items()}
+    assert shapes == {
+        "tokens": ((40, width), torch.int64),
+        "targets": ((40, width), torch.int64),
+        "loss_mask": ((40, width), torch.bool),
+        "position_ids": ((40, 2, width), torch.int64),
+        "sep": ((40,), torch.int64),
+        "lengths": ((40,), torch.int64),
+        "task": ((40,), torch.int8),
+        "source": ((40,), torch.int64),
+        "pieces": ((40, width), torch.int64),
+        "keys": ((40,), torch.int64),
+    }
+    assert width % 64 == 0
+    assert set(batch["task"].tolist()) == {0, 1, 2}
+    (plain,) = first(Loader(sampler(), batch_size=40), 1)
+    assert torch.equal(plain["keys"], batch["keys"])
+    names = [stream.name for stream in sampler().streams]
+    notes = [name.endswith("/notes") for name in names].index(True)
+    # Numbers go up from the first shard on, and the notes come first.
+    text = plain["tokens"].where(plain["tokens"] > CLS, SIZE).min(dim=1).values
+    assert torch.equal(text < 55, batch["source"] == notes)
+
+
+@pytest.mark.parametrize("num_scatters", [1, 4])
+@pytest.mark.parametrize("world", [2, 3])
+def test_blanks_are_the_same_on_any_number_of_ranks(
+    sampler: Callable[..., Sampler], blanks: BlankMaker, world: int, num_scatters: int
+) -> None:
+    def batches(rank: int, world: int) -> list[Tensors]:
+        draws = sampler(num_scatters=num_scatters)
+        return first(Loader(draws, batch_size=24, rank=rank, world=world, blanks=blanks), 3)
+
+    alone = batches(0, 1)
+    shared = [batches(rank, world) for rank in range(world)]
+    for step in range(3):
+        assert by_key([rank[step] for rank in shared]) == by_key([alone[step]])
+        assert len(by_key([alone[step]])) == 24
+
+
+@pytest.mark.parametrize("taken", [1, 7])
+def test_blanks_after_a_resume(
+    sampler: Callable[..., Sampler], blanks: BlankMaker, taken: int
+) -> None:
+    through = first(Loader(sampler(), batch_size=12, blanks=blanks), taken + 3)
+    stopped = Loader(sampler(), batch_size=12, blanks=blanks)
+    first(stopped, taken)
+    resumed = Loader(sampler(), batch_size=12, blanks=blanks)
+    resumed.load_state_dict(json.loads(json.dumps(stopped.state_dict())))
+    assert same(first(resumed, 3), through[taken:])
+
+
+def test_blanks_with_another_batch_size_on_the_way(
+    sampler: Callable[..., Sampler], blanks: BlankMaker
+) -> None:
+    whole = by_key(first(Loader(sampler(), batch_size=24, blanks=blanks), 2))
+    small = by_key(first(Loader(sampler(), batch_size=8, ahead=0, blanks=blanks), 6))
+    assert small == whole
+
+
+def test_blanks_differ_by_epoch_and_seed(numbered: Dataset, blanks: BlankMaker) -> None:
+    def rows(seed: int) -> dict[int, dict[str, Any]]:
+        draws = Sampler(streams_of(numbered), seed=seed, num_scatters=1, window=GLM)
+        return by_key(first(Loader(draws, batch_size=12, blanks=blanks), 9))
+
+    assert len(rows(1)) == 9 * 12
+    assert not rows(1).keys() & rows(2).keys()
+
+
+def test_blanks_in_worker_processes(sampler: Callable[..., Sampler], blanks: BlankMaker) -> None:
+    usual = first(Loader(sampler(), batch_size=12, blanks=blanks), 4)
+    loader = Loader(sampler(), batch_size=12, blanks=blanks)
+    assert same(list(islice(DataLoader(loader, batch_size=None, num_workers=2), 4)), usual)
+
+
+@pytest.mark.parametrize("world", [1, 2, 4])
+def test_validation_has_the_same_blanks_each_time(
+    numbered: Dataset, blanks: BlankMaker, world: int
+) -> None:
+    held = OnePass(streams_of(numbered, split="validation"), window=GLM)
+    ranks = [
+        list(read_once(held, batch_size=8, rank=rank, world=world, blanks=blanks))
+        for rank in range(world)
+    ]
+    assert {len(batch["tokens"]) for batches in ranks for batch in batches} == {8 // world}
+    found = by_key([batch for batches in ranks for batch in batches])
+    assert len(found) == len(held)
+    assert found == by_key(list(read_once(held, batch_size=3, blanks=blanks)))
+    # The keys that they hang on never change.
+    assert sorted(found)[:2] == [-4339389817058079434, 1100033135399153822]
+    empty = ranks[-1][-1]
+    missing = empty["lengths"] == 0
+    assert missing.any()
+    assert not empty["loss_mask"][missing].any()
+    assert (empty["pieces"][missing] == -1).all()
+
+
+@pytest.mark.parametrize(("spec", "kind"), [(CAUSAL, "causal"), (glm_windows(128), "glm")])
+def test_blanks_that_do_not_fit_the_windows(
+    sampler: Callable[..., Sampler], blanks: BlankMaker, spec: WindowSpec, kind: str
+) -> None:
+    with pytest.raises(UserError, match=f"64 positions cannot be made in {kind} windows of"):
+        Loader(sampler(spec), batch_size=4, blanks=blanks)

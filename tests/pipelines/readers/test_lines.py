@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.inputs.sources import seamless
 from pipelines.readers.jsonl import object_line
 from pipelines.readers.lines import LineReader, check_lines, text_line
 from pipelines.readers.reading import splits
 from pipelines.readers.record import RAW_BYTES, Damage, Record
-from pipelines.sources import seamless
 from shards.errors import UserError
 from tests.pipelines.readers.readings import (
     damages,

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.inputs.sources import InputFile, seamless
 from pipelines.readers.parquet import ParquetReader
 from pipelines.readers.reading import check_head, open_reader, splits
 from pipelines.readers.record import RAW_BYTES, Damage, Record
 from pipelines.readers.row_groups import first_bytes, first_rows, groups_in
-from pipelines.sources import InputFile, seamless
 from shards.errors import UserError
 from tests.pipelines.readers.readings import (
     Items,

@@ -1,0 +1,1 @@
+"""Documents that repeat: equal texts, and near-duplicates."""

@@ -1,0 +1,238 @@
+"""Dedup as a part of a run: which tasks, one phase after the other, and what they come to.
+
+dedup        ranges of the text hash, and of each band
+components   passes until nothing changes            (--clusters components)
+drops        the documents that go, each once, by order
+mates        how many of them are similar to nothing that is kept   (--clusters local)
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipelines import resume
+from pipelines.dedup.bands import EDGES
+from pipelines.dedup.exact import num_ranges
+from pipelines.dedup.links import (
+    FIRST,
+    LARGE,
+    LAST,
+    SMALL,
+    MatesRecord,
+    MatesTask,
+    StarRecord,
+    StarTask,
+    prepare_links,
+)
+from pipelines.dedup.minhash import NUM_BANDS
+from pipelines.dedup.near import ALL
+from pipelines.dedup.sieve import Sieved
+from pipelines.dedup.tasks import (
+    TEXT,
+    DedupRecord,
+    DedupTask,
+    DropsRecord,
+    DropsTask,
+    prepare_dedup,
+    prepare_drops,
+)
+from pipelines.options import Options
+from pipelines.phases import Phases
+from pipelines.plan import Plan
+from pipelines.tasks import task_name
+from shards.manifest import TableEntry
+
+BAND_ROWS_PER_TASK = 4_000_000
+"""Rows of a band that a task takes at most: some 0.1 GB above the size of an idle worker."""
+
+EDGES_PER_TASK = 1_000_000
+"""Edges that a pass of the components takes at most: about 0.2 GB."""
+
+DROPS_PER_TASK = 1_000_000
+"""Drops, counted by every task that found them, that one file is made of."""
+
+MOST_SAMPLED = 1_000_000
+"""Of a larger corpus so many documents, chosen by their hash, are asked for kept mates."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deduplicated:
+    """What dedup came to."""
+
+    drops: tuple[str, ...] = ()
+    """References of the final drop files."""
+    records: Sequence[DropsRecord] = ()
+    signatures: tuple[TableEntry, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    """For report.json: groups by size, candidates, near-duplicates without a kept mate."""
+
+    def dropped(self, source: str) -> int:
+        """Return how many of the documents in a source's segments are dropped."""
+        return sum(sum(record.dropped[source].values()) for record in self.records)
+
+
+class Dedup:
+    """The phases of dedup of one run."""
+
+    def __init__(self, phases: Phases, plan: Plan, output: Path, options: Options) -> None:
+        self._phases = phases
+        self._plan = plan
+        self._output = output
+        self._options = options
+        self._near = options.dedup == "minhash"
+        self._components = self._near and options.clusters == "components"
+        self._sieved = [segment.sieved for segment in plan.segments]
+
+    def run(self) -> Deduplicated:
+        """Go through the phases."""
+        if self._options.dedup == "none":
+            return Deduplicated()
+        tasks = [*self._tasks(TEXT)]
+        if self._near:
+            tasks += [task for band in range(NUM_BANDS) for task in self._tasks(band)]
+        found: dict[str, DedupRecord] = self._finish("dedup", tasks, DedupRecord, prepare_dedup)
+        near = {task.name: found[task.name] for task in tasks if task.band != TEXT}
+        exact = [found[task.name] for task in tasks if task.band == TEXT]
+        stars = self._stars(near) if self._components else {}
+        drops = self._drops(
+            {f"dedup/{name}": record.drops for name, record in found.items()}
+            | {f"components/{name}": record.drops for name, record in stars.items()}
+        )
+        references = tuple(f"drops/{name}" for name in drops)
+        figures: dict[str, Any] = {"exact": {"groups": _sizes(exact)}}
+        if self._near:
+            figures["near"] = self._near_figures(near.values())
+        if stars:
+            figures["near"]["components"] = _sizes(stars.values())
+        elif self._near:
+            figures["near"]["without_kept_mate"] = self._mates(near, references)
+        return Deduplicated(
+            drops=references,
+            records=tuple(drops.values()),
+            signatures=tuple(entry for record in exact for entry in record.signatures),
+            figures=figures,
+        )
+
+    def _finish(
+        self, phase: str, tasks: Sequence[Any], kind: type[Any], prepare: Any
+    ) -> dict[str, Any]:
+        return self._phases.finish(
+            phase, tasks, prepare, self._output, kind=kind, complete=self._complete
+        )
+
+    def _complete(self, record: Any) -> bool:
+        return resume.complete_files(self._output, getattr(record, "signatures", ()))
+
+    def _name(self, *parts: Any) -> str:
+        return task_name(self._plan.name, *parts)
+
+    def _tasks(self, band: int) -> Iterable[DedupTask]:
+        """Yield the tasks of the text hash or of a band."""
+        rows = sum(each.texts if band == TEXT else each.signed for each in self._sieved)
+        ranges = num_ranges(rows)
+        if band != TEXT:
+            ranges = min(num_ranges(rows, rows_per_task=BAND_ROWS_PER_TASK), EDGES)
+        threshold, drops = self._options.minhash_threshold, not self._components
+        for index in range(ranges):
+            yield DedupTask(
+                name=self._name("dedup", band, index, ranges, threshold, drops, self._linked),
+                plan=self._plan.name,
+                band=band,
+                index=index,
+                ranges=ranges,
+                threshold=threshold,
+                drops=drops,
+                linked=self._linked,
+            )
+
+    @property
+    def _linked(self) -> int:
+        """Of which documents links are written, as near.is_linked takes it."""
+        if self._components:
+            return ALL
+        signed = sum(each.signed for each in self._sieved)
+        return ALL * MOST_SAMPLED // max(signed, MOST_SAMPLED)
+
+    def _stars(self, near: Mapping[str, DedupRecord]) -> dict[str, StarRecord]:
+        """Return the records of the last pass of the components."""
+        links = sum(record.links for record in near.values())
+        links += sum(each.links for each in self._sieved)
+        ranges = num_ranges(2 * links, rows_per_task=EDGES_PER_TASK)
+        inputs = tuple(f"dedup/{name}" for name in near)
+        checksum, step = -1, 0
+        while True:
+            kind = LARGE if step % 2 else SMALL if step else FIRST
+            found = self._pass(kind, step, ranges=ranges, inputs=inputs)
+            inputs = tuple(f"components/{name}" for name in found)
+            before, total = checksum, sum(each.checksum for each in found.values()) % 2**64
+            if kind != LARGE:
+                if total == before:  # a small and a large star have changed nothing
+                    return self._pass(LAST, step + 1, ranges=ranges, inputs=inputs)
+                checksum = total
+            step += 1
+
+    def _pass(
+        self, kind: str, step: int, *, ranges: int, inputs: tuple[str, ...]
+    ) -> dict[str, StarRecord]:
+        tasks = [
+            StarTask(
+                name=self._name("components", kind, step, index, ranges, inputs),
+                plan=self._plan.name,
+                kind=kind,
+                index=index,
+                ranges=ranges,
+                inputs=inputs,
+            )
+            for index in range(ranges)
+        ]
+        return self._finish("components", tasks, StarRecord, prepare_links)
+
+    def _drops(self, rows: Mapping[str, int]) -> dict[str, DropsRecord]:
+        """Return the records of the final drop files, by name."""
+        inputs = tuple(name for name, count in rows.items() if count)
+        ranges = num_ranges(sum(rows.values()), rows_per_task=DROPS_PER_TASK)
+        tasks = [
+            DropsTask(
+                name=self._name("drops", index, ranges, inputs),
+                plan=self._plan.name,
+                index=index,
+                ranges=ranges,
+                inputs=inputs,
+            )
+            for index in range(ranges)
+        ]
+        return self._finish("drops", tasks, DropsRecord, prepare_drops)
+
+    def _near_figures(self, near: Iterable[DedupRecord]) -> dict[str, Any]:
+        """Return groups by size, of all bands together, and how many candidates there were."""
+        records = list(near)
+        looked: list[DedupRecord | Sieved] = [*records, *self._sieved]
+        return {
+            "band_groups": _sizes(records),
+            "compared": sum(each.compared for each in looked),
+            "failed": sum(each.failed for each in looked),
+        }
+
+    def _mates(self, near: Mapping[str, DedupRecord], drops: tuple[str, ...]) -> dict[str, int]:
+        """Return how many of the near-duplicates asked are similar to nothing kept."""
+        inputs = tuple(f"dedup/{name}" for name, record in near.items() if record.links)
+        task = MatesTask(
+            name=self._name("mates", self._linked, inputs, drops),
+            plan=self._plan.name,
+            linked=self._linked,
+            inputs=inputs,
+            drops=drops,
+        )
+        found: dict[str, MatesRecord] = self._finish("mates", [task], MatesRecord, prepare_links)
+        record = found[task.name]
+        return {"documents": record.alone, "of": record.documents}
+
+
+def _sizes(records: Iterable[DedupRecord | StarRecord]) -> dict[str, int]:
+    """Return the groups by size of all records, none left out."""
+    sizes: Counter[str] = Counter()
+    for record in records:
+        sizes.update(record.groups)
+    return dict(sizes)

@@ -1,0 +1,162 @@
+"""Benchmarks found in documents, by runs of words they have in common.
+
+The published rule is GPT-3's (Brown et al. 2020, arXiv 2005.14165, appendix C), which NeMo Curator
+and Megatron-Turing NLG take over: runs of 13 words, lower-case, without punctuation; shorter items
+as a whole if they have 8 words at least. Here a document that holds a run is dropped whole: it is
+one of a great many, and a cut text would be one that nobody wrote. What GPT-3 does besides is left
+to the caller or out: it cuts 200 characters around the run instead, drops a document cut into more
+than 10 pieces, and passes over runs that more than 10 documents hold, which takes a second pass.
+
+No number of *characters* is as well established for text without spaces. Segmented by jieba, the
+words of Chinese prose have 1.76 characters on average (105,296 words of technical and literary
+text), so 13 words are 23 characters and 8 are 14. An item counts as Chinese (or Japanese, Thai,
+...) when more than half of its units are such characters.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pipelines.filters.units import batches, units
+from pipelines.inputs.listing import read_whole
+from pipelines.readers.reading import Reading
+from pipelines.readers.record import Damage, Record
+from shards.errors import UserError
+
+WORDS = 13
+"""Words in a run (GPT-3, NeMo Curator; datatrove takes 12)."""
+FEWEST_WORDS = 8
+"""A shorter item is passed over: everyday phrases would drop everything (GPT-3's least N)."""
+CHARACTERS_PER_WORD = 1.75
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contamination:
+    """The runs of some benchmarks."""
+
+    runs: Mapping[int, np.ndarray]
+    """Hashes (uint64, sorted, distinct) by the number of units in a run, ascending."""
+    items: int
+    """How many items the files hold."""
+    skipped: int
+    """How many of them are too short to be looked for."""
+    fingerprint: str
+    """SHA-256 of the runs, in hexadecimal: the same for the same texts in any order."""
+
+    def hits(self, texts: Sequence[str]) -> np.ndarray:
+        """Return how many distinct runs of the benchmarks each text holds (int32[texts])."""
+        filters = [(length, hashes, *_filter(hashes)) for length, hashes in self.runs.items()]
+        counts = []
+        for batch in batches(texts):
+            found = []
+            for length, hashes, table, shift in filters:
+                runs = batch.runs(length)
+                at = np.flatnonzero(table[(runs >> shift).view(np.int64)])
+                at = at[_isin(runs[at], hashes)]
+                text = np.searchsorted(batch.ends, at, side="right")
+                inside = at + length <= batch.ends[text]
+                found.append(
+                    np.unique(np.stack([text, runs[at].view(np.int64)], 1)[inside], axis=0)
+                )
+            texts_hit = np.concatenate(found)[:, 0] if found else np.zeros(0, np.int64)
+            counts.append(np.bincount(texts_hit, minlength=len(batch.ends)))
+        return np.concatenate([np.zeros(0, np.int32), *counts]).astype(np.int32)
+
+
+def load_contamination(paths: Sequence[str], *, n: int = WORDS) -> Contamination:
+    """Return the runs of the items in some files.
+
+    Args:
+        paths: JSON lines, JSON arrays or Parquet, whose field `text` is an item; without one, each
+            string in the record is (a question, each of its choices). Or plain text with an item on
+            each line. Compressed or not; folders and globs of such files too.
+        n: Words in a run.
+
+    Raises:
+        UserError: A file cannot be read, or has an item without text, or no item is long enough.
+    """
+    if n < 1:
+        raise UserError(
+            f"A run of {n} words cannot be looked for; give at least 1, for example 13."
+        )
+    reading = Reading(text_fields=("text",))
+    texts = [text for path, item in read_whole(paths, reading) for text in _texts(path, item)]
+    found: dict[int, list[np.ndarray]] = {}
+    skipped = 0
+    for text in texts:
+        length, runs = _runs(text, n)
+        if length:
+            found.setdefault(length, []).append(runs)
+        else:
+            skipped += 1
+    if not found:
+        raise UserError(
+            f"{', '.join(paths)}: none of the {len(texts)} items has {min(n, FEWEST_WORDS)} words, "
+            "so there is nothing to look for. A line of plain text is an item: put each on one "
+            "line."
+        )
+    sets = {length: np.unique(np.concatenate(found[length])) for length in sorted(found)}
+    return Contamination(
+        runs=sets, items=len(texts), skipped=skipped, fingerprint=_fingerprint(sets.items())
+    )
+
+
+def _texts(path: str, item: Record | Damage) -> list[str]:
+    if isinstance(item, Damage):
+        raise UserError(
+            f"{path}: the benchmark is damaged at byte {item.offset} ({item.reason}): "
+            f"{item.raw[:60]!r}. Fetch the file again, or leave it out."
+        )
+    text = item.value.get("text")
+    texts = [text] if isinstance(text, str) else list(_strings(item.value))
+    if not texts:
+        raise UserError(
+            f"{path}: no text in the item at {item.offset}: {item.head[:60]!r}. Expected is a "
+            "field text, or other fields that are strings."
+        )
+    return texts
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield every string in a record, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(inner)
+
+
+def _runs(text: str, n: int) -> tuple[int, np.ndarray]:
+    """Return the length of an item's runs and their hashes; the length is 0 for a short item."""
+    found = units([text])
+    count = len(found.hashes)
+    scale = CHARACTERS_PER_WORD if 2 * int(found.single.sum()) > count else 1
+    wanted, fewest = round(n * scale), round(min(n, FEWEST_WORDS) * scale)
+    length = min(count, wanted)
+    return (length, found.runs(length)) if length >= fewest else (0, found.hashes[:0])
+
+
+def _filter(hashes: np.ndarray) -> tuple[np.ndarray, np.uint64]:
+    """Return a table of the leading bits that occur, and by how much to shift to get them."""
+    bits = min(24, max(16, len(hashes).bit_length() + 3))
+    shift = np.uint64(64 - bits)
+    table = np.zeros(1 << bits, bool)
+    table[(hashes >> shift).view(np.int64)] = True
+    return table, shift
+
+
+def _isin(values: np.ndarray, hashes: np.ndarray) -> np.ndarray:
+    places = np.minimum(np.searchsorted(hashes, values), len(hashes) - 1)
+    same: np.ndarray = hashes[places] == values
+    return same
+
+
+def _fingerprint(sets: Iterable[tuple[int, np.ndarray]]) -> str:
+    digest = hashlib.sha256()
+    for length, hashes in sets:
+        digest.update(f"{length}:{len(hashes)}:".encode())
+        digest.update(hashes.astype("<u8").tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,237 @@
+"""The data files of a dataset on the Hugging Face hub.
+
+The library `datasets` says which files belong to a config and a split, from the dataset's card or
+from the names of its files; a revision becomes a commit first. The files are then read where they
+are, as files behind a URL, by the same readers as every other input.
+"""
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.inputs.address import said, shown
+from pipelines.inputs.found import Found, some_of
+from shards.errors import UserError
+
+READABLE = re.compile(r"\.(?:parquet|(?:json|jsonl|ndjson|txt)(?:\.(?:gz|zst|bz2))?)$", re.I)
+"""The endings of the files that readers take."""
+
+DEFAULT_SPLIT = "train"
+
+_PREFIX = "hf:"
+_SPEC = re.compile(
+    r"hf:(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^:]+))?"
+    r"(?::(?P<config>[^:]*)(?::(?P<split>[^:]+))?)?"
+)
+_FORM = "hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]]"
+_READ = (
+    "What is read is .parquet, .json, .jsonl, .ndjson and .txt; the last four also as .gz, .zst "
+    "and .bz2."
+)
+_PATHS_PER_REQUEST = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetSpec:
+    """A part of a dataset of the hub."""
+
+    repository: str
+    """OWNER/NAME."""
+    revision: str | None
+    """A branch, tag or commit; None: the main branch."""
+    config: str | None
+    """None: the dataset's default config."""
+    split: str
+
+    def __str__(self) -> str:
+        revision = f"@{self.revision}" if self.revision else ""
+        return f"{_PREFIX}{self.repository}{revision}:{self.config or ''}:{self.split}"
+
+
+def is_dataset(path: str) -> bool:
+    """Return whether an input names a dataset of the hub (hf://... is a URL instead)."""
+    return path.startswith(_PREFIX) and not path.startswith(f"{_PREFIX}//")
+
+
+def parse_dataset(text: str) -> DatasetSpec:
+    """Return what hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]] names.
+
+    Raises:
+        UserError: The text has another form.
+    """
+    match = _SPEC.fullmatch(text)
+    if not match:
+        raise UserError(
+            f"The input {text} is no dataset of the Hugging Face hub; write {_FORM}, for example "
+            "hf:HuggingFaceFW/fineweb-2:cmn_Hani."
+        )
+    return DatasetSpec(
+        repository=match["repository"],
+        revision=match["revision"],
+        config=match["config"] or None,
+        split=match["split"] or DEFAULT_SPLIT,
+    )
+
+
+def find_dataset(text: str) -> list[Found]:
+    """Return the data files of a dataset, in no special order.
+
+    Their paths are hf://datasets/OWNER/NAME@COMMIT/..., their relative paths
+    OWNER/NAME@COMMIT/....
+
+    Raises:
+        UserError: There is no such dataset, config or split; it is gated, or made by a script; the
+            hub cannot be reached; files are of a kind that is not read; `datasets` is missing.
+    """
+    spec = parse_dataset(text)
+    with _explained(spec):
+        commit, every = _contents(spec)
+        root = f"hf://datasets/{spec.repository}@{commit}/"
+        try:
+            paths = [path.removeprefix(root) for path in _data_files(spec, commit)]
+        except FileNotFoundError as error:
+            raise UserError(
+                f"The dataset {spec.repository} has no data files ({said(error)}); it holds "
+                f"{some_of(every)}. {_READ}"
+            ) from error
+        _check_readable(paths, spec)
+        return [
+            Found(
+                path=f"{root}{info.path}",
+                relative=f"{spec.repository}@{commit}/{info.path}",
+                bytes=info.size,
+                etag=info.blob_id,
+            )
+            for info in _infos(spec, paths, commit=commit)
+        ]
+
+
+# datasets and huggingface_hub are an extra and take seconds to import: only where they are used.
+
+
+def _contents(spec: DatasetSpec) -> tuple[str, list[str]]:
+    """Return the commit that the revision names now, and the paths of its files."""
+    from huggingface_hub import HfApi  # noqa: PLC0415 - see above
+
+    api = HfApi()
+    info = api.dataset_info(spec.repository, revision=spec.revision)
+    if info.gated:
+        api.auth_check(spec.repository, repo_type="dataset")
+    paths = [sibling.rfilename for sibling in info.siblings or ()]
+    script = f"{spec.repository.partition('/')[2]}.py"
+    if script in paths:
+        raise UserError(
+            f"The dataset {spec.repository} is made by a script ({script}), which is not run here. "
+            "Try @refs/convert/parquet after its name, where the hub keeps copies as parquet, or "
+            "run the script and pass the files that it writes."
+        )
+    return str(info.sha), paths
+
+
+def _data_files(spec: DatasetSpec, commit: str) -> list[str]:
+    """Return the URLs of the files of a config and a split."""
+    from datasets import load_dataset_builder  # noqa: PLC0415 - see above
+
+    # A cache of its own: from an older one the library would answer for a hub that does not.
+    with tempfile.TemporaryDirectory() as cache:
+        try:
+            builder = load_dataset_builder(
+                spec.repository, name=spec.config, revision=commit, cache_dir=cache
+            )
+        except ValueError as error:
+            raise UserError(_no_config(spec, commit, cache=cache, error=error)) from error
+    files = builder.config.data_files or {}
+    if spec.split not in files:
+        raise UserError(
+            f"The config {builder.config.name!r} of the dataset {spec.repository} has no split "
+            f"{spec.split!r}; it has {some_of(sorted(map(str, files)))}. Write {_FORM}."
+        )
+    return sorted(set(map(str, files[spec.split])))
+
+
+def _no_config(spec: DatasetSpec, commit: str, *, cache: str, error: ValueError) -> str:
+    """Return what is wrong when `datasets` comes to no files: most often the config."""
+    from datasets import get_dataset_config_names  # noqa: PLC0415 - see above
+
+    try:
+        names = get_dataset_config_names(spec.repository, revision=commit, cache_dir=cache)
+    except ValueError:
+        names = []
+    if not names or (spec.config or "default") in names:
+        return (
+            f"The library datasets cannot tell the files of {spec} ({said(error)}); name their "
+            f"folder instead: hf://datasets/{spec.repository}/FOLDER."
+        )
+    lacking = f"config {spec.config!r}" if spec.config else "default config"
+    return (
+        f"The dataset {spec.repository} has no {lacking}; it has {some_of(names)}. Write {_FORM}."
+    )
+
+
+def _check_readable(paths: Sequence[str], spec: DatasetSpec) -> None:
+    odd = [path for path in paths if not READABLE.search(path)]
+    if odd:
+        raise UserError(
+            f"The dataset {spec.repository} holds files that are not read here: "
+            f"{some_of(odd)}. {_READ}"
+        )
+
+
+def _infos(spec: DatasetSpec, paths: Sequence[str], *, commit: str) -> list[Any]:
+    """Return sizes and blob ids of files; the hub takes many paths at a time."""
+    from huggingface_hub import HfApi  # noqa: PLC0415 - see above
+
+    api = HfApi()
+    infos: list[Any] = []
+    for at in range(0, len(paths), _PATHS_PER_REQUEST):
+        some = list(paths[at : at + _PATHS_PER_REQUEST])
+        infos += api.get_paths_info(spec.repository, some, revision=commit, repo_type="dataset")
+    if {info.path for info in infos} != set(paths):
+        raise UserError(
+            f"The hub names {len(paths)} files of {spec} and tells the sizes of {len(infos)}; run "
+            "the command again."
+        )
+    return infos
+
+
+@contextmanager
+def _explained(spec: DatasetSpec) -> Iterator[None]:
+    """Turn what goes wrong with the hub into a paragraph for the person."""
+    try:
+        yield
+    except UserError:
+        raise
+    except ImportError as error:
+        raise UserError(
+            f"Reading {spec} needs libraries that are not installed: pip install 'corpusmill[hub]'."
+        ) from error
+    except Exception as error:
+        # The two libraries and the one that they speak HTTP with share no root of exceptions.
+        raise UserError(_meaning(error, spec)) from error
+
+
+def _meaning(error: Exception, spec: DatasetSpec) -> str:
+    from huggingface_hub import constants, errors  # noqa: PLC0415 - see above
+
+    name, hub = spec.repository, shown(constants.ENDPOINT)
+    page = f"{hub}/datasets/{name}"
+    if isinstance(error, errors.GatedRepoError):
+        return (
+            f"The dataset {name} is gated: accept its terms at {page}, and set HF_TOKEN to a token "
+            "of the account that did."
+        )
+    if isinstance(error, errors.RevisionNotFoundError):
+        return f"The dataset {name} has no revision {spec.revision!r}; {page} lists what it has."
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return (
+            f"The dataset {name} does not exist at {hub}, or is private: check the "
+            "name, and HF_TOKEN if it is private."
+        )
+    return (
+        f"The dataset {name} cannot be read from {hub} ({said(error)}). Check the "
+        "connection, HF_ENDPOINT where a mirror is used, and that HF_HUB_OFFLINE is not set; or "
+        "fetch its files where there is a connection, and pass their folder."
+    )

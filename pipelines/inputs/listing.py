@@ -1,0 +1,26 @@
+"""Small files that a rule is made of, such as a list of benchmarks or of domains: read whole."""
+
+from collections.abc import Iterator, Sequence
+
+from pipelines.inputs.endings import TEXT_FILES
+from pipelines.inputs.sources import match_inputs
+from pipelines.readers.reading import Reading, check_head, open_reader, splits
+from pipelines.readers.record import Damage, Record
+
+
+def read_whole(paths: Sequence[str], reading: Reading) -> Iterator[tuple[str, Record | Damage]]:
+    """Yield everything in some files, with the path of each, in the order of paths and names.
+
+    Args:
+        paths: Files, folders, globs or URLs, as `--input` takes them.
+        reading: How the files are read.
+
+    Raises:
+        UserError: A path names nothing, or a file is of another format.
+    """
+    for path in paths:
+        for file in match_inputs((path,), pattern=TEXT_FILES, default_name="list"):
+            check_head(file, reading)
+            for split in splits(file, reading, split_bytes=max(file.bytes, 1)):
+                for item in open_reader(split, reading):
+                    yield file.path, item

@@ -1,0 +1,71 @@
+"""The files of an input on local disks: a folder, a file or a glob."""
+
+import glob
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pipelines.inputs.found import Found, any_of, some_of
+from shards.errors import UserError
+
+
+def find_local(path: str, patterns: Sequence[str]) -> list[Found]:
+    """Return the files that a path names, in no special order.
+
+    Args:
+        path: A folder, a file or a glob; what exists is taken as it is.
+        patterns: Which files of a folder count; subfolders are searched too.
+
+    Raises:
+        UserError: The path is missing, a file unreadable or empty, or nothing matches.
+    """
+    here = Path(path)
+    if here.is_dir():
+        root, paths = here, _files(each for name in patterns for each in here.rglob(name))
+        if not paths:
+            raise UserError(f"No file in {path} matches {any_of(patterns)}; {_inventory(here)}.")
+    elif here.exists():
+        root, paths = here.parent, {here}
+    elif glob.has_magic(path):
+        root = _fixed_folder(here)
+        paths = _files(root.glob(str(here.relative_to(root))))
+        if not paths:
+            raise UserError(f"No file matches {path}; {_inventory(root)}.")
+    else:
+        raise UserError(f"The input {path} does not exist; {_inventory(here.parent)}.")
+    return [_found(file, root=root) for file in sorted(paths)]
+
+
+def _files(paths: Iterable[Path]) -> set[Path]:
+    return {path for path in paths if path.is_file()}
+
+
+def _fixed_folder(path: Path) -> Path:
+    """Return the folders of a glob before the first part with a wildcard."""
+    parts = path.parts
+    first = next(index for index, part in enumerate(parts) if glob.has_magic(part))
+    return Path(*parts[:first])
+
+
+def _inventory(folder: Path) -> str:
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    names = sorted(entry.name for entry in folder.iterdir())
+    return f"{folder} holds {some_of(names)}" if names else f"{folder} is empty"
+
+
+def _found(path: Path, *, root: Path) -> Found:
+    relative = path.relative_to(root).as_posix()
+    if any("\ud800" <= char <= "\udfff" for char in relative):
+        raise UserError(f"The name of the input file {str(path)!r} is not UTF-8; rename it.")
+    if not path.is_file():
+        raise UserError(f"The input {path} is neither a file nor a folder.")
+    if not os.access(path, os.R_OK):
+        raise UserError(f"The input file {path} may not be read; check its permissions.")
+    status = path.stat()
+    return Found(
+        path=str(path.absolute()),
+        relative=relative,
+        bytes=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+    )

@@ -1,0 +1,107 @@
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.dedup.drops import (
+    DROPS,
+    EXACT,
+    GONE,
+    NEAR,
+    Drops,
+    count_drops,
+    drop_path,
+    drop_table,
+    merged_drops,
+)
+from pipelines.tables import write_table
+
+Row = tuple[int, int, int, int]
+"""order, segment, row, reason"""
+
+ORDERS = [0, 1, 2, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(ORDERS),
+        st.integers(0, 3),
+        st.integers(0, 3),
+        st.sampled_from([EXACT, NEAR]),
+    ),
+    max_size=30,
+)
+
+
+def table(rows: list[Row]) -> pa.Table:
+    columns = list(map(list, zip(*sorted(rows), strict=True))) if rows else [[]] * 4
+    return pa.table(columns, schema=DROPS)
+
+
+def written(folder: Path, *parts: list[Row]) -> list[Path]:
+    paths = [folder / f"{at}.drops" for at in range(len(parts))]
+    for path, rows in zip(paths, parts, strict=True):
+        write_table(path, table(rows))
+    return paths
+
+
+def listed(found: pa.Table) -> list[tuple[int, ...]]:
+    return [tuple(row.values()) for row in found.to_pylist()]
+
+
+def test_a_drop_table_is_sorted() -> None:
+    orders = np.array([9, 5, 5, 5], np.uint64)
+    segments, rows = (np.array(values, np.uint32) for values in ([0, 2, 1, 1], [1, 2, 9, 8]))
+    found = drop_table(orders, segments, rows, reason=NEAR)
+    assert found.schema == DROPS
+    assert listed(found) == [(5, 1, 8, 1), (5, 1, 9, 1), (5, 2, 2, 1), (9, 0, 1, 1)]
+    assert drop_path(Path("work"), "drops/abc") == Path("work/drops/abc.drops")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("drops")
+
+
+@given(parts=st.lists(ROWS, max_size=4), middle=st.sampled_from(ORDERS))
+def test_merged_drops_name_each_document_once_with_the_first_reason(
+    folder: Path, parts: list[list[Row]], middle: int
+) -> None:
+    best: dict[tuple[int, int, int], int] = defaultdict(lambda: NEAR)
+    for order, segment, row, reason in (row for part in parts for row in part):
+        best[order, segment, row] = min(best[order, segment, row], reason)
+    paths = written(folder, *parts)
+    found = [merged_drops(paths, *ends) for ends in ((0, middle), (middle, 2**64))]
+    assert [row for each in found for row in listed(each)] == [
+        (*key, reason) for key, reason in sorted(best.items())
+    ]
+    assert all(row[0] < middle for row in listed(found[0]))
+
+
+def test_drops_of_a_range_are_told_by_segment(tmp_path: Path) -> None:
+    half = 2**63
+    first = [(5, 1, 30, 0), (6, 0, 2, 1), (half, 1, 7, 0), (half - 1, 1, 4, 1)]
+    second = [(2, 1, 9, 0), (2**64 - 1, 2, 8, 0)]
+    paths = written(tmp_path, first, second, [])
+    low, high = Drops.load(paths, 0, half), Drops.load(paths, half, 2**64)
+    assert [low.rows(at).tolist() for at in range(4)] == [[2], [4, 9, 30], [], []]
+    assert [high.rows(at).tolist() for at in range(4)] == [[], [7], [8], []]
+    orders = {reason: found.tolist() for reason, found in low.orders(1).items()}
+    assert orders == {EXACT: [2, 5], NEAR: [half - 1]}
+    among = Drops.among(paths, np.array([6, half, 77], np.uint64))
+    assert [among.rows(at).tolist() for at in range(3)] == [[2], [7], []]
+    assert Drops.load([], 0, 2**64).rows(0).tolist() == []
+
+
+def test_drops_are_counted_by_source_and_reason() -> None:
+    rows = [
+        (1, 0, 5, EXACT), (2, 0, 6, NEAR), (3, 1, 7, NEAR), (4, 2, 8, NEAR), (5, 2, GONE, EXACT),
+    ]  # fmt: skip
+    dropped, renamed = count_drops(table(rows), ["b", "a", "b"])
+    assert dropped == {
+        "a": {"duplicate": 0, "near-duplicate": 1},
+        "b": {"duplicate": 1, "near-duplicate": 2},
+    }
+    assert renamed == {"a": 0, "b": 1}

@@ -1,0 +1,453 @@
+"""Dedup of whole small corpora against what its rules say, written out in plain Python."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipelines.dedup import exact as dedup
+from pipelines.dedup import phases as dedup_phases
+from pipelines.dedup.bands import similar
+from pipelines.dedup.drops import Drops, drop_path
+from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
+from pipelines.dedup.phases import Dedup, Deduplicated
+from pipelines.merge import EVERYTHING, merged_rows
+from pipelines.phases import Phases
+from pipelines.plan import Plan
+from pipelines.tables import open_table
+from pipelines.wudao import WudaoOptions
+from tests.pipelines.segments import Doc, write_segments
+
+EXACT, NEAR = "duplicate", "near-duplicate"
+Key = tuple[int, int, int]
+"""A signer: order, segment, number."""
+
+
+class Here:
+    """A runner that does tasks in this process, and counts them."""
+
+    def __init__(self) -> None:
+        self.tasks: list[Any] = []
+
+    def run(
+        self, tasks: Sequence[Any], prepare: Callable[[Any], Callable[[Any], None]], argument: Any
+    ) -> None:
+        work = prepare(argument)
+        for task in tasks:
+            work(task)
+        self.tasks += tasks
+
+
+def deduplicated(
+    output: Path, plan: Plan, *, threshold: float = 0.7, clusters: str = "local"
+) -> tuple[Deduplicated, list[Any]]:
+    runner = Here()
+    options = WudaoOptions(dedup="minhash", minhash_threshold=threshold, clusters=clusters)
+    phases = Phases(output / ".work", runner)  # type: ignore[arg-type]  # all of a runner it uses
+    return Dedup(phases, plan, output, options).run(), runner.tasks
+
+
+def verdicts(output: Path, plan: Plan, found: Deduplicated) -> dict[tuple[int, int], str]:
+    """Of each document that falls, by segment and position, the final reason."""
+    work = output / ".work"
+    drops = Drops.load([drop_path(work, name) for name in found.drops], 0, 2**64)
+    reasons = {}
+    for number, each in enumerate(plan.segments):
+        rows = merged_rows({number: work / "map" / each.stem}, "audit", EVERYTHING, drops=drops)
+        for row in rows.to_pylist():
+            if row["verdict"] != "kept":
+                reasons[number, row["position"]] = row["reason"]
+    return reasons
+
+
+def check_account(output: Path, plan: Plan, found: Deduplicated) -> None:
+    """What the records count is what the audit rows say."""
+    final = verdicts(output, plan, found)
+    within: dict[tuple[int, int], str] = {}
+    for number, each in enumerate(plan.segments):
+        stem = output / ".work" / "map" / each.stem
+        rows = merged_rows({number: stem}, "audit", EVERYTHING).to_pylist()
+        within |= {(number, r["position"]): r["reason"] for r in rows if r["verdict"] != "kept"}
+    for source in plan.sources:
+        mine = {key for key in final if plan.segments[key[0]].source == source}
+        late = [final[key] for key in mine - within.keys()]
+        told = [record.dropped[source] for record in found.records]
+        assert {why: sum(each[why] for each in told) for why in (EXACT, NEAR)} == {
+            why: late.count(why) for why in (EXACT, NEAR)
+        }
+        assert found.dropped(source) == len(late)
+        changed = [key for key in mine & within.keys() if within[key] != final[key]]
+        assert all((within[key], final[key]) == (NEAR, EXACT) for key in changed)
+        assert sum(record.renamed[source] for record in found.records) == len(changed)
+
+
+# --- the rules
+
+
+@dataclass
+class Model:
+    """What dedup must come to."""
+
+    parts: Sequence[Sequence[Doc]]
+    threshold: float
+
+    def __post_init__(self) -> None:
+        self.reasons: dict[tuple[int, int], str] = {}
+        self.signers: dict[Key, Doc] = {}
+        self.edges: set[tuple[Key, Key]] = set()
+        texts = []
+        for number, part in enumerate(self.parts):
+            docs = sorted((d for d in part if d.reason is None), key=lambda doc: doc.order)
+            firsts: dict[int, Doc] = {}
+            for doc in docs:
+                if doc.hash in firsts:
+                    self.reasons[number, doc.position] = EXACT
+                else:
+                    firsts[doc.hash] = doc
+                    texts.append((doc.hash, doc.order, number, doc.position))
+            signed = [doc for doc in docs if firsts[doc.hash] is doc and doc.signature]
+            self.signers |= {(doc.order, number, at): doc for at, doc in enumerate(signed)}
+        self.exact = {}
+        for text, _, number, position in sorted(texts, reverse=True):
+            self.exact[text] = (number, position)
+        for text, _, number, position in texts:
+            if self.exact[text] != (number, position):
+                self.reasons[number, position] = EXACT
+        self._find_edges()
+
+    def _find_edges(self) -> None:
+        for band in range(NUM_BANDS):
+            groups: dict[bytes, list[Key]] = defaultdict(list)
+            for key, doc in sorted(self.signers.items()):
+                assert doc.signature
+                groups[doc.signature[8 * band : 8 * band + 8]].append(key)
+            for group in groups.values():
+                for key in group:
+                    own = next(each for each in group if each[1] == key[1])
+                    if own != key and self.similar(own, key):
+                        self.edges.add((key, own))
+                    elif key != group[0] and self.similar(group[0], key):
+                        self.edges.add((key, group[0]))
+
+    def similar(self, one: Key, other: Key) -> bool:
+        if not self.threshold:
+            return True
+        slots = [
+            np.frombuffer(self.signers[key].signature or b"", np.uint8)[None, 8 * NUM_BANDS :]
+            for key in (one, other)
+        ]
+        return bool(similar(*slots, threshold=self.threshold)[0])
+
+    def local(self) -> dict[tuple[int, int], str]:
+        return self._with({key for key, _ in self.edges})
+
+    def components(self) -> dict[tuple[int, int], str]:
+        return self._with({key for part in self.parts_of() for key in part[1:]})
+
+    def parts_of(self) -> list[list[Key]]:
+        root = {key: key for key in self.signers}
+
+        def find(key: Key) -> Key:
+            while root[key] != key:
+                key = root[key]
+            return key
+
+        for one, other in self.edges:
+            root[max(find(one), find(other))] = min(find(one), find(other))
+        parts = defaultdict(list)
+        for key in sorted(self.signers):
+            parts[find(key)].append(key)
+        return list(parts.values())
+
+    def _with(self, near: Iterable[Key]) -> dict[tuple[int, int], str]:
+        found = {(key[1], self.signers[key].position): NEAR for key in near}
+        return {**found, **self.reasons}
+
+    def alone(self) -> tuple[int, int]:
+        """Near-duplicates that are similar to nothing kept, and all of them (local)."""
+        gone = self.local()
+        targets = defaultdict(list)
+        for key, smaller in self.edges:
+            targets[key].append((smaller[1], self.signers[smaller].position) in gone)
+        return sum(all(each) for each in targets.values()), len(targets)
+
+
+def made_up(
+    rng: np.random.Generator, sizes: Sequence[int], *, families: int = 6, ties: bool = True
+) -> list[list[Doc]]:
+    """Documents of families that share some bands, more or less similar; some equal, some unsigned.
+
+    Within a segment orders differ; between segments some are equal.
+    """
+    base = rng.integers(0, 256, (families, NUM_SLOTS)).astype(np.uint8)
+    hashes = rng.integers(0, 2**64, (families, NUM_BANDS), dtype=np.uint64)
+    parts = []
+    for size in sizes:
+        orders = rng.choice(4 * sum(sizes), size, replace=False).astype(np.uint64)
+        scale = np.uint64(2**64 // (4 * sum(sizes)) + 1 if ties else rng.integers(1, 2**50))
+        docs = []
+        for position, order in enumerate((orders * scale).tolist()):
+            family = rng.integers(families)
+            slots = base[family].copy()
+            slots[rng.random(NUM_SLOTS) < rng.choice([0.05, 0.15, 0.2, 0.4])] ^= 1
+            bands = rng.integers(0, 2**64, NUM_BANDS, dtype=np.uint64)
+            shared = rng.random(NUM_BANDS) < rng.choice([0.05, 0.15, 0.4])
+            bands[shared] = hashes[family, shared]
+            signed = rng.random() < 0.9
+            docs.append(
+                Doc(
+                    order=order,
+                    position=position,
+                    hash=int(rng.integers(1, 3 * sum(sizes)))
+                    * 0x9E3779B97F4A7C15F39CC0605CEDC835
+                    % 2**128,
+                    signature=bands.tobytes() + slots.tobytes() if signed else None,
+                    reason="too-short" if rng.random() < 0.05 else None,
+                )
+            )
+        parts.append(docs)
+    return parts
+
+
+CASES = [
+    (seed, sizes, threshold)
+    for seed, sizes in enumerate([(40,), (30, 30), (30, 1, 25, 24), (6,) * 12, (80, 40)])
+    for threshold in (0.0, 0.7)
+]
+
+
+@pytest.mark.parametrize("clusters", ["local", "components"])
+@pytest.mark.parametrize(("seed", "sizes", "threshold"), CASES)
+def test_what_falls_is_what_the_rules_say(
+    tmp_path: Path, seed: int, sizes: tuple[int, ...], threshold: float, clusters: str
+) -> None:
+    parts = made_up(np.random.default_rng(seed), sizes)
+    sources = ["ab"[at % 2] for at in range(len(parts))]
+    plan = write_segments(tmp_path / ".work", parts, sources=sources, threshold=threshold)
+    found, _ = deduplicated(tmp_path, plan, threshold=threshold, clusters=clusters)
+    model = Model(parts, threshold)
+    expected = getattr(model, clusters)()
+    final = verdicts(tmp_path, plan, found)
+    read = {
+        (at, doc.position): doc.reason
+        for at, part in enumerate(parts)
+        for doc in part
+        if doc.reason
+    }
+    assert final == {**expected, **read}
+    counts = list(expected.values())
+    assert min(counts.count(EXACT), counts.count(NEAR)) > 2
+    check_account(tmp_path, plan, found)
+
+
+def test_an_equal_document_is_told_as_one_though_its_segment_called_it_near(
+    tmp_path: Path,
+) -> None:
+    """Whatever minhash adds, the documents with the reason "duplicate" are those of exact dedup."""
+    renamed = 0
+    for seed in range(5):
+        parts = made_up(np.random.default_rng(100 + seed), (40, 40))
+        output = tmp_path / str(seed)
+        plan = write_segments(output / ".work", parts)
+        found, _ = deduplicated(output, plan)
+        final = verdicts(output, plan, found)
+        model = Model(parts, 0.7)
+        assert {k for k, why in final.items() if why == EXACT} == model.reasons.keys()
+        renamed += sum(record.renamed["s"] for record in found.records)
+    assert renamed > 2
+
+
+@pytest.mark.parametrize("clusters", ["local", "components"])
+@pytest.mark.parametrize("threshold", [0.0, 0.7])
+def test_the_number_of_ranges_decides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threshold: float, clusters: str
+) -> None:
+    parts = made_up(np.random.default_rng(7), (30, 12, 24))
+    plan = write_segments(tmp_path / "one" / ".work", parts, threshold=threshold)
+    write_segments(tmp_path / "many" / ".work", parts, threshold=threshold)
+    found, tasks = deduplicated(tmp_path / "one", plan, threshold=threshold, clusters=clusters)
+    monkeypatch.setattr(dedup, "ROWS_PER_TASK", 12)
+    monkeypatch.setattr(dedup, "BLOCK_ROWS", 5)
+    monkeypatch.setattr("pipelines.dedup.near.PAIRS_AT_ONCE", 3)
+    monkeypatch.setattr("pipelines.dedup.bands.PAIRS_AT_ONCE", 3)
+    monkeypatch.setattr(dedup_phases, "BAND_ROWS_PER_TASK", 12)
+    monkeypatch.setattr(dedup_phases, "EDGES_PER_TASK", 60)
+    monkeypatch.setattr(dedup_phases, "DROPS_PER_TASK", 12)
+    many, more = deduplicated(tmp_path / "many", plan, threshold=threshold, clusters=clusters)
+    assert len(more) > 3 * len(tasks)
+    assert len(many.drops) > 1
+    assert verdicts(tmp_path / "one", plan, found) == verdicts(tmp_path / "many", plan, many)
+    for name in ("exact", "near"):
+        assert found.figures[name] == many.figures[name]
+    check_account(tmp_path / "many", plan, many)
+    rows = [
+        [
+            row
+            for name in each.drops
+            for row in open_table(drop_path(tmp_path / folder / ".work", name)).to_pylist()
+        ]
+        for folder, each in (("one", found), ("many", many))
+    ]
+    assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.7])
+def test_figures_are_those_of_the_rules(tmp_path: Path, threshold: float) -> None:
+    parts = made_up(np.random.default_rng(9), (60, 30, 30))
+    plan = write_segments(tmp_path / ".work", parts, threshold=threshold)
+    found, _ = deduplicated(tmp_path, plan, threshold=threshold)
+    model = Model(parts, threshold)
+    texts: dict[int, int] = defaultdict(int)
+    for doc in (doc for part in parts for doc in part if doc.reason is None):
+        texts[doc.hash] += 1
+    assert found.figures["exact"]["groups"] == by_size(texts.values())
+    bands: dict[tuple[int, bytes], int] = defaultdict(int)
+    for doc in model.signers.values():
+        for band in range(NUM_BANDS):
+            assert doc.signature
+            bands[band, doc.signature[8 * band : 8 * band + 8]] += 1
+    near = found.figures["near"]
+    assert near["band_groups"] == by_size(bands.values())
+    alone, of = model.alone()
+    assert near["without_kept_mate"] == {"documents": alone, "of": of}
+    assert of > 10
+    assert (near["failed"] > 0) == (threshold > 0)
+    assert near["compared"] > near["failed"]
+    by_components, _ = deduplicated(tmp_path, plan, threshold=threshold, clusters="components")
+    sizes = [len(part) for part in model.parts_of()]
+    assert by_components.figures["near"]["components"] == by_size(sizes)
+    assert max(sizes) > 3
+
+
+def by_size(sizes: Iterable[int]) -> dict[str, int]:
+    bounds = {"2": (2, 2), "3": (3, 3), "4": (4, 4), "5-9": (5, 9), "10-99": (10, 99)}
+    bounds["100+"] = (100, 10**9)
+    listed = list(sizes)
+    return {
+        name: sum(low <= size <= high for size in listed) for name, (low, high) in bounds.items()
+    }
+
+
+def family(edges: Sequence[tuple[int, int]], num: int, orders: Sequence[int]) -> list[Doc]:
+    """Documents of which those joined by an edge share one band."""
+    rng = np.random.default_rng(1)
+    bands = rng.integers(0, 2**64, (num, NUM_BANDS), dtype=np.uint64)
+    for number, (one, other) in enumerate(edges):
+        bands[other, number % NUM_BANDS] = bands[one, number % NUM_BANDS]
+    slots = bytes(NUM_SLOTS)
+    return [
+        Doc(order=orders[at], position=at, signature=bands[at].tobytes() + slots)
+        for at in range(num)
+    ]
+
+
+Cluster = tuple[str, list[tuple[int, int]], Sequence[int], Sequence[int], Sequence[int]]
+"""What it is, who shares a band with whom, the orders, who is kept: local, components."""
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 10])
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        ("pair", [(0, 1)], [1, 2], [0], [0]),
+        ("pair, the other first", [(0, 1)], [2, 1], [1], [1]),
+        ("chain, ends unlike", [(0, 1), (1, 2)], [1, 2, 3], [0], [0]),
+        ("chain, the middle last", [(0, 1), (1, 2)], [1, 3, 2], [0, 2], [0]),
+        ("star, the centre first", [(0, n) for n in range(1, 8)], range(8), [0], [0]),
+        ("star, the centre last", [(0, n) for n in range(1, 8)], [9, *range(7)], range(1, 8), [1]),
+        ("clique", [(n, m) for m in range(5) for n in range(m)], [4, 2, 0, 1, 3], [2], [2]),
+        ("strangers", [], [3, 2, 1], [0, 1, 2], [0, 1, 2]),
+        ("chain of ten, rising", [(n, n + 1) for n in range(9)], range(10), [0], [0]),
+    ],
+)
+def test_planted_clusters(tmp_path: Path, cluster: Cluster, cut: int) -> None:
+    name, edges, orders, local, components = cluster
+    docs = family(edges, len(orders), [order << 50 for order in orders])
+    parts = [docs[at::cut] for at in range(min(cut, len(docs)))]
+    plan = write_segments(tmp_path / ".work", parts)
+    for clusters, wanted in (("local", local), ("components", components)):
+        found, _ = deduplicated(tmp_path, plan, clusters=clusters)
+        gone = {position for _, position in verdicts(tmp_path, plan, found)}
+        assert sorted(set(range(len(docs))) - gone) == sorted(wanted), (name, clusters)
+
+
+def test_components_of_long_chains_are_found_in_few_passes(tmp_path: Path) -> None:
+    """A chain in random order, so that nothing about it is easy."""
+    rng = np.random.default_rng(3)
+    num = 300
+    orders = rng.permutation(num).tolist()
+    docs = family([(n, n + 1) for n in range(num - 1)], num, [order << 50 for order in orders])
+    plan = write_segments(tmp_path / ".work", [docs[at::3] for at in range(3)])
+    found, tasks = deduplicated(tmp_path, plan, clusters="components")
+    assert len(verdicts(tmp_path, plan, found)) == num - 1
+    assert found.figures["near"]["components"]["100+"] == 1
+    passes = [task for task in tasks if str(task).startswith("components")]
+    assert len(passes) < 25
+
+
+def test_a_page_repeated_ever_so_often_costs_a_row_per_segment(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    (page,) = family([], 1, [0])
+    num = 5_000
+    parts = []
+    for number in range(5):
+        orders = rng.integers(0, 2**63, num, dtype=np.uint64).tolist()
+        parts.append([replace(page, order=o, position=at) for at, o in enumerate(orders)])
+        if number == 4:  # one of them different in nothing but its text
+            parts[-1][7] = replace(parts[-1][7], hash=9)
+    plan = write_segments(tmp_path / ".work", parts)
+    assert [each.sieved.signed for each in plan.segments] == [num] * 5
+    for at in range(5):
+        stem = tmp_path / ".work" / "map" / f"s{at}"
+        assert stem.with_name(f"s{at}.bands").stat().st_size < 70_000
+    found, _ = deduplicated(tmp_path, plan)
+    gone = verdicts(tmp_path, plan, found)
+    assert len(gone) == 5 * num - 1
+    assert found.figures["near"]["band_groups"]["100+"] == NUM_BANDS
+
+
+def test_none_and_exact_do_no_more_than_they_say(tmp_path: Path) -> None:
+    parts = made_up(np.random.default_rng(2), (30, 30))
+    plain = [[replace(doc, signature=None) for doc in part] for part in parts]
+    plan = write_segments(tmp_path / ".work", plain)
+    for dedup_option, names in (("none", set()), ("exact", {"dedup", "drops"})):
+        runner = Here()
+        phases = Phases(tmp_path / ".work", runner)  # type: ignore[arg-type]  # all it uses
+        found = Dedup(phases, plan, tmp_path, WudaoOptions(dedup=dedup_option)).run()
+        assert set(phases.seconds) == names
+        assert set(found.figures) == ({"exact"} if names else set())
+    assert verdicts(tmp_path, plan, found).items() >= Model(plain, 0).reasons.items()
+
+
+def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
+    parts = made_up(np.random.default_rng(6), (30, 30))
+    plan = write_segments(tmp_path / ".work", parts)
+    for clusters in ("local", "components"):
+        first, tasks = deduplicated(tmp_path, plan, clusters=clusters)
+        again, none = deduplicated(tmp_path, plan, clusters=clusters)
+        assert tasks
+        assert none == []
+        assert again == first
+    _, other = deduplicated(tmp_path, plan, threshold=0.5)
+    assert any(str(task).startswith("dedup of band") for task in other)
+    assert len({task.name for task in other}) == len(other)
+
+
+def test_tasks_are_called_by_what_they_do(tmp_path: Path) -> None:
+    plan = write_segments(tmp_path / ".work", made_up(np.random.default_rng(6), (30, 30)))
+    names = []
+    for clusters in ("local", "components"):
+        names += [str(task) for task in deduplicated(tmp_path, plan, clusters=clusters)[1]]
+    for name in (
+        "dedup of text hash range 0 of 1",
+        "dedup of band 13 range 0 of 1",
+        "components, first pass, order range 0 of 1",
+        "components, last pass, order range 0 of 1",
+        "drops of order range 0 of 1",
+        "count of documents without a similar one that is kept",
+    ):
+        assert name in names

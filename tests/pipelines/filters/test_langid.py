@@ -1,0 +1,168 @@
+import logging
+import multiprocessing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.filters import langid
+from pipelines.filters.langid import LANGUAGES, LanguageIdentifier, load_identifier, parse_languages
+from shards.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def reference() -> LanguageIdentifier:
+    return load_identifier(fast=False)
+
+
+@pytest.fixture(scope="module")
+def fast() -> LanguageIdentifier:
+    pytest.importorskip("fasttext_new", reason="the fast engine is optional")
+    return load_identifier()
+
+
+def test_known_texts(reference: LanguageIdentifier) -> None:
+    labels, scores = reference.identify(
+        [
+            "今天天气很好，\n我们去公园散步。",
+            "The weather is fine today.",
+            "Il fait beau aujourd'hui.",
+        ]
+    )
+    assert labels == ["zh", "en", "fr"]
+    assert scores.dtype == np.float32
+    assert scores.shape == (3,)
+    assert (scores > 0.5).all()
+
+
+def test_scores_are_probabilities(reference: LanguageIdentifier) -> None:
+    # fastText itself gives 1.00005 here.
+    _, scores = reference.identify(["吾輩は猫である。名前はまだ無い。"])
+    assert scores[0] == 1.0
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "\u3000\t"])
+def test_nothing_is_undetermined(reference: LanguageIdentifier, text: str) -> None:
+    labels, scores = reference.identify([text])
+    assert (labels, scores.tolist()) == (["und"], [0.0])
+
+
+def test_no_texts(reference: LanguageIdentifier) -> None:
+    labels, scores = reference.identify([])
+    assert (labels, scores.dtype, scores.shape) == ([], np.float32, (0,))
+
+
+def test_line_breaks_are_spaces_and_nul_is_harmless(reference: LanguageIdentifier) -> None:
+    texts = ["Guten\nMorgen\nzusammen", "Guten Morgen zusammen", "Guten\0Morgen\0zusammen"]
+    labels, scores = reference.identify(texts)
+    assert labels == ["de"] * 3
+    assert len(set(scores.tolist())) == 1
+
+
+def test_chars_limits_what_is_read() -> None:
+    text = "这是一段中文。" + " and now for something completely different" * 50
+    whole = load_identifier(fast=False).identify([text])[0]
+    head = load_identifier(fast=False, chars=7).identify([text])[0]
+    assert (whole, head) == (["en"], ["zh"])
+
+
+def test_engine_and_fingerprint(reference: LanguageIdentifier, fast: LanguageIdentifier) -> None:
+    assert reference.engine.startswith("fasttext")
+    assert fast.engine.startswith("fasttext-new ")
+    assert reference.fingerprint == fast.fingerprint
+    # Of lid.176.ftz as fasttext.cc serves it.
+    assert fast.fingerprint.startswith("8f3472cfe8738a7b")
+
+
+def test_engines_agree_on_pieces_of_their_table(
+    reference: LanguageIdentifier, fast: LanguageIdentifier
+) -> None:
+    texts = [text[i:] for text in langid._CHECK_TEXTS for i in range(0, len(text), 7)]
+    assert len(texts) > 150
+    expected, given = reference.identify(texts), fast.identify(texts)
+    assert expected[0] == given[0]
+    np.testing.assert_array_equal(expected[1], given[1])
+
+
+def test_an_engine_that_differs_is_refused(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("fasttext_new", reason="the fast engine is optional")
+    monkeypatch.setattr(langid, "_rapid", lambda _: lambda _: ("xx", 0.5))
+    with caplog.at_level(logging.WARNING):
+        identifier = load_identifier()
+    assert identifier.engine == langid._owner()
+    assert identifier.identify(["The weather is fine today."])[0] == ["en"]
+    assert "fasttext-new" in caplog.text
+    assert "for 'The quick brown fox" in caplog.text
+
+
+def test_an_engine_that_fails_is_refused(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("fasttext_new", reason="the fast engine is optional")
+
+    def broken(path: Path) -> None:
+        raise ValueError(f"cannot load {path.name}")
+
+    monkeypatch.setattr(langid, "_rapid", broken)
+    with caplog.at_level(logging.WARNING):
+        assert load_identifier().engine == langid._owner()
+    assert "cannot load lid.176.ftz" in caplog.text
+
+
+def in_child(identifier: LanguageIdentifier, results: "multiprocessing.Queue[list[str]]") -> None:
+    results.put(identifier.identify(["The weather is fine today.", "今天天气很好"])[0])
+
+
+def test_works_in_a_forked_child_after_use(fast: LanguageIdentifier) -> None:
+    fast.identify(["Used before the fork."])
+    context = multiprocessing.get_context("fork")
+    results: multiprocessing.Queue[list[str]] = context.Queue()
+    child = context.Process(target=in_child, args=(fast, results))
+    child.start()
+    assert results.get(timeout=20) == ["en", "zh"]
+    child.join(timeout=20)
+    assert child.exitcode == 0
+
+
+def test_missing_model(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"none\.bin: no such .*lid\.176\.bin.*https://fasttext\.cc"
+    ):
+        load_identifier(tmp_path / "none.bin")
+
+
+def test_file_that_is_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "lid.bin"
+    path.write_text("not a model")
+    with pytest.raises(UserError, match=r"lid\.bin is no fastText classifier .*lid\.176\.ftz"):
+        load_identifier(path)
+
+
+def test_parse_languages() -> None:
+    assert len(LANGUAGES) == 176
+    assert parse_languages(["zh", " en "]) == {"zh", "en"}
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("eng", 'write "en"'),
+        ("zho", 'write "zh"'),
+        ("Chinese", 'write "zh"'),
+        ("zh-CN", 'write "zh"'),
+        ("zho_Hans", 'write "zh"'),
+        ("EN", 'write "en"'),
+        ("klingon", "the codes are on https://fasttext.cc"),
+        ("", "the codes are on https://fasttext.cc"),
+    ],
+)
+def test_other_codes_are_refused_with_a_hint(code: str, hint: str) -> None:
+    with pytest.raises(UserError, match=f'"{code}" is not a language code .*{hint}'):
+        parse_languages(["zh", code])
+
+
+def test_no_language_is_refused() -> None:
+    with pytest.raises(UserError, match="No language is named"):
+        parse_languages([])

@@ -1,0 +1,321 @@
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.inputs.hub import DatasetSpec, find_dataset, is_dataset, parse_dataset
+from shards.errors import UserError
+from tests.pipelines.inputs.fake_hub import Hub, Repository, serve
+
+pytest.importorskip("datasets", reason="the extra [hub] is not installed")
+
+WORKER = Path(__file__).parent / "ask_hub.py"
+Answer = Mapping[str, Any]
+Ask = Callable[[str], Answer]
+
+
+def card(configs: Mapping[str, Mapping[str, str]]) -> bytes:
+    """The head of a README.md that names configs, their splits and files."""
+    lines = ["---", "configs:"]
+    for config, splits in configs.items():
+        lines += [f"- config_name: {config}", "  data_files:"]
+        for split, path in splits.items():
+            lines += [f"  - split: {split}", f"    path: {path}"]
+    return "\n".join([*lines, "---", "# A dataset", ""]).encode()
+
+
+# Laid out as the cards of HuggingFaceFW/fineweb and HuggingFaceFW/fineweb-2 are.
+FINEWEB = {
+    "default": {"train": "data/*/*"},
+    "sample-10BT": {"train": "sample/10BT/*"},
+    "CC-MAIN-2024-10": {"train": "data/CC-MAIN-2024-10/*"},
+}
+FINEWEB_2 = {
+    f"{name}{kind}": {split: f"data/{name}{kind}/{split}/*" for split in splits}
+    for name in ("aai_Latn", "cmn_Hani", "rus_Cyrl", "spa_Latn", "tur_Latn", "zul_Latn")
+    for kind, splits in {"": ("train", "test"), "_removed": ("train",)}.items()
+}
+
+
+def repository(*paths: str, configs: Any = None, gated: bool = False) -> Repository:
+    head = {"README.md": card(configs)} if configs else {}
+    return Repository(files={**head, **{path: path.encode() for path in paths}}, gated=gated)
+
+
+DATASETS = {
+    "fw/fineweb": repository(
+        "data/CC-MAIN-2024-10/000_00000.parquet",
+        "data/CC-MAIN-2024-10/000_00001.parquet",
+        "data/CC-MAIN-2013-20/000_00000.parquet",
+        "sample/10BT/000_00000.parquet",
+        "sample/100BT/000_00000.parquet",
+        configs=FINEWEB,
+    ),
+    "fw/fineweb-2": repository(
+        *(
+            f"data/{name}/{split}/000_00000.parquet"
+            for name, splits in FINEWEB_2.items()
+            for split in splits
+        ),
+        "data/cmn_Hani/train/000_00001.parquet",
+        configs=FINEWEB_2,
+    ),
+    "some/lines": repository("train.jsonl.zst", "more/train-2.jsonl.zst", "test.jsonl", "LICENSE"),
+    "some/table": repository("train.csv", "train-2.csv"),
+    "some/blobs": repository("train.bin", "LICENSE"),
+    "some/mixture": repository("a.csv", "b.parquet", configs={"one": {"a": "a.*", "b": "b.*"}}),
+    "some/script": repository("script.py", "train.jsonl"),
+    "some/gated": repository("train.jsonl", gated=True),
+    "some/empty": Repository(files={"train.jsonl": b""}),
+}
+
+
+@contextmanager
+def asking(home: Path, **variables: str) -> Iterator[Ask]:
+    """Yield a function that asks another process what an input names."""
+    settings = {
+        "HF_HOME": str(home),
+        "HF_UPDATE_DOWNLOAD_COUNTS": "0",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HF_") and not name.lower().endswith("_proxy")
+    }
+    worker = subprocess.Popen(
+        [sys.executable, str(WORKER)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**inherited, **settings, **variables},
+        text=True,
+    )
+    assert worker.stdin
+    assert worker.stdout
+    stdin, stdout = worker.stdin, worker.stdout
+
+    def ask(spec: str) -> Answer:
+        stdin.write(f"{spec}\n")
+        stdin.flush()
+        answer: Answer = json.loads(stdout.readline())
+        return answer
+
+    try:
+        yield ask
+    finally:
+        worker.kill()
+        worker.wait()
+        stdin.close()
+        stdout.close()
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[tuple[str, Hub]]:
+    with serve(DATASETS) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def ask(hub: tuple[str, Hub], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    with asking(tmp_path_factory.mktemp("hub"), HF_ENDPOINT=hub[0], HF_TOKEN="hf_secret") as ask:
+        ask("hf:fw/none")  # by now the libraries are imported
+        yield ask
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("hf:o/n", ("o/n", None, None, "train")),
+        (
+            "hf:HuggingFaceFW/fineweb-2:cmn_Hani",
+            ("HuggingFaceFW/fineweb-2", None, "cmn_Hani", "train"),
+        ),
+        ("hf:o/n.x_y@v1.0:CC-MAIN-2024-10:test", ("o/n.x_y", "v1.0", "CC-MAIN-2024-10", "test")),
+        ("hf:o/n@refs/convert/parquet", ("o/n", "refs/convert/parquet", None, "train")),
+        ("hf:o/n::validation", ("o/n", None, None, "validation")),
+        ("hf:o/n:", ("o/n", None, None, "train")),
+    ],
+)
+def test_a_dataset_is_named(text: str, expected: tuple[str, str | None, str | None, str]) -> None:
+    assert is_dataset(text)
+    assert dataclasses.astuple(parse_dataset(text)) == expected
+    assert parse_dataset(str(parse_dataset(text))) == parse_dataset(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["hf:", "hf:n", "hf:o/n/path", "hf:o/n@", "hf:o/n:a:b:c", "hf:o /n"]
+)
+def test_another_form_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match=r"is no dataset of the .*; write hf:OWNER/NAME\[@REVISION"):
+        find_dataset(text)
+
+
+def test_urls_and_paths_are_no_datasets() -> None:
+    assert not is_dataset("hf://datasets/o/n/x.parquet")
+    assert not is_dataset("data/hf:o")
+    assert str(DatasetSpec(repository="o/n", revision=None, config=None, split="train")) == (
+        "hf:o/n::train"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "paths"),
+    [
+        (
+            "hf:fw/fineweb",
+            [
+                "data/CC-MAIN-2013-20/000_00000.parquet",
+                "data/CC-MAIN-2024-10/000_00000.parquet",
+                "data/CC-MAIN-2024-10/000_00001.parquet",
+            ],
+        ),
+        ("hf:fw/fineweb:sample-10BT", ["sample/10BT/000_00000.parquet"]),
+        ("hf:fw/fineweb@v1:sample-10BT:train", ["sample/10BT/000_00000.parquet"]),
+        ("hf:fw/fineweb@refs/convert/parquet:sample-10BT", ["sample/10BT/000_00000.parquet"]),
+        (
+            "hf:fw/fineweb:CC-MAIN-2024-10",
+            [
+                "data/CC-MAIN-2024-10/000_00000.parquet",
+                "data/CC-MAIN-2024-10/000_00001.parquet",
+            ],
+        ),
+        (
+            "hf:fw/fineweb-2:cmn_Hani",
+            ["data/cmn_Hani/train/000_00000.parquet", "data/cmn_Hani/train/000_00001.parquet"],
+        ),
+        ("hf:fw/fineweb-2:cmn_Hani:test", ["data/cmn_Hani/test/000_00000.parquet"]),
+        ("hf:fw/fineweb-2:cmn_Hani_removed", ["data/cmn_Hani_removed/train/000_00000.parquet"]),
+        ("hf:some/lines", ["more/train-2.jsonl.zst", "train.jsonl.zst"]),
+        ("hf:some/lines::test", ["test.jsonl"]),
+    ],
+)
+def test_a_part_of_a_dataset_is_found_and_read(ask: Ask, spec: str, paths: list[str]) -> None:
+    name = parse_dataset(spec).repository
+    root = f"{name}@{DATASETS[name].commit}"
+    entries = [DATASETS[name].entry(path) for path in paths]
+    assert ask(spec) == {
+        "files": [
+            {
+                "source": "web",
+                "path": f"hf://datasets/{root}/{path}",
+                "relative": f"{root}/{path}",
+                "bytes": len(path),
+                "mtime_ns": 0,
+                "etag": entry["oid"],
+            }
+            for path, entry in zip(paths, entries, strict=True)
+        ],
+        "contents": paths,
+    }
+
+
+def test_a_source_can_be_named(ask: Ask) -> None:
+    answer = ask("chinese=hf:fw/fineweb-2:cmn_Hani:test")
+    assert [file["source"] for file in answer["files"]] == ["chinese"]
+
+
+def test_files_are_read_in_parts(ask: Ask, hub: tuple[str, Hub]) -> None:
+    hub[1].requests.clear()
+    ask("hf:fw/fineweb:sample-10BT")
+    path = f"/datasets/fw/fineweb/resolve/{DATASETS['fw/fineweb'].commit}/sample/10BT/"
+    assert sum(path in request for request in hub[1].requests) == 2  # read whole, then in part
+    assert not any("100BT" in request for request in hub[1].requests)
+
+
+@pytest.mark.parametrize(
+    ("spec", "names"),
+    [
+        ("hf://datasets/fw/fineweb-2/data/cmn_Hani/train", ["000_00000", "000_00001"]),
+        ("hf://datasets/fw/fineweb-2@v1/data/cmn_*/t*/000_00000.*", 3),
+        ("hf://datasets/fw/fineweb/sample", ["100BT/000_00000", "10BT/000_00000"]),
+    ],
+)
+def test_paths_on_the_hub_are_inputs_as_other_urls(ask: Ask, spec: str, names: Any) -> None:
+    answer = ask(spec)
+    if isinstance(names, int):
+        assert len(answer["files"]) == names
+    else:
+        assert [file["relative"] for file in answer["files"]] == [f"{n}.parquet" for n in names]
+    assert all(file["etag"] for file in answer["files"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            "hf:fw/none",
+            r"dataset fw/none does not exist at http://127.*, or is private: .*HF_TOKEN",
+        ),
+        (
+            "hf:fw/fineweb@v9",
+            r"fw/fineweb has no revision 'v9'; http://127.*/datasets/fw/fineweb l",
+        ),
+        ("hf:fw/fineweb:cmn_Hani", r"no config 'cmn_Hani'; it has default, sample-10BT, CC-MAIN-2"),
+        (
+            "hf:fw/fineweb-2",
+            r"fineweb-2 has no default config; it has aai_Latn, aai_Latn_removed, cmn_Hani, "
+            r"cmn_Hani_removed, rus_Cyrl and 7 more\. Write hf:OWNER/NAME\[",
+        ),
+        (
+            "hf:fw/fineweb::test",
+            r"config 'default' of the dataset fw/fineweb has no split 'test'; ",
+        ),
+        (
+            "hf:some/mixture:one:a",
+            r"cannot tell the files of hf:some/mixture:one:a \(Couldn't infer.*\); name their "
+            r"folder instead: hf://datasets/some/mixture/FOLDER\.",
+        ),
+        ("hf:some/table", r"files that are not read here: train-2\.csv, train\.csv\. What is read"),
+        ("hf:some/blobs", r"has no data files .*; it holds train\.bin, LICENSE\. What is read"),
+        (
+            "hf:some/script",
+            r"is made by a script \(script\.py\), which is not run here\. Try @refs",
+        ),
+        ("hf:some/gated", r"is gated: accept its terms at http://127.*/some/gated, and set HF_TOK"),
+        ("hf:some/empty", r"hf://datasets/some/empty@.*/train\.jsonl is empty \(0 bytes\)"),
+        (
+            "hf://datasets/fw/none/x",
+            r"hf://datasets/fw/none/x does not exist.*repository not found",
+        ),
+        ("hf://datasets/fw/fineweb/x", r"hf://datasets/fw/fineweb/x does not exist, or may not be"),
+    ],
+)
+def test_what_cannot_be_read_is_told_in_a_paragraph(ask: Ask, spec: str, message: str) -> None:
+    error = ask(spec)["error"]
+    with pytest.raises(UserError, match=message):
+        raise UserError(error)
+    assert "\n" not in error
+    assert len(error) < 600
+    assert "hf_secret" not in error
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"HF_ENDPOINT": "http://me:pw@127.0.0.1:9"}, r"from http://127\.0\.0\.1:9 \(.*refused\)"),
+        ({"HF_HUB_OFFLINE": "1"}, r"offline mode is enabled.*that HF_HUB_OFFLINE is not set"),
+    ],
+)
+def test_a_hub_out_of_reach_is_told(
+    tmp_path: Path, variables: Mapping[str, str], message: str
+) -> None:
+    with asking(tmp_path, **variables) as ask:
+        error = ask("hf:fw/fineweb")["error"]
+        with pytest.raises(UserError, match=message):
+            raise UserError(error)
+        assert "pw" not in error
+
+
+def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(UserError, match=r"hf:o/n::train needs .*pip install 'corpusmill\[hub\]'"):
+        find_dataset("hf:o/n")

@@ -1,0 +1,273 @@
+import io
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from pipelines.inputs.remote_files import etag_of, find_remote, open_remote
+from pipelines.inputs.sources import InputFile, match_inputs, open_input, open_split, split_file
+from shards.errors import UserError
+
+NAMES = ("part-2.json", "part-10.json", "sub/part-1a.json", "sub/deep/part-3.json", "readme.txt")
+INSTANT = "2026-01-02T03:04:05+00:00"
+EAST = timezone(timedelta(hours=1))
+
+
+@pytest.fixture
+def memory() -> Iterator[MemoryFileSystem]:
+    system = MemoryFileSystem()
+    for name in NAMES:
+        system.pipe(f"/corpora/web/{name}", name.encode())
+    yield system
+    system.store.clear()
+    system.pseudo_dirs[:] = [""]
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Path:
+    for name in NAMES:
+        path = tmp_path / "web" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(name.encode())
+    return tmp_path
+
+
+def match(spec: str, pattern: str | tuple[str, ...] = "part-*.json") -> list[InputFile]:
+    return match_inputs([spec], pattern=pattern, default_name="web")
+
+
+@pytest.mark.usefixtures("memory")
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "",
+        "web",
+        "web/",
+        "web/sub",
+        "web/readme.txt",
+        "web/part-?.json",
+        "web/part-[0-9].json",
+        "web/**/part-*.json",
+        "*/sub/*",
+        "web/*",
+    ],
+)
+@pytest.mark.parametrize("pattern", ["part-*.json", ("sub/part-*.json", "readme.*")])
+def test_the_same_corpus_has_the_same_names_here_and_there(
+    local: Path, spec: str, pattern: str | tuple[str, ...]
+) -> None:
+    if spec == "web/sub":
+        pattern = "*"
+    here, there = match(f"{local}/{spec}", pattern), match(f"memory://corpora/{spec}", pattern)
+    assert [(f.source, f.relative, f.bytes) for f in there] == [
+        (f.source, f.relative, f.bytes) for f in here
+    ]
+    assert all(file.etag and not file.mtime_ns for file in there)
+    assert all(file.mtime_ns and not file.etag for file in here)
+    assert [open_input(f.path).read() for f in there] == [Path(f.path).read_bytes() for f in here]
+
+
+def test_a_file_url_is_a_path(local: Path) -> None:
+    assert match(f"file://{local}/web") == match(f"{local}/web")
+
+
+@pytest.mark.usefixtures("memory")
+def test_sources_are_named_as_for_paths() -> None:
+    files = match_inputs(
+        ["b=memory://corpora/web/sub", "a=memory://corpora/web/part-*.json"],
+        pattern="*",
+        default_name="x",
+    )
+    assert [(file.source, file.relative) for file in files] == [
+        ("a", "part-10.json"),
+        ("a", "part-2.json"),
+        ("b", "deep/part-3.json"),
+        ("b", "part-1a.json"),
+    ]
+    with pytest.raises(UserError, match=r"part-1a.json is given twice, in 'b' as part-1a.json"):
+        match_inputs(
+            ["b=memory://corpora/web/sub", "a=memory://corpora/web"],
+            pattern="part-1a.*",
+            default_name="x",
+        )
+
+
+def test_objects_that_stand_for_folders_are_no_files(memory: MemoryFileSystem) -> None:
+    infos = memory.find("/corpora/web", detail=True)
+    marker: dict[str, Any] = {"name": "/corpora/web/sub/", "size": 0, "type": "file"}
+    listing: dict[str, Any] = {**infos, marker["name"]: marker}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MemoryFileSystem, "find", lambda *_, **__: listing)
+        assert len(find_remote("memory://corpora/web", ["*"])) == len(NAMES)
+
+
+@pytest.mark.usefixtures("memory")
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("memory://corpora/none", r"memory://corpora/none does not exist, or may not be seen\. C"),
+        ("memory://corpora/*.zst", r"No file matches memory://corpora/\*\.zst\."),
+        ("memory://none/*.zst", r"memory://none/\*\.zst does not exist, or may not be seen"),
+        (
+            "memory://corpora",
+            r"No file in memory://corpora matches '\*\.zst' or '\*\.gz'; it holds "
+            r"web/part-10\.json, .*readme\.txt, web/sub/deep/part-3.json, web/sub/part-1a.json\.",
+        ),
+        ("nonsense://x/y", r"nonsense://x/y cannot be read \(Protocol not known: nonsense\)\. Ch"),
+        ("s3://me:pw@bucket/x", r"s3://bucket/x was given with a password.*FSSPEC_S3_PASSWORD"),
+        ("https://h/x.json?signature=pw", r"https://h/x\.json was given with a query \(\?\.\.\.\)"),
+        ("zip://*.json::memory://x.zip", r"is a chain of addresses"),
+    ],
+)
+def test_refusals_name_what_was_wrong(url: str, message: str) -> None:
+    with pytest.raises(UserError, match=message) as raised:
+        match(url, ("*.zst", "*.gz"))
+    assert "pw" not in str(raised.value)
+
+
+def test_empty_files_are_refused(memory: MemoryFileSystem) -> None:
+    memory.pipe("/corpora/web/part-0.json", b"")
+    with pytest.raises(UserError, match=r"memory://corpora/web/part-0\.json is empty \(0 bytes\)"):
+        match("memory://corpora/web")
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("s3://b/x", r"Reading s3:// needs a library.*: pip install 'corpusmill\[s3\]'\."),
+        ("hf://datasets/o/n/x", r"Reading hf:// needs .*: pip install 'corpusmill\[hub\]'\."),
+        ("gs://b/x", r"Reading gs:// needs a library that is not installed: Install this\."),
+    ],
+)
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, url: str, words: str) -> None:
+    def missing(_: str) -> None:
+        raise ImportError("Install this")
+
+    monkeypatch.setattr(fsspec, "url_to_fs", missing)
+    for attempt in (match, open_input):
+        with pytest.raises(UserError, match=words):
+            attempt(url)
+
+
+@pytest.mark.parametrize(
+    ("info", "expected"),
+    [
+        ({"ETag": '"abc"', "LastModified": "today"}, "abc"),
+        ({"etag": "abc"}, "abc"),
+        ({"blob_id": "123", "lfs": None}, "123"),
+        ({"ETag": "", "LastModified": datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)}, INSTANT),
+        ({"LastModified": datetime(2026, 1, 2, 4, 4, 5, tzinfo=EAST)}, INSTANT),
+        ({"updated": "2026-01-02T03:04:05Z"}, "2026-01-02T03:04:05Z"),
+        ({"size": 3}, ""),
+    ],
+)
+def test_etags(info: dict[str, Any], expected: str) -> None:
+    assert etag_of(info) == expected
+
+
+def test_reading_seeks(memory: MemoryFileSystem) -> None:
+    content = bytes(range(251)) * 50_000  # 12.5 MB, more than is read ahead
+    memory.pipe("/large.bin", content)
+    with open_input("memory://large.bin") as file:
+        assert file.read() == content
+        assert file.seek(0, io.SEEK_END) == len(content)
+        assert file.read(1) == b""
+        assert file.seek(10_345_678) == 10_345_678
+        assert file.read(1000) == content[10_345_678:][:1000]
+        assert file.seek(-1000, io.SEEK_CUR) == 10_345_678
+        assert b"".join(iter(lambda: file.read(300_000), b"")) == content[10_345_678:]
+
+
+def test_parquet_is_read_in_place(memory: MemoryFileSystem) -> None:
+    table = pa.table({"text": [f"text {number}" for number in range(1000)]})
+    sink = io.BytesIO()
+    pq.write_table(table, sink, row_group_size=300)
+    memory.pipe("/x.parquet", sink.getvalue())
+    with open_input("memory://x.parquet") as file:
+        parquet = pq.ParquetFile(file)
+        assert parquet.num_row_groups == 4
+        assert parquet.read_row_group(2).equals(table.slice(600, 300))
+        assert pa.Table.from_batches(parquet.iter_batches(batch_size=7)).equals(table)
+
+
+def test_an_error_while_reading_is_told(
+    memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise OSError(f"connection to http://u:p@h/ lost after {size} bytes")
+
+        def seek(self, *_: int) -> int:
+            raise ValueError("Cannot seek streaming HTTP file")
+
+    memory.pipe("/large.bin", b"0123")
+    monkeypatch.setattr(MemoryFileSystem, "open", lambda *_, **__: Broken())
+    file, _ = open_remote("memory://large.bin")
+    for attempt in (file.read, partial(file.read, 3)):
+        with pytest.raises(UserError, match=r"memory://large\.bin cannot be read \(.* http://h/ l"):
+            attempt()
+    with pytest.raises(UserError, match=r"cannot be read \(Cannot seek streaming HTTP file\)"):
+        file.seek(3)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[1, 2, 3]", r"part-1\.json was written again after the run began: it is being changed"),
+        (b"[1, 2, 3, 4]", r"part-1\.json has 12 bytes and had 9 when the run began"),
+        (None, r"part-1\.json does not exist"),
+    ],
+)
+def test_a_file_written_again_is_refused(
+    memory: MemoryFileSystem, content: bytes | None, message: str
+) -> None:
+    memory.pipe("/part-1.json", b"[1, 2, 3]")
+    (file,) = match("memory://part-1.json")
+    (split,) = split_file(file, file.bytes)
+    with open_split(split) as stream:
+        assert stream.read() == b"[1, 2, 3]"
+    memory.rm("/part-1.json")
+    if content:
+        memory.pipe("/part-1.json", content)
+        # Both may have been made within one tick of the clock.
+        memory.store["/part-1.json"].created += timedelta(seconds=1)
+    with pytest.raises(UserError, match=message):
+        open_split(split)
+
+
+# The web: no server that lists and sends parts comes with Python; this one does the first.
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def web(local: Path) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(local)))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_web_folders_and_files_are_found(web: str) -> None:
+    names = ["part-10.json", "part-2.json", "sub/deep/part-3.json", "sub/part-1a.json"]
+    assert [file.relative for file in match(f"{web}/web/")] == names
+    assert [file.relative for file in match(f"{web}/web/part-*.json")] == names[:2]
+    (file,) = match(f"{web}/web/part-10.json")
+    assert (file.relative, file.path) == ("part-10.json", f"{web}/web/part-10.json")
+    with pytest.raises(UserError, match=r"web/none does not exist, or may not be seen"):
+        match(f"{web}/web/none")

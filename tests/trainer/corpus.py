@@ -1,0 +1,113 @@
+"""A small dataset that a tiny GLM learns something of: words that follow each other by a rule."""
+
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from shards.manifest import Generation, Manifest, ShardEntry, SourceEntry, Tokenizer, commit
+from shards.permutation import derive
+from shards.vocabulary import vocabulary_table, write_vocabulary
+from shards.writer import write_shard
+
+SPECIAL = {
+    "eos": 0,
+    "pad": 0,
+    "cls": 1,
+    "mask": 2,
+    "smask": 3,
+    "gmask": 4,
+    "sop": 5,
+    "eop": 6,
+    "dblock": 7,
+}
+SIZE = 128
+SHAPE = {
+    "num_layers": 2,
+    "hidden_size": 32,
+    "num_heads": 2,
+    "vocab_size": SIZE,
+    "max_positions": 64,
+}
+"""Of a model for it, as JSON."""
+_FIRST = 8
+_STOP = 8
+"""The token that ends a sentence."""
+
+
+def build(
+    directory: Path, *, sources: Sequence[str] = ("web", "notes"), seed: int = 0, size: int = SIZE
+) -> Manifest:
+    """Write the dataset: of each source 4 shards of 8 documents, and one of validation."""
+    numbers = count(seed << 20)
+    entries = {
+        source: SourceEntry(
+            shards=tuple(
+                _put(directory, f"g0001-{seed:02}/{source}/{i:05d}", numbers) for i in range(4)
+            ),
+            validation=(_put(directory, f"g0001-{seed:02}/{source}/validation-00000", numbers),),
+        )
+        for source in sources
+    }
+    names = [name.encode() for name in ("eos", "cls", "mask", "smask", "gmask", "sop", "eop", "dB")]
+    pieces = [*names, b".", *(b"x" for _ in range(_FIRST + 1, size))]
+    manifest = Manifest(
+        number=1,
+        lineage="0" * 64,
+        corpus="rule",
+        options={},
+        tokenizer=Tokenizer(
+            spec="rule",
+            name="rule",
+            sha256="0" * 64,
+            pieces=size,
+            vocabulary_size=size,
+            dtype="uint16",
+            special=SPECIAL,
+        ),
+        vocabulary=write_vocabulary(
+            directory, vocabulary_table(pieces, special=set(SPECIAL.values()), size=size)
+        ),
+        libraries={},
+        generations=(
+            Generation(
+                number=1,
+                name=f"g0001-{seed:02}",
+                fingerprint=f"{seed:08x}",
+                inputs=(),
+                sources=entries,
+                audit=(),
+                signatures=(),
+                rejects=(),
+                accounting={},
+            ),
+        ),
+    )
+    commit(directory, manifest)
+    return manifest
+
+
+def _put(directory: Path, path: str, numbers: "count[int]") -> ShardEntry:
+    tokens = [_document(next(numbers)) for _ in range(8)]
+    documents = pa.table(
+        {
+            "tokens": pa.array([len(document) for document in tokens], pa.int32()),
+            "prompt_tokens": pa.array([0] * len(tokens), pa.int32()),
+            "order": pa.array(range(len(tokens)), pa.uint64()),
+        }
+    )
+    return write_shard(
+        directory / path, documents, directory=directory, tokens=tokens, dtype=np.dtype("<u2")
+    )
+
+
+def _document(number: int) -> "np.ndarray[tuple[int], np.dtype[np.uint16]]":
+    """Return words of which each follows the one before by a step of its document."""
+    words = derive(np.array([number], np.uint64), np.arange(3))
+    length, step, first = 20 + int(words[0]) % 60, 1 + int(words[1]) % 3, int(words[2]) % SIZE
+    text = _FIRST + 1 + (first + step * np.arange(length)) % (SIZE - _FIRST - 1)
+    text[6::7] = _STOP
+    text[-1] = SPECIAL["eos"]
+    return text.astype("<u2")

@@ -1,0 +1,172 @@
+"""Runs of the trainer in processes of their own, forked from one that has torch loaded already."""
+
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_PRELOADED = [
+    "trainer.evaluate",
+    "trainer.train",
+    # What these load only when it is needed: a second or more in each process.
+    "deepspeed.runtime.superoffload.superoffload_stage3",
+    "deepspeed.runtime.zero.muon.muon_optimizer",
+    "pandas",
+    "torch._dynamo",
+    "torch.utils.tensorboard",
+]
+
+Prepare = Callable[[], None]
+"""Called in a process before it trains; a function of a module, so that it can be sent there."""
+
+
+def _context() -> Any:
+    context = multiprocessing.get_context("forkserver")
+    # Inherited by the process that all others are forked from.
+    os.environ["DS_ACCELERATOR"] = "cpu"
+    os.environ["OMP_NUM_THREADS"] = "1"
+    context.set_forkserver_preload(_PRELOADED)
+    return context
+
+
+@dataclass
+class Running:
+    """The ranks of a run."""
+
+    processes: list[Any]
+    outputs: list[Path]
+
+    def wait(self, seconds: float = 300) -> "Running":
+        for process in self.processes:
+            process.join(seconds)
+            assert process.exitcode is not None, f"still running: {self.output()}"
+        return self
+
+    def signal(self, number: int, *ranks: int) -> None:
+        for rank in ranks or range(len(self.processes)):
+            os.kill(self.processes[rank].pid, number)
+
+    def kill(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.join()
+
+    def codes(self) -> list[int]:
+        return [process.exitcode for process in self.processes]
+
+    def output(self) -> str:
+        return "".join(path.read_text() for path in self.outputs)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Starts runs below one folder."""
+
+    folder: Path
+    flags: Sequence[str] = ()
+    started: list[Running] = field(default_factory=list)
+
+    def start(
+        self,
+        *flags: object,
+        world: int = 1,
+        nodes: bool = False,
+        prepare: Prepare | None = None,
+        command: str = "train",
+    ) -> Running:
+        """Start a run; with `nodes` each rank is a node with a folder of its own to run in."""
+        number = len(self.started)
+        port = _free_port()
+        running = Running([], [])
+        for rank in range(world):
+            here = self.folder / (f"node-{rank}" if nodes else ".")
+            here.mkdir(parents=True, exist_ok=True)
+            output = self.folder / f"output-{number}-{rank}.txt"
+            environment = {
+                "RANK": str(rank),
+                "LOCAL_RANK": "0" if nodes else str(rank),
+                "WORLD_SIZE": str(world),
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(port),
+            }
+            arguments = [*self.flags, *map(str, flags)]
+            process = _context().Process(
+                target=_train, args=(command, arguments, environment, here, output, prepare)
+            )
+            process.start()
+            running.processes.append(process)
+            running.outputs.append(output)
+        self.started.append(running)
+        return running
+
+    def run(self, *flags: object, code: int = 0, **more: Any) -> Running:
+        """Run to the end, which must be with this exit code on every rank."""
+        running = self.start(*flags, **more).wait()
+        assert running.codes() == [code] * len(running.processes), running.output()
+        return running
+
+
+def _train(
+    command: str,
+    arguments: list[str],
+    environment: Mapping[str, str],
+    here: Path,
+    output: Path,
+    prepare: Prepare | None,
+) -> None:
+    # The process that starts these needs no torch.
+    from trainer import evaluate, train  # noqa: PLC0415 - as said
+    from trainer.command import run_command  # noqa: PLC0415 - as said
+
+    os.environ.update(environment)
+    os.chdir(here)
+    descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    sys.argv = [command, *arguments]
+    if prepare is not None:
+        prepare()
+    run_command(f"trainer.{command}", {"train": train.work, "evaluate": evaluate.work}[command])
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def wait_for_step(run: Path, step: int, running: Running) -> None:
+    """Return when a run has told of a step."""
+    while not any(event["step"] >= step for event in events(run)):
+        assert all(process.is_alive() for process in running.processes), running.output()
+        time.sleep(0.02)
+
+
+def events(run: Path, kind: str | None = None) -> list[dict[str, Any]]:
+    """Return what a run's log holds, without what is a matter of time."""
+    path = run / "log.jsonl"
+    lines = path.read_text().splitlines() if path.is_file() else []
+    found = [json.loads(line) for line in lines if line.endswith("}")]
+    timed = ("tokens_per_second", "samples_per_second", "waiting")
+    return [
+        {name: value for name, value in event.items() if name not in timed}
+        for event in found
+        if kind in (None, event["event"])
+    ]
+
+
+def losses(run: Path, kind: str = "train") -> list[float]:
+    """Return the losses that a run's log holds, by step."""
+    return [event["loss"] for event in events(run, kind)]
+
+
+def kill_minus_nine() -> None:
+    """End this process as a power cut does."""
+    os.kill(os.getpid(), signal.SIGKILL)

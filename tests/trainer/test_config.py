@@ -1,0 +1,147 @@
+import argparse
+from pathlib import Path
+from typing import Any
+
+import pytest
+from torch.distributed.run import get_args_parser
+
+from shards.errors import UserError
+from trainer.config import parse
+from trainer.data import blank_options
+from trainer.deepspeed_json import presets
+from trainer.sizes import ModelConfig
+
+BASE = ("--data", "somewhere", "--model", "tiny", "--batch-size", "8", "--max-steps", "10")
+
+
+def our_flags(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    seen: list[str] = []
+    plain = argparse.ArgumentParser.parse_args
+
+    def spy(self: argparse.ArgumentParser, *args: Any, **more: Any) -> argparse.Namespace:
+        seen.extend(self._option_string_actions)
+        parsed: argparse.Namespace = plain(self, *args, **more)
+        return parsed
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", spy)
+    parse(BASE, world=1)
+    return seen
+
+
+def deepspeed_flags(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    from deepspeed.launcher import runner  # noqa: PLC0415 - loads DeepSpeed, for this test alone
+
+    seen: list[str] = []
+
+    def spy(self: argparse.ArgumentParser, *_: Any, **__: Any) -> argparse.Namespace:
+        seen.extend(self._option_string_actions)
+        raise SystemExit
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", spy)
+    with pytest.raises(SystemExit):
+        runner.parse_args([])
+    return seen
+
+
+def test_no_flag_is_taken_for_a_launcher_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        ours = our_flags(patch)
+    torchrun, deepspeed = get_args_parser()._option_string_actions, deepspeed_flags(monkeypatch)
+    assert {"--model", "--max-steps", "--resume", "--blanks", "--scatters"} <= set(ours)
+    assert {"--log-dir", "--max-restarts"} <= set(torchrun)
+    assert "--num_gpus" in deepspeed
+    # The start of several of theirs is an error wherever it stands; of one, only before the script.
+    for theirs in (torchrun, deepspeed):
+        starts = {flag: [other for other in theirs if other.startswith(flag)] for flag in ours}
+        assert not [flag for flag, found in starts.items() if len(found) > 1 and flag not in found]
+
+
+def test_defaults_follow_the_model() -> None:
+    config = parse(BASE, world=1)
+    assert config.run.length == ModelConfig.named("tiny").max_positions
+    assert config.run.steps == 10
+    assert parse([*BASE, "--length", "128"], world=1).run.length == 128
+    assert parse([*BASE, "--dropout", "0.3"], world=1).shape.hidden_dropout == 0.3
+
+
+@pytest.mark.parametrize(("tokens", "steps"), [(1, 1), (8 * 256, 1), (8 * 256 + 1, 2)])
+def test_max_tokens(tokens: int, steps: int) -> None:
+    flags = (*BASE[:-2], "--max-tokens", str(tokens))
+    assert parse(flags, world=1).run.steps == steps
+
+
+def test_max_tokens_of_a_batch_that_grows() -> None:
+    flags = ("--data", "x", "--model", "tiny", "--batch-size", "8", "2:16", "--max-tokens")
+    assert parse([*flags, str(256 * 8 * 3)], world=1).run.steps == 3
+    assert parse([*flags, str(256 * 8 * 4 + 1)], world=1).run.steps == 4
+
+
+def test_what_is_given_wins_over_recipe_and_json() -> None:
+    plain = parse(["--recipe", "glm-large", "--data", "x"], world=4)
+    settings = plain.settings
+    assert (settings.model, settings.lr, settings.betas) == ("glm-large", 2e-4, (0.9, 0.98))
+    assert plain.run.batch_size(0) == 1024
+    assert plain.deepspeed["train_micro_batch_size_per_gpu"] == 16
+    changed = parse(
+        ["--lr", "1e-3", "--recipe", "glm-large", "--data", "x", "--blanks", "bert_prob=0.5"],
+        world=4,
+    )
+    assert changed.settings.lr == 1e-3
+    options = blank_options(changed.settings.blanks)
+    assert (options.bert_prob, options.task_mask) == (0.5, False)
+
+
+@pytest.mark.parametrize("name", presets("args"))
+def test_recipes(name: str) -> None:
+    config = parse(["--recipe", name, "--data", "x"], world=8)
+    assert config.run.steps is not None
+    schedule = config.settings.schedule_of(config.run.steps)
+    assert schedule.decay <= config.run.steps
+    assert config.run.length <= config.shape.max_positions
+    blank_options(config.settings.blanks)
+
+
+def test_a_recipe_of_one_s_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.args"
+    path.write_text("--model tiny --data 'a b'  # a comment\n--batch-size 4 --steps 3\n")
+    config = parse(["--recipe", str(path)], world=1)
+    assert config.run.mixes[0].data == ("a b",)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--data", "x"], "say which model to train: --model NAME"),
+        ([*BASE, "--model", "glm-9b"], "--model glm-9b is neither a name nor a file"),
+        ([*BASE, "--frobnicate"], "unrecognized arguments: --frobnicate.* --help lists every flag"),
+        ([*BASE[:-2]], "either --max-steps N or --max-tokens N"),
+        ([*BASE, "--max-tokens", "5"], "either --max-steps N or --max-tokens N"),
+        ([*BASE, "--data", "s3://bucket/wudao"], "shards place WHOLE --to DISK"),
+        ([*BASE, "--keep", "0"], "argument --keep: 0 is not at least 1"),
+        ([*BASE, "--betas", "0.9", "1.1"], "--betas"),
+        ([*BASE, "--dropout", "1"], "--dropout 1.0: a probability below 1"),
+        ([*BASE, "--recipe", "nope"], "--recipe nope: there is no such file, .* glm-10b"),
+        ([*BASE[2:]], "give --data and --batch-size"),
+    ],
+)
+def test_command_lines_that_are_refused(flags: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        parse(flags, world=1)
+
+
+def test_launchers_may_tell_the_local_rank() -> None:
+    assert parse(["--local_rank=1", *BASE], world=2) == parse(BASE, world=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("bert=1", "the options are bert_prob, sentence_prob"),
+        ("bert_prob=x", "'x' is no value of bert_prob"),
+        ("task_mask=maybe", "'maybe' is no value of task_mask"),
+        ("bert_prob=0.9", "add up to more than 1"),
+    ],
+)
+def test_blanks_that_are_refused(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        blank_options((text,))

@@ -1,0 +1,102 @@
+"""Whether a small model learns: from the built-in sample, and a batch by heart."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from shards import Dataset
+from shards.manifest import VALIDATION
+from tests.trainer.corpus import SHAPE, build
+from tests.trainer.runs import Running, Trial, losses
+from trainer import data, model
+from trainer.loss import LossSums, loss_sums
+from trainer.ranks import Ranks
+from trainer.tensors import Tensors
+
+pytestmark = pytest.mark.slow
+
+SMALL = {
+    "num_layers": 2,
+    "hidden_size": 128,
+    "num_heads": 4,
+    "vocab_size": 4096,
+    "max_positions": 128,
+    "hidden_dropout": 0.0,
+    "attention_dropout": 0.0,
+}
+LESSON = (
+    *("--batch-size", "16", "--max-steps", "350", "--lr", "0.004"),
+    *("--eval-every", "350", "--log-every", "350"),
+)
+
+
+def shuffle_targets() -> None:
+    """Let training, not validation, exchange the targets of each batch among their places."""
+    chance = torch.Generator().manual_seed(0)
+
+    def shuffled(hidden: torch.Tensor, *args: Any, **more: Any) -> LossSums:
+        if hidden.requires_grad:
+            targets, mask = more["targets"].clone(), more["loss_mask"]
+            wanted = targets[mask]
+            targets[mask] = wanted[torch.randperm(len(wanted), generator=chance)]
+            more["targets"] = targets
+        return loss_sums(hidden, *args, **more)
+
+    vars(model)["loss_sums"] = shuffled
+
+
+def entropy(tokens: "np.ndarray[Any, np.dtype[Any]]") -> float:
+    """Return the entropy of how often each token comes, in nats."""
+    counts = np.bincount(tokens)
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * np.log(shares)).sum())
+
+
+def test_it_learns_from_the_sample_but_not_from_shuffled_targets(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pipelines.wudao", "--runner=DirectRunner"]
+    directory = tmp_path / "wudao"
+    subprocess.run([*command, "--output", str(directory)], check=True, capture_output=True)
+    (tmp_path / "model.json").write_text(json.dumps(SMALL))
+    flags = ("--data", str(directory), "--model", str(tmp_path / "model.json"), *LESSON)
+    trial = Trial(tmp_path, flags)
+    runs: dict[str, Running] = {
+        "true": trial.start("--save", tmp_path / "true"),
+        "shuffled": trial.start("--save", tmp_path / "shuffled", prepare=shuffle_targets),
+    }
+    for running in runs.values():
+        assert running.wait(900).codes() == [0], running.output()
+    held_out = Dataset.open(directory).documents(split=VALIDATION)
+    unigram = entropy(np.concatenate(list(held_out)).astype(np.int64))
+    assert losses(tmp_path / "true", "validation")[-1] < unigram - 0.5
+    assert losses(tmp_path / "shuffled", "validation")[-1] > unigram - 0.4
+
+
+def repeat_the_first_batch() -> None:
+    """Let every step train on the first batch."""
+    batches = data.Data.batches
+
+    def first(self: data.Data, step: int, ranks: Ranks) -> Iterator[Tensors]:
+        return repeat(next(batches(self, step, ranks)))
+
+    vars(data)["Data"].batches = first
+
+
+@pytest.mark.parametrize("objective", ["glm", "causal"])
+def test_it_learns_a_batch_by_heart(tmp_path: Path, objective: str) -> None:
+    build(tmp_path / "data")
+    (tmp_path / "model.json").write_text(json.dumps(SHAPE))
+    flags = ("--data", str(tmp_path / "data"), "--model", str(tmp_path / "model.json"))
+    trial = Trial(tmp_path, (*flags, "--dropout", "0", "--batch-size", "8", "--eval-every", "0"))
+    lesson = ("--max-steps", 250, "--lr", 0.01, "--log-every", 50, "--weight-decay", 0)
+    run = tmp_path / "run"
+    trial.run(*lesson, "--objective", objective, "--save", run, prepare=repeat_the_first_batch)
+    assert losses(run)[0] > 1
+    assert losses(run)[-1] < 0.1

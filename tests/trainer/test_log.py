@@ -1,0 +1,111 @@
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from shards.errors import UserError
+from trainer import plot
+from trainer.log import NAME, TRAIN, VALIDATION, Meter, RunLog, log_of
+
+
+def write(folder: Path, *steps: int, after: int = 0) -> None:
+    log = RunLog(folder, step=after, steps=9, show=False)
+    for step in steps:
+        log.write(TRAIN, step, {"loss": 7 - step / 2, "loss/web": float(step), "lr": 1e-4})
+    log.close()
+
+
+def test_steps_that_come_again_are_not_doubled(tmp_path: Path) -> None:
+    write(tmp_path, 1, 2, 3, 4)
+    with (tmp_path / NAME).open("a") as file:
+        file.write('{"event": "train", "st')  # the power was cut here
+    write(tmp_path, 3, 4, 5, after=2)
+    assert [line["step"] for line in log_of(tmp_path)] == [1, 2, 3, 4, 5]
+    # Kept lines are as they were, to the last digit of a loss.
+    assert (tmp_path / NAME).read_text().splitlines()[0] == json.dumps(
+        {"event": "train", "step": 1, "loss": 6.5, "loss/web": 1.0, "lr": 1e-4}
+    )
+
+
+def test_what_is_no_number_is_null(tmp_path: Path) -> None:
+    log = RunLog(tmp_path, step=0, steps=9, show=False)
+    log.write(TRAIN, 1, {"loss": math.nan, "grad_norm": math.inf})
+    log.close()
+    assert log_of(tmp_path) == [{"event": "train", "step": 1, "loss": None, "grad_norm": None}]
+
+
+def test_lines_for_a_person(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = RunLog(None, step=0, steps=2000, show=True)
+    log.write(TRAIN, 1500, {"loss": 2.34567, "lr": 2e-4, "tokens_per_second": 12345.6, "mfu": 0.41})
+    log.advance(1500)
+    log.close()
+    assert capsys.readouterr().err == (
+        "step 1,500/2,000  train  loss 2.3457  lr 0.0002  tokens/s 12,346  mfu 41.0%\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_progress_bar_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    log = RunLog(None, step=3, steps=10, show=True)
+    log.advance(7)
+    log.write(VALIDATION, 7, {"loss": 1.0})
+    log.close()
+    shown = capsys.readouterr().err
+    assert "7/10" in shown
+    assert "validation  loss 1.0000" in shown
+
+
+def test_without_tensorboard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    write(tmp_path, 1)
+    assert "pip install tensorboard" in caplog.text
+    assert len(log_of(tmp_path)) == 1
+
+
+def test_meter(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    meter = Meter()
+    now[0] += 5
+    meter.pause(1)
+    for _ in range(2):
+        meter.add(tokens=400, samples=4, flops=1e9, waited=0.2)
+    assert meter.read(peak_flops=1e9) == pytest.approx(
+        {"tokens_per_second": 200, "samples_per_second": 2, "waiting": 0.1, "mfu": 0.5}
+    )
+    now[0] += 1
+    assert meter.read(peak_flops=None) == {
+        "tokens_per_second": 0,
+        "samples_per_second": 0,
+        "waiting": 0,
+    }
+
+
+def test_curves(tmp_path: Path) -> None:
+    write(tmp_path, 1, 2)
+    found = plot.curves(log_of(tmp_path), TRAIN, "loss")
+    assert found == {"": ([1, 2], [6.5, 6.0]), "web": ([1, 2], [1.0, 2.0])}
+    assert plot.curves(log_of(tmp_path), VALIDATION, "loss") == {}
+
+
+def test_plot_tells_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert plot.main([str(tmp_path)]) == 2
+    assert f"{tmp_path} has no log.jsonl" in capsys.readouterr().err
+    write(tmp_path, 1)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert plot.main([str(tmp_path)]) == 2
+    assert "pip install 'corpusmill[report]'" in capsys.readouterr().err
+
+
+def test_no_log() -> None:
+    with pytest.raises(UserError, match=r"nowhere has no log\.jsonl"):
+        log_of(Path("nowhere"))

@@ -1,0 +1,253 @@
+"""Real runs of the trainer, killed, stopped and taken up again."""
+
+import json
+import re
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shards import storage
+from tests.trainer.corpus import SHAPE, build
+from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
+from trainer import checkpoint
+
+pytestmark = pytest.mark.slow
+
+STEPS = 9
+FLAGS = (
+    *("--batch-size", "8", "--max-steps", str(STEPS), "--lr", "0.01"),
+    *("--save-every", "3", "--eval-every", "4", "--log-every", "1"),
+)
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    folder = tmp_path_factory.mktemp("runs")
+    build(folder / "data")
+    (folder / "model.json").write_text(json.dumps(SHAPE))
+    for stage in range(4):
+        content = {"zero_optimization": {"stage": stage}, "gradient_clipping": 1.0}
+        (folder / f"zero{stage}.json").write_text(json.dumps(content))
+    data, model = folder / "data", folder / "model.json"
+    return Trial(folder, ("--data", str(data), "--model", str(model), *FLAGS))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(trial: Trial) -> Callable[..., Path]:
+    """Returns the folder of a run that nothing happened to, made once for its flags."""
+
+    def run(*flags: object, world: int = 1) -> Path:
+        folder = trial.folder / "-".join(["whole", str(world), *map(str, flags)]).replace("/", "_")
+        if not folder.exists():
+            trial.run(*flags, "--save", folder, world=world)
+        return folder
+
+    return run
+
+
+def zero(trial: Trial, stage: int) -> tuple[object, ...]:
+    return ("--deepspeed", trial.folder / f"zero{stage}.json", "--micro-batch", 4)
+
+
+@pytest.mark.parametrize("stage", [0, 1, 2, 3])
+def test_killed_and_run_again_is_as_if_it_had_not_been(
+    trial: Trial, undisturbed: Callable[..., Path], stage: int
+) -> None:
+    whole = undisturbed(*zero(trial, stage))
+    run = trial.folder / f"killed-{stage}"
+    running = trial.start(*zero(trial, stage), "--save", run)
+    wait_for_step(run, 5, running)
+    running.kill()
+    assert not (run / "step-9").exists()
+    again = trial.run(*zero(trial, stage), "--save", run)
+    assert "goes on from step" in again.output()
+    assert events(run) == events(whole)
+    assert [event["step"] for event in events(run, "train")] == list(range(1, STEPS + 1))
+    # Dropout is on, and it learns: another seed of dropout, or no step, would tell.
+    assert len(set(losses(run))) == STEPS
+    assert losses(run, "validation")[-1] < losses(run, "validation")[0]
+
+
+def test_killed_with_two_ranks(trial: Trial, undisturbed: Callable[..., Path]) -> None:
+    whole = undisturbed(*zero(trial, 2), world=2)
+    run = trial.folder / "killed-two"
+    running = trial.start(*zero(trial, 2), "--save", run, world=2)
+    wait_for_step(run, 4, running)
+    running.signal(signal.SIGKILL, 1)
+    running.kill()
+    trial.run(*zero(trial, 2), "--save", run, world=2)
+    assert events(run) == events(whole)
+
+
+def kill_while_saving() -> None:
+    """Let the second checkpoint end in a power cut, before its list is written."""
+    write: Callable[..., Any] = storage.write_json
+    calls: list[Path] = []
+
+    def cut(path: Path, value: object) -> Any:
+        calls.append(path)
+        return write(path, value) if len(calls) < 2 else kill_minus_nine()
+
+    vars(checkpoint)["write_json"] = cut
+
+
+def test_killed_while_saving(trial: Trial, undisturbed: Callable[..., Path]) -> None:
+    run = trial.folder / "cut"
+    trial.run(*zero(trial, 1), "--save", run, prepare=kill_while_saving, code=-signal.SIGKILL)
+    assert (run / "step-6").exists()
+    again = trial.run(*zero(trial, 1), "--save", run)
+    assert "step-6 is left out" in again.output()
+    assert "step-6 is unfinished" in again.output()
+    assert "goes on from step 3" in again.output()
+    assert events(run) == events(undisturbed(*zero(trial, 1)))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_and_leaves(
+    trial: Trial, undisturbed: Callable[..., Path], number: int
+) -> None:
+    run = trial.folder / f"stopped-{number}"
+    running = trial.start(*zero(trial, 2), "--save", run, world=2)
+    wait_for_step(run, 1, running)
+    running.signal(number, 1)  # one rank is told, all leave
+    assert running.wait().codes() == [128 + number] * 2
+    last = events(run, "train")[-1]["step"]
+    assert (run / f"step-{last}" / "whole-00000.json").is_file()
+    trial.run(*zero(trial, 2), "--save", run, world=2)
+    assert events(run) == events(undisturbed(*zero(trial, 2), world=2))
+
+
+def copied(source: Path, target: Path) -> Path:
+    shutil.copytree(source, target)
+    return target
+
+
+def test_a_damaged_checkpoint_is_left_out(trial: Trial, undisturbed: Callable[..., Path]) -> None:
+    run = copied(undisturbed(*zero(trial, 1)), trial.folder / "damaged")
+    flip(next((run / "step-9").glob("*optim_states.pt")))
+    next((run / "step-6").glob("mp_rank*")).write_bytes(b"short")
+    again = trial.run(*zero(trial, 1), "--save", run)
+    assert "optim_states.pt is damaged: its checksum" in again.output()
+    assert "model_states.pt is missing or cut short" in again.output()
+    assert "goes on from step 3" in again.output()
+    assert events(run) == events(undisturbed(*zero(trial, 1)))
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def test_nothing_whole_is_no_fresh_start(trial: Trial, undisturbed: Callable[..., Path]) -> None:
+    run = copied(undisturbed(*zero(trial, 1)), trial.folder / "ruined")
+    for path in run.glob("step-*/mp_rank*"):
+        path.unlink()
+    refused = trial.run(*zero(trial, 1), "--save", run, code=2).output()
+    assert "holds checkpoints, but none that is whole on all ranks" in refused
+    assert all(f"step-{step} is left out" in refused for step in (3, 6, 9))
+
+
+def test_older_checkpoints_go(trial: Trial) -> None:
+    run = trial.folder / "keep"
+    trial.run(*zero(trial, 0), "--save", run, "--keep", 2)
+    assert sorted(path.name for path in run.glob("step-*")) == ["step-6", "step-9"]
+    assert (run / "latest").read_text() == "step-9"
+
+
+def test_each_node_has_its_own_disk(trial: Trial, undisturbed: Callable[..., Path]) -> None:
+    nodes = Trial(trial.folder / "nodes", trial.flags, trial.started)
+    first, second = nodes.folder / "node-0" / "run", nodes.folder / "node-1" / "run"
+    flags = (*zero(trial, 1), "--save", "run")
+    nodes.run(*flags, world=2, nodes=True)
+    whole = events(undisturbed(*zero(trial, 1), world=2))
+    assert events(first) == whole
+    assert not events(second)
+    for run, rank in ((first, 0), (second, 1)):
+        names = {path.name for path in (run / "step-9").iterdir()}
+        assert {"mp_rank_00_model_states.pt", f"whole-{rank:05d}.json"} <= names
+        assert len([name for name in names if "optim_states" in name]) == 1
+    # A node that was cut off before it had committed: all go on from what both have.
+    (second / "step-9" / "whole-00001.json").unlink()
+    again = nodes.run(*flags, world=2, nodes=True).output()
+    assert "rank 1: " in again
+    assert "step-9 is unfinished" in again
+    assert "goes on from step 6" in again
+    assert events(first) == whole
+    # A node whose disk was exchanged.
+    shutil.rmtree(second)
+    refused = nodes.run(*flags, world=2, nodes=True, code=2).output()
+    assert "step-9 is left out: rank 1: run has no step-9" in refused
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2)])
+@pytest.mark.parametrize("stage", [0, 1, 3])
+def test_another_number_of_ranks(
+    trial: Trial, undisturbed: Callable[..., Path], stage: int, before: int, after: int
+) -> None:
+    flags = (*zero(trial, stage), "--dropout", 0)
+    whole = undisturbed(*flags)
+    run = trial.folder / f"world-{stage}-{before}-{after}"
+    trial.run(*flags, "--save", run, "--save-every", 5, "--max-steps", 5, "--decay-steps", STEPS,
+              world=before)  # fmt: skip
+    trial.run(*flags, "--save", run, world=after)
+    assert len(losses(run)) == STEPS
+    assert losses(run) == pytest.approx(losses(whole), abs=2e-5)
+    assert not list(run.glob("*universal*"))
+
+
+REFUSED = {
+    "another seed": (["--seed", 7], "seed was 0, now it is 7"),
+    "another model": (["--dropout", 0], r"model.attention_dropout was 0.1, now it is 0"),
+    "other blanks": (["--blanks", "bert_prob=0.1"], "blanks.bert_prob was 0.5, now it is 0.1"),
+    "another batch": (["--batch-size", 16], "--batch-size SIZE 9:SIZE"),
+    "another stage": (["--deepspeed", "zero2.json"], "cannot be read at stage 2.*--init-from"),
+    "no resume": (["--resume", "none"], "holds step-9 and this run would not go on from it"),
+    "no such": (["--resume", "nowhere"], "--resume nowhere: there is no checkpoint there"),
+    "older": (["--resume", "{run}/step-3"], "holds step-9 and this run would not go on from it"),
+    "other data": (["--data", "{other}"], r"stages was .*00000000/web.* now it is .*00000001/web"),
+}
+
+
+@pytest.mark.parametrize(("flags", "message"), REFUSED.values(), ids=REFUSED)
+def test_another_run_is_refused_by_name(
+    trial: Trial, undisturbed: Callable[..., Path], flags: list[object], message: str
+) -> None:
+    run = undisturbed(*zero(trial, 1))
+    other = trial.folder / "other"
+    if not other.exists():
+        build(other, seed=1)
+    given = [str(flag).format(run=run, other=other) for flag in flags]
+    if "zero2.json" in given:
+        given[-1] = str(trial.folder / "zero2.json")
+    before = sorted(path.name for path in run.iterdir())
+    refused = trial.run(*zero(trial, 1), "--save", run, *given, code=2).output()
+    assert re.search(message, refused.replace("\n", " ")), refused
+    assert "Traceback" not in refused
+    assert sorted(path.name for path in run.iterdir()) == before
+
+
+def test_a_run_may_go_on_elsewhere_and_longer(
+    trial: Trial, undisturbed: Callable[..., Path]
+) -> None:
+    whole, run = undisturbed(*zero(trial, 1)), trial.folder / "elsewhere"
+    flags = ("--save", run, "--resume", whole / "step-6", "--decay-steps", STEPS)
+    output = trial.run(*zero(trial, 1), *flags, "--max-steps", STEPS + 2).output()
+    assert "goes on from step 6" in output
+    assert losses(run)[:3] == losses(whole)[6:]
+    assert len(losses(run)) == 5
+
+
+def test_weights_alone(trial: Trial, undisturbed: Callable[..., Path]) -> None:
+    for stage in (0, 1, 3):
+        whole = undisturbed(*zero(trial, stage))
+        trained = losses(whole, "validation")[-1]
+        output = trial.run(
+            *zero(trial, 0), "--init-from", whole / "step-9", "--max-steps", 1, "--lr", "1e-9"
+        ).output()
+        found = next(line for line in output.splitlines() if "validation  loss" in line)
+        assert f"loss {trained:.4f}" in found

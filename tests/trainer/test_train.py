@@ -1,0 +1,261 @@
+"""Real runs of the trainer: what is learnt does not depend on how the work is split."""
+
+import json
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from shards.run import Run
+from tests.trainer.corpus import SHAPE, build
+from tests.trainer.runs import Trial, events, losses
+from trainer import model
+from trainer.loss import LossSums, loss_sums
+
+pytestmark = pytest.mark.slow
+
+FLAGS = (
+    *("--batch-size", "8", "--max-steps", "6", "--lr", "0.01", "--dropout", "0"),
+    *("--eval-every", "3", "--log-every", "1", "--save-every", "1000"),
+)
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    folder = tmp_path_factory.mktemp("runs")
+    build(folder / "data")
+    (folder / "model.json").write_text(json.dumps(SHAPE))
+    for stage in range(4):
+        content = {"zero_optimization": {"stage": stage}}
+        (folder / f"zero{stage}.json").write_text(json.dumps(content))
+    data, model = folder / "data", folder / "model.json"
+    return Trial(folder, ("--data", str(data), "--model", str(model), *FLAGS))
+
+
+@pytest.fixture(scope="module")
+def made(trial: Trial) -> Callable[..., Path]:
+    """Returns the folder of a run, made once for its flags."""
+
+    def run(*flags: object, stage: int = 0, world: int = 1) -> Path:
+        name = "-".join(["run", str(stage), str(world), *map(str, flags)])
+        folder = trial.folder / name
+        if not folder.exists():
+            zero = trial.folder / f"zero{stage}.json"
+            trial.run(*flags, "--deepspeed", zero, "--save", folder, world=world)
+        return folder
+
+    return run
+
+
+def figures(run: Path, event: str) -> list[dict[str, Any]]:
+    return [
+        {name: value for name, value in line.items() if re.match("loss|accuracy|step", name)}
+        for line in events(run, event)
+    ]
+
+
+@pytest.mark.parametrize("objective", ["glm", "causal"])
+def test_two_ranks_learn_what_one_does(made: Callable[..., Path], objective: str) -> None:
+    alone = made("--micro-batch", 8, "--objective", objective)
+    shared = made("--micro-batch", 4, "--objective", objective, world=2)
+    for event in ("train", "validation"):
+        pairs = zip(figures(alone, event), figures(shared, event), strict=True)
+        for one, two in pairs:
+            assert two == pytest.approx(one, abs=1e-6)
+    assert losses(alone)[-1] < losses(alone)[0] - 0.1
+
+
+@pytest.mark.parametrize(("stage", "world"), [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2)])
+def test_zero_learns_what_plain_training_does(
+    made: Callable[..., Path], stage: int, world: int
+) -> None:
+    plain = made("--micro-batch", 8)
+    split = made("--micro-batch", 4, stage=stage, world=world)
+    assert losses(split) == pytest.approx(losses(plain), abs=1e-5)
+    assert [line["grad_norm"] for line in events(split, "train")] == pytest.approx(
+        [line["grad_norm"] for line in events(plain, "train")], rel=1e-3
+    )
+
+
+def test_accumulation_changes_nothing(made: Callable[..., Path]) -> None:
+    for stage in (0, 2):
+        split = losses(made("--micro-batch", 1, stage=stage))
+        assert split == pytest.approx(losses(made("--micro-batch", 8)), abs=1e-5)
+
+
+def test_bf16_comes_close(made: Callable[..., Path]) -> None:
+    half = made("--precision", "bf16", "--micro-batch", 4, stage=1)
+    assert losses(half) == pytest.approx(losses(made("--micro-batch", 8)), abs=0.02)
+    assert losses(half) != losses(made("--micro-batch", 8))
+
+
+def test_activation_checkpointing_changes_nothing(made: Callable[..., Path]) -> None:
+    flags = ("--micro-batch", 8)
+    assert losses(made(*flags, "--checkpoint-activations")) == losses(made(*flags))
+
+
+def test_isolated_documents_learn_otherwise(made: Callable[..., Path]) -> None:
+    plain, isolated = (
+        losses(made("--micro-batch", 8, "--objective", "causal", *flags))
+        for flags in ((), ("--isolate-documents",))
+    )
+    assert plain[0] != isolated[0]
+    assert plain == pytest.approx(isolated, abs=0.2)
+
+
+def test_the_batch_may_grow(trial: Trial) -> None:
+    run = trial.folder / "grown"
+    trial.run("--batch-size", 4, "2:8", "--micro-batch", 2, "--save", run)
+    samples = [line["samples"] for line in events(run, "train")]
+    assert samples == [4, 8, 16, 24, 32, 40]
+    assert Run.load(run / "run.json").position_of(6) == 40
+
+
+def test_what_a_log_has(made: Callable[..., Path]) -> None:
+    run = made("--micro-batch", 8)
+    (first, *later), (validation, *_) = events(run, "train"), events(run, "validation")
+    told = set(first).union(*later)
+    assert {"loss", "loss/spans", "loss/generation", "loss/web", "accuracy/notes"} <= told
+    assert {"lr", "grad_norm", "skipped", "bad_losses", "samples"} <= set(first)
+    assert {"loss", "accuracy", "loss/spans", "loss/web"} <= set(validation)
+    assert math.isclose(first["loss"], math.log(128), abs_tol=0.1)
+    assert list((run / "tensorboard").glob("events.out.tfevents.*"))
+    drawn = subprocess.run(
+        [sys.executable, "-m", "trainer.plot", str(run)], capture_output=True, text=True, check=True
+    )
+    assert drawn.stdout == f"{run / 'curves.png'}\n"
+    assert (run / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_evaluate_says_what_validation_said(trial: Trial, made: Callable[..., Path]) -> None:
+    run = made("--micro-batch", 8)
+    zero = trial.folder / "zero0.json"
+    output = trial.run("--deepspeed", zero, "--resume", run, command="evaluate", world=2).output()
+    said = events(run, "validation")[-1]
+    assert re.search(r"^step 6: [\d,]+ tokens with loss$", output, re.MULTILINE)
+    for name in ("loss", "accuracy", "loss/spans", "accuracy/web"):
+        assert f"{said[name]:10.4f}  {name}\n" in output
+
+
+def infinite_at(*bad: int) -> None:
+    """Let the loss of some training steps, counted from 1, be infinite with finite gradients."""
+    plain, calls = loss_sums, iter(range(1, 10_000))
+
+    def broken(hidden: torch.Tensor, *args: Any, **more: Any) -> LossSums:
+        sums = plain(hidden, *args, **more)
+        if hidden.requires_grad and next(calls) in bad:
+            return LossSums(sums.loss + math.inf, *sums[1:])
+        return sums
+
+    vars(model)["loss_sums"] = broken
+
+
+def infinite_at_three() -> None:
+    infinite_at(3)
+
+
+def infinite_from_three() -> None:
+    infinite_at(*range(3, 10))
+
+
+@pytest.mark.parametrize(("stage", "world"), [(0, 1), (1, 1), (2, 2), (3, 1)])
+def test_a_loss_that_is_no_number_is_left_out(
+    trial: Trial, made: Callable[..., Path], stage: int, world: int
+) -> None:
+    zero, run = trial.folder / f"zero{stage}.json", trial.folder / f"bad-{stage}"
+    flags = ("--deepspeed", zero, "--micro-batch", 8 // world, "--eval-every", 1, "--save", run)
+    output = trial.run(*flags, prepare=infinite_at_three, world=world).output()
+    assert "step 3: the loss is inf; its batch is left out" in output
+    lines, validation = events(run, "train"), losses(run, "validation")
+    assert [line["loss"] is None for line in lines] == [n == 3 for n in range(1, 7)]
+    assert [line["skipped"] for line in lines] == [0, 0, 1, 0, 0, 0]
+    assert lines[-1]["bad_losses"] == 1
+    assert [line["samples"] for line in lines] == [8 * n for n in range(1, 7)]
+    # Nothing was learnt from it, and from the next again.
+    assert validation[2] == validation[1] != validation[3]
+    assert np.isfinite(validation).all()
+    usual = losses(made("--micro-batch", 8))
+    assert losses(run)[:2] == pytest.approx(usual[:2], abs=1e-5)
+
+
+def test_too_many_of_them_end_the_run(trial: Trial) -> None:
+    run = trial.folder / "hopeless"
+    output = trial.run(
+        *("--save", run, "--max-bad-losses", 3), prepare=infinite_from_three, code=2, world=2
+    ).output()
+    assert "no finite number 3 times in a row, the last time at step 5" in output
+    assert re.search(r"lower --lr.*shards trace .*run.json --step 4", output)
+    assert output.count("no finite number") == 1
+    assert "Traceback" not in output
+
+
+REFUSED = {
+    "no room for the vocabulary": (
+        lambda folder: ["--model", small_model(folder)],
+        r"vocabulary has 256 ids, and .* has room for 128: set its vocab_size",
+    ),
+    "windows too long": (lambda _: ["--length", 65], "--length 65 makes windows of up to 65"),
+    "batch and ranks": (lambda _: ["--batch-size", 9], "a batch of 9 samples cannot be dealt"),
+    "batch and micro-batch": (lambda _: ["--micro-batch", 3], "micro-batch 3"),
+    "scatters": (lambda _: ["--scatters", 3], "3 scatters do not fit: stream .* has 4 shards"),
+    "no such data": (lambda folder: ["--data", folder / "none"], "does not exist"),
+    "no such preset": (lambda _: ["--deepspeed", "none"], "no preset of that name"),
+}
+
+
+def small_model(folder: Path) -> Path:
+    build(folder / "wide", size=256)
+    return folder / "model.json"
+
+
+@pytest.mark.parametrize(("flags", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused_before_the_first_step(
+    trial: Trial, flags: Callable[[Path], list[object]], message: str
+) -> None:
+    given = flags(trial.folder)
+    if message.startswith("vocabulary"):
+        given += ["--data", trial.folder / "wide"]
+    output = trial.run(*given, code=2, world=2).output()
+    assert re.search(message, output), output
+    assert output.count("trainer.train: ") == 1  # one of the ranks tells it
+    assert "Traceback" not in output
+
+
+def test_shards_that_one_rank_lacks_stop_both(trial: Trial) -> None:
+    data = trial.folder / "partly"
+    build(data)
+    for path in data.glob("g0001-00/*/00003.bin"):
+        path.unlink()
+    output = trial.run("--data", data, "--scatters", 4, code=2, world=2).output()
+    assert re.search(r"lacks 2 files that this node needs for\s+scatters 2-3 of 4", output)
+    assert output.count("trainer.train: ") == 1
+    alone = trial.folder / "alone"
+    trial.run("--data", trial.folder / "data", "--scatters", 4, "--save", alone, world=2)
+    assert len(losses(alone)) == 6
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"],
+        ["-m", "deepspeed.launcher.runner", "--num_gpus", "2", "--module"],
+    ],
+    ids=["torchrun", "deepspeed"],
+)
+def test_launchers(trial: Trial, made: Callable[..., Path], launcher: list[str]) -> None:
+    run = trial.folder / f"by-{launcher[1]}"
+    module = ["trainer.train"] if launcher[-1] == "--module" else ["-m", "trainer.train"]
+    flags = [*trial.flags, "--micro-batch", "4", "--save", str(run)]
+    # The launcher of the environment that the tests run in must start that environment's Python.
+    done = subprocess.run(
+        [sys.executable, *launcher, *module, *flags], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert losses(run) == losses(made("--micro-batch", 4, world=2))

@@ -1,0 +1,173 @@
+"""GLM windows for tests of blanks, and what their rows must be made of."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from shards.batch import Batch, Pieces
+from shards.permutation import Words, derive
+from trainer.blanks import BlankMaker, BlankOptions, GlmBatch
+
+SPECIAL = {
+    "eos": 0,
+    "pad": 0,
+    "cls": 1,
+    "mask": 2,
+    "smask": 3,
+    "gmask": 4,
+    "sop": 5,
+    "eop": 6,
+    "dblock": 7,
+}
+EOS, CLS, MASK, SMASK, GMASK, SOP, EOP, DBLOCK = 0, 1, 2, 3, 4, 5, 6, 7
+SIZE = 1000
+ENDS = range(8, 16)
+"""Tokens that end a sentence."""
+SENTENCE_ENDS: NDArray[np.bool_] = np.isin(np.arange(SIZE), ENDS)
+PLAIN = BlankOptions(short_seq_prob=0, block_mask_prob=0)
+"""Every objective, and nothing that changes the text."""
+
+
+class Document(NamedTuple):
+    """A piece of a window."""
+
+    length: int
+    """Tokens, its eos among them."""
+    prompt: int = 0
+    is_open: bool = False
+    """It goes on behind the window, and has no eos here."""
+
+
+def windows(
+    rows: Sequence[Sequence[Document]], *, num_cls: int = 2, every: int = 9, seed: int = 0
+) -> Batch:
+    """Return windows of random text; about one token in `every` ends a sentence."""
+    lengths = [sum(d.length for d in row) + min(len(row), num_cls) for row in rows]
+    width = max(1, -(-max(lengths, default=0) // 64)) * 64
+    tokens = np.zeros((len(rows), width), np.int64)
+    loss_mask = np.zeros((len(rows), width), np.bool_)
+    starts: list[tuple[int, int]] = []
+    for i, row in enumerate(rows):
+        at = 0
+        for j, document in enumerate(row):
+            starts.append((i, at))
+            if j < num_cls:
+                tokens[i, at] = CLS
+                at += 1
+            end = at + document.length
+            words = derive(np.array([seed], np.uint64), i * width + np.arange(at, end))
+            closes = words % every == 0
+            tokens[i, at:end] = np.where(closes, ENDS[0] + words % 8, 16 + words % (SIZE - 16))
+            loss_mask[i, at + document.prompt : end] = True
+            if not document.is_open:
+                tokens[i, end - 1] = EOS
+            at = end
+    table = np.array(starts, np.int64).reshape(-1, 2)
+    pieces = Pieces(windows=table[:, 0], starts=table[:, 1], rows=np.arange(len(table)))
+    return Batch(
+        tokens=tokens,
+        targets=None,
+        loss_mask=loss_mask,
+        lengths=np.array(lengths, np.int64),
+        pieces=pieces,
+    )
+
+
+@st.composite
+def batches(draw: st.DrawFn, *, positions: int = 128) -> Batch:
+    """Windows of any shape: empty, of one document, of many short ones, with prompts."""
+    rows = []
+    for _ in range(draw(st.integers(1, 5))):
+        room = draw(st.integers(0, positions - 2))
+        longest = draw(st.sampled_from([1, 3, 12, 60, positions]))
+        row: list[Document] = []
+        while room > 0:
+            length = min(room, draw(st.integers(1, longest)))
+            room -= length
+            prompt = min(draw(st.sampled_from([0, 0, 0, 5, 40])), length - 1)
+            row.append(Document(length, prompt, room == 0 and draw(st.booleans())))
+        rows.append(row)
+    every = draw(st.sampled_from([1, 4, 15, 10**9]))
+    return windows(rows, every=every, seed=draw(st.integers(0, 10**6)))
+
+
+def keys_of(number: int, *, first: int = 0) -> Words:
+    """Return different keys."""
+    return np.arange(first, first + number, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+
+
+def maker(
+    options: BlankOptions = PLAIN, *, positions: int = 128, isolate: bool = False
+) -> BlankMaker:
+    """Return what makes blanks."""
+    return BlankMaker(
+        SPECIAL, options, max_positions=positions, sentence_ends=SENTENCE_ENDS, isolate=isolate
+    )
+
+
+def make(batch: Batch, options: BlankOptions = PLAIN, **more: Any) -> GlmBatch:
+    """Return the rows of a batch, its keys from `first` on."""
+    first = more.pop("first", 0)
+    number = len(batch.lengths)
+    return maker(options, **more)(batch, keys_of(number, first=first), sources=np.arange(number))
+
+
+class Block(NamedTuple):
+    """A block of a row, read back."""
+
+    start: int
+    """Where its blank is in the text."""
+    inputs: list[int]
+    """Without sop."""
+    targets: list[int]
+    """With eop, if there is one."""
+    loss: list[bool]
+    positions: list[int]
+    places: list[int]
+    """Block positions."""
+
+    @property
+    def size(self) -> int:
+        """Tokens of the blank."""
+        return len(self.targets) - (self.targets[-1] == EOP)
+
+
+class Row(NamedTuple):
+    """A row read back."""
+
+    text: list[int]
+    """The blanks put back."""
+    blocks: list[Block]
+    """In the order of the row."""
+
+
+def read(batch: GlmBatch, i: int) -> Row:
+    """Return what the text of a row must have been, from positions alone."""
+    sep, end = int(batch.sep[i]), int(batch.lengths[i])
+    tokens, targets = batch.tokens[i, :end].tolist(), batch.targets[i, :end].tolist()
+    begins = [j for j in range(sep, end) if tokens[j] == SOP]
+    blocks = [
+        Block(
+            start=0,
+            inputs=tokens[a + 1 : b],
+            targets=targets[a:b],
+            loss=batch.loss_mask[i, a:b].tolist(),
+            positions=batch.position_ids[i, 0, a:b].tolist(),
+            places=batch.position_ids[i, 1, a:b].tolist(),
+        )
+        for a, b in pairwise([*begins, end])
+    ]
+    by_mask = {block.positions[0] - int(batch.position_ids[i, 0, 0]): block for block in blocks}
+    text: list[int] = []
+    starts: dict[int, int] = {}
+    for j in range(sep):
+        if j in by_mask:
+            starts[id(by_mask[j])] = len(text)
+            text += by_mask[j].targets[: by_mask[j].size]
+        else:
+            text.append(tokens[j])
+    return Row(text, [block._replace(start=starts[id(block)]) for block in blocks])

@@ -1,0 +1,103 @@
+"""Who sees whom, and attention under such a mask.
+
+Text before `sep` sees all of itself; after it each token sees what stands before it. Length 6,
+sep 3, a row for each query:
+
+    0  x x x . . .
+    1  x x x . . .
+    2  x x x . . .
+    3  x x x x . .
+    4  x x x x x .
+    5  x x x x x x
+
+Every token sees itself, so that no row is empty, padding included. The rule is written once, as a
+function of places, from which both forms of a mask are made: a dense one for PyTorch's
+scaled_dot_product_attention, and blocks for FlexAttention, which skips the empty ones.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
+from torch.nn.functional import scaled_dot_product_attention
+
+Mask = Tensor | BlockMask | None
+"""Bool tensor, broadcastable to [batch, heads, queries, keys], or blocks; None is causal."""
+
+_FLEX_CAPABILITY = (8, 0)
+"""Triton no longer serves Volta, and Turing has no bf16: FlexAttention from Ampere on."""
+
+Sees = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+def make_mask(
+    sep: Tensor | None, pieces: Tensor | None, *, shape: tuple[int, int], flex: bool
+) -> Mask:
+    """Return the mask of a batch; None, causal, where nothing more is asked for.
+
+    Args:
+        sep: int64[b], or of one element for all samples, how many tokens see each other; None: 0.
+        pieces: int64[b, n], the document that each token belongs to; tokens of different
+            documents do not see each other. None: they do.
+        shape: b and n.
+        flex: make blocks for FlexAttention.
+    """
+    if sep is None and pieces is None:
+        return None
+    num_samples, length = shape
+    if sep is not None:
+        sep = sep.reshape(-1).expand(num_samples)
+    sees = visibility(sep, pieces)
+    device = sep.device if sep is not None else pieces.device if pieces is not None else None
+    if flex:
+        return create_block_mask(sees, num_samples, None, length, length, device=str(device))
+    places = torch.arange(length, device=device)
+    samples = torch.arange(num_samples, device=device).view(-1, 1, 1, 1)
+    return sees(samples, samples, places[:, None], places)
+
+
+def visibility(sep: Tensor | None, pieces: Tensor | None) -> Sees:
+    """Return the rule: (sample, head, query, key), tensors of places, to bool."""
+
+    def sees(sample: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        seen = key <= query
+        if sep is not None:
+            seen = seen | (key < sep[sample])
+        if pieces is not None:
+            seen = seen & (pieces[sample, query] == pieces[sample, key])
+        return seen
+
+    return sees
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, *, mask: Mask, dropout: float) -> Tensor:
+    """Return the attention of [batch, heads, n, width] under a mask, scaled by 1 / √width.
+
+    Raises:
+        ValueError: dropout is asked of FlexAttention, which has none.
+    """
+    if not isinstance(mask, BlockMask):
+        return scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=mask is None
+        )
+    if dropout:
+        raise ValueError(f"FlexAttention has no dropout; it was asked for {dropout}")
+    output: Tensor = _flex(query.is_cuda)(query, key, value, block_mask=mask)
+    return output
+
+
+def flex_runs_on(device: torch.device) -> bool:
+    """Return whether FlexAttention is worth using: on CUDA devices from Ampere on."""
+    if device.type != "cuda" or torch.version.cuda is None:
+        return False
+    return torch.cuda.get_device_capability(device) >= _FLEX_CAPABILITY
+
+
+@cache
+def _flex(compiled: bool) -> Callable[..., Any]:
+    # Not compiled, it makes the full matrix of scores: right for a test on the CPU.
+    flex: Any = flex_attention
+    return torch.compile(flex) if compiled else flex

@@ -1,0 +1,146 @@
+"""The command line of a training run.
+
+    --recipe NAME  ──▶ flags of configs/NAME.args ─┐
+    command line   ──▶ flags, which come later ────┼─▶ Settings, Run
+    --deepspeed    ──▶ what neither says ──────────┘
+
+What decides the samples is a `shards.run.Run`; how it trains stands in `Settings`.
+"""
+
+import argparse
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from shards.errors import UserError
+from shards.flags import add_run_flags, count, run_of
+from shards.run import Run
+from trainer.deepspeed_json import CONFIGS, adam_of, batch_size_of, presets, read_json
+from trainer.settings import Settings
+from trainer.sizes import SIZES, ModelConfig
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are UserErrors, and whose flags are written in full."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what is wrong with the command line."""
+        raise UserError(f"{message}. {self.prog} --help lists every flag")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A run as the command line describes it."""
+
+    run: Run
+    """What it trains on; `steps` is set."""
+    settings: Settings
+    shape: ModelConfig
+    """Of the model, as `--model` says."""
+    deepspeed: Mapping[str, Any]
+    """DeepSpeed's settings as they were given, checked."""
+
+
+def parse(argv: Sequence[str], *, world: int, program: str = "trainer.train") -> Config:
+    """Return the run that flags describe, on so many ranks.
+
+    Raises:
+        UserError: a flag is unknown, or a value is not what it should be.
+    """
+    given = vars(_parser(program).parse_args(_with_recipe(argv)))
+    if "model" not in given:
+        raise UserError(
+            f"say which model to train: --model NAME, of {', '.join(SIZES)}, or FILE.json."
+        )
+    content = read_json(given["deepspeed"]) if "deepspeed" in given else {}
+    values = {**adam_of(content), **given}
+    settings = Settings(
+        **{
+            each.name: _frozen(values[each.name])
+            for each in fields(Settings)
+            if each.name in values
+        }
+    )
+    shape = ModelConfig.named(settings.model)
+    if settings.dropout is not None:
+        rate = settings.dropout
+        shape = replace(shape, hidden_dropout=rate, attention_dropout=rate)
+    given.setdefault("length", shape.max_positions)
+    size = batch_size_of(content, settings.micro_batch, world=world)
+    if size is not None:
+        given.setdefault("batch_size", [str(size)])
+    return Config(run=_with_end(given, settings), settings=settings, shape=shape, deepspeed=content)
+
+
+def _with_end(given: Mapping[str, Any], settings: Settings) -> Run:
+    """Return the run, its number of steps from what says when it ends."""
+    if any("://" in text for text in _data_texts(given)):
+        raise UserError(
+            "--data names folders on this machine's disks. Fetch a dataset that lies elsewhere "
+            "first, or only a node's part of it: python -m shards place WHOLE --to DISK."
+        )
+    steps = given.get("steps")
+    if (steps is None) == (settings.max_tokens is None):
+        raise UserError("say when the run ends: either --max-steps N or --max-tokens N.")
+    if steps is None and settings.max_tokens is not None:
+        given = {**given, "steps": 1}
+        uncapped = run_of(argparse.Namespace(**{**given, "max_epochs": []}))
+        steps = uncapped.step_of((settings.max_tokens - 1) // uncapped.length) + 1
+    return run_of(argparse.Namespace(**{**given, "steps": steps}))
+
+
+def _data_texts(given: Mapping[str, Any]) -> list[str]:
+    later = (data for _, *data in given.get("data_from", ()))
+    return [*given.get("data", ()), *(text for data in later for text in data)]
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _with_recipe(argv: Sequence[str]) -> list[str]:
+    """Return the command line with a recipe's flags in front, so that what is given wins."""
+    finder = Parser(add_help=False, allow_abbrev=False)
+    finder.add_argument("--recipe")
+    known, rest = finder.parse_known_args(list(argv))
+    if known.recipe is None:
+        return list(argv)
+    path = Path(known.recipe)
+    path = path if path.is_file() else CONFIGS / f"{known.recipe}.args"
+    if not path.is_file():
+        raise UserError(
+            f"--recipe {known.recipe}: there is no such file, and no recipe of that name; the "
+            f"recipes are {', '.join(presets('args'))}."
+        )
+    return [*shlex.split(path.read_text("utf-8"), comments=True), *rest]
+
+
+def _parser(program: str) -> Parser:
+    parser = Parser(
+        prog=f"python -m {program}",
+        description="Trains GLM on token shards.",
+        allow_abbrev=False,
+        argument_default=argparse.SUPPRESS,
+    )
+    add_run_flags(parser)
+    parser.add_argument("--max-steps", dest="steps", type=count, metavar="N", help="as --steps")
+    flags = parser.add_argument_group("how it trains", argument_default=argparse.SUPPRESS)
+    flags.add_argument(
+        "--recipe", metavar="NAME", help=f"flags of a file: {', '.join(presets('args'))}"
+    )
+    for each in fields(Settings):
+        _add_flag(flags, each)
+    # DeepSpeed's launcher gives it to every process; the environment says the same.
+    parser.add_argument("--local_rank", "--local-rank", help=argparse.SUPPRESS)
+    return parser
+
+
+def _add_flag(flags: "argparse._ArgumentGroup", each: "Field[Any]") -> None:
+    text = each.metadata["help"]
+    if isinstance(each.default, int | float | str | tuple) and each.default:
+        values = each.default if isinstance(each.default, tuple) else (each.default,)
+        text += f" Default: {' '.join(map(str, values))}."
+    name = f"--{each.name.replace('_', '-')}"
+    flags.add_argument(name, help=text.replace("%", "%%"), **each.metadata["flag"])

@@ -1,0 +1,204 @@
+"""The samples of a run, for training and for validation, as batches of one rank."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import islice
+from typing import Any
+
+import torch
+
+from shards.errors import UserError
+from shards.manifest import VALIDATION
+from shards.onepass import OnePass
+from shards.reader import Dataset
+from shards.records import from_json
+from shards.run import GLM, Run
+from shards.sampler import Sampler
+from shards.streams import Stream, streams_of
+from trainer.blanks import BlankMaker, BlankOptions
+from trainer.config import Config
+from trainer.loader import Loader, read_once
+from trainer.ranks import Ranks
+from trainer.sizes import SIZES, ModelConfig
+from trainer.tally import CAUSAL_TASK
+from trainer.tensors import Tensors, datasets_of
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Data:
+    """What a run trains on and is validated with."""
+
+    run: Run
+    sampler: Sampler
+    held_out: OnePass | None
+    """The validation windows; None if the data have none."""
+    blanks: BlankMaker | None
+    """None: the next token is predicted."""
+    isolate: bool
+    """Tell the documents of a window apart."""
+    shape: ModelConfig
+    """Of the model, with the tokenizer's vocabulary."""
+
+    @property
+    def tokenizer(self) -> dict[str, str]:
+        """What tells the tokenizer from others."""
+        tokenizer = self.sampler.streams[0].dataset.manifest.tokenizer
+        return {"name": tokenizer.name, "sha256": tokenizer.sha256}
+
+    def loader(self, size: int, ranks: Ranks) -> Loader:
+        """Return the batches of a global size, from position 0.
+
+        Raises:
+            UserError: they cannot be dealt to the ranks, or shards are missing here.
+        """
+        return Loader(
+            self.sampler,
+            batch_size=size,
+            rank=ranks.rank,
+            world=ranks.world,
+            boundaries=self.isolate and self.blanks is None,
+            pin_memory=ranks.device.type == "cuda",
+            blanks=self.blanks,
+        )
+
+    def batches(self, step: int, ranks: Ranks) -> Iterator[Tensors]:
+        """Yield this rank's part of each global batch, from the one after `step` to the last."""
+        run = self.run
+        assert run.steps is not None  # the command line asks for it
+        while step < run.steps:
+            later = (batch.step for batch in run.batches if batch.step > step)
+            until = min(next(later, run.steps), run.steps)
+            loader = self.loader(run.batch_size(step), ranks)
+            loader.load_state_dict(self.sampler.state_dict(run.position_of(step)))
+            for batch in islice(loader, until - step):
+                yield self._completed(batch)
+            step = until
+
+    def validation(self, size: int, ranks: Ranks) -> Iterator[Tensors]:
+        """Yield this rank's part of the validation windows, each once, `size` over all ranks."""
+        if self.held_out is None:
+            return
+        batches = read_once(
+            self.held_out,
+            batch_size=size,
+            rank=ranks.rank,
+            world=ranks.world,
+            boundaries=self.isolate and self.blanks is None,
+            blanks=self.blanks,
+        )
+        for batch in batches:
+            yield self._completed(batch)
+
+    def _completed(self, batch: Tensors) -> Tensors:
+        """Return a batch of next tokens with what one of blanks has already."""
+        if self.blanks is not None:
+            return batch
+        task = torch.full((len(batch["tokens"]),), CAUSAL_TASK, dtype=torch.int8)
+        pieces = {"pieces": _numbered(batch)} if self.isolate else {}
+        return {**batch, **pieces, "task": task}
+
+
+def open_data(config: Config) -> Data:
+    """Return the data of a run, when they fit its model.
+
+    Raises:
+        UserError: data are not there, or do not fit each other, the window or the model.
+    """
+    run, settings = config.run, config.settings
+    sampler = run.sampler()
+    dataset = datasets_of(sampler.streams)[0]
+    shape = _shape(config, dataset)
+    _check_window(run, shape, settings.model)
+    blanks = None
+    if run.objective == GLM:
+        blanks = BlankMaker(
+            dataset.manifest.tokenizer.special,
+            blank_options(settings.blanks),
+            max_positions=shape.max_positions,
+            sentence_ends=dataset.vocabulary.sentence_end,
+            isolate=settings.isolate_documents,
+        )
+    held_out = _held_out(sampler.streams)
+    return Data(
+        run=run,
+        sampler=sampler,
+        held_out=OnePass(held_out, window=run.window) if held_out else None,
+        blanks=blanks,
+        isolate=settings.isolate_documents,
+        shape=shape,
+    )
+
+
+def blank_options(texts: Sequence[str]) -> BlankOptions:
+    """Return the options that texts like `bert_prob=0.5` give; others keep their defaults.
+
+    Raises:
+        UserError: there is no such option, or no such value.
+    """
+    names = {each.name: each for each in fields(BlankOptions)}
+    given: dict[str, Any] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name not in names:
+            raise UserError(f"--blanks {text}: the options are {', '.join(names)}.")
+        try:
+            given[name] = _value(value, of=type(names[name].default))
+        except (KeyError, ValueError):
+            raise UserError(f"--blanks {text}: {value!r} is no value of {name}.") from None
+    defaults: Mapping[str, Any] = {name: each.default for name, each in names.items()}
+    return from_json(BlankOptions, {**defaults, **given}, where="--blanks")
+
+
+def _value(text: str, *, of: type) -> Any:
+    if of is bool:
+        return {"true": True, "false": False, "1": True, "0": False}[text.lower()]
+    return of(text)
+
+
+def source_names(streams: Sequence[Stream]) -> tuple[str, ...]:
+    """Return the source of each stream: FINGERPRINT/SOURCE without what comes before."""
+    return tuple(stream.name.split("/")[1] for stream in streams)
+
+
+def _shape(config: Config, dataset: Dataset) -> ModelConfig:
+    """Return the model's shape; a named one takes the vocabulary of the data's tokenizer."""
+    tokenizer = dataset.manifest.tokenizer
+    if config.settings.model in SIZES:
+        return config.shape.with_vocabulary(tokenizer.vocabulary_size)
+    if config.shape.vocab_size < tokenizer.vocabulary_size:
+        raise UserError(
+            f"{dataset.directory} was made with tokenizer {tokenizer.name}, whose vocabulary has "
+            f"{tokenizer.vocabulary_size:,} ids, and {config.settings.model} has room for "
+            f"{config.shape.vocab_size:,}: set its vocab_size to that, or more."
+        )
+    return config.shape
+
+
+def _check_window(run: Run, shape: ModelConfig, model: str) -> None:
+    if run.objective == GLM and not shape.block_positions:
+        raise UserError(
+            f"--model {model} has no block positions, which blank infilling needs: give "
+            "--objective causal, or another model."
+        )
+    if run.window.positions > shape.max_positions:
+        raise UserError(
+            f"--length {run.length} makes windows of up to {run.window.positions:,} tokens, and "
+            f"--model {model} has {shape.max_positions:,} positions: give a length of at most "
+            f"{shape.max_positions:,}."
+        )
+
+
+def _held_out(streams: Sequence[Stream]) -> tuple[Stream, ...]:
+    """Return the validation streams beside these."""
+    wanted = {f"{stream.name}/{VALIDATION}" for stream in streams}
+    every = (
+        stream for data in datasets_of(streams) for stream in streams_of(data, split=VALIDATION)
+    )
+    return tuple({stream.name: stream for stream in every if stream.name in wanted}.values())
+
+
+def _numbered(batch: Tensors) -> torch.Tensor:
+    """Return the number of each token's document in its row, int64[b, n]."""
+    starts = torch.zeros_like(batch["tokens"])
+    starts[batch["piece_windows"], batch["piece_starts"]] = 1
+    return starts.cumsum(1)

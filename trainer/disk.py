@@ -1,0 +1,54 @@
+"""Which ranks see the same folder: one folder for all nodes, or one on each node's own disk."""
+
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from shards.storage import atomic_write, make_folder
+from trainer.ranks import AgreedError, Ranks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disk:
+    """A folder, and the ranks that see this very one."""
+
+    folder: Path
+    members: tuple[int, ...]
+    """By rank; this one is among them."""
+    node_local: bool
+    """Whether other ranks see another folder of that name."""
+
+    @property
+    def leader(self) -> int:
+        """The rank that writes what is written once a folder."""
+        return self.members[0]
+
+
+def find_disk(folder: Path, ranks: Ranks) -> Disk:
+    """Return a folder and who sees it; it is made where it is not there; all ranks call this.
+
+    Every rank leaves a file and looks for those of the others.
+
+    Raises:
+        AgreedError: some nodes share a folder and others do not, or it cannot be written.
+    """
+    mark = ranks.gather(uuid.uuid4().hex)[0]
+    own = folder / f".rank-{ranks.rank}-{mark}"
+
+    def leave_mark() -> None:
+        make_folder(folder)
+        with atomic_write(own):
+            pass
+
+    ranks.together(leave_mark)
+    seen = sorted(int(path.name.split("-")[1]) for path in folder.glob(f".rank-*-{mark}"))
+    groups = sorted(set(ranks.gather(tuple(seen))))
+    own.unlink(missing_ok=True)
+    firsts = [rank for rank, local in enumerate(ranks.gather(ranks.local_rank)) if local == 0]
+    if len(groups) > 1 and [group[0] for group in groups] != firsts:
+        shown = " and ".join(f"ranks {', '.join(map(str, group))}" for group in groups)
+        raise AgreedError(
+            f"{folder} is shared by {shown}: that is neither one folder for all nodes nor one for "
+            "each. Choose a folder on a disk that all nodes share, or on each node's own."
+        )
+    return Disk(folder=folder, members=tuple(seen), node_local=len(groups) > 1)

@@ -1,0 +1,60 @@
+"""Validation: the same windows with the same blanks each time, each counted once.
+
+    python -m trainer.evaluate --resume RUN and the flags of the run
+
+prints loss and token accuracy of the newest checkpoint: of all, by objective, by source.
+"""
+
+import sys
+from collections.abc import Callable
+
+from shards.errors import UserError
+from trainer.command import run_command
+from trainer.config import Config
+from trainer.data import Data, source_names
+from trainer.ranks import Ranks
+from trainer.start import start
+from trainer.step import Stepper
+from trainer.tally import Tally
+
+
+def evaluate(
+    stepper: Stepper, data: Data, *, ranks: Ranks, stop: Callable[[], int] = lambda: 0
+) -> Tally | None:
+    """Return the tally of the validation windows, None if there are none.
+
+    Args:
+        stepper: has the model.
+        data: has the windows.
+        ranks: all of them call this; each computes its part.
+        stop: asked between batches, agreed on by all ranks: whether to leave with None.
+    """
+    if data.held_out is None:
+        return None
+    tally = Tally.empty(source_names(data.held_out.streams))
+    for batch in data.validation(stepper.micro_batch * ranks.world, ranks):
+        tally = stepper.judge(batch, tally)
+        if stop():
+            return None
+    return tally.over(ranks)
+
+
+def work(config: Config, ranks: Ranks) -> int:
+    """Print the figures of a checkpoint and return the exit code.
+
+    Raises:
+        UserError: the data have no validation documents.
+    """
+    started = start(config, ranks)
+    tally = evaluate(started.stepper, started.data, ranks=ranks)
+    if tally is None:
+        raise UserError("the data have no validation documents: build them with --validation 0.01.")
+    if ranks.is_first:
+        sys.stdout.write(f"step {started.step:,}: {tally.num_targets:,} tokens with loss\n")
+        for name, value in tally.figures().items():
+            sys.stdout.write(f"{value:10.4f}  {name}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    run_command("trainer.evaluate", work)

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Several machines, by torchrun: give this command on each of them, with its own NODE, from 0.
+# Nothing is needed but that all reach MASTER:29500; GPUS may differ from node to node.
+#   MASTER=node-a NODES=3 NODE=1 GPUS=1 trainer/launch/torchrun-nodes.sh --recipe glm-10b --data /disk/wudao
+set -euo pipefail
+exec torchrun --nnodes "${NODES:?number of machines}" --node-rank "${NODE:?this machine, from 0}" \
+    --nproc-per-node "${GPUS:-gpu}" --master-addr "${MASTER:?the first machine}" --master-port 29500 \
+    -m trainer.train "$@"

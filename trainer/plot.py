@@ -1,0 +1,84 @@
+"""Draws the curves of a run: `python -m trainer.plot RUN [RUN …] [--output FILE.png]`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from shards.errors import UserError
+from trainer.log import TRAIN, VALIDATION, log_of
+
+_PANELS = (
+    (TRAIN, "loss", "training loss, nats a token"),
+    (VALIDATION, "loss", "validation loss, nats a token"),
+    (VALIDATION, "accuracy", "validation accuracy of tokens"),
+    (TRAIN, "lr", "learning rate"),
+)
+Curve = tuple[list[int], list[float]]
+
+
+def curves(events: Sequence[dict[str, Any]], event: str, figure: str) -> dict[str, Curve]:
+    """Return steps and values of a figure by what it is of: "" all, then sources and objectives."""
+    found: dict[str, Curve] = {}
+    for line in events:
+        for name, value in line.items() if line["event"] == event else ():
+            head, _, part = name.partition("/")
+            if head == figure and value is not None:
+                steps, values = found.setdefault(part, ([], []))
+                steps.append(line["step"])
+                values.append(value)
+    return found
+
+
+def draw(folders: Sequence[Path], output: Path) -> None:
+    """Write the curves of runs as a picture.
+
+    Raises:
+        UserError: matplotlib is not there, or a run has no log.
+    """
+    runs = {folder.name: log_of(folder) for folder in folders}
+    try:
+        import matplotlib  # noqa: PLC0415 - only pictures need it
+    except ImportError as error:
+        raise UserError(
+            "pictures need matplotlib: pip install 'corpusmill[report]', or pip install matplotlib."
+        ) from error
+    matplotlib.use("Agg")
+    from matplotlib import pyplot  # noqa: PLC0415 - after the backend is chosen
+
+    figure, axes = pyplot.subplots(2, 2, figsize=(12, 8), layout="constrained")
+    for panel, (event, name, title) in zip(axes.flat, _PANELS, strict=True):
+        panel.set(title=title, xlabel="step")
+        for run, events in runs.items():
+            found = curves(events, event, name)
+            for part, (steps, values) in found.items():
+                label = " ".join(filter(None, (run if len(runs) > 1 else "", part))) or "all"
+                panel.plot(steps, values, label=label, linewidth=1 if part else 1.8)
+            if len(found) > 1 or (found and len(runs) > 1):
+                panel.legend(fontsize="small")
+        panel.grid(alpha=0.3)
+    figure.savefig(output, dpi=120)
+    pyplot.close(figure)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Draw what the command line names and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m trainer.plot", description="Draw curves.")
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="what --save named")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="a .png, .svg or .pdf. Default: RUN/curves.png"
+    )
+    options = parser.parse_args(argv)
+    output = options.output or options.runs[0] / "curves.png"
+    try:
+        draw(options.runs, output)
+    except UserError as error:
+        sys.stderr.write(f"trainer.plot: {error}\n")
+        return 2
+    sys.stdout.write(f"{output}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,256 @@
+"""Published GLM checkpoints: found, checked, put together, copied into a model.
+
+What THUDM/GLM (commit 4f61ed7) and DeepSpeed write is `mp_rank_00_model_states.pt`, a pickle
+whose entry `module` is the state dict, or one such file for each rank of model parallelism. Of a
+matrix that was cut, each rank has a part:
+
+    word_embeddings, dense_h_to_4h     rows, one rank's after the other's
+    query_key_value                    rows: a part of the queries, of the keys, of the values
+    attention.dense, dense_4h_to_h     columns
+    all else                           the same on every rank; the first one's is taken
+
+The files also hold the state of NumPy's generator. A pickle may run any code when it is read;
+here it is read with the types of that state allowed and nothing more.
+"""
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+from zipfile import is_zipfile
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from shards.errors import DamageError, UserError
+from trainer.model import GLM
+
+_TRACKERS = ("latest", "latest_checkpointed_iteration.txt")
+_PART = re.compile(r"mp_rank_(\d+)_model_states\.pt")
+_BY_COLUMN = ("attention.dense.weight", "mlp.dense_4h_to_h.weight")
+_BY_ROW = ("word_embeddings.weight", "mlp.dense_h_to_4h.weight", "mlp.dense_h_to_4h.bias")
+_FUSED = ("query_key_value.weight", "query_key_value.bias")
+_POSITIONS = "position_embeddings.weight"
+_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+"""torch.serialization.MAGIC_NUMBER as a pickle."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was loaded."""
+
+    files: Sequence[Path]
+    _: KW_ONLY
+    iteration: int | None
+    """Steps that it was trained for, where the file says so."""
+    extended: Sequence[str]
+    """Position tables of which the model has more rows; the rest kept their initial values."""
+
+
+def load_published(path: str | Path, model: GLM, *, extend_positions: bool = False) -> Published:
+    """Copy a published checkpoint into a model and return what was found.
+
+    Values are converted to the model's type. Load before DeepSpeed cuts parameters apart.
+
+    Args:
+        path: a file; a folder of `mp_rank_NN_model_states.pt`; or a folder with `latest` or
+            `latest_checkpointed_iteration.txt`, which name one.
+        model: takes the values; its shape must be the file's.
+        extend_positions: let the model have more positions than the file, whose rows come first.
+
+    Raises:
+        UserError: no such checkpoint, one of another shape, or one that holds other types.
+        DamageError: a file cannot be read, or the files of a checkpoint do not fit together.
+    """
+    files = find_files(Path(path))
+    contents = [_read(file) for file in files]
+    parts = [_state(content, file) for content, file in zip(contents, files, strict=True)]
+    named = dict(model.named_parameters())
+    _check_names(named, parts, files)
+    extended = []
+    with torch.no_grad():
+        for name, parameter in named.items():
+            value = merge(name, [part[name] for part in parts], path=files[0].parent)
+            if _fit(name, value, parameter, path=files[0], extend=extend_positions):
+                extended.append(name)
+            parameter[: len(value)].copy_(value)
+    iteration = contents[0].get("iteration")
+    return Published(
+        files, iteration=iteration if isinstance(iteration, int) else None, extended=extended
+    )
+
+
+def find_files(path: Path) -> list[Path]:
+    """Return the files of a checkpoint, by rank of model parallelism.
+
+    Raises:
+        UserError: there is none at `path`, or one of its ranks is missing.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise UserError(f"there is no checkpoint {path}: no such file or folder.")
+    for folder in _folders(path):
+        ranks = {int(match[1]): file for file in folder.iterdir() if (match := _matches(file))}
+        if ranks:
+            if missing := sorted(set(range(max(ranks) + 1)) - set(ranks)):
+                raise UserError(
+                    f"{folder} holds {len(ranks)} files of a checkpoint, and of model-parallel "
+                    f"rank {missing[0]} none: mp_rank_{missing[0]:02}_model_states.pt is missing. "
+                    "Copy all of them."
+                )
+            return [ranks[rank] for rank in sorted(ranks)]
+    raise UserError(
+        f"{path} holds no checkpoint: neither mp_rank_00_model_states.pt nor a file "
+        f"{' or '.join(_TRACKERS)} that names a folder with it."
+    )
+
+
+def _folders(path: Path) -> Iterator[Path]:
+    """Yield where the files may be: the folder itself, or the one that a tracker names."""
+    yield path
+    for tracker in _TRACKERS:
+        if (path / tracker).is_file():
+            tag = (path / tracker).read_text("utf-8").strip()
+            if not (path / tag).is_dir():
+                raise UserError(f"{path / tracker} names {tag!r}, and {path} has no such folder.")
+            yield path / tag
+
+
+def _matches(file: Path) -> re.Match[str] | None:
+    return _PART.fullmatch(file.name)
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    """Return the contents of a file, tensors mapped where its format allows.
+
+    Raises:
+        UserError: it holds other types than tensors, plain values and NumPy arrays.
+        DamageError: it is no such file, or cut short.
+    """
+    zipped = is_zipfile(file)
+    if not zipped and not _starts_as_before_zip(file):
+        raise DamageError(f"{file} is no PyTorch file, or was cut short. Copy it again.")
+    try:
+        with torch.serialization.safe_globals(_numpy_state_types()):
+            content = torch.load(file, "cpu", weights_only=True, mmap=zipped)
+    except UnpicklingError:
+        raise UserError(
+            f"{file} was not loaded: it holds more than tensors, plain values and the state of "
+            f"NumPy's generator, and reading it could run code{_strangers(file)}. If you trust it, "
+            "load it elsewhere and save its entry 'module' alone, as {'module': …}."
+        ) from None
+    except (RuntimeError, EOFError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise DamageError(f"{file} cannot be read ({reason}). Copy it again.") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{file} holds a {type(content).__name__}; expected a GLM checkpoint.")
+    return content
+
+
+def _starts_as_before_zip(file: Path) -> bool:
+    """Return whether a file begins as those that torch.save wrote before version 1.6."""
+    with file.open("rb") as stream:
+        return stream.read(len(_BEFORE_ZIP)) == _BEFORE_ZIP
+
+
+def _strangers(file: Path) -> str:
+    """Return which types a file names that are not allowed, where its format tells."""
+    if not is_zipfile(file):
+        return ""
+    with torch.serialization.safe_globals(_numpy_state_types()):
+        names = torch.serialization.get_unsafe_globals_in_checkpoint(file)
+    return f": it names {', '.join(sorted(names))}" if names else ""
+
+
+def _numpy_state_types() -> list[Any]:
+    """Return what an array of uint32 in a pickle consists of, under NumPy's old and new names."""
+    with warnings.catch_warnings():
+        # Its home is private; a pickle names it all the same.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        rebuild = np.zeros(1, np.uint32).__reduce__()[0]
+    return [
+        rebuild,
+        (rebuild, "numpy.core.multiarray._reconstruct"),
+        (rebuild, "numpy._core.multiarray._reconstruct"),
+        np.ndarray,
+        np.dtype,
+        type(np.dtype(np.uint32)),
+    ]
+
+
+def _state(content: Mapping[str, Any], file: Path) -> Mapping[str, Tensor]:
+    state = content.get("module")
+    if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
+        raise UserError(
+            f"{file} is not a GLM checkpoint: it has no entry 'module' with tensors by name; its "
+            f"entries are {', '.join(map(str, content)) or 'none'}."
+        )
+    return state
+
+
+def _check_names(
+    named: Mapping[str, Tensor], parts: Sequence[Mapping[str, Tensor]], files: Sequence[Path]
+) -> None:
+    """Refuse a file that lacks a parameter of the model, or has one that the model lacks."""
+    for part, file in zip(parts, files, strict=True):
+        for names, what in (
+            (named.keys() - part.keys(), "lacks parameters that the model has"),
+            (part.keys() - named.keys(), "has parameters that the model lacks"),
+        ):
+            if names:
+                raise UserError(
+                    f"{file} {what}, {len(names)} of them; the first is {min(names)}. It was made "
+                    "with another --model: compare layers and block positions."
+                )
+
+
+def merge(name: str, parts: Sequence[Tensor], *, path: Path) -> Tensor:
+    """Return the whole of a parameter that model parallelism cut in parts, by rank.
+
+    Raises:
+        DamageError: the parts of `path` do not fit together.
+    """
+    if len({part.shape for part in parts}) > 1:
+        shapes = ", ".join(str(tuple(part.shape)) for part in parts)
+        raise DamageError(
+            f"the files in {path} are not of one checkpoint: {name} has the shapes {shapes}."
+        )
+    if len(parts) == 1 or not name.endswith((*_BY_COLUMN, *_BY_ROW, *_FUSED)):
+        return parts[0]
+    if name.endswith(_FUSED):
+        thirds = zip(*(part.chunk(3) for part in parts), strict=True)
+        return torch.cat([torch.cat(third) for third in thirds])
+    return torch.cat(list(parts), dim=1 if name.endswith(_BY_COLUMN) else 0)
+
+
+def _fit(name: str, value: Tensor, parameter: Tensor, *, path: Path, extend: bool) -> bool:
+    """Return whether a value fills only the first rows of its parameter.
+
+    Raises:
+        UserError: it does not fit, or only by extending.
+    """
+    if value.shape == parameter.shape:
+        return False
+    shorter = value.shape[1:] == parameter.shape[1:] and len(value) < len(parameter)
+    if extend and shorter and name.endswith(_POSITIONS):
+        return True
+    raise UserError(
+        f"{path}: {name} has the shape {tuple(value.shape)}, and the model wants "
+        f"{tuple(parameter.shape)}. {_advice(name, value, extendable=shorter)}"
+    )
+
+
+def _advice(name: str, value: Tensor, *, extendable: bool) -> str:
+    if name.endswith(_POSITIONS):
+        if extendable:
+            return f"Ask for its positions to be extended, or take max_positions {len(value) - 1}."
+        return f"Take a model with max_positions {len(value) - 1}."
+    folder = "If the file is one of several model-parallel ones, give their folder; if not, "
+    if name == "word_embeddings.weight":
+        return f"{folder}take a model with vocab_size {len(value)}, and the tokenizer of the file."
+    return f"{folder}it was made with another --model."

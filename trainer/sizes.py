@@ -1,0 +1,169 @@
+"""The shape of a model: named sizes, files, and what follows from them.
+
+The named sizes are those of THUDM/GLM (commit 4f61ed7, folder config), `gpt2-d12` is GPT-2 small
+as llm.c trains it (`-e d12`), and `tiny` is a toy for a CPU.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from shards.errors import UserError
+from shards.records import from_json
+
+VOCABULARY_MULTIPLE = 128
+"""Rows of the embedding come in multiples of this, as in the reference: matrix units like it."""
+
+
+def padded_vocabulary(num_tokens: int) -> int:
+    """Return the number of embedding rows for a vocabulary of `num_tokens`."""
+    return -(-num_tokens // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The shape of a GLM; everything that its state dict and its logits depend on."""
+
+    num_layers: int
+    hidden_size: int
+    num_heads: int
+    vocab_size: int
+    """Rows of the embedding, a multiple of 128: the tokenizer's vocabulary, padded."""
+    max_positions: int
+    """Longest sequence of positions, P. Published files have P + 1 rows per position table."""
+    block_positions: bool = True
+    """Whether a second table tells the place inside a blank; without it the model is a GPT-2."""
+    hidden_dropout: float = 0.1
+    """Probability, of embeddings and of what each half layer adds."""
+    attention_dropout: float = 0.1
+    """Probability, of attention weights. FlexAttention is used where it is 0."""
+    layernorm_eps: float = 1e-5
+    init_std: float = 0.02
+
+    def __post_init__(self) -> None:
+        for name in ("num_layers", "hidden_size", "num_heads", "vocab_size", "max_positions"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; expected 1 or more")
+        if self.hidden_size % self.num_heads:
+            raise ValueError(
+                f"hidden_size {self.hidden_size} is not a multiple of num_heads {self.num_heads}"
+            )
+        if self.vocab_size % VOCABULARY_MULTIPLE:
+            raise ValueError(
+                f"vocab_size is {self.vocab_size}; expected a multiple of {VOCABULARY_MULTIPLE}, "
+                f"here {padded_vocabulary(self.vocab_size)}"
+            )
+        for name in ("hidden_dropout", "attention_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; expected 0 <= {name} < 1")
+
+    @classmethod
+    def named(cls, name: str) -> "ModelConfig":
+        """Return the shape that `--model` names: one of `SIZES`, or a JSON file.
+
+        The file holds this class's fields; those with a default may be left out.
+
+        Raises:
+            UserError: there is no such name, or the file is not such a file.
+        """
+        if name in SIZES:
+            return SIZES[name]
+        if not name.endswith(".json"):
+            raise UserError(
+                f"--model {name} is neither a name nor a file that ends in .json. "
+                f"The names are {', '.join(SIZES)}."
+            )
+        return _from_file(Path(name))
+
+    def with_vocabulary(self, num_tokens: int) -> "ModelConfig":
+        """Return this shape for a tokenizer of `num_tokens`, padded."""
+        return replace(self, vocab_size=padded_vocabulary(num_tokens))
+
+    @property
+    def position_rows(self) -> int:
+        """Rows of a position table: the reference's has one more than there are positions."""
+        return self.max_positions + 1 if self.block_positions else self.max_positions
+
+    def num_parameters(self) -> int:
+        """Return how many parameters the model has; embedding and head are one matrix."""
+        tables = self.position_rows * (2 if self.block_positions else 1)
+        layer = 12 * self.hidden_size**2 + 13 * self.hidden_size
+        rows = self.vocab_size + tables + 2  # 2: the last LayerNorm
+        return rows * self.hidden_size + self.num_layers * layer
+
+    def flops_per_token(self, length: int, *, target_share: float = 1.0) -> float:
+        """Return the FLOPs of training on one token: forward and backward, no recomputation.
+
+        Each weight of a matrix product costs 6 (2 forward, 4 backward); attention costs 12 per
+        layer, hidden unit and position, masked or not (PaLM, arXiv:2204.02311, appendix B).
+        Tables that are only looked up cost nothing. Logits are computed where there is a target.
+
+        Args:
+            length: tokens in a sequence, padding included.
+            target_share: the part of the tokens that carry loss.
+        """
+        layers = 12 * self.num_layers * self.hidden_size**2
+        head = self.vocab_size * self.hidden_size * target_share
+        attention = 12 * self.num_layers * self.hidden_size * length
+        return 6 * (layers + head) + attention
+
+
+SIZES: Mapping[str, ModelConfig] = {
+    "glm-base": ModelConfig(
+        num_layers=12, hidden_size=768, num_heads=12, vocab_size=30592, max_positions=512
+    ),
+    "glm-large": ModelConfig(
+        num_layers=24, hidden_size=1024, num_heads=16, vocab_size=30592, max_positions=512
+    ),
+    "glm-large-chinese": ModelConfig(
+        num_layers=24, hidden_size=1024, num_heads=16, vocab_size=50048, max_positions=1024
+    ),
+    "glm-2b": ModelConfig(
+        num_layers=36, hidden_size=2048, num_heads=32, vocab_size=50304, max_positions=1024
+    ),
+    "glm-10b": ModelConfig(
+        num_layers=48, hidden_size=4096, num_heads=64, vocab_size=50304, max_positions=1024
+    ),
+    "glm-10b-chinese": ModelConfig(
+        num_layers=48, hidden_size=4096, num_heads=64, vocab_size=50048, max_positions=1024
+    ),
+    "gpt2-d12": ModelConfig(
+        num_layers=12,
+        hidden_size=768,
+        num_heads=12,
+        vocab_size=50304,
+        max_positions=1024,
+        block_positions=False,
+        hidden_dropout=0.0,
+        attention_dropout=0.0,
+    ),
+    "tiny": ModelConfig(
+        num_layers=4,
+        hidden_size=128,
+        num_heads=4,
+        vocab_size=4096,
+        max_positions=256,
+        hidden_dropout=0.0,
+        attention_dropout=0.0,
+    ),
+}
+
+
+def _from_file(path: Path) -> ModelConfig:
+    try:
+        given = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"there is no file {path}; --model takes a name or a JSON file.") from None
+    except ValueError as error:
+        raise UserError(f"{path} is not JSON: {error}.") from None
+    if not isinstance(given, dict):
+        raise UserError(f"{path} holds no JSON object; expected the fields of a model's shape.")
+    defaults: dict[str, Any] = {
+        field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING
+    }
+    try:
+        return from_json(ModelConfig, {**defaults, **given}, where=path.name)
+    except ValueError as error:
+        raise UserError(f"{path} does not describe a model: {error}.") from None

@@ -1,0 +1,279 @@
+"""One step of training: a global batch in, weights changed, by DeepSpeed's engine.
+
+The loss of a step is the sum over the tokens of the global batch divided by their number, whatever
+ranks and micro-batches it is split into: the number is known before the first backward pass.
+DeepSpeed averages gradients over the ranks, so each rank's sum is multiplied by their number first.
+
+Dropout is seeded anew at every step, from (seed, step, rank), so that no state of a random number
+generator has to be kept.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from shards.errors import DamageError, UserError
+from shards.permutation import derive, text_key
+from trainer.deepspeed_json import stage_of
+from trainer.loss import LossSums
+from trainer.model import GLM
+from trainer.ranks import Ranks
+from trainer.settings import Settings
+from trainer.sizes import ModelConfig
+from trainer.tally import Tally
+from trainer.tensors import Tensors
+
+_WEIGHTS_SPLIT = 3
+"""The ZeRO stage at which no rank has the whole model."""
+_MODEL_INPUTS = ("tokens", "targets", "loss_mask", "position_ids", "sep", "pieces")
+_ROWS = (*_MODEL_INPUTS, "source", "task")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepResult:
+    """What a step says of itself; the same on every rank."""
+
+    tally: Tally
+    """Of the global batch."""
+    num_tokens: int
+    """Of the global batch, padding not counted."""
+    num_samples: int
+    applied: bool
+    """Whether the weights changed: not where the loss or a gradient was not finite."""
+    grad_norm: float
+    """Before clipping."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the loss is a number; that of no token is."""
+        return self.tally.num_targets == 0 or math.isfinite(self.tally.loss)
+
+
+def make_model(
+    shape: ModelConfig,
+    *,
+    seed: int,
+    checkpoint_activations: bool,
+    deepspeed: Mapping[str, Any],
+    whole: bool,
+) -> GLM:
+    """Return a model with initial values, the same on every rank.
+
+    At ZeRO stage 3 each rank makes its part only, unless a `whole` model is asked for.
+    """
+    from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR when it is imported
+
+    torch.manual_seed(_seed(seed, "weights", 0, 0))
+    in_parts = stage_of(deepspeed) == _WEIGHTS_SPLIT and not whole
+    with Init(config_dict_or_path=dict(deepspeed), enabled=in_parts):
+        return GLM(shape, checkpoint_activations=checkpoint_activations)
+
+
+class Stepper:
+    """DeepSpeed's engine with a model in it."""
+
+    def __init__(
+        self, model: GLM, *, settings: Settings, deepspeed: Mapping[str, Any], ranks: Ranks
+    ) -> None:
+        """Set up the engine.
+
+        Args:
+            model: on the CPU; it is moved to the device.
+            settings: of the optimizer.
+            deepspeed: complete settings (`deepspeed_json.completed`).
+            ranks: all of them call this.
+        """
+        import deepspeed as library  # noqa: PLC0415 - reads DS_ACCELERATOR when it is imported
+
+        self._ranks = ranks
+        self.stage = stage_of(deepspeed)
+        self._vocab_size = model.config.vocab_size
+        self.micro_batch = int(deepspeed["train_micro_batch_size_per_gpu"])
+        self.engine: Any = library.initialize(
+            model=model,
+            optimizer=_optimizer(model, settings, deepspeed, device=ranks.device),
+            config=dict(deepspeed),
+        )[0]
+        if settings.compile:
+            self.engine.compile()
+
+    def __call__(
+        self, batch: Tensors, *, lr: float, seed: int, step: int, sources: Sequence[str]
+    ) -> StepResult:
+        """Train on this rank's part of a global batch.
+
+        Args:
+            batch: a row a sample, on the CPU.
+            lr: learning rate.
+            seed: of dropout.
+            step: its number.
+            sources: names of the batch's `source` numbers.
+
+        Raises:
+            DamageError: a token lies outside the vocabulary.
+        """
+        self._check(batch)
+        counts = torch.stack([batch["loss_mask"].sum(), batch["lengths"].sum()])
+        total, num_tokens = self._ranks.sum(counts).tolist()
+        torch.manual_seed(_seed(seed, "dropout", step, self._ranks.rank))
+        for group in self.engine.optimizer.param_groups:
+            group["lr"] = lr
+        tally = Tally.empty(sources)
+        results = []
+        parts = list(micro_batches(batch, self.micro_batch))
+        for i, part in enumerate(parts):
+            self.engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
+            sums = self.engine(self._placed(part))
+            loss = sums.loss.sum() * (self._ranks.world / max(total, 1))
+            # An infinite loss may have finite gradients: make them none, so that the step is left
+            # out on all ranks.
+            loss = loss * torch.where(loss.isfinite(), 1.0, math.nan)
+            self.engine.backward(loss, scale_wrt_gas=False)
+            results.append(LossSums(*(part.detach() for part in sums)))
+        applied, grad_norm = self._apply()
+        for part, sums in zip(parts, results, strict=True):
+            tally = tally.plus(part, sums)
+        return StepResult(
+            tally=tally.over(self._ranks),
+            num_tokens=num_tokens,
+            num_samples=len(batch["tokens"]) * self._ranks.world,
+            applied=applied,
+            grad_norm=grad_norm,
+        )
+
+    def load(self, folder: Path, tag: str, *, step: int) -> None:
+        """Take weights and optimizer from a checkpoint.
+
+        Raises:
+            DamageError: it is not what its list says.
+        """
+        groups = self.engine.optimizer.param_groups
+        numbers = [{k: v for k, v in group.items() if k != "params"} for group in groups]
+        path, state = self.engine.load_checkpoint(str(folder), tag)
+        self._mend(numbers)
+        if path is None or state.get("step") != step:
+            raise DamageError(
+                f"{folder / tag} does not hold step {step}, as its list says: remove it, and the "
+                "run goes on from the checkpoint before."
+            )
+
+    def _mend(self, numbers: Sequence[Mapping[str, Any]]) -> None:
+        """Set right what DeepSpeed 0.19.8 does when it loads a universal checkpoint at stage 3.
+
+        It gives all groups the weight decay of the first, and all states one and the same tensor
+        for the number of steps, which then counts each of them.
+        """
+        optimizer = self.engine.optimizer
+        for group, own in zip(optimizer.param_groups, numbers, strict=True):
+            group.update(own)
+        for state in getattr(optimizer, "optimizer", optimizer).state.values():
+            if isinstance(state.get("step"), torch.Tensor):
+                state["step"] = state["step"].clone()
+
+    def judge(self, batch: Tensors, tally: Tally) -> Tally:
+        """Return a tally and what the model says of this rank's part of a batch, no more."""
+        self._check(batch)
+        self.engine.eval()
+        with torch.no_grad():
+            for part in micro_batches(batch, self.micro_batch):
+                tally = tally.plus(part, self.engine(self._placed(part)))
+        self.engine.train()
+        return tally
+
+    def _apply(self) -> tuple[bool, float]:
+        """Change the weights, unless a gradient is not finite; return whether, and the norm.
+
+        DeepSpeed's ZeRO optimizers leave such a step out themselves; plain AdamW, at stage 0, does
+        not.
+        """
+        if self.stage == 0:
+            gradients = [p.grad for p in self.engine.module.parameters() if p.grad is not None]
+            norm = float(torch.nn.utils.get_total_norm(gradients))
+            if not math.isfinite(norm):
+                self.engine.zero_grad()
+                return False, norm
+            self.engine.step()
+            return True, norm
+        self._engine_step()
+        return bool(self.engine.was_step_applied()), float(self.engine.get_global_grad_norm())
+
+    def _engine_step(self) -> None:
+        try:
+            self.engine.step()
+        except Exception as error:
+            # The only exception of DeepSpeed's loss scaler has no type of its own.
+            if "loss scale" not in str(error):
+                raise
+            raise UserError(
+                f"fp16: {error} The gradients are not finite whatever the scale: the weights have "
+                "diverged. Go on from an earlier checkpoint (--resume DIR/step-N) with a lower "
+                "--lr or a longer --warmup, or train in bf16 where the device can."
+            ) from error
+
+    def _placed(self, part: Tensors) -> Tensors:
+        return {
+            name: part[name].to(self._ranks.device, non_blocking=True)
+            for name in _MODEL_INPUTS
+            if name in part
+        }
+
+    def _check(self, batch: Tensors) -> None:
+        if (largest := int(batch["tokens"].max())) >= self._vocab_size:
+            raise DamageError(
+                f"the data have a token {largest}, but the vocabulary ends at "
+                f"{self._vocab_size - 1}: python -m shards verify DIR tells which file is damaged."
+            )
+
+
+def micro_batches(batch: Tensors, size: int) -> "list[Tensors]":
+    """Return the rows of a batch, so many at a time, each no wider than its own loss reaches.
+
+    What stands behind the last token with loss of all rows has no influence on the loss.
+    """
+    rows = {name: batch[name] for name in _ROWS if name in batch}
+    count = len(batch["tokens"])
+    return [
+        _narrowed({name: tensor[i : i + size] for name, tensor in rows.items()})
+        for i in range(0, count, size)
+    ]
+
+
+def _narrowed(part: Tensors) -> Tensors:
+    reach = part["loss_mask"].any(dim=0).nonzero()
+    end = int(reach[-1]) + 1 if len(reach) else 1
+    width = min(-(-end // 64) * 64, part["tokens"].shape[1])
+    return {
+        name: tensor[..., :width] if tensor.dim() > 1 else tensor for name, tensor in part.items()
+    }
+
+
+def _seed(seed: int, purpose: str, step: int, rank: int) -> int:
+    key = np.array([text_key(seed, purpose)], np.uint64)
+    return int(derive(derive(key, np.array([step])), np.array([rank]))[0])
+
+
+def _optimizer(
+    model: GLM, settings: Settings, deepspeed: Mapping[str, Any], *, device: torch.device
+) -> torch.optim.Optimizer:
+    """Return AdamW; DeepSpeed's own for a CPU where its states are offloaded there."""
+    groups = model.parameter_groups(settings.weight_decay)
+    numbers: dict[str, Any] = {"lr": settings.lr, "betas": settings.betas, "eps": settings.eps}
+    zero = deepspeed.get("zero_optimization", {})
+    if zero.get("offload_optimizer", {}).get("device") in ("cpu", "nvme"):
+        from deepspeed.ops.adam import DeepSpeedCPUAdam  # noqa: PLC0415 - it compiles when it is made
+
+        try:
+            offloaded: torch.optim.Optimizer = DeepSpeedCPUAdam(groups, adamw_mode=True, **numbers)
+        except RuntimeError as error:
+            raise UserError(
+                f"the optimizer is offloaded to the CPU, and DeepSpeed could not compile its Adam "
+                f"for it ({error.__cause__ or error}): it needs g++ and ninja, and on a machine "
+                "with GPUs the CUDA toolkit of torch's version."
+            ) from error
+        return offloaded
+    return torch.optim.AdamW(groups, fused=device.type == "cuda", **numbers)

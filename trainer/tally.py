@@ -1,0 +1,83 @@
+"""Sums of loss by source of the text and by objective."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from trainer.loss import LossSums
+from trainer.ranks import Ranks
+
+TASKS = ("spans", "sentences", "generation", "causal")
+"""Objectives by number: those of `trainer.blanks.Task`, then next tokens."""
+CAUSAL_TASK = TASKS.index("causal")
+
+_LOSS, _CORRECT, _TARGETS = range(3)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Sums over samples, by source and task; tallies may be added."""
+
+    sources: tuple[str, ...]
+    """Names; figures of equal ones are put together."""
+    sums: NDArray[np.float64]
+    """[sources, tasks, 3]: loss in nats, right guesses, tokens with loss."""
+
+    @classmethod
+    def empty(cls, sources: Sequence[str]) -> "Tally":
+        """Return the tally of no sample."""
+        return cls(tuple(sources), np.zeros((len(sources), len(TASKS), 3)))
+
+    def plus(self, batch: Mapping[str, torch.Tensor], sums: LossSums) -> "Tally":
+        """Return this tally and the samples of a batch: waits for the device."""
+        parts = torch.stack([part.detach().double() for part in sums]).cpu().numpy()
+        source = batch["source"].cpu().numpy().astype(np.int64)
+        task = batch["task"].cpu().numpy().astype(np.int64)
+        cells = source * len(TASKS) + task
+        size = len(self.sources) * len(TASKS)
+        added = np.stack([np.bincount(cells, part, minlength=size) for part in parts], axis=1)
+        return Tally(self.sources, self.sums + added.reshape(self.sums.shape))
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(self.sources, self.sums + other.sums)
+
+    def over(self, ranks: Ranks) -> "Tally":
+        """Return the sum of this tally over all ranks, which all call this."""
+        return Tally(self.sources, ranks.sum(torch.from_numpy(self.sums)).numpy())
+
+    @property
+    def num_targets(self) -> int:
+        """Tokens with loss."""
+        return int(self.sums[..., _TARGETS].sum())
+
+    @property
+    def loss(self) -> float:
+        """Nats a token; NaN if there was none."""
+        return _figures(self.sums)["loss"]
+
+    def figures(self) -> dict[str, float]:
+        """Return loss and accuracy: of all, and of each source and task where there are several."""
+        names = {"": self.sums}
+        by_task = {f"/{name}": self.sums[:, [i]] for i, name in enumerate(TASKS)}
+        by_source = {
+            f"/{name}": self.sums[[i for i, other in enumerate(self.sources) if other == name]]
+            for name in self.sources
+        }
+        for parts in (by_task, by_source):
+            there = {name: part for name, part in parts.items() if part[..., _TARGETS].any()}
+            names |= there if len(there) > 1 else {}
+        return {
+            f"{figure}{name}": value
+            for name, part in names.items()
+            for figure, value in _figures(part).items()
+        }
+
+
+def _figures(sums: NDArray[np.float64]) -> dict[str, float]:
+    loss, correct, targets = sums.reshape(-1, 3).sum(axis=0).tolist()
+    if not targets:
+        return {"loss": float("nan"), "accuracy": float("nan")}
+    return {"loss": loss / targets, "accuracy": correct / targets}

@@ -1,0 +1,210 @@
+"""Trains GLM on token shards.
+
+python -m trainer.train --data build/wudao --model tiny --batch-size 16 --max-steps 100
+deepspeed --module trainer.train …        torchrun --nproc-per-node 8 -m trainer.train …
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainer.checkpoint import save
+from trainer.command import run_command
+from trainer.config import Config
+from trainer.data import source_names
+from trainer.deepspeed_json import BF16, FP16
+from trainer.evaluate import evaluate
+from trainer.flops import peak_flops
+from trainer.log import TRAIN, VALIDATION, Meter, RunLog
+from trainer.ranks import AgreedError, Ranks
+from trainer.start import Started, start
+from trainer.step import StepResult
+from trainer.stop import Stop
+from trainer.tally import Tally
+from trainer.tensors import Tensors
+
+_DTYPES = {BF16: torch.bfloat16, FP16: torch.float16}
+
+
+class Training:
+    """The steps of a run, from where it starts to its end."""
+
+    def __init__(self, started: Started, *, log: RunLog, stop: Stop) -> None:
+        """Take over a run that is ready."""
+        self._run = started
+        self._settings = started.config.settings
+        self._ranks = started.ranks
+        self._log = log
+        self._stop = stop
+        self._steps = started.steps
+        self._step = started.step
+        self._is_saved = True
+        self._bad = started.bad_losses
+        self._bad_in_a_row = 0
+        self._skipped = 0
+        self._tally = Tally.empty(source_names(started.data.sampler.streams))
+        self._meter = Meter()
+        self._peak = _peak_flops(started)
+
+    def go(self) -> int:
+        """Train to the end, or until someone stops it; return the exit code."""
+        batches = self._run.data.batches(self._step, self._ranks)
+        code = 0
+        with _profiler(self._settings.save, self._ranks, on=self._settings.profile) as profiler:
+            while self._step < self._steps and not code:
+                self._take(batches)
+                profiler.step()
+                code = self._stop.agreed(self._ranks) or self._between_steps()
+        if not self._is_saved:
+            self._save()
+        return code
+
+    def _take(self, batches: Iterator[Tensors]) -> None:
+        """Take the next step."""
+        asked = time.perf_counter()
+        batch = next(batches)
+        waited = time.perf_counter() - asked
+        self._step += 1
+        self._is_saved = False
+        lr = self._run.schedule.rate(self._step)
+        seed = self._run.data.run.seed
+        result = self._run.stepper(
+            batch, lr=lr, seed=seed, step=self._step, sources=self._tally.sources
+        )
+        self._count(result)
+        share = result.tally.num_targets / max(1, result.num_tokens)
+        length = result.num_tokens // result.num_samples
+        shape = self._run.data.shape
+        self._meter.add(
+            tokens=result.num_tokens,
+            samples=result.num_samples,
+            flops=result.num_tokens * shape.flops_per_token(length, target_share=share),
+            waited=waited,
+        )
+        self._log.advance(self._step)
+        if self._step % self._settings.log_every == 0 or self._step == self._steps:
+            self._tell(lr=lr, grad_norm=result.grad_norm)
+
+    def _count(self, result: StepResult) -> None:
+        """Add a step to what is told next, unless its loss is no number.
+
+        Raises:
+            AgreedError: that was so too often in a row.
+        """
+        self._skipped += not result.applied
+        if result.is_finite:
+            self._tally += result.tally
+            self._bad_in_a_row = 0
+            return
+        self._bad += 1
+        self._bad_in_a_row += 1
+        self._log.say(
+            f"step {self._step:,}: the loss is {result.tally.loss}; its batch is left out"
+        )
+        if self._bad_in_a_row < self._settings.max_bad_losses:
+            return
+        folder = self._settings.save
+        raise AgreedError(
+            f"the loss was no finite number {self._bad_in_a_row} times in a row, the last time at "
+            f"step {self._step:,}: the weights have most likely diverged. Go on from an earlier "
+            f"checkpoint ({folder or 'there is none: give --save'}) with a lower --lr or a longer "
+            "--warmup, in bf16 or fp32 rather than fp16. To see what a step is trained on: python "
+            f"-m shards trace {folder / 'run.json' if folder else 'RUN'} --step {self._step - 1}."
+        )
+
+    def _tell(self, *, lr: float, grad_norm: float) -> None:
+        figures = {
+            **self._tally.figures(),
+            "lr": lr,
+            "grad_norm": grad_norm,
+            "skipped": self._skipped,
+            "bad_losses": self._bad,
+            "samples": self._run.data.run.position_of(self._step),
+            **self._meter.read(peak_flops=self._peak),
+        }
+        self._log.write(TRAIN, self._step, figures)
+        self._tally = Tally.empty(self._tally.sources)
+        self._skipped = 0
+
+    def _between_steps(self) -> int:
+        """Validate and save when it is time; return the exit code if someone stops it."""
+        begin = time.perf_counter()
+        every, is_last = self._settings.eval_every, self._step == self._steps
+        if every and (is_last or self._step % every == 0):
+            self._validate()
+        if is_last or self._step % self._settings.save_every == 0:
+            self._save()
+        self._meter.pause(time.perf_counter() - begin)
+        return self._stop.agreed(self._ranks)
+
+    def _validate(self) -> None:
+        tally = evaluate(
+            self._run.stepper,
+            self._run.data,
+            ranks=self._ranks,
+            stop=lambda: self._stop.agreed(self._ranks),
+        )
+        if tally is not None:
+            self._log.write(VALIDATION, self._step, tally.figures())
+
+    def _save(self) -> None:
+        self._is_saved = True
+        if self._run.disk is not None:
+            save(
+                self._run.stepper.engine,
+                self._run.disk,
+                step=self._step,
+                state=self._run.state(self._step, bad_losses=self._bad),
+                keep=self._settings.keep,
+                ranks=self._ranks,
+            )
+
+
+def work(config: Config, ranks: Ranks) -> int:
+    """Train and return the exit code: 0, or that of the signal that stopped it."""
+    started = start(config, ranks)
+    with Stop() as stop:
+        folder = config.settings.save if ranks.is_first else None
+        if started.disk is not None and ranks.rank == started.disk.leader:
+            config.run.save(started.disk.folder / "run.json")
+        log = RunLog(folder, step=started.step, steps=started.steps, show=ranks.is_first)
+        for line in started.lines():
+            log.say(line)
+        try:
+            return Training(started, log=log, stop=stop).go()
+        finally:
+            log.close()
+
+
+def _peak_flops(started: Started) -> float | None:
+    """Return the FLOP/s that all devices can do at most, None where that is not known."""
+    if started.ranks.device.type != "cuda" or started.precision not in _DTYPES:
+        return None
+    name = torch.cuda.get_device_name(started.ranks.device)
+    peak = peak_flops(name, _DTYPES[started.precision])
+    return None if peak is None else peak * started.ranks.world
+
+
+class _NoProfiler:
+    def step(self) -> None:
+        """Do nothing."""
+
+
+def _profiler(folder: Path | None, ranks: Ranks, *, on: bool) -> AbstractContextManager[Any]:
+    """Return what traces steps 6 to 8 into the run's folder, for chrome://tracing or Perfetto."""
+    if not on or folder is None:
+        return nullcontext(_NoProfiler())
+    path = folder / "profile" / f"rank-{ranks.rank:05d}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return torch.profiler.profile(
+        schedule=torch.profiler.schedule(wait=4, warmup=1, active=3, repeat=1),
+        on_trace_ready=lambda profile: profile.export_chrome_trace(str(path)),
+    )
+
+
+if __name__ == "__main__":
+    run_command("trainer.train", work)
