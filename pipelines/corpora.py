@@ -6,6 +6,7 @@ its own defaults for the others.
 """
 
 import importlib.util
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -20,6 +21,7 @@ from pipelines.recipe import Recipe, load_recipe
 from pipelines.rejects import Rejects
 from shards.errors import UserError
 
+_LOG = logging.getLogger("corpusmill")
 _OTHER = re.compile(r"([A-Za-z0-9_.-]+)=([a-z][a-z0-9_]*):(?!//)(.+)", re.DOTALL)
 
 
@@ -102,7 +104,18 @@ def _other(name: str, options: Options) -> Corpus:
             "such as pipelines.wudao, pipelines.pile or pipelines.text"
         )
     shared = {each.name: getattr(options, each.name) for each in fields(Options)}
-    return Corpus(module, load_recipe(module).options(**shared))
+    kind = load_recipe(module).options
+    usual = {each.name: each.default for each in fields(kind) if each.name in shared}
+    defaults = {each.name: each.default for each in fields(Options)}
+    for flag, value in usual.items():
+        if value != defaults[flag] and value != shared[flag]:
+            _LOG.warning(
+                "%s by itself has another --%s than this run: %s",
+                module,
+                flag.replace("_", "-"),
+                value,
+            )
+    return Corpus(module, kind(**shared))
 
 
 def _names(specs: Sequence[str], source: str) -> bool:

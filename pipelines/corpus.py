@@ -101,6 +101,7 @@ class Run:
         if self.options.overwrite or not (self.output / manifests.NAME).exists():
             return None
         found = manifests.load(self.output)
+        resume.check_corpus(found, self.corpus.recipe.name, output=self.output)
         resume.check_same(found, self.semantic, output=self.output)
         resume.check_inputs(
             found,
@@ -235,7 +236,11 @@ class Run:
 
     def plan(self, records: Sequence[SplitRecord]) -> Plan:
         """Return the plan for what follows, written for the tasks."""
-        identity = {"options": self.semantic, "inputs": to_json(input_entries(records))}
+        identity = {
+            "corpus": self.corpus.recipe.name,
+            "options": self.semantic,
+            "inputs": to_json(input_entries(records)),
+        }
         fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
         plan = Plan(
             generation=f"g0001-{fingerprint[:8]}",

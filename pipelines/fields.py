@@ -44,7 +44,10 @@ def as_text(value: Any) -> str:
     """Return a value as provenance: a string as it is, null as "", anything else as JSON."""
     if isinstance(value, str):
         return value
-    return "" if value is None else orjson.dumps(value, default=str, option=_JSON).decode()
+    try:
+        return "" if value is None else orjson.dumps(value, default=str, option=_JSON).decode()
+    except TypeError as error:  # nested too deeply
+        raise Rejected("wrong-type") from error
 
 
 _JSON = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_NAIVE_UTC

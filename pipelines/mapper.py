@@ -31,7 +31,7 @@ from shards.errors import UserError
 from shards.records import to_json
 from shards.storage import canonical, write_json
 
-STAGES_VERSION = 2
+STAGES_VERSION = 3
 """Raised by every change of this package that changes the bytes of a segment."""
 
 
@@ -107,6 +107,7 @@ def record_name(split: Split, job: Job, facts: Mapping[str, Any]) -> str:
     """Return the fingerprint of a split: the same on every machine, for every number of workers."""
     corpus = job.corpora[split.source]
     identity = {
+        "corpus": corpus.recipe.name,
         "split": [split.source, split.relative, split.file_bytes, split.start, split.end],
         "options": semantic(corpus.options, facts, decides=(SEGMENTS,)),
         "versions": dict(job.versions),

@@ -6,7 +6,8 @@ with it the final audit rows and rejects of the range. Validation shards are gat
 out rows.
 """
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,10 @@ class Range:
 
 
 EVERYTHING = Range(low=0, high=2**64)
+
+ROWS_AT_ONCE = 500_000
+BYTES_AT_ONCE = 128 << 20
+"""What is merged at a time of audit rows, and of texts and rejects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,12 +189,25 @@ def dropped_rows(stems: Mapping[int, Path], within: Range, *, drops: Drops) -> p
         if not with_suffix(stem, "texts").exists():
             return None
         rows = merged_rows({number: stem}, "audit", within, drops=drops)
+        dropped = np.flatnonzero(pc.equal(rows["verdict"], DROPPED).to_numpy())
         orders = column(open_table(with_suffix(stem, "audit")), "order")
-        texts = open_table(with_suffix(stem, "texts")).take(_indices(orders, within))
-        rows = rows.append_column("text", texts["text"])
-        parts.append(rows.filter(pc.equal(rows["verdict"], DROPPED)))
+        texts = open_table(with_suffix(stem, "texts")).take(_indices(orders, within)[dropped])
+        parts.append(rows.take(dropped).append_column("text", texts["text"]))
     rows = pa.concat_tables(parts)
     return rows.take(np.argsort(column(rows, "order"), kind="stable"))
+
+
+def cut(stems: Iterable[Path], within: Range) -> list[Range]:
+    """Return a range in parts of bounded size, by rows of the audit, bytes of texts and rejects."""
+    rows = size = 0
+    for stem in stems:
+        rows += len(_indices(column(open_table(with_suffix(stem, "audit")), "order"), within))
+        large = [with_suffix(stem, suffix) for suffix in ("texts", "rejects")]
+        size += sum(path.stat().st_size for path in large if path.exists())
+    width = within.high - within.low
+    parts = max(1, -(-rows // ROWS_AT_ONCE), -(-size * width // (BYTES_AT_ONCE << 64)))
+    edges = [within.low + width * at // parts for at in range(parts + 1)]
+    return [Range(low=low, high=high) for low, high in itertools.pairwise(edges)]
 
 
 def _with_verdicts(audit: pa.Table, dropped: Mapping[int, np.ndarray]) -> pa.Table:
@@ -209,13 +227,29 @@ def _with_verdicts(audit: pa.Table, dropped: Mapping[int, np.ndarray]) -> pa.Tab
     return audit
 
 
-def write_rows(path: Path, table: pa.Table, *, directory: Path) -> TableEntry:
-    """Write a table of the dataset as parquet, whole or not at all, and return its entry."""
-    with atomic_write(path) as handle:
-        pq.write_table(table, handle, compression="zstd")
-    return TableEntry(
+def write_rows(
+    path: Path, tables: Iterable[pa.Table], *, directory: Path
+) -> tuple[TableEntry, ...]:
+    """Write tables of the dataset as one parquet file, whole or not at all, and return its entry.
+
+    Tables without rows are left out but the first; without any table there is no file, no entry.
+    """
+    rows, remaining = 0, iter(tables)
+    first = next(remaining, None)
+    if first is None:
+        return ()
+    with (
+        atomic_write(path) as handle,
+        pq.ParquetWriter(handle, first.schema, compression="zstd") as writer,
+    ):
+        for table in itertools.chain([first], remaining):
+            if table.num_rows or table is first:
+                writer.write_table(table)
+            rows += table.num_rows
+    entry = TableEntry(
         path=path.relative_to(directory).as_posix(),
-        rows=table.num_rows,
+        rows=rows,
         bytes=handle.entry.bytes,
         crc32c=handle.entry.crc32c,
     )
+    return (entry,)

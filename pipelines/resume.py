@@ -109,6 +109,19 @@ def check_same(manifest: Manifest, options: Mapping[str, Any], *, output: Path) 
         )
 
 
+def check_corpus(manifest: Manifest, corpus: str, *, output: Path) -> None:
+    """Check that a dataset was made by a corpus's command.
+
+    Raises:
+        UserError: It was another's.
+    """
+    if manifest.corpus != corpus:
+        raise UserError(
+            f"{output} holds a dataset of pipelines.{manifest.corpus}, not of pipelines.{corpus}. "
+            "Choose another --output, or give --overwrite to replace it"
+        )
+
+
 def check_inputs(
     manifest: Manifest,
     files: Sequence[InputFile],

@@ -39,6 +39,8 @@ FILES = ("tokens", "documents", "bins", "holdout", "audit", "examples")
 
 MAX_RECORDS = 131_072
 MAX_TOKENS = 32 << 20
+MAX_HELD_BYTES = 256 << 20
+"""Of texts and rejects, which are held until a segment is closed."""
 
 REJECT = pa.schema(
     [
@@ -106,6 +108,7 @@ class SegmentBuilder:
         self._rejects: list[dict[str, Any]] = []
         self._num_records = 0
         self._num_tokens = 0
+        self._held_bytes = 0
 
     @property
     def empty(self) -> bool:
@@ -115,16 +118,22 @@ class SegmentBuilder:
     @property
     def full(self) -> bool:
         """Whether the segment must be closed before more is added."""
-        return self._num_records >= MAX_RECORDS or self._num_tokens >= MAX_TOKENS
+        return (
+            self._num_records >= MAX_RECORDS
+            or self._num_tokens >= MAX_TOKENS
+            or self._held_bytes >= MAX_HELD_BYTES
+        )
 
     def add(self, kept: pa.RecordBatch, gone: Iterable[Verdict]) -> None:
         """Take a judged batch: the documents that passed every stage, and those that fell."""
         for verdict in gone:
             if verdict.batch.num_rows:
+                self._hold(verdict.batch)
                 self._audit.append(self._audited(verdict.batch, verdict.reasons))
                 self._examples.add(verdict.batch, verdict.reasons)
             self._num_records += verdict.batch.num_rows
         if kept.num_rows:
+            self._hold(kept)
             self._examples.add(kept, pa.nulls(kept.num_rows, pa.string()))
         if not self._keep_texts:
             kept = kept.drop_columns(["prompt", "text"])
@@ -138,9 +147,15 @@ class SegmentBuilder:
             self._num_tokens += len(self._tokens[-1])
         self._num_records += kept.num_rows
 
+    def _hold(self, rows: pa.RecordBatch) -> None:
+        if self._keep_texts:
+            sizes = [pc.sum(pc.binary_length(rows[name])).as_py() for name in ("prompt", "text")]
+            self._held_bytes += sum(sizes)
+
     def reject(self, row: Mapping[str, Any], *, reason: str, raw: bytes) -> None:
         """Keep what is known of a record that goes to rejects/: a row of READ, why, first bytes."""
         place = {name: row[name] for name in ("order", "position", "length")}
+        self._held_bytes += min(len(raw), 64 << 10)
         self._rejects.append(
             {**place, "path": self._relative, "reason": reason, "raw": raw[: 64 << 10]}
         )

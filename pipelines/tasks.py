@@ -4,20 +4,22 @@ It ends with a record, written last under the task's name; a task whose record i
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from pipelines.audit import AUDIT, Tally, tally
 from pipelines.dedup.drops import Drops, drop_path
-from pipelines.histograms import Histogram, histograms
+from pipelines.histograms import Histogram, added, histograms
 from pipelines.merge import (
     Piece,
     Range,
+    cut,
     dropped_rows,
     held_out,
     merged_rows,
@@ -71,7 +73,7 @@ class MergeRecord:
         return (*self.audit, *self.rejects, *self.dropped_texts)
 
 
-TASKS_VERSION = 2
+TASKS_VERSION = 3
 """Raised by every change of this package that changes what these tasks write."""
 
 
@@ -130,20 +132,33 @@ def _write_rows(
     output: Path, task: MergeTask, plan: Plan, stems: Mapping[int, Path], drops: Drops
 ) -> dict[str, Any]:
     """Write the final audit rows and the rejects of a range; return those fields of the record."""
-    within = Range.of(task.index, task.total)
     folder, name = output / plan.generation, f"{task.source}-{task.index:05}.parquet"
-    audit = merged_rows(stems, "audit", within, drops=drops)
-    rejects = merged_rows(stems, "rejects", within)
-    fields: dict[str, Any] = {
-        "audit": (write_rows(folder / "audit" / name, audit, directory=output),),
-        "tallies": tally(audit),
-        "histograms": histograms(audit, audit.column_names[len(AUDIT) :]),
+    ranges = cut(stems.values(), Range.of(task.index, task.total))
+    tallies: list[Tally] = []
+    counted: list[dict[str, dict[str, dict[str, int]]]] = []
+
+    def audit() -> Iterator[pa.Table]:
+        for part in ranges:
+            rows = merged_rows(stems, "audit", part, drops=drops)
+            tallies.extend(tally(rows))
+            counted.append(histograms(rows, rows.column_names[len(AUDIT) :]))
+            yield rows
+
+    rejects = (merged_rows(stems, "rejects", part) for part in ranges)
+    dropped = (dropped_rows(stems, part, drops=drops) for part in ranges)
+    files = {
+        "audit": audit(),
+        "rejects": (rows for rows in rejects if rows.num_rows),
+        "dropped": (rows for rows in dropped if rows is not None),
     }
-    dropped = dropped_rows(stems, within, drops=drops)
-    if dropped is not None:
-        fields["dropped_texts"] = (
-            write_rows(folder / "dropped" / name, dropped, directory=output),
-        )
-    if rejects.num_rows:
-        fields["rejects"] = (write_rows(folder / "rejects" / name, rejects, directory=output),)
-    return fields
+    entries = {
+        folder_name: write_rows(folder / folder_name / name, tables, directory=output)
+        for folder_name, tables in files.items()
+    }
+    return {
+        "audit": entries["audit"],
+        "rejects": entries["rejects"],
+        "dropped_texts": entries["dropped"],
+        "tallies": tuple(tallies),
+        "histograms": added(counted),
+    }

@@ -17,6 +17,9 @@ from pipelines.options import SEGMENTS, Options, count, option
 from pipelines.readers.reading import Reading
 from pipelines.recipe import Recipe, always, strings
 
+_DIGITS = 18
+"""More make a larger number than anybody asks for."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ZhihuOptions(Options):
@@ -37,7 +40,7 @@ def documents(record: Mapping[str, Any], options: ZhihuOptions) -> tuple[Documen
     votes = as_text(record.get("ans-up-num"))
     prompt = f"问题：{title}问题描述：{shortened(about)}回答用户：{user} 回答："
     long = len(answer) >= options.min_chars
-    liked = votes.isdecimal() and int(votes) >= options.min_votes
+    liked = votes.isdecimal() and (len(votes) > _DIGITS or int(votes) >= options.min_votes)
     reason = None if long or liked else "too-short"
     return (Document(answer, {"votes": votes}, reason, prompt),)
 

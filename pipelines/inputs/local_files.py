@@ -21,7 +21,7 @@ def find_local(path: str, patterns: Sequence[str]) -> list[Found]:
     """
     here = Path(path)
     if here.is_dir():
-        root, paths = here, _files(each for name in patterns for each in here.rglob(name))
+        root, paths = here, _matching(here, patterns)
         if not paths:
             raise UserError(f"No file in {path} matches {any_of(patterns)}; {_inventory(here)}.")
     elif here.exists():
@@ -34,6 +34,20 @@ def find_local(path: str, patterns: Sequence[str]) -> list[Found]:
     else:
         raise UserError(f"The input {path} does not exist; {_inventory(here.parent)}.")
     return [_found(file, root=root) for file in sorted(paths)]
+
+
+def _matching(folder: Path, patterns: Sequence[str]) -> set[Path]:
+    """Return the files below a folder that match; links to folders are followed, once each."""
+    found, seen = set(), set()
+    for name, folders, files in os.walk(folder, followlinks=True):
+        here = Path(name)
+        real = here.resolve()
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        found |= {here / file for file in files if any(map((here / file).match, patterns))}
+    return _files(found)
 
 
 def _files(paths: Iterable[Path]) -> set[Path]:

@@ -24,6 +24,8 @@ from shards.errors import UserError
 
 _BATCH_BYTES = 4 << 20
 _BATCH_ROWS = 1000
+_NO_VALUE = (ValueError, OverflowError, LookupError)
+"""Raised for what Python has no value for: text that is not UTF-8, a date after the year 9999."""
 
 
 class ParquetReader:
@@ -100,7 +102,7 @@ class ParquetReader:
         too_long = self._too_long(batch)
         try:
             values = _dicts(batch)
-        except ValueError:  # of UTF-8, or of a time that Python does not know
+        except _NO_VALUE:
             values = None
         for row in range(len(batch)):
             if too_long[row]:
@@ -115,17 +117,21 @@ class ParquetReader:
             (value,) = _dicts(batch[row : row + 1])
         except UnicodeDecodeError:
             return Damage(at, 1, "bad-utf8", self._text(batch, row))
-        except ValueError:
+        except _NO_VALUE:
             return Damage(at, 1, "wrong-type", self._text(batch, row))
         return Record(at, 1, value, b"")
 
     def _with_texts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch whose columns of text are strings; their UTF-8 is not checked."""
+        """Return a batch whose columns of text and time are strings; UTF-8 is not checked."""
         for name, kind in ((n, batch.schema.field(n).type) for n in self._present(batch)):
             if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
                 string = pa.string() if pa.types.is_binary(kind) else pa.large_string()
                 index = batch.schema.get_field_index(name)
                 batch = batch.set_column(index, name, batch[name].view(string))
+        for index, field in enumerate(batch.schema):
+            if pa.types.is_temporal(field.type) and not pa.types.is_duration(field.type):
+                # As text: Python's times know no nanoseconds and no far years.
+                batch = batch.set_column(index, field.name, batch[index].cast(pa.string()))
         return batch
 
     def _too_long(self, batch: pa.RecordBatch) -> np.ndarray:

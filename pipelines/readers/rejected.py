@@ -5,7 +5,7 @@ from typing import Any
 
 from pipelines.inputs.sources import Link, Split, open_split
 from pipelines.readers.places import read_places
-from pipelines.readers.reading import Reading, stored_crc32c
+from pipelines.readers.reading import Reading, format_of, stored_crc32c
 from pipelines.readers.record import Damage, Reason, Record
 from pipelines.rejects import Rejects
 
@@ -17,6 +17,8 @@ _OF_THE_FILE: Mapping[str, Reason] = {
     "bad-row-group": "bad-row-group",
 }
 """Reasons that a place alone does not tell."""
+
+_CUT: Mapping[str, Reason] = {name: _OF_THE_FILE[name] for name in ("truncated", "bad-archive")}
 
 
 class RejectReader:
@@ -62,6 +64,9 @@ class RejectReader:
     def _item(self, item: Record | Damage, before: str) -> Record | Damage:
         if isinstance(item, Damage):
             return item._replace(reason=_OF_THE_FILE.get(before, item.reason))
+        if before in _CUT and format_of(self._split.path, self._reading) == "lines":
+            # Half a line of text reads as well as a whole one.
+            return Damage(item.offset, item.length, _CUT[before], item.head)
         if self._rejects.nul == "remove":
             return item._replace(value=_without_nul(item.value))
         return item

@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines import merge
 from pipelines.dedup.drops import DROPS, EXACT, GONE, NEAR, Drops
 from pipelines.document import NAME
 from pipelines.merge import (
     EVERYTHING,
     Piece,
     Range,
+    cut,
     held_out,
     merged_rows,
     take_range,
@@ -290,7 +292,32 @@ def test_rejects_are_merged_from_the_segments_that_have_some(tmp_path: Path) -> 
 def test_rows_of_the_dataset_are_parquet_with_an_entry(tmp_path: Path) -> None:
     table = pa.table({"order": pa.array([3, 1], pa.uint64()), "reason": ["a", None]})
     path = tmp_path / "g" / "audit" / "s-00000.parquet"
-    entry = write_rows(path, table, directory=tmp_path)
+    (entry,) = write_rows(path, [table[:0], table[:1], table[1:]], directory=tmp_path)
     assert pq.read_table(path).equals(table)
     assert (entry.path, entry.rows) == ("g/audit/s-00000.parquet", 2)
     assert (entry.bytes, entry.crc32c) == (path.stat().st_size, crc32c(path))
+
+
+def test_no_table_is_no_file(tmp_path: Path) -> None:
+    assert write_rows(tmp_path / "none.parquet", [], directory=tmp_path) == ()
+    assert not (tmp_path / "none.parquet").exists()
+
+
+def test_rows_are_merged_in_parts_of_bounded_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs = random_docs(np.random.default_rng(5), 300)
+    write_segment(tmp_path / "s", docs)
+    whole = merged_rows({0: tmp_path / "s"}, "audit", ALL)
+    assert cut([tmp_path / "s"], ALL) == [ALL]
+    monkeypatch.setattr(merge, "ROWS_AT_ONCE", 40)
+    for within in (ALL, Range.of(1, 3)):
+        parts = cut([tmp_path / "s"], within)
+        assert (parts[0].low, parts[-1].high) == (within.low, within.high)
+        assert all(one.high == two.low for one, two in itertools.pairwise(parts))
+        tables = [merged_rows({0: tmp_path / "s"}, "audit", part) for part in parts]
+        assert max(table.num_rows for table in tables) < 80
+        expected = merged_rows({0: tmp_path / "s"}, "audit", within)
+        assert pa.concat_tables(tables).combine_chunks().equals(expected.combine_chunks())
+    assert len(cut([tmp_path / "s"], ALL)) == 8
+    assert whole.num_rows == 300

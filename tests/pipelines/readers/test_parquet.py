@@ -42,6 +42,8 @@ ROWS: list[dict[str, Any]] = [
     }
     for index in range(20)
 ]
+READ = [{**row, "date": row["date"].isoformat()} for row in ROWS]
+"""As records: times are text."""
 
 
 def table(path: Path, rows: Any = None, *, group: int = 3, **options: Any) -> InputFile:
@@ -54,7 +56,7 @@ def table(path: Path, rows: Any = None, *, group: int = 3, **options: Any) -> In
 def test_rows_are_records(tmp_path: Path) -> None:
     file = table(tmp_path / "a.parquet")
     items = read_file(file, reading())
-    assert values(items) == ROWS
+    assert values(items) == READ
     assert [item[:2] for item in items] == [(row, 1) for row in range(20)]
     assert json.loads(items[4].head)["meta"] == {"name": "m4", "more": {"x": 4}}
     assert json.loads(items[4].head)["date"] == "2021-01-05"
@@ -65,7 +67,7 @@ def test_rows_are_records(tmp_path: Path) -> None:
 def test_every_encoding(compression: str, use_dictionary: bool, tmp_path: Path) -> None:
     options = {"compression": compression, "use_dictionary": use_dictionary}
     file = table(tmp_path / "a.parquet", **options)
-    assert values(read_in_splits(file, reading(), split_bytes=500)) == ROWS
+    assert values(read_in_splits(file, reading(), split_bytes=500)) == READ
 
 
 @pytest.mark.parametrize("kind", [pa.large_string(), pa.binary(), pa.large_binary()])
@@ -219,7 +221,7 @@ def test_an_error_of_the_disk_is_no_damage(tmp_path: Path, monkeypatch: pytest.M
     """A row group larger than what is held is read by pyarrow, which turns errors into its own."""
     monkeypatch.setattr("pipelines.readers.row_groups.HELD_BYTES", 10)
     file = table(tmp_path / "a.parquet")
-    assert values(read_file(file, reading())) == ROWS
+    assert values(read_file(file, reading())) == READ
     (split,) = splits(file, reading(), split_bytes=file.bytes)
     with Path(file.path).open("rb") as handle:
         broken = _Broken(handle, after=file.bytes)
@@ -296,3 +298,18 @@ def test_a_real_table() -> None:
     assert values(items) == pq.read_table(REAL).to_pylist()
     assert read_in_splits(input_file(REAL), reading(), split_bytes=200_000) == items
     assert len(splits(input_file(REAL), reading(), split_bytes=200_000)) > 1
+
+
+def test_times_that_python_does_not_know_are_text(tmp_path: Path) -> None:
+    rows = pa.table(
+        {
+            "text": ["a", "b"],
+            "date32": pa.array([3_000_000, 0], pa.int32()).cast(pa.date32()),
+            "micro": pa.array([2**60, 0], pa.int64()).cast(pa.timestamp("us")),
+            "nano": pa.array([1, 0], pa.int64()).cast(pa.timestamp("ns")),
+        }
+    )
+    items = read_file(table(tmp_path / "a.parquet", rows), reading())
+    assert [type(item) for item in items] == [Record, Record]
+    assert values(items)[0]["nano"] == "1970-01-01 00:00:00.000000001"
+    assert all(isinstance(value, str) for value in values(items)[0].values())
