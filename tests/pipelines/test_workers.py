@@ -178,7 +178,7 @@ def test_control_c_ends_driver_and_children(tmp_path: Path) -> None:
     """A terminal sends the signal to all of them; the driver alone answers."""
     with driver(tmp_path) as (process, children):
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=10)
+        _, said = process.communicate(timeout=60)
         duties.wait_for(lambda: not any(alive(pid) for pid in children))
     assert process.returncode != 0
     assert said.decode().count("KeyboardInterrupt") == 1
