@@ -99,8 +99,25 @@ def save(
             handle.write(here.name.encode())
     ranks.barrier()
     if ranks.rank == disk.leader:
-        for old in _steps(disk.folder)[:-keep]:
-            _discard(disk.folder / f"step-{old}")
+        _prune(disk.folder, step=step, keep=keep, ranks=ranks)
+
+
+def _prune(folder: Path, *, step: int, keep: int, ranks: Ranks) -> None:
+    """Remove what is older than the last `keep` checkpoints up to a step that was just written.
+
+    Only whole ones count. Later folders, which a run left unfinished or damaged before it went
+    back to an earlier step, are left alone until it comes to their step again.
+    """
+    older = [old for old in _steps(folder) if old < step]
+    whole = [
+        old
+        for old in older
+        if isinstance(look(folder / f"step-{old}", rank=ranks.rank, world=ranks.world), Checkpoint)
+    ]
+    first = [*whole, step][-keep:][0]
+    for old in older:
+        if old < first:
+            _discard(folder / f"step-{old}")
 
 
 def _entries(here: Path, *, disk: Disk, ranks: Ranks) -> dict[str, FileEntry]:
@@ -166,8 +183,7 @@ def agree(folder: Path, *, ranks: Ranks, disk: Disk | None) -> Checkpoint | None
         raise AgreedError(
             f"{folder} holds checkpoints, but none that is whole on all ranks:\n"
             + "\n".join(told)
-            + "\nBring the missing files back, or start anew with another --save (or "
-            "--resume none)."
+            + "\nBring the missing files back, or start anew with another --save."
         )
     return None
 

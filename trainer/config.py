@@ -114,7 +114,17 @@ def _with_recipe(argv: Sequence[str]) -> list[str]:
             f"--recipe {known.recipe}: there is no such file, and no recipe of that name; the "
             f"recipes are {', '.join(presets('args'))}."
         )
-    return [*shlex.split(path.read_text("utf-8"), comments=True), *rest]
+    flags = shlex.split(path.read_text("utf-8"), comments=True)
+    end, _ = _split_end(rest)
+    return [*(flags if end is None else _split_end(flags)[1]), *rest]
+
+
+def _split_end(flags: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Return what flags say of the run's end, None if nothing, and the other flags."""
+    finder = Parser(add_help=False, allow_abbrev=False)
+    finder.add_argument("--steps", "--max-steps", "--max-tokens", dest="end")
+    known, rest = finder.parse_known_args(list(flags))
+    return known.end, rest
 
 
 def _parser(program: str) -> Parser:

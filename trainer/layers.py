@@ -4,11 +4,15 @@ Initial values come from PyTorch's default generator and are drawn where each le
 `deepspeed.zero.Init` parameters are cut apart as soon as their module exists.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from trainer.attention import Mask, attend
+from trainer.loss import Project
 from trainer.sizes import ModelConfig
 
 
@@ -131,14 +135,31 @@ class Embedding(nn.Embedding):
         nn.init.normal_(self.weight, std=self.std)
 
 
+Judge = Callable[[Tensor, Project], tuple[Tensor, ...]]
+"""Gets hidden states and what makes logits of them, chunk by chunk."""
+
+
 class TiedEmbedding(Embedding):
     """Token embeddings, and the logits that the same matrix gives.
 
-    Both are calls of this module, so that ZeRO stage 3 gathers the matrix for either.
+    All are calls of this module, so that ZeRO stage 3 gathers the matrix for each. A gather takes
+    all ranks, so every rank must make as many calls: what makes logits chunk by chunk, as many
+    chunks as there are targets, is a `judge`, inside one call.
     """
 
-    def forward(self, given: Tensor, *, project: bool = False) -> Tensor:
-        """Return the rows of tokens int64[…], float[…, h]; or logits, float[…, V], of hidden."""
+    def forward(
+        self, given: Tensor, *, project: bool = False, judge: Judge | None = None
+    ) -> Any:  # a tensor, or the judge's tuple: wider than what nn.Embedding promises
+        """Return the rows of tokens int64[…], float[…, h]; or logits, float[…, V], of hidden.
+
+        Args:
+            given: tokens; or hidden states, float[…, h], with `project` or `judge`.
+            project: give logits.
+            judge: gets the hidden states and what projects them; what it gives is returned. A
+                plain tuple: DeepSpeed rebuilds what a module returns from one list.
+        """
+        if judge is not None:
+            return tuple(judge(given, lambda rows: F.linear(rows, self.weight)))
         if project:
             return F.linear(given, self.weight)
         return super().forward(given)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from trainer.attention import Mask, flex_runs_on, make_mask
 from trainer.layers import TiedEmbedding, Transformer
-from trainer.loss import LossSums, loss_sums
+from trainer.loss import LossSums, Project, loss_sums
 from trainer.sizes import ModelConfig
 
 __all__ = ["GLM", "LossSums", "ModelConfig"]
@@ -143,13 +143,18 @@ class GLM(nn.Module):
     def _loss(self, batch: Mapping[str, Tensor]) -> LossSums:
         tokens = batch["tokens"]
         mask = self.mask(tokens, batch.get("sep"), batch.get("pieces"))
-        return loss_sums(
-            self.hidden_states(tokens, batch.get("position_ids"), mask),
-            lambda rows: self.word_embeddings(rows, project=True),
-            targets=batch["targets"],
-            loss_mask=batch["loss_mask"],
-            chunk=self.chunk,
-        )
+
+        def judge(hidden: Tensor, project: Project) -> LossSums:
+            return loss_sums(
+                hidden,
+                project,
+                targets=batch["targets"],
+                loss_mask=batch["loss_mask"],
+                chunk=self.chunk,
+            )
+
+        hidden = self.hidden_states(tokens, batch.get("position_ids"), mask)
+        return LossSums(*self.word_embeddings(hidden, judge=judge))
 
 
 def _plain_positions(tokens: Tensor) -> Tensor:

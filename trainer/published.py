@@ -69,6 +69,32 @@ def load_published(path: str | Path, model: GLM, *, extend_positions: bool = Fal
     files = find_files(Path(path))
     contents = [_read(file) for file in files]
     parts = [_state(content, file) for content, file in zip(contents, files, strict=True)]
+    extended = copy_weights(model, parts, files=files, extend_positions=extend_positions)
+    iteration = contents[0].get("iteration")
+    return Published(
+        files, iteration=iteration if isinstance(iteration, int) else None, extended=extended
+    )
+
+
+def copy_weights(
+    model: GLM,
+    parts: Sequence[Mapping[str, Tensor]],
+    *,
+    files: Sequence[Path],
+    extend_positions: bool,
+) -> list[str]:
+    """Return the position tables that were extended, when values by name are in a model.
+
+    Args:
+        model: takes the values.
+        parts: by rank of model parallelism.
+        files: that the parts are of, for messages.
+        extend_positions: as for `load_published`.
+
+    Raises:
+        UserError: names or shapes are not the model's.
+        DamageError: the parts do not fit together.
+    """
     named = dict(model.named_parameters())
     _check_names(named, parts, files)
     extended = []
@@ -78,10 +104,7 @@ def load_published(path: str | Path, model: GLM, *, extend_positions: bool = Fal
             if _fit(name, value, parameter, path=files[0], extend=extend_positions):
                 extended.append(name)
             parameter[: len(value)].copy_(value)
-    iteration = contents[0].get("iteration")
-    return Published(
-        files, iteration=iteration if isinstance(iteration, int) else None, extended=extended
-    )
+    return extended
 
 
 def find_files(path: Path) -> list[Path]:
@@ -248,7 +271,7 @@ def _fit(name: str, value: Tensor, parameter: Tensor, *, path: Path, extend: boo
 def _advice(name: str, value: Tensor, *, extendable: bool) -> str:
     if name.endswith(_POSITIONS):
         if extendable:
-            return f"Ask for its positions to be extended, or take max_positions {len(value) - 1}."
+            return f"Give --extend-positions, or take a model with max_positions {len(value) - 1}."
         return f"Take a model with max_positions {len(value) - 1}."
     folder = "If the file is one of several model-parallel ones, give their folder; if not, "
     if name == "word_embeddings.weight":

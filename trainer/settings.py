@@ -45,6 +45,13 @@ class Settings:
             type=Path,
         ),
     )
+    extend_positions: bool = field(
+        default=False,
+        metadata=_flag(
+            "Let the model have more positions than --init-from, whose come first.",
+            action="store_true",
+        ),
+    )
     blanks: tuple[str, ...] = field(
         default=(),
         metadata=_flag(
@@ -176,6 +183,8 @@ class Settings:
         )
 
     def __post_init__(self) -> None:
+        if self.extend_positions and self.init_from is None:
+            raise UserError("--extend-positions says how to read --init-from PATH: give both.")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise UserError(f"--betas {self.betas}: two numbers from 0 to below 1.")
         if self.eps <= 0 or self.weight_decay < 0:

@@ -23,7 +23,8 @@ from trainer.deepspeed_json import (
     with_precision,
 )
 from trainer.disk import Disk, find_disk
-from trainer.published import load_published
+from trainer.model import GLM
+from trainer.published import copy_weights, load_published
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
@@ -253,7 +254,9 @@ def _stepper(
         whole=init is not None,
     )
     if init is not None:
-        ranks.together(lambda: load_weights(init, model))
+        ranks.together(
+            lambda: load_weights(init, model, extend_positions=settings.extend_positions)
+        )
     stepper = Stepper(model, settings=settings, deepspeed=deepspeed, ranks=ranks)
     if found is not None:
         tag = convert(found, ranks=ranks) if other else found.tag
@@ -263,24 +266,24 @@ def _stepper(
     return stepper
 
 
-def load_weights(path: Path, model: Any) -> None:
+def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> None:
     """Copy the weights of a published checkpoint, or of one of this trainer, into a model.
+
+    Args:
+        path: a file or a folder.
+        model: takes the values.
+        extend_positions: let the model have more positions than the checkpoint.
 
     Raises:
         UserError: there is none, or it is of another shape.
     """
-    if not list(path.glob("whole-*.json")):
-        load_published(path, model)
+    is_split = list(path.glob("whole-*.json")) and list(path.glob("*optim_states.pt"))
+    if not is_split:
+        load_published(path, model, extend_positions=extend_positions)
         return
     from deepspeed.utils.zero_to_fp32 import (  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
         get_fp32_state_dict_from_zero_checkpoint,
     )
 
-    if (path / "mp_rank_00_model_states.pt").is_file() and not list(path.glob("*optim_states.pt")):
-        load_published(path, model)
-        return
     weights = get_fp32_state_dict_from_zero_checkpoint(str(path.parent), path.name)
-    try:
-        model.load_state_dict(weights)
-    except RuntimeError as error:
-        raise UserError(f"the weights in {path} are of another model: {error}") from error
+    copy_weights(model, [weights], files=[path], extend_positions=extend_positions)

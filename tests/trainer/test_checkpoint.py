@@ -8,7 +8,7 @@ import torch
 from shards.errors import UserError
 from shards.records import to_json
 from shards.storage import FileEntry, crc32c, size, write_json
-from trainer.checkpoint import Checkpoint, Part, agree, look
+from trainer.checkpoint import Checkpoint, Part, agree, look, save
 from trainer.disk import find_disk
 from trainer.ranks import AgreedError, Ranks, tell
 from trainer.universal import needs_conversion
@@ -84,10 +84,39 @@ def test_damage_is_told_and_the_one_before_is_taken(
     assert found.step == 1
     assert message in caplog.text
     (tmp_path / "step-1" / "optim-0.pt").unlink()
-    with pytest.raises(
-        UserError, match=r"(?s)none that is whole .*step-2 .*step-1 .*--resume none"
-    ):
+    with pytest.raises(UserError, match=r"(?s)none that is whole .*step-2 .*step-1 .*other --save"):
         agree(tmp_path, ranks=ALONE, disk=None)
+
+
+class Engine:
+    """Writes checkpoints as DeepSpeed's engine does."""
+
+    def save_checkpoint(self, folder: str, tag: str, **_: object) -> None:
+        (Path(folder) / tag).mkdir()
+        (Path(folder) / tag / "optim-0.pt").write_bytes(b"new")
+
+    def zero_optimization_stage(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize(
+    ("keep", "expected"),
+    [(1, [20, 30, 40]), (2, [10, 15, 20, 30, 40]), (9, [9, 10, 15, 20, 30, 40])],
+)
+def test_only_whole_ones_up_to_the_new_one_are_kept(
+    tmp_path: Path, keep: int, expected: list[int]
+) -> None:
+    for step in (9, 10, 15, 40):
+        put(tmp_path, step)
+    (tmp_path / "step-15" / "whole-00000.json").unlink()
+    (tmp_path / "step-30").mkdir()  # unfinished: the run went back to step 15
+    (tmp_path / "step-40" / "optim-0.pt").write_bytes(b"cut")
+    disk = find_disk(tmp_path, ALONE)
+    save(Engine(), disk, step=20, state={}, keep=keep, ranks=ALONE)
+    assert sorted(int(path.name[5:]) for path in tmp_path.glob("step-*")) == expected
+    found = agree(tmp_path, ranks=ALONE, disk=disk)
+    assert found is not None
+    assert found.step == 20
 
 
 def test_what_a_rank_needs(tmp_path: Path) -> None:

@@ -91,6 +91,26 @@ def test_what_is_given_wins_over_recipe_and_json() -> None:
     assert (options.bert_prob, options.task_mask) == (0.5, False)
 
 
+@pytest.mark.parametrize(
+    ("recipe", "flags", "steps"),
+    [
+        ("--steps 5", ["--max-tokens", "2048"], 1),
+        ("--max-steps 5", ["--max-tokens=2048"], 1),
+        ("--max-tokens 2048", ["--max-steps", "7"], 7),
+        ("--steps 5", ["--max-steps", "7"], 7),
+        ("--steps 5", [], 5),
+    ],
+)
+def test_the_end_that_is_given_wins_over_a_recipe_s(
+    tmp_path: Path, recipe: str, flags: list[str], steps: int
+) -> None:
+    path = tmp_path / "mine.args"
+    path.write_text(f"--model tiny --batch-size 8 {recipe} --betas 0.8 0.9\n")
+    config = parse(["--recipe", str(path), "--data", "x", *flags], world=1)
+    assert config.run.steps == steps
+    assert config.settings.betas == (0.8, 0.9)
+
+
 @pytest.mark.parametrize("name", presets("args"))
 def test_recipes(name: str) -> None:
     config = parse(["--recipe", name, "--data", "x"], world=8)
@@ -119,6 +139,7 @@ def test_a_recipe_of_one_s_own(tmp_path: Path) -> None:
         ([*BASE, "--data", "s3://bucket/wudao"], "shards place WHOLE --to DISK"),
         ([*BASE, "--keep", "0"], "argument --keep: 0 is not at least 1"),
         ([*BASE, "--betas", "0.9", "1.1"], "--betas"),
+        ([*BASE, "--extend-positions"], "--extend-positions says how to read --init-from PATH"),
         ([*BASE, "--dropout", "1"], "--dropout 1.0: a probability below 1"),
         ([*BASE, "--recipe", "nope"], "--recipe nope: there is no such file, .* glm-10b"),
         ([*BASE[2:]], "give --data and --batch-size"),

@@ -181,7 +181,10 @@ DENSE = "transformer.layers.2.mlp.dense_h_to_4h.weight"
         (lambda w: without(w, DENSE), rf"lacks parameters .*, 1 of them; the first is {DENSE}"),
         (lambda w: {**w, "extra": w[WORDS]}, r"has parameters that the model lacks, 1 .* extra"),
         (lambda w: {**w, WORDS: w[WORDS][:128]}, r"\(128, 64\).* \(256, 64\).* vocab_size 128"),
-        (lambda w: {**w, POSITIONS: w[POSITIONS][:33]}, r"\(33, 64\).* to be extended.* 32\."),
+        (
+            lambda w: {**w, POSITIONS: w[POSITIONS][:33]},
+            r"\(33, 64\).* Give --extend-positions, .* 32\.",
+        ),
         (lambda w: {**w, DENSE: w[DENSE][:, :9]}, rf"{DENSE} has the shape \(256, 9\)"),
         (lambda _: {"a": 1}, r"is not a GLM checkpoint: it has no entry 'module' with tensors"),
     ],

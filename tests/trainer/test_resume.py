@@ -251,3 +251,18 @@ def test_weights_alone(trial: Trial, undisturbed: Callable[..., Path]) -> None:
         ).output()
         found = next(line for line in output.splitlines() if "validation  loss" in line)
         assert f"loss {trained:.4f}" in found
+
+
+@pytest.mark.parametrize("stage", [0, 3])
+def test_weights_of_a_model_with_fewer_positions(
+    trial: Trial, undisturbed: Callable[..., Path], stage: int
+) -> None:
+    whole = undisturbed(*zero(trial, stage))
+    longer = trial.folder / "longer.json"
+    longer.write_text(json.dumps({**SHAPE, "max_positions": 96}))
+    flags = (*zero(trial, 0), "--model", longer, "--length", 64, "--init-from", whole / "step-9")
+    refused = trial.run(*flags, code=2).output()
+    assert "Give --extend-positions, or take a model with max_positions 64" in refused
+    flags = (*flags, "--extend-positions", "--max-steps", 1, "--lr", "1e-9")
+    trained = losses(whole, "validation")[-1]
+    assert f"validation  loss {trained:.4f}" in trial.run(*flags).output()

@@ -84,6 +84,25 @@ def test_zero_learns_what_plain_training_does(
     )
 
 
+def logits_of_three_tokens() -> None:
+    """Let ranks with different numbers of targets make different numbers of chunks."""
+    vars(model)["CHUNK_LOGITS"] = 3 * SHAPE["vocab_size"]
+
+
+def test_chunks_of_the_loss_do_not_keep_ranks_waiting(
+    trial: Trial, made: Callable[..., Path]
+) -> None:
+    run = trial.folder / "chunks"
+    flags = ("--deepspeed", trial.folder / "zero3.json", "--micro-batch", 4, "--save", run)
+    running = trial.start(*flags, world=2, prepare=logits_of_three_tokens)
+    try:
+        running.wait(60)
+    finally:
+        running.kill()
+    assert running.codes() == [0, 0], running.output()
+    assert losses(run) == pytest.approx(losses(made("--micro-batch", 8)), abs=1e-5)
+
+
 def test_accumulation_changes_nothing(made: Callable[..., Path]) -> None:
     for stage in (0, 2):
         split = losses(made("--micro-batch", 1, stage=stage))
