@@ -65,7 +65,7 @@ def _rates(
     few: inputs.Text,
     megabytes: float,
 ) -> tuple[float, float, float]:
-    """Return megabytes per CPU second, per second, and per CPU second without what few texts take."""
+    """Return megabytes per CPU second, per second, and per CPU second less what few texts take."""
     start, _ = _spent(command(few))
     cpu, seconds = _spent(command(text))
     return megabytes / cpu, megabytes / seconds, megabytes / (cpu - start)
