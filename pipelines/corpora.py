@@ -78,6 +78,7 @@ def match_corpora(module: str, options: Options) -> tuple[list[InputFile], dict[
         for source in sorted({file.source for file in found}):
             _check_new(source, corpora, unnamed=len(groups) > 1 and not _names(specs, source))
             corpora[source] = corpus
+            _check_addresses(source, corpus)
         files += found
     return sorted(files, key=lambda file: (file.source, file.relative)), corpora
 
@@ -120,6 +121,15 @@ def _other(name: str, options: Options) -> Corpus:
 
 def _names(specs: Sequence[str], source: str) -> bool:
     return any(spec.startswith(f"{source}=") for spec in specs)
+
+
+def _check_addresses(source: str, corpus: Corpus) -> None:
+    columns = corpus.recipe.provenance(corpus.options)
+    if corpus.options.url_blocklist and "url" not in columns:
+        raise UserError(
+            f"--url-blocklist: the documents of the input {source!r} have no column url (they have "
+            f"{', '.join(columns) or 'none'}); pipelines.text takes one with --provenance url=FIELD"
+        )
 
 
 def _check_new(source: str, corpora: Mapping[str, Corpus], *, unnamed: bool) -> None:

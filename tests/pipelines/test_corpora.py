@@ -113,7 +113,6 @@ def test_what_does_not_fit_is_refused(
 def test_one_run_over_three_corpora(inputs: dict[str, Path], tmp_path: Path) -> None:
     benchmark = tmp_path / "benchmark.jsonl"
     benchmark.write_text(json.dumps({"question": QUESTION}))
-    (tmp_path / "blocked").write_text("w5.example\n")
     options = small(
         tmp_path / "out",
         *specs(inputs),
@@ -147,6 +146,13 @@ def test_one_run_over_three_corpora(inputs: dict[str, Path], tmp_path: Path) -> 
     again = content(tmp_path / "out")
     build("pipelines.wudao", options)
     assert content(tmp_path / "out") == again
+
+
+def test_a_blocklist_needs_addresses(inputs: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "blocked").write_text("w5.example\n")
+    options = small(tmp_path, *specs(inputs), url_blocklist=(str(tmp_path / "blocked"),))
+    with pytest.raises(UserError, match="documents of the input 'zh' have no column url"):
+        match_corpora("pipelines.wudao", options)
 
 
 def test_dropped_texts_are_not_kept_unless_asked_for(
