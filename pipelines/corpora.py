@@ -83,6 +83,16 @@ def match_corpora(module: str, options: Options) -> tuple[list[InputFile], dict[
     return sorted(files, key=lambda file: (file.source, file.relative)), corpora
 
 
+def others(corpora: Mapping[str, Corpus], corpus: Corpus) -> dict[str, Any]:
+    """Return what the manifest says of sources of other corpora than the run's, if any."""
+    found = {
+        source: {"corpus": each.recipe.name, **each.own()}
+        for source, each in corpora.items()
+        if each != corpus
+    }
+    return {"corpora": found} if found else {}
+
+
 def _sorted_out(specs: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
     """Return the inputs of the run's own corpus, and those of others by corpus."""
     mine: list[str] = []

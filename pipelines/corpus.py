@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from pipelines import account, resume
 from pipelines.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
-from pipelines.corpora import Corpus, match_corpora
+from pipelines.corpora import Corpus, match_corpora, others
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.figures import figures
@@ -82,12 +82,7 @@ class Run:
         self.job = Job(options=self.options, corpora=dict(corpora), versions=versions(self.chain))
         self.work = self.job.work
         self.semantic = semantic(self.options, self.chain.facts, decides=(SEGMENTS, DATASET))
-        others = {
-            source: {"corpus": each.recipe.name, **each.own()}
-            for source, each in corpora.items()
-            if each != corpus
-        }
-        self.semantic |= {"corpora": others} if others else {}
+        self.semantic |= others(corpora, corpus)
         self.semantic |= corpus.rejects.facts() if corpus.rejects else {}
         self.runner = runner
         self.phases = Phases(self.work, runner)

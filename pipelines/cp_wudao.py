@@ -17,13 +17,13 @@ from pathlib import Path
 
 from pipelines.command import exit_code
 from pipelines.document import below
-from pipelines.flags import Parser
 from pipelines.inputs.sources import InputFile, match_inputs, open_input
 from pipelines.options import count, fraction, positive
 from pipelines.pick import Tally, pick_below, pick_least, write_picked
 from pipelines.recipe import SAMPLE
 from pipelines.wudao import PATTERN
 from shards.errors import UserError
+from shards.flags import Parser
 from shards.storage import atomic_write
 
 PROGRAM = "pipelines.cp_wudao"

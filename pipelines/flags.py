@@ -5,23 +5,13 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, fields
 from types import MappingProxyType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from pipelines.options import Options
 from shards.errors import UserError
+from shards.flags import Parser
 
 OptionsType = TypeVar("OptionsType", bound=Options)
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors are UserErrors, and whose flags are written in full."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(allow_abbrev=False, **settings)
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what is wrong with the command line."""
-        raise UserError(f"{message}. {self.prog} --help lists every flag")
 
 
 def parse(

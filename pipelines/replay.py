@@ -19,7 +19,7 @@ from typing import Any
 
 from pipelines.command import exit_code, log_plainly
 from pipelines.corpora import Corpus
-from pipelines.flags import Parser, parse
+from pipelines.flags import parse
 from pipelines.options import Options, names, num_workers, positive
 from pipelines.origin import options_of
 from pipelines.original import check_same, entries_of, find_again
@@ -28,6 +28,7 @@ from pipelines.readers.record import MAX_RECORD_BYTES
 from pipelines.recipe import load_recipe
 from pipelines.rejects import Rejects, rejected_places
 from shards.errors import UserError
+from shards.flags import Parser
 from shards.manifest import WORK, Manifest, load, parse_dataset
 from shards.storage import locked
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.command import exit_code
-from pipelines.flags import Parser
 from pipelines.page.whole import page
 from shards import manifest as manifests
 from shards.errors import UserError
+from shards.flags import Parser
 from shards.manifest import Manifest
 from shards.storage import atomic_write, read_json
 

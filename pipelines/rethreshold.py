@@ -15,12 +15,12 @@ from pathlib import Path
 
 from pipelines.command import exit_code
 from pipelines.filters.langid import LANGUAGES
-from pipelines.flags import Parser
 from pipelines.forecast import Figure, Forecast, Line, Setting, forecasts, total
 from pipelines.options import fraction, names, positive
 from pipelines.origin import Thresholds, languages_of, thresholds_of
 from pipelines.recount import recount
 from shards.errors import UserError
+from shards.flags import Parser
 from shards.manifest import Manifest, load, parse_dataset
 from shards.records import to_json
 from shards.run import CAUSAL, GLM

@@ -22,13 +22,13 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from pipelines.command import exit_code
 from pipelines.document import Rejected, below, holdout_hashes, sample_hashes
 from pipelines.filters.clean import repair
-from pipelines.flags import Parser
 from pipelines.inputs.sources import InputFile, match_inputs
 from pipelines.options import count, positive
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Record
 from pipelines.recipe import Recipe, load_recipe
 from shards.errors import UserError
+from shards.flags import Parser
 from shards.storage import atomic_write
 
 PROGRAM = "pipelines.train_tokenizer"

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.command import main
-from pipelines.document import Document, Rejected
+from pipelines.document import Document
+from pipelines.fields import optional_text, required_text
 from pipelines.options import SEGMENTS, Options, count, option
 from pipelines.readers.reading import Reading
 from pipelines.recipe import SAMPLE, Recipe, always, strings
@@ -39,23 +40,16 @@ class WudaoOptions(Options):
 
 def documents(record: Mapping[str, Any], options: WudaoOptions) -> tuple[Document]:
     """Return the document of one page."""
-    title, content = (_string(record, name) for name in ("title", "content"))
-    if content is None:
-        raise Rejected("missing-field")
-    title = "" if options.title == "never" else (title or "").strip()
+    title = optional_text(record, "title").strip()
+    content = required_text(record, "content")
+    if options.title == "never":
+        title = ""
     if not title or (options.title == "unless-repeated" and content.startswith(title)):
         text = content
     else:
         text = title + options.title_separator + content
     origin = {"id": _label(record.get("uniqueKey")), "category": _label(record.get("dataType"))}
     return (Document(text, origin, "too-short" if len(text) < options.min_chars else None),)
-
-
-def _string(record: Mapping[str, Any], name: str) -> str | None:
-    value = record.get(name)
-    if value is not None and not isinstance(value, str):
-        raise Rejected("wrong-type")
-    return value
 
 
 def _label(value: Any) -> str:

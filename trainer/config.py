@@ -12,22 +12,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from shards.errors import UserError
-from shards.flags import add_run_flags, count, run_of
+from shards.flags import Parser, add_run_flags, count, run_of
 from shards.run import Run
 from trainer.deepspeed_json import CONFIGS, adam_of, batch_size_of, presets, read_json
 from trainer.settings import Settings
 from trainer.sizes import SIZES, ModelConfig
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors are UserErrors, and whose flags are written in full."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what is wrong with the command line."""
-        raise UserError(f"{message}. {self.prog} --help lists every flag")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +94,7 @@ def _frozen(value: Any) -> Any:
 
 def _with_recipe(argv: Sequence[str]) -> list[str]:
     """Return the command line with a recipe's flags in front, so that what is given wins."""
-    finder = Parser(add_help=False, allow_abbrev=False)
+    finder = Parser(add_help=False)
     finder.add_argument("--recipe")
     known, rest = finder.parse_known_args(list(argv))
     if known.recipe is None:
@@ -121,7 +113,7 @@ def _with_recipe(argv: Sequence[str]) -> list[str]:
 
 def _split_end(flags: Sequence[str]) -> tuple[str | None, list[str]]:
     """Return what flags say of the run's end, None if nothing, and the other flags."""
-    finder = Parser(add_help=False, allow_abbrev=False)
+    finder = Parser(add_help=False)
     finder.add_argument("--steps", "--max-steps", "--max-tokens", dest="end")
     known, rest = finder.parse_known_args(list(flags))
     return known.end, rest
@@ -131,7 +123,6 @@ def _parser(program: str) -> Parser:
     parser = Parser(
         prog=f"python -m {program}",
         description="Trains GLM on token shards.",
-        allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
     add_run_flags(parser)

@@ -1,6 +1,7 @@
 """CPU and wall seconds by name."""
 
 import functools
+import resource
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -56,3 +57,9 @@ def _first(iterator: Iterator[Item]) -> Iterator[Item]:
     for item in iterator:
         yield item
         return
+
+
+def children_cpu() -> float:
+    """Return the CPU seconds of all processes under this one that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime

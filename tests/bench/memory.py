@@ -1,7 +1,6 @@
 """How much memory a run takes: the real command, its whole process tree sampled while it works."""
 
 import json
-import resource
 import shutil
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 import psutil
 
 from tests.bench import inputs
+from tests.bench.clock import children_cpu
 from tests.bench.table import render
 
 SAMPLES_PER_SECOND = 5
@@ -64,10 +64,10 @@ def measure(megabytes: int) -> str:
 def _row(folder: Path, workers: int, *, megabytes: float) -> list[str]:
     output = inputs.FOLDER / f"output-{workers}"
     shutil.rmtree(output, ignore_errors=True)
-    started, spent = time.monotonic(), _children_cpu()
+    started, spent = time.monotonic(), children_cpu()
     with _run(folder, output, workers=workers) as process:
         marks = _watch(process)
-    seconds, spent = time.monotonic() - started, _children_cpu() - spent
+    seconds, spent = time.monotonic() - started, children_cpu() - spent
     phases = json.loads((output / "report.json").read_bytes())["seconds"]
     shutil.rmtree(output)
     return [
@@ -81,12 +81,6 @@ def _row(folder: Path, workers: int, *, megabytes: float) -> list[str]:
         f"{seconds:.1f}",
         ", ".join(f"{name} {value:g}" for name, value in phases.items()),
     ]
-
-
-def _children_cpu() -> float:
-    """Return the CPU seconds of all processes under this one that have ended."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 @contextmanager

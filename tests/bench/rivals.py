@@ -6,7 +6,6 @@ file; pipelines.text cleans, applies the glm rule, deduplicates and makes verifi
 
 import itertools
 import json
-import resource
 import shutil
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from pipelines.inputs.sources import match_inputs
 from pipelines.readers.reading import Reading, open_reader, splits
 from pipelines.readers.record import Record
 from tests.bench import inputs, tokenizer_json
+from tests.bench.clock import children_cpu
 from tests.bench.table import render
 
 SCRIPT = Path(__file__).with_name("datatrove_run.py")
@@ -98,16 +98,11 @@ def _ours(text: inputs.Text) -> list[str]:
 
 def _spent(command: Sequence[str]) -> tuple[float, float]:
     """Return CPU seconds and seconds of a command."""
-    started, spent = time.monotonic(), _children_cpu()
+    started, spent = time.monotonic(), children_cpu()
     done = subprocess.run(command, cwd=inputs.ROOT, capture_output=True, check=False, text=True)
     if done.returncode:
         raise RuntimeError(f"{command} failed:\n{done.stderr[-2000:]}")
-    return _children_cpu() - spent, time.monotonic() - started
-
-
-def _children_cpu() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    return children_cpu() - spent, time.monotonic() - started
 
 
 def _records(text: inputs.Text) -> list[str]:
