@@ -6,7 +6,6 @@ rows; a run whose two accounts differ fails.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pipelines.audit import Tally
@@ -17,6 +16,7 @@ from pipelines.report import PAGE
 from pipelines.tasks import MergeRecord
 from shards.errors import DamageError
 from shards.manifest import TRAIN, VALIDATION, Manifest, total
+from shards.remote import AnyPath
 
 Account = Counter[tuple[str, str, str]]
 """Rows by source, verdict and reason."""
@@ -143,7 +143,7 @@ def reject_rate(records: Iterable[SplitRecord]) -> tuple[float, Counter[str]]:
     return reasons.total() / max(1, sum(tally.rows for tally in tallies)), reasons
 
 
-def lines(account: Mapping[str, Any], made: Manifest, output: Path) -> list[str]:
+def lines(account: Mapping[str, Any], made: Manifest, output: AnyPath) -> list[str]:
     """Return what a run says at its end: a line per source and reason, and what was made where."""
     shown = []
     for source, figures in account.items():

@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 import logging
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,7 +21,8 @@ from pipelines.tasks import MergeRecord
 from pipelines.tokenizer import Tokenizer
 from shards import manifest as manifests
 from shards.manifest import Generation, InputEntry, Manifest, SourceEntry, TableEntry
-from shards.storage import write_json
+from shards.remote import AnyPath
+from shards.storage import remove_tree, write_json
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -110,7 +110,7 @@ def tokenizer_entry(spec: str, tokenizer: Tokenizer) -> manifests.Tokenizer:
 
 
 def commit(
-    output: Path, manifest: Manifest, *, files: Sequence[InputFile], run: Mapping[str, Any]
+    output: AnyPath, manifest: Manifest, *, files: Sequence[InputFile], run: Mapping[str, Any]
 ) -> None:
     """Write what is known of the run, then the manifest.
 
@@ -144,6 +144,6 @@ def commit(
     manifests.commit(output, manifest)
 
 
-def clean_up(work: Path) -> None:
+def clean_up(work: AnyPath) -> None:
     """Remove the intermediate files of a finished run."""
-    shutil.rmtree(work, ignore_errors=True)
+    remove_tree(work)

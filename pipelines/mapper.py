@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from pipelines.audit import audit_schema
@@ -29,6 +28,7 @@ from pipelines.segment import Segment, SegmentBuilder
 from pipelines.stages import Chain, judge, split_verdict
 from shards.errors import UserError
 from shards.records import to_json
+from shards.remote import AnyPath
 from shards.storage import canonical, write_json
 
 STAGES_VERSION = 3
@@ -46,7 +46,7 @@ class Job:
     """The libraries that decide bytes, as the driver found them."""
 
     @property
-    def work(self) -> Path:
+    def work(self) -> AnyPath:
         """The folder of the run's intermediate files."""
         return self.options.output / ".work"
 

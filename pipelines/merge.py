@@ -9,7 +9,6 @@ out rows.
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,19 @@ import pyarrow.parquet as pq
 from pipelines.dedup.drops import EXACT, REASONS, Drops
 from pipelines.document import DROPPED, KEPT, NAME, NEAR_DUPLICATE
 from pipelines.segment import NUM_BINS, gather, with_suffix
-from pipelines.tables import between, column, open_table
+from pipelines.tables import (
+    between,
+    column,
+    every_row,
+    map_items,
+    open_between,
+    open_rows,
+    open_table,
+    rows_between,
+)
 from shards.manifest import ShardEntry, TableEntry
-from shards.storage import atomic_write, map_bytes
+from shards.remote import AnyPath, relative
+from shards.storage import atomic_write, size_if_there
 from shards.writer import write_shard
 
 
@@ -55,12 +64,7 @@ class Piece:
     tokens: np.ndarray
 
 
-def _indices(orders: np.ndarray, within: Range) -> np.ndarray:
-    taken = between(orders, within.low, within.high)
-    return np.arange(taken.start, taken.stop)
-
-
-def take_range(stem: Path, within: Range, *, dropped: np.ndarray, holdout: int) -> Piece:
+def take_range(stem: AnyPath, within: Range, *, dropped: np.ndarray, holdout: int) -> Piece:
     """Return the documents of a segment in a range that are neither dropped nor held out.
 
     Args:
@@ -74,32 +78,42 @@ def take_range(stem: Path, within: Range, *, dropped: np.ndarray, holdout: int) 
     first_bin, last_bin = within.low >> shift, (within.high - 1) >> shift
     rows = column(bins, "documents")
     base = int(rows[first_bin])
-    near = open_table(with_suffix(stem, "documents")).slice(base, int(rows[last_bin + 1]) - base)
+    near = open_rows(with_suffix(stem, "documents"), slice(base, int(rows[last_bin + 1])))
     exact = between(column(near, "order"), within.low, within.high)
     documents = near.slice(exact.start, exact.stop - exact.start)
     lengths = column(near, "tokens")[: exact.stop].astype(np.int64)
-    starts = column(bins, "tokens")[first_bin] + np.cumsum(lengths) - lengths
+    tokens = column(bins, "tokens")
+    starts = tokens[first_bin] + np.cumsum(lengths) - lengths
     numbers = np.arange(base + exact.start, base + exact.stop)
     stay = ~np.isin(numbers, dropped)
     if holdout:
         stay &= column(documents, "holdout") >= np.uint64(holdout)
-    return _piece(stem, documents, starts[exact.start :], np.flatnonzero(stay))
+    chosen = np.flatnonzero(stay)
+    return _piece(stem, documents.take(chosen), starts[exact.start :][chosen], size=int(tokens[-1]))
 
 
-def take_rows(stem: Path, rows: np.ndarray) -> Piece:
+def take_rows(stem: AnyPath, rows: np.ndarray) -> Piece:
     """Return the documents of a segment in these rows, which are sorted."""
     documents = open_table(with_suffix(stem, "documents"))
-    lengths = column(documents, "tokens").astype(np.int64)
-    return _piece(stem, documents, np.cumsum(lengths) - lengths, rows)
+    ends = np.cumsum(column(documents, "tokens").astype(np.int64))
+    chosen = documents.take(rows)
+    starts = ends[rows] - column(chosen, "tokens")
+    return _piece(stem, chosen, starts, size=int(ends[-1]) if len(ends) else 0)
 
 
-def _piece(stem: Path, documents: pa.Table, starts: np.ndarray, rows: np.ndarray) -> Piece:
-    tokens = map_bytes(with_suffix(stem, "tokens"))
-    return Piece(documents=documents.take(rows), starts=starts[rows], tokens=tokens)
+def _piece(stem: AnyPath, documents: pa.Table, starts: np.ndarray, *, size: int) -> Piece:
+    """Return documents whose tokens begin at `starts` in the segment's file of `size` tokens."""
+    tokens = map_items(
+        with_suffix(stem, "tokens"),
+        starts=starts,
+        lengths=column(documents, "tokens"),
+        size=size,
+    )
+    return Piece(documents=documents, starts=starts, tokens=tokens)
 
 
 def held_out(
-    stems: Mapping[int, Path], holdout: int, within: Range, *, drops: Sequence[Path]
+    stems: Mapping[int, AnyPath], holdout: int, within: Range, *, drops: Sequence[AnyPath]
 ) -> dict[int, np.ndarray]:
     """Return, by segment, the sorted rows with holdout hashes below a threshold that dedup leaves.
 
@@ -111,9 +125,9 @@ def held_out(
     """
     rows, orders = {}, {}
     for number, stem in stems.items():
-        table = open_table(with_suffix(stem, "holdout"))
-        found = np.sort(column(table, "row")[between(column(table, "holdout"), 0, holdout)])
-        order = column(open_table(with_suffix(stem, "documents")), "order")[found]
+        table, _ = open_between(with_suffix(stem, "holdout"), "holdout", low=0, high=holdout)
+        found = np.sort(column(table, "row"))
+        order = column(every_row(with_suffix(stem, "documents"), "order"), "order")[found]
         inside = (order >= np.uint64(within.low)) & (order <= np.uint64(within.high - 1))
         rows[number], orders[number] = found[inside], order[inside]
     gone = Drops.among(drops, np.concatenate([np.zeros(0, np.uint64), *orders.values()]))
@@ -121,7 +135,7 @@ def held_out(
 
 
 def write_merged(
-    stem: Path, pieces: Sequence[Piece], *, directory: Path, dtype: np.dtype[Any]
+    stem: AnyPath, pieces: Sequence[Piece], *, directory: AnyPath, dtype: np.dtype[Any]
 ) -> ShardEntry:
     """Write the documents of all pieces, by order, as a shard.
 
@@ -147,7 +161,7 @@ def write_merged(
 
 
 def merged_rows(
-    stems: Mapping[int, Path], suffix: str, within: Range, *, drops: Drops | None = None
+    stems: Mapping[int, AnyPath], suffix: str, within: Range, *, drops: Drops | None = None
 ) -> pa.Table:
     """Return the audit rows or rejects of segments in a range, by order, strings plain.
 
@@ -164,8 +178,7 @@ def merged_rows(
         path = with_suffix(stem, suffix)
         if not path.exists():  # a segment without rejects
             continue
-        table = open_table(path)
-        table = table.take(_indices(column(table, "order"), within))
+        table, _ = open_between(path, "order", low=within.low, high=within.high)
         names = {field.name: field.type for field in table.schema}
         plain = pa.schema(
             [(name, pa.large_string() if kind == NAME else kind) for name, kind in names.items()]
@@ -176,7 +189,7 @@ def merged_rows(
     return merged.take(np.argsort(column(merged, "order"), kind="stable"))
 
 
-def dropped_rows(stems: Mapping[int, Path], within: Range, *, drops: Drops) -> pa.Table | None:
+def dropped_rows(stems: Mapping[int, AnyPath], within: Range, *, drops: Drops) -> pa.Table | None:
     """Return the audit rows of what was dropped in a range, with its text; None if no text is kept.
 
     Args:
@@ -190,24 +203,29 @@ def dropped_rows(stems: Mapping[int, Path], within: Range, *, drops: Drops) -> p
             return None
         rows = merged_rows({number: stem}, "audit", within, drops=drops)
         dropped = np.flatnonzero(pc.equal(rows["verdict"], DROPPED).to_numpy())
-        orders = column(open_table(with_suffix(stem, "audit")), "order")
-        texts = open_table(with_suffix(stem, "texts")).take(_indices(orders, within)[dropped])
+        texts = open_rows(with_suffix(stem, "texts"), _audited(stem, within)).take(dropped)
         parts.append(rows.take(dropped).append_column("text", texts["text"]))
     rows = pa.concat_tables(parts)
     return rows.take(np.argsort(column(rows, "order"), kind="stable"))
 
 
-def cut(stems: Iterable[Path], within: Range) -> list[Range]:
+def cut(stems: Iterable[AnyPath], within: Range) -> list[Range]:
     """Return a range in parts of bounded size, by rows of the audit, bytes of texts and rejects."""
     rows = size = 0
     for stem in stems:
-        rows += len(_indices(column(open_table(with_suffix(stem, "audit")), "order"), within))
+        audited = _audited(stem, within)
+        rows += audited.stop - audited.start
         large = [with_suffix(stem, suffix) for suffix in ("texts", "rejects")]
-        size += sum(path.stat().st_size for path in large if path.exists())
+        size += sum(max(0, size_if_there(path)) for path in large)
     width = within.high - within.low
     parts = max(1, -(-rows // ROWS_AT_ONCE), -(-size * width // (BYTES_AT_ONCE << 64)))
     edges = [within.low + width * at // parts for at in range(parts + 1)]
     return [Range(low=low, high=high) for low, high in itertools.pairwise(edges)]
+
+
+def _audited(stem: AnyPath, within: Range) -> slice:
+    """Return the rows of a segment's audit in a range."""
+    return rows_between(with_suffix(stem, "audit"), "order", low=within.low, high=within.high)
 
 
 def _with_verdicts(audit: pa.Table, dropped: Mapping[int, np.ndarray]) -> pa.Table:
@@ -228,7 +246,7 @@ def _with_verdicts(audit: pa.Table, dropped: Mapping[int, np.ndarray]) -> pa.Tab
 
 
 def write_rows(
-    path: Path, tables: Iterable[pa.Table], *, directory: Path
+    path: AnyPath, tables: Iterable[pa.Table], *, directory: AnyPath
 ) -> tuple[TableEntry, ...]:
     """Write tables of the dataset as one parquet file, whole or not at all, and return its entry.
 
@@ -247,7 +265,7 @@ def write_rows(
                 writer.write_table(table)
             rows += table.num_rows
     entry = TableEntry(
-        path=path.relative_to(directory).as_posix(),
+        path=relative(path, directory),
         rows=rows,
         bytes=handle.entry.bytes,
         crc32c=handle.entry.crc32c,

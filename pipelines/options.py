@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shards.errors import UserError
+from shards.remote import AnyPath, any_path
 
 MOST_VALIDATION = 0.05
 """Validation never takes a larger share of a source's documents."""
@@ -80,8 +81,11 @@ class Options:
         metavar="PATH",
         action="append",
     )
-    output: Path = option(
-        Path(), "The folder of the dataset. Default: build/<corpus>.", metavar="DIR", type=Path
+    output: AnyPath = option(
+        Path(),
+        "The folder of the dataset, a path or URL (s3://bucket/folder). Default: build/<corpus>.",
+        metavar="DIR",
+        type=any_path,
     )
     tokenizer: str = option(
         "",

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.filters.langid import parse_languages
-from pipelines.inputs.address import is_url
 from pipelines.options import NOTHING, Options
 from pipelines.quality import Quality
 from pipelines.quality.profile import Rule
 from pipelines.quality.selection import EVERY, OFF, Selection, chosen_for, parse_selection
+from shards.address import is_url
 from shards.errors import UserError
 from shards.manifest import Manifest
+from shards.remote import AnyPath
 from shards.storage import read_json
 
 _REPORT = "report.json"
@@ -131,7 +132,7 @@ def given(options: Options, facts: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def options_of(directory: Path, manifest: Manifest, kind: type[Options]) -> dict[str, Any]:
+def options_of(directory: AnyPath, manifest: Manifest, kind: type[Options]) -> dict[str, Any]:
     """Return the fields of the options that a dataset was made with, where it tells them.
 
     Args:
@@ -159,7 +160,7 @@ def options_of(directory: Path, manifest: Manifest, kind: type[Options]) -> dict
     return {**values, "tokenizer": "", "lid_model": "", **_paths(directory, deciding)}
 
 
-def _paths(directory: Path, names: Iterable[str]) -> dict[str, Any]:
+def _paths(directory: AnyPath, names: Iterable[str]) -> dict[str, Any]:
     path = directory / _REPORT
     found = read_json(path).get("given", {}) if path.is_file() else {}
     folder = Path(found.get("folder", ""))

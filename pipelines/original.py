@@ -4,15 +4,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.inputs.address import is_url
 from pipelines.inputs.found import Found
 from pipelines.inputs.local_files import find_local
 from pipelines.inputs.remote_files import open_remote
 from pipelines.inputs.sources import InputFile, match_inputs
 from pipelines.readers.reading import Reading
 from pipelines.resume import INPUTS, file_crc32c
+from shards.address import is_url
 from shards.errors import UserError
 from shards.manifest import InputEntry, Manifest
+from shards.remote import AnyPath
 from shards.storage import read_json
 
 Key = tuple[str, str]
@@ -34,7 +35,7 @@ def entries_of(manifest: Manifest) -> dict[Key, InputEntry]:
 
 
 def find_again(
-    directory: Path,
+    directory: AnyPath,
     wanted: Collection[Key],
     *,
     moved: Sequence[str],
@@ -73,7 +74,7 @@ def check_same(
     files: Iterable[InputFile],
     entries: Mapping[Key, InputEntry],
     *,
-    directory: Path,
+    directory: AnyPath,
     readings: Mapping[str, Reading],
     split_bytes: int,
 ) -> None:
@@ -130,7 +131,7 @@ def _moved(
     return found
 
 
-def _places(directory: Path) -> dict[Key, Place]:
+def _places(directory: AnyPath) -> dict[Key, Place]:
     path = directory / INPUTS
     if not path.is_file():
         return {}

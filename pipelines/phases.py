@@ -3,13 +3,13 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.account import progress_counts
 from pipelines.progress import Progress
 from pipelines.resume import finished, read_record
 from pipelines.runner import Runner, Work
+from shards.remote import AnyPath
 
 _LOG = logging.getLogger("corpusmill")
 RecordType = TypeVar("RecordType")
@@ -18,7 +18,7 @@ RecordType = TypeVar("RecordType")
 class Phases:
     """Runs the phases of one run; the record of a task is <work>/<phase>/<task.name>.json."""
 
-    def __init__(self, work: Path, runner: Runner) -> None:
+    def __init__(self, work: AnyPath, runner: Runner) -> None:
         self.seconds: dict[str, float] = {}
         """How long each phase worked."""
         self.tasks: dict[str, dict[str, int]] = {}

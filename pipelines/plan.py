@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
@@ -13,8 +12,9 @@ from pipelines.document import below
 from pipelines.merge import EVERYTHING, held_out
 from pipelines.options import MOST_VALIDATION
 from pipelines.segment import NUM_BINS, Segment, with_suffix
-from pipelines.tables import column, open_table
+from pipelines.tables import column, every_row, open_table
 from shards.records import from_json, to_json
+from shards.remote import AnyPath
 from shards.storage import canonical, read_json, write_json
 
 LEAST_VALIDATION = 32
@@ -58,23 +58,23 @@ class Plan:
         """Return the numbers of a source's segments."""
         return [at for at, each in enumerate(self.segments) if each.source == source]
 
-    def paths(self, work: Path, suffix: str) -> list[Path]:
+    def paths(self, work: AnyPath, suffix: str) -> list[AnyPath]:
         """Return the paths of one file of every segment, by number."""
         return [with_suffix(work / "map" / each.stem, suffix) for each in self.segments]
 
-    def save(self, work: Path) -> None:
+    def save(self, work: AnyPath) -> None:
         """Write the plan where `load_plan` finds it."""
         write_json(_path(work, self.name), to_json(self))
 
 
 @lru_cache(maxsize=2)
-def load_plan(work: Path, name: str) -> Plan:
+def load_plan(work: AnyPath, name: str) -> Plan:
     """Return the plan of that name."""
     path = _path(work, name)
     return from_json(Plan, read_json(path), where=str(path))
 
 
-def _path(work: Path, name: str) -> Path:
+def _path(work: AnyPath, name: str) -> AnyPath:
     return work / "plan" / f"{name}.json"
 
 
@@ -92,7 +92,7 @@ def planned(segments: Sequence[Segment], source: str) -> list[PlannedSegment]:
     ]
 
 
-def num_shards(plan: Plan, source: str, *, work: Path, shard_tokens: int) -> int:
+def num_shards(plan: Plan, source: str, *, work: AnyPath, shard_tokens: int) -> int:
     """Return the least power of two of shards that keeps every shard within so many tokens.
 
     Counted in the segments' bins, before dedup across segments takes documents away. A shard that
@@ -117,8 +117,8 @@ def holdout_threshold(
     plan: Plan,
     source: str,
     *,
-    work: Path,
-    drops: Sequence[Path],
+    work: AnyPath,
+    drops: Sequence[AnyPath],
     dropped: int,
     fraction: float,
 ) -> int:
@@ -146,7 +146,7 @@ def holdout_threshold(
     while True:
         rows = held_out(stems, reach, EVERYTHING, drops=drops)
         found = [
-            column(open_table(with_suffix(stem, "documents")), "holdout")[rows[at]]
+            column(every_row(with_suffix(stem, "documents"), "holdout"), "holdout")[rows[at]]
             for at, stem in stems.items()
         ]
         held = np.sort(np.concatenate([np.zeros(0, np.uint64), *found]))

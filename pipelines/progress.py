@@ -15,14 +15,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from shards.remote import AnyPath, RemotePath
+from shards.storage import read_json
+
 PLAIN_SECONDS = 10.0
 
 
 class Heartbeat:
     """What a worker tells of the task that it works on."""
 
-    def __init__(self, work: Path) -> None:
-        self._path = work / "progress" / f"{uuid.uuid4().hex}.json"
+    def __init__(self, work: AnyPath) -> None:
+        folder = work / "progress"
+        # Behind a URL it would cost more than it tells.
+        self._path = folder / f"{uuid.uuid4().hex}.json" if isinstance(folder, Path) else None
         self._task = ""
         self._rows = 0
         self._due = 0.0
@@ -34,7 +39,7 @@ class Heartbeat:
         """
         self._rows = rows + (self._rows if task == self._task else 0)
         self._task = task
-        if time.monotonic() < self._due:
+        if self._path is None or time.monotonic() < self._due:
             return
         self._due = time.monotonic() + 1
         with suppress(OSError):
@@ -59,10 +64,10 @@ class Progress:
     def __init__(
         self,
         phase: str,
-        tasks: Mapping[Path, int],
+        tasks: Mapping[AnyPath, int],
         *,
         describe: Callable[[Any], Mapping[str, int]],
-        work: Path,
+        work: AnyPath,
         stream: TextIO | None = None,
     ) -> None:
         self._phase = phase
@@ -88,7 +93,8 @@ class Progress:
         self._show(last=True)
 
     def _watch(self) -> None:
-        while not self._stop.wait(1.0 if self._terminal else PLAIN_SECONDS):
+        local = isinstance(self._heartbeats, Path)
+        while not self._stop.wait(1.0 if self._terminal and local else PLAIN_SECONDS):
             self._show()
 
     def _show(self, *, last: bool = False) -> None:
@@ -120,15 +126,24 @@ class Progress:
 
     def _collect(self) -> None:
         """Count the tasks whose record has appeared."""
-        for path in [path for path in self._waiting if path.exists()]:
+        for path in self._finished():
             self._done += self._waiting.pop(path)
-            record = json.loads(path.read_bytes())
+            record = read_json(path)
             for name, count in self._describe(record).items():
                 self._counts[name] = self._counts.get(name, 0) + count
 
+    def _finished(self) -> list[AnyPath]:
+        first = next(iter(self._waiting), None)
+        if isinstance(first, RemotePath):  # all are of one folder: one listing shows them
+            there = first.parent.files()
+            return [path for path in self._waiting if path.name in there]
+        return [path for path in self._waiting if path.exists()]
+
     def _under_way(self) -> tuple[int, int]:
         """Return bytes and rows of the tasks that workers are at, the last heartbeat of each."""
-        waiting = {path.stem: weight for path, weight in self._waiting.items()}
+        if not isinstance(self._heartbeats, Path):
+            return 0, 0
+        waiting = {path.name[: -len(".json")]: weight for path, weight in self._waiting.items()}
         states: dict[str, tuple[int, int, int]] = {}
         for path in self._heartbeats.glob("*.json"):
             with suppress(OSError, ValueError):

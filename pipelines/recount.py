@@ -6,7 +6,6 @@ A text falls at the first step that it breaks.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,8 @@ from pipelines.origin import Thresholds
 from pipelines.quality import Quality, Rule
 from pipelines.quality.verdict import first_broken, language_codes, metric_columns
 from shards.errors import DamageError
+from shards.remote import AnyPath
+from shards.storage import map_bytes
 
 LANGUAGE, SCORE, FIRST_RULE = 0, 1, 2
 """Steps."""
@@ -93,7 +94,7 @@ class Source:
     """Records that had fallen before their language was asked for, by reason."""
 
 
-def recount(paths: Iterable[Path], now: Thresholds, then: Thresholds) -> Source:
+def recount(paths: Iterable[AnyPath], now: Thresholds, then: Thresholds) -> Source:
     """Return what thresholds do to the texts in some audit tables.
 
     Both have the same profiles, and `then` no rules for a language that `now` left out.
@@ -119,9 +120,9 @@ def _columns(thresholds: Thresholds) -> list[str]:
     return ["language", "score", "reason", "bytes", "tokens", *sorted(metrics)]
 
 
-def _batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(path: AnyPath, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     try:
-        file = pq.ParquetFile(path, read_dictionary=["language", "reason"])
+        file = pq.ParquetFile(pa.py_buffer(map_bytes(path)), read_dictionary=["language", "reason"])
     except (OSError, pa.ArrowException) as error:
         raise DamageError(
             f"{path} cannot be read ({error}): restore the audit table from a copy, or build the "
@@ -137,7 +138,7 @@ def _batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _add(
-    found: Source, batch: pa.RecordBatch, both: tuple[Thresholds, Thresholds], *, path: Path
+    found: Source, batch: pa.RecordBatch, both: tuple[Thresholds, Thresholds], *, path: AnyPath
 ) -> None:
     languages, codes = language_codes(batch["language"])
     reasons, reason_codes = language_codes(batch["reason"])

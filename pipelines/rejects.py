@@ -12,7 +12,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from pipelines.readers.record import MAX_RECORD_BYTES
 from pipelines.tables import column, open_table, write_table
 from shards.errors import UserError
 from shards.manifest import Manifest
+from shards.remote import AnyPath
 
 PLACES = pa.schema(
     [
@@ -47,7 +47,7 @@ PER_DOCUMENT = "tokenizer-failed"
 class Rejects:
     """The rejected records of a dataset, and what is done about them."""
 
-    folder: Path
+    folder: AnyPath
     """Where the tables lie."""
     dataset: str
     """Identity of the dataset that rejected them."""
@@ -98,7 +98,7 @@ class Rejects:
             crc32c=told[b"crc32c"][index] if told[b"crc32c"] else None,
         )
 
-    def _path(self, split: Split) -> Path:
+    def _path(self, split: Split) -> AnyPath:
         name = hashlib.sha256(f"{split.source}\0{split.relative}".encode()).hexdigest()
         return self.folder / f"{name[:24]}.arrow"
 
@@ -134,7 +134,7 @@ class SplitRejects:
 
 
 def rejected_places(
-    directory: Path, manifest: Manifest, *, reasons: Sequence[str]
+    directory: AnyPath, manifest: Manifest, *, reasons: Sequence[str]
 ) -> dict[tuple[str, str], pa.Table]:
     """Return what a dataset rejected, by source and path, as rows of PLACES sorted by place.
 
@@ -173,11 +173,11 @@ def rejected_places(
     return places
 
 
-def _source(table: Path) -> str:
-    return table.stem.rpartition("-")[0]  # SOURCE-NUMBER.parquet
+def _source(table: AnyPath) -> str:
+    return table.name.removesuffix(".parquet").rpartition("-")[0]  # SOURCE-NUMBER.parquet
 
 
-def _documents(audit: Path) -> pa.Table:
+def _documents(audit: AnyPath) -> pa.Table:
     """Return the places of documents that were rejected while their siblings were not."""
     columns = ["path", "position", "length", "reason", "ordinal"]
     return pq.read_table(audit, columns=columns, filters=pc.field("reason") == PER_DOCUMENT)

@@ -30,6 +30,7 @@ from pipelines.rejects import Rejects, rejected_places
 from shards.errors import UserError
 from shards.flags import Parser
 from shards.manifest import WORK, Manifest, load, parse_dataset
+from shards.remote import AnyPath
 from shards.storage import locked
 
 PROGRAM = "pipelines.replay"
@@ -88,7 +89,7 @@ def run(argv: Sequence[str]) -> Manifest:
 
 
 def replay(
-    dataset: tuple[Path, Manifest],
+    dataset: tuple[AnyPath, Manifest],
     corpus: Corpus,
     *,
     unchanged: set[str],
@@ -168,7 +169,7 @@ def _module(name: str) -> str:
     return module
 
 
-def _completed(options: Options, manifest: Manifest, directory: Path) -> Options:
+def _completed(options: Options, manifest: Manifest, directory: AnyPath) -> Options:
     """Return the options with the output absolute.
 
     Raises:
@@ -184,12 +185,18 @@ def _completed(options: Options, manifest: Manifest, directory: Path) -> Options
     if options.output == Path():
         raise UserError("--output is missing: the folder of the new dataset")
     output = options.output.absolute()
-    if output.resolve() == directory.resolve():
+    if _same(output, directory):
         raise UserError(
             f"--output {options.output} is the dataset whose rejects are replayed; they make one "
             "of their own: choose another folder"
         )
     return replace(options, output=output)
+
+
+def _same(one: AnyPath, other: AnyPath) -> bool:
+    if isinstance(one, Path) and isinstance(other, Path):
+        return one.resolve() == other.resolve()
+    return one == other
 
 
 def _check_facts(manifest: Manifest, facts: Mapping[str, Any], *, unchanged: set[str]) -> None:

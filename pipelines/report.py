@@ -9,7 +9,6 @@ import re
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pipelines.command import exit_code
@@ -18,6 +17,7 @@ from shards import manifest as manifests
 from shards.errors import UserError
 from shards.flags import Parser
 from shards.manifest import Manifest
+from shards.remote import AnyPath, any_path
 from shards.storage import atomic_write, read_json
 
 REPORT, PAGE = "report.json", "report.html"
@@ -26,12 +26,12 @@ REPORT, PAGE = "report.json", "report.html"
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGTP]?)(i?)B", re.IGNORECASE)
 
 
-def write_page(output: Path, manifest: Manifest, report: Mapping[str, Any]) -> None:
+def write_page(output: AnyPath, manifest: Manifest, report: Mapping[str, Any]) -> None:
     """Write the page of the run that made a dataset into its folder."""
     _write(output / PAGE, page(manifest, report))
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: AnyPath, text: str) -> None:
     with atomic_write(path) as handle:
         handle.write(text.encode())
 
@@ -55,7 +55,7 @@ def draw(argv: Sequence[str]) -> None:
         prog="python -m pipelines.report",
         description="Draw report.html of a dataset anew; no document is read.",
     )
-    parser.add_argument("dataset", type=Path, help="the folder of a dataset")
+    parser.add_argument("dataset", type=any_path, help="the folder of a dataset")
     parser.add_argument(
         "--corpus-size",
         type=corpus_size,
@@ -63,7 +63,7 @@ def draw(argv: Sequence[str]) -> None:
         help="project the cost to a corpus with so much text, for example 200GB",
     )
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help=f"default: {PAGE} in the dataset"
+        "--output", type=any_path, metavar="FILE", help=f"default: {PAGE} in the dataset"
     )
     options = parser.parse_args(argv)
     manifest = manifests.load(options.dataset)

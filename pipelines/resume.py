@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines.inputs.sources import InputFile, Split
@@ -12,7 +11,8 @@ from pipelines.segment import FILES, with_suffix
 from shards.errors import DamageError, UserError
 from shards.manifest import WORK, InputEntry, Manifest, ShardEntry, TableEntry
 from shards.records import from_json
-from shards.storage import TEMPORARY, read_json
+from shards.remote import AnyPath, RemotePath
+from shards.storage import TEMPORARY, files, read_json, size_if_there
 
 _LOG = logging.getLogger("corpusmill")
 RecordType = TypeVar("RecordType")
@@ -21,7 +21,7 @@ INPUTS = "inputs.json"
 """What a dataset was made of, with times: about the run, no part of the dataset."""
 
 
-def read_record(kind: type[RecordType], path: Path) -> RecordType:
+def read_record(kind: type[RecordType], path: AnyPath) -> RecordType:
     """Return the record that a finished task left.
 
     Raises:
@@ -33,12 +33,12 @@ def read_record(kind: type[RecordType], path: Path) -> RecordType:
         raise DamageError(f"{error}: delete this file and run the command again") from error
 
 
-def finished(kind: type[RecordType], path: Path) -> RecordType | None:
+def finished(kind: type[RecordType], path: AnyPath) -> RecordType | None:
     """Return the record of a task if the task is finished."""
     return read_record(kind, path) if path.exists() else None
 
 
-def usable(task: MapTask, folder: Path, *, reading: Reading) -> bool:
+def usable(task: MapTask, folder: AnyPath, *, reading: Reading) -> bool:
     """Return whether an earlier run finished the split, on the file as it is now.
 
     A file with another time or etag is read once more: the same bytes (crc32c) are the same file,
@@ -60,13 +60,17 @@ def _unchanged(file: Split | InputFile, before: tuple[int, str] | None) -> bool:
     return (file.mtime_ns, file.etag) == before != (0, "")
 
 
-def explain_versions(tasks: Iterable[MapTask], folder: Path, versions: Mapping[str, str]) -> None:
+def explain_versions(
+    tasks: Iterable[MapTask], folder: AnyPath, versions: Mapping[str, str]
+) -> None:
     """Say which versions changed since splits that must now be mapped again."""
     unfinished = {_range(task.split) for task in tasks}
     changed: dict[str, int] = {}
-    for path in sorted(folder.glob("[!.]*.json")) if unfinished else ():
+    for file in files(folder) if unfinished else ():
+        if not file.endswith(".json"):
+            continue
         try:
-            record = read_record(SplitRecord, path)
+            record = read_record(SplitRecord, folder / file)
         except DamageError:  # of a version whose records looked otherwise
             continue
         if _range(record) in unfinished and record.versions != versions:
@@ -82,15 +86,17 @@ def _range(split: Split | SplitRecord) -> tuple[str, str, int, int]:
     return split.source, split.relative, split.start, split.end
 
 
-def remove_leftovers(output: Path) -> None:
+def remove_leftovers(output: AnyPath) -> None:
     """Delete what attempts that were killed left half-written; the lock must be held."""
+    if isinstance(output, RemotePath):
+        return  # nothing half-written shows there
     for path in output.rglob(f"{TEMPORARY}*"):
         path.unlink(missing_ok=True)
     for path in (output / WORK / "progress").glob("*"):
         path.unlink(missing_ok=True)
 
 
-def check_same(manifest: Manifest, options: Mapping[str, Any], *, output: Path) -> None:
+def check_same(manifest: Manifest, options: Mapping[str, Any], *, output: AnyPath) -> None:
     """Check that a dataset was made with these semantic options.
 
     Raises:
@@ -109,7 +115,7 @@ def check_same(manifest: Manifest, options: Mapping[str, Any], *, output: Path) 
         )
 
 
-def check_corpus(manifest: Manifest, corpus: str, *, output: Path) -> None:
+def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath) -> None:
     """Check that a dataset was made by a corpus's command.
 
     Raises:
@@ -128,7 +134,7 @@ def check_inputs(
     *,
     readings: Mapping[str, Reading],
     split_bytes: int,
-    output: Path,
+    output: AnyPath,
 ) -> None:
     """Check that a dataset was made of these files, by name, size and, where times differ, crc32c.
 
@@ -156,7 +162,7 @@ def check_inputs(
         )
 
 
-def check_files(manifest: Manifest, *, output: Path) -> None:
+def check_files(manifest: Manifest, *, output: AnyPath) -> None:
     """Check that the files of a dataset are there in their sizes.
 
     Raises:
@@ -164,9 +170,9 @@ def check_files(manifest: Manifest, *, output: Path) -> None:
     """
     for name, entry in manifest.files():
         path = output / name
-        size = path.stat().st_size if path.is_file() else None
+        size = size_if_there(path)
         if size != entry.bytes:
-            state = "is missing" if size is None else f"has {size:,} bytes, not {entry.bytes:,}"
+            state = "is missing" if size < 0 else f"has {size:,} bytes, not {entry.bytes:,}"
             raise DamageError(
                 f"{path} {state}: the dataset is damaged. Restore the file from a copy, or give "
                 "--overwrite to build the dataset again"
@@ -181,7 +187,7 @@ def file_crc32c(
     return tuple(stored_crc32c(split, reading) for split in splits(file, reading, split_bytes=size))
 
 
-def _versions(output: Path) -> dict[tuple[str, str], tuple[int, str]]:
+def _versions(output: AnyPath) -> dict[tuple[str, str], tuple[int, str]]:
     """Return time and etag of the files that the dataset was made of, where they are told."""
     path = output / INPUTS
     if not path.exists():
@@ -196,12 +202,12 @@ def _shown(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def complete_files(output: Path, entries: Iterable[ShardEntry | TableEntry]) -> bool:
+def complete_files(output: AnyPath, entries: Iterable[ShardEntry | TableEntry]) -> bool:
     """Return whether files of a dataset are there in their sizes."""
-    sizes: list[tuple[Path, int]] = []
+    sizes: list[tuple[AnyPath, int]] = []
     for entry in entries:
         if isinstance(entry, TableEntry):
             sizes.append((output / entry.path, entry.bytes))
         else:
             sizes += [(output / f"{entry.path}.{s}", f.bytes) for s, f in entry.files.items()]
-    return all(path.is_file() and path.stat().st_size == size for path, size in sizes)
+    return all(size_if_there(path) == size for path, size in sizes)

@@ -23,6 +23,7 @@ from shards.errors import UserError
 from shards.flags import Parser
 from shards.manifest import Manifest, load, parse_dataset
 from shards.records import to_json
+from shards.remote import AnyPath
 from shards.run import CAUSAL, GLM
 from shards.windows import causal_windows, glm_windows
 
@@ -77,13 +78,13 @@ def run(arguments: argparse.Namespace) -> str:
     return "\n".join(_lines(found))
 
 
-def forecast_of(directory: Path, manifest: Manifest, setting: Setting) -> dict[str, Forecast]:
+def forecast_of(directory: AnyPath, manifest: Manifest, setting: Setting) -> dict[str, Forecast]:
     """Return what thresholds would make of each source of a dataset.
 
     Raises:
         DamageError: An audit table is not what the manifest says.
     """
-    paths: dict[str, list[Path]] = {name: [] for name in manifest.sources()}
+    paths: dict[str, list[AnyPath]] = {name: [] for name in manifest.sources()}
     for generation in manifest.generations:
         for table in generation.audit:
             # Named SOURCE-NUMBER.parquet.

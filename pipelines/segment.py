@@ -19,7 +19,6 @@ same segment do not leave it.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from pipelines.dedup.sieve import Sieve, Sieved
 from pipelines.document import NAME, Verdict, whole_texts
 from pipelines.examples import Examples
 from pipelines.tables import write_table
+from shards.remote import AnyPath
 from shards.storage import atomic_write
 
 NUM_BINS = 4096
@@ -160,7 +160,7 @@ class SegmentBuilder:
             {**place, "path": self._relative, "reason": reason, "raw": raw[: 64 << 10]}
         )
 
-    def close(self, stem: Path) -> Segment:
+    def close(self, stem: AnyPath) -> Segment:
         """Write the segment's files under `stem` and start the next one."""
         documents = self._sorted_documents()
         sieve = Sieve(documents, threshold=self._threshold) if self._dedup else None
@@ -205,7 +205,7 @@ class SegmentBuilder:
             return audit
         return audit.append_column("text", whole_texts(rows))
 
-    def _write_documents(self, stem: Path, documents: pa.Table) -> None:
+    def _write_documents(self, stem: AnyPath, documents: pa.Table) -> None:
         starts, lengths = (documents[name].to_numpy() for name in ("start", "tokens"))
         tokens = np.concatenate(self._tokens)
         with atomic_write(with_suffix(stem, "tokens")) as handle:
@@ -228,7 +228,7 @@ class SegmentBuilder:
         write_table(with_suffix(stem, "documents"), plain.append_column("path", path.cast(NAME)))
 
 
-def with_suffix(stem: Path, suffix: str) -> Path:
+def with_suffix(stem: AnyPath, suffix: str) -> AnyPath:
     """Return the path of one of a segment's files."""
     return stem.with_name(f"{stem.name}.{suffix}")
 

@@ -6,10 +6,10 @@ What dedup made of those that passed every stage stands in the final audit rows.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
@@ -22,6 +22,8 @@ from pipelines.segment import Segment, with_suffix
 from pipelines.tables import column, open_table
 from pipelines.tasks import MergeRecord
 from shards.manifest import WORK, TableEntry
+from shards.remote import AnyPath
+from shards.storage import map_bytes
 
 MOST_OPEN = 1000
 """Documents of a source that wait for dedup's verdict; the first of them are shown as kept."""
@@ -51,7 +53,7 @@ Verdicts = Mapping[Place, str]
 def showcase(
     records: Iterable[SplitRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
-    output: Path,
+    output: AnyPath,
     *,
     quality: Quality,
 ) -> dict[str, dict[str, list[Row]]]:
@@ -117,7 +119,7 @@ def _most(reason: str) -> int:
     return PER_REASON if reason else MOST_OPEN
 
 
-def _rows(stem: Path, segment: Segment, chosen: Chosen) -> Iterator[Row]:
+def _rows(stem: AnyPath, segment: Segment, chosen: Chosen) -> Iterator[Row]:
     """Yield the examples of a segment that may be among the first, with what is known of each."""
     examples = open_table(with_suffix(stem, "examples"))
     audit = open_table(with_suffix(stem, "audit"))
@@ -133,7 +135,7 @@ def _rows(stem: Path, segment: Segment, chosen: Chosen) -> Iterator[Row]:
         yield {**row, **more, "head": heads.get(row["order"])}
 
 
-def _heads(stem: Path, orders: np.ndarray) -> dict[int, str]:
+def _heads(stem: AnyPath, orders: np.ndarray) -> dict[int, str]:
     """Return the first bytes (hex) of those records among some that could not be read."""
     rejects = open_table(with_suffix(stem, "rejects"))
     rows = np.flatnonzero(np.isin(column(rejects, "order"), orders))
@@ -144,7 +146,7 @@ def _heads(stem: Path, orders: np.ndarray) -> dict[int, str]:
     }
 
 
-def _verdicts(audits: Sequence[TableEntry], output: Path, rows: Sequence[Row]) -> Verdicts:
+def _verdicts(audits: Sequence[TableEntry], output: AnyPath, rows: Sequence[Row]) -> Verdicts:
     """Return the final reasons ("" for kept) of documents, given by order."""
     found: dict[Place, str] = {}
     # Audit file i of n holds the orders with (order * n) >> 64 == i.
@@ -153,11 +155,11 @@ def _verdicts(audits: Sequence[TableEntry], output: Path, rows: Sequence[Row]) -
     return found
 
 
-def _looked_up(path: Path, wanted: Collection[Place]) -> dict[Place, str]:
+def _looked_up(path: AnyPath, wanted: Collection[Place]) -> dict[Place, str]:
     """Return the reasons that an audit file, which is sorted by order, gives for some documents."""
     found = {}
     orders = np.array(sorted({order for order, *_ in wanted}), np.uint64)
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(pa.py_buffer(map_bytes(path))) as file:
         for batch in file.iter_batches(_BATCH_ROWS, columns=[*_PLACE, "reason"]):
             here = batch["order"].to_numpy()
             for row in batch.take(np.flatnonzero(np.isin(here, orders))).to_pylist():

@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from pipelines.merge import (
 from pipelines.plan import Plan, load_plan
 from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
 from shards.records import to_json
+from shards.remote import AnyPath
 from shards.storage import canonical, write_json
 
 
@@ -82,12 +82,12 @@ def task_name(*parts: Any) -> str:
     return hashlib.sha256(canonical([*parts, TASKS_VERSION])).hexdigest()[:24]
 
 
-def prepare_merge(output: Path) -> Callable[[MergeTask], None]:
+def prepare_merge(output: AnyPath) -> Callable[[MergeTask], None]:
     """Return the function that runs merge tasks of the run in `output`."""
     return partial(run_merge, output)
 
 
-def run_merge(output: Path, task: MergeTask) -> None:
+def run_merge(output: AnyPath, task: MergeTask) -> None:
     """Write a shard, for train with the audit rows and rejects of its range; then the record."""
     work = output / WORK
     plan = load_plan(work, task.plan)
@@ -109,7 +109,9 @@ def run_merge(output: Path, task: MergeTask) -> None:
     write_json(work / "merge" / f"{task.name}.json", to_json(record))
 
 
-def _write_shard(output: Path, task: MergeTask, plan: Plan, pieces: Sequence[Piece]) -> MergeRecord:
+def _write_shard(
+    output: AnyPath, task: MergeTask, plan: Plan, pieces: Sequence[Piece]
+) -> MergeRecord:
     shards: tuple[ShardEntry, ...] = ()
     if any(plan.segments[at].documents for at in plan.numbers(task.source)):
         name = f"{'validation-' if task.split == VALIDATION else ''}{task.index:05}"
@@ -129,7 +131,7 @@ def _write_shard(output: Path, task: MergeTask, plan: Plan, pieces: Sequence[Pie
 
 
 def _write_rows(
-    output: Path, task: MergeTask, plan: Plan, stems: Mapping[int, Path], drops: Drops
+    output: AnyPath, task: MergeTask, plan: Plan, stems: Mapping[int, AnyPath], drops: Drops
 ) -> dict[str, Any]:
     """Write the final audit rows and the rejects of a range; return those fields of the record."""
     folder, name = output / plan.generation, f"{task.source}-{task.index:05}.parquet"

@@ -9,7 +9,9 @@ DIR=0.3         any of these with a weight
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from shards.address import is_url, shown
 from shards.errors import UserError
 from shards.manifest import parse_dataset
 from shards.reader import Dataset
@@ -54,8 +56,13 @@ def parse_data(text: str) -> Data:
     """Return what a text like `DIR:SOURCE=2` names; a folder that has this very name comes first.
 
     Raises:
-        UserError: the weight is no number.
+        UserError: the weight is no number, or the dataset is behind a URL.
     """
+    if is_url(text):
+        raise UserError(
+            f"{shown(text)} is behind a URL, and training reads from a disk. Place it there first: "
+            f"python -m shards place {shown(text)} --to DISK; then give DISK."
+        )
     name, weight = text, None
     if not _is_folder(text) and (split := re.fullmatch(r"(.+)=([^=/]*)", text, re.DOTALL)):
         name, weight = split[1], _number(split[2], text)
@@ -66,7 +73,8 @@ def parse_data(text: str) -> Data:
 
 
 def _is_folder(text: str) -> bool:
-    return parse_dataset(text)[0].is_dir()
+    directory = parse_dataset(text)[0]
+    return isinstance(directory, Path) and directory.is_dir()
 
 
 def _number(text: str, whole: str) -> float:

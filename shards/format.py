@@ -31,7 +31,6 @@ The layout of `.idx` is that of megatron/core/datasets/indexed_dataset.py (Megat
 
 import struct
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.errors import DamageError
+from shards.remote import AnyPath
 from shards.storage import map_bytes
 
 Tokens = NDArray[Any]
@@ -73,7 +73,7 @@ def token_dtype(vocabulary_size: int) -> np.dtype[Any]:
     return np.dtype("<u2" if vocabulary_size <= _UINT16_VOCABULARY else "<i4")
 
 
-def shard_file(stem: Path, suffix: str) -> Path:
+def shard_file(stem: AnyPath, suffix: str) -> AnyPath:
     """Return the path of one of a shard's files; a stem may hold dots."""
     return stem.with_name(f"{stem.name}.{suffix}")
 
@@ -91,7 +91,7 @@ def _arrays(lengths: NDArray[np.int32], dtype: np.dtype[Any]) -> Sequence[NDArra
     return lengths.astype("<i4"), pointers, np.arange(len(lengths) + 1, dtype="<i8")
 
 
-def read_index(path: Path) -> tuple[np.dtype[Any], NDArray[np.int32]]:
+def read_index(path: AnyPath) -> tuple[np.dtype[Any], NDArray[np.int32]]:
     """Return the token type and the documents' lengths in tokens, int32, from an `.idx`.
 
     Raises:
@@ -114,5 +114,5 @@ def read_index(path: Path) -> tuple[np.dtype[Any], NDArray[np.int32]]:
     return _DTYPES[code], lengths
 
 
-def _damage(path: Path, what: str) -> DamageError:
+def _damage(path: AnyPath, what: str) -> DamageError:
     return DamageError(f"{path} {what}: it is damaged; restore it, or build the dataset again.")

@@ -22,6 +22,7 @@ import numpy as np
 
 from shards.errors import DamageError, UserError
 from shards.records import from_json, to_json
+from shards.remote import AnyPath, RemotePath, any_path
 from shards.storage import FileEntry, canonical, read_json, write_json
 
 NAME = "manifest.json"
@@ -233,13 +234,13 @@ def total(shards: Iterable[ShardEntry]) -> Totals:
     )
 
 
-def commit(directory: Path, manifest: Manifest) -> None:
+def commit(directory: AnyPath, manifest: Manifest) -> None:
     """Make `manifest` the dataset's manifest, in one step. Every file it names must be there."""
     content = {"format": _FORMAT, "version": _VERSION, **to_json(manifest)}
     write_json(directory / NAME, {**content, "sha256": _sha256(content)})
 
 
-def load(directory: Path) -> Manifest:
+def load(directory: AnyPath) -> Manifest:
     """Return the manifest of a dataset.
 
     Raises:
@@ -269,18 +270,19 @@ def load(directory: Path) -> Manifest:
         raise DamageError(f"{path}: {error}: build the dataset again.") from error
 
 
-def parse_dataset(text: str | Path) -> tuple[Path, int | None]:
+def parse_dataset(text: str | AnyPath) -> tuple[AnyPath, int | None]:
     """Return folder and manifest number of `DIR` or `DIR@n`; a folder of that name comes first."""
     matched = re.fullmatch(r"(.+)@(\d+)", str(text), re.DOTALL)
-    if matched is None or Path(text).is_dir():
-        return Path(text), None
-    return Path(matched[1]), int(matched[2])
+    if matched is None or Path(str(text)).is_dir():
+        return any_path(str(text)), None
+    return any_path(matched[1]), int(matched[2])
 
 
-def _absence(directory: Path) -> str:
-    if not directory.exists():
+def _absence(directory: AnyPath) -> str:
+    if isinstance(directory, Path) and not directory.exists():
         return f"{directory} does not exist: give the folder of a dataset (--output of a pipeline)."
-    if (directory / WORK).exists():
+    work = directory / WORK
+    if work.files() if isinstance(work, RemotePath) else work.exists():
         return (
             f"{directory} holds no dataset yet: a build in it is unfinished. Run the same command "
             "again to finish it."

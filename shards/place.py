@@ -13,11 +13,11 @@ from pathlib import Path
 from shards.errors import DamageError, UserError
 from shards.manifest import NAME, TRAIN, VALIDATION, Manifest, ShardEntry, commit, load
 from shards.reader import Dataset
-from shards.storage import FileEntry, atomic_write, explain, locked, size
+from shards.remote import AnyPath
+from shards.storage import FileEntry, atomic_write, blocks, locked, size
 from shards.streams import is_common
 from shards.verify import check_file
 
-_BLOCK_BYTES = 4 << 20
 _NUM_NAMED = 20
 
 
@@ -93,7 +93,7 @@ def require(dataset: Dataset, pieces: Pieces) -> None:
     )
 
 
-def _is_whole(path: Path, entry: FileEntry) -> bool:
+def _is_whole(path: AnyPath, entry: FileEntry) -> bool:
     try:
         return size(path) == entry.bytes
     except DamageError:
@@ -143,7 +143,7 @@ def place(dataset: Dataset, pieces: Pieces, *, to: Path) -> Iterator[Placed]:
 def _check_target(dataset: Dataset, to: Path) -> None:
     if not (to / NAME).exists():
         return
-    if to.samefile(dataset.directory):
+    if isinstance(dataset.directory, Path) and to.samefile(dataset.directory):
         raise UserError(f"--to {to} is the dataset itself: name a folder on the node's own disk.")
     there = load(to)
     if there.lineage != dataset.manifest.lineage:
@@ -168,15 +168,11 @@ def _check_room(files: Collection[tuple[str, FileEntry]], to: Path) -> None:
         )
 
 
-def _copy(source: Path, target: Path, entry: FileEntry) -> None:
+def _copy(source: AnyPath, target: Path, entry: FileEntry) -> None:
     size(source)  # says that it is missing, before anything is written
     with atomic_write(target) as handle:
-        try:
-            with source.open("rb", buffering=0) as file:
-                while block := file.read(_BLOCK_BYTES):
-                    handle.write(block)
-        except OSError as error:
-            raise explain(error, source) from error
+        for block in blocks(source):
+            handle.write(block)
         found = handle.entry
         if (found.bytes, found.crc32c) != (entry.bytes, entry.crc32c):
             raise DamageError(

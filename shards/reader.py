@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from shards.errors import DamageError, UserError
 from shards.format import ARROW, BIN, REQUIRED, SUFFIXES, Tokens, shard_file
 from shards.manifest import TRAIN, Manifest, ShardEntry, load, parse_dataset
+from shards.remote import AnyPath
 from shards.removals import Rows, removed_rows
 from shards.storage import map_bytes, size
 from shards.vocabulary import Vocabulary
@@ -28,7 +28,7 @@ def _none() -> Rows:
 class Shard:
     """An open shard. A pickled one opens the same files again."""
 
-    directory: Path
+    directory: AnyPath
     """The dataset's folder."""
     entry: ShardEntry
     tokens: Tokens
@@ -43,7 +43,7 @@ class Shard:
     @classmethod
     def open(
         cls,
-        directory: Path,
+        directory: AnyPath,
         entry: ShardEntry,
         *,
         dtype: np.dtype[Any],
@@ -72,7 +72,7 @@ class Shard:
         # A mapping pickles as a copy of its content; a loader's worker maps it anew.
         return _reopen, (self.directory, self.entry, self.tokens.dtype, self.removed)
 
-    def file(self, suffix: str) -> Path:
+    def file(self, suffix: str) -> AnyPath:
         """Return the path of one of the shard's files."""
         return shard_file(self.directory / self.entry.path, suffix)
 
@@ -98,11 +98,11 @@ class Shard:
         return self.tokens[self.offsets[row] : end]
 
 
-def _reopen(directory: Path, entry: ShardEntry, dtype: np.dtype[Any], removed: Rows) -> Shard:
+def _reopen(directory: AnyPath, entry: ShardEntry, dtype: np.dtype[Any], removed: Rows) -> Shard:
     return Shard.open(directory, entry, dtype=dtype, removed=removed)
 
 
-def _check_size(path: Path, *, expected: int) -> None:
+def _check_size(path: AnyPath, *, expected: int) -> None:
     if (found := size(path)) != expected:
         raise DamageError(
             f"{path} has {found:,} bytes, the manifest says {expected:,}: it was cut short or "
@@ -110,7 +110,7 @@ def _check_size(path: Path, *, expected: int) -> None:
         )
 
 
-def _map_tokens(path: Path, num_tokens: int, dtype: np.dtype[Any]) -> Tokens:
+def _map_tokens(path: AnyPath, num_tokens: int, dtype: np.dtype[Any]) -> Tokens:
     content = map_bytes(path)
     if content.size != num_tokens * dtype.itemsize:
         raise DamageError(
@@ -120,7 +120,7 @@ def _map_tokens(path: Path, num_tokens: int, dtype: np.dtype[Any]) -> Tokens:
     return content.view(dtype)
 
 
-def _map_documents(path: Path, num_documents: int) -> pa.Table:
+def _map_documents(path: AnyPath, num_documents: int) -> pa.Table:
     try:
         with pa.ipc.open_file(pa.py_buffer(map_bytes(path))) as reader:
             batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
@@ -184,12 +184,12 @@ class Documents:
 class Dataset:
     """A dataset at one number of its manifest."""
 
-    def __init__(self, directory: Path, manifest: Manifest) -> None:
+    def __init__(self, directory: AnyPath, manifest: Manifest) -> None:
         self.directory = directory
         self.manifest = manifest
 
     @classmethod
-    def open(cls, path: str | Path) -> "Dataset":
+    def open(cls, path: str | AnyPath) -> "Dataset":
         """Return the dataset in `DIR`, or as it was at manifest number n: `DIR@n`.
 
         Raises:

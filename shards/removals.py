@@ -6,7 +6,6 @@ its rows out; nothing else about a shard changes, so that every other window sta
 
 from collections import defaultdict
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError
 from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry
+from shards.remote import AnyPath
 from shards.storage import map_bytes
 
 Rows = NDArray[np.int64]
@@ -31,7 +31,7 @@ SCHEMA = pa.schema(
 """What a removal holds, a row a document."""
 
 
-def removed_rows(directory: Path, manifest: Manifest) -> dict[str, Rows]:
+def removed_rows(directory: AnyPath, manifest: Manifest) -> dict[str, Rows]:
     """Return the removed rows by the path of their shard's entry; a shard without any is absent.
 
     Raises:
@@ -66,7 +66,7 @@ def _entries(manifest: Manifest) -> Mapping[_Key, ShardEntry]:
     }
 
 
-def _read(path: Path) -> dict[_Key, Rows]:
+def _read(path: AnyPath) -> dict[_Key, Rows]:
     """Return the rows of one removal by shard."""
     try:
         with pa.ipc.open_file(pa.py_buffer(map_bytes(path))) as reader:

@@ -2,7 +2,8 @@
 
 A file is written under a temporary name beside its final one, checked in as it is written (size and
 crc32c, so that nobody has to read it again), brought to the disk and renamed. A crash at any moment
-leaves the final name either untouched or complete; what it may leave besides is `.tmp-*`.
+leaves the final name either untouched or complete; what it may leave besides is `.tmp-*`. Behind a
+URL there is no rename: a file is written on this machine and then uploaded under its final name.
 """
 
 import errno
@@ -11,12 +12,13 @@ import json
 import os
 import shutil
 import socket
+import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import google_crc32c
 import numpy as np
@@ -24,6 +26,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.errors import DamageError, UserError
+from shards.lease import leased
+from shards.remote import AnyPath, RemotePath
 
 Bytes = bytes | bytearray | memoryview | NDArray[Any]
 
@@ -50,15 +54,35 @@ def crc32c_of(data: Bytes, value: int = 0) -> int:
     return int(google_crc32c.extend(value, np.frombuffer(data, np.uint8)))
 
 
-def crc32c(path: Path) -> int:
+def crc32c(path: AnyPath) -> int:
     """Return the crc32c of a file, read in blocks of 4 MiB."""
     value = 0
+    if isinstance(path, RemotePath):
+        for data in blocks(path):
+            value = crc32c_of(data, value)
+        return value
     block = np.empty(_BLOCK_BYTES, np.uint8)
     with _explained(path), path.open("rb", buffering=0) as file:
         # mypy knows no buffer protocol before Python 3.12.
         while count := file.readinto(block):  # type: ignore[arg-type]
             value = crc32c_of(block[:count], value)
     return value
+
+
+def blocks(path: AnyPath) -> Iterator[bytes]:
+    """Yield a file from its start in blocks of 4 MiB; where reading fails, a block is read again.
+
+    Raises:
+        UserError: It cannot be read.
+    """
+    total = size(path)
+    if isinstance(path, RemotePath):
+        for start in range(0, total, _BLOCK_BYTES):
+            yield path.read(start, min(start + _BLOCK_BYTES, total))
+        return
+    with _explained(path), path.open("rb", buffering=0) as file:
+        while block := file.read(_BLOCK_BYTES):
+            yield block
 
 
 class Handle:
@@ -107,14 +131,24 @@ class Handle:
 
 
 @contextmanager
-def atomic_write(path: Path) -> Iterator[Handle]:
+def atomic_write(path: AnyPath) -> Iterator[Handle]:
     """Yield a handle whose content appears under `path` when the block ends without exception.
 
-    Folders on the way are made. On an exception the temporary file is removed.
+    Folders on the way are made. On an exception the temporary file is removed. For a URL it lies,
+    without a name, in the folder for temporary files (TMPDIR).
 
     Raises:
         UserError: the disk is full, the folder is not writable, and the like.
     """
+    if isinstance(path, RemotePath):
+        with tempfile.TemporaryFile(buffering=_BUFFER_BYTES) as unnamed:
+            here = Path(f"/proc/self/fd/{unnamed.fileno()}")
+            file = cast(BinaryIO, unnamed)
+            yield Handle(file, Path(tempfile.gettempdir(), path.name))
+            with _explained(here):
+                unnamed.flush()
+            path.upload(here)
+        return
     temporary = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex}-{path.name}")
     with _explained(path):
         make_folder(path.parent)
@@ -163,21 +197,20 @@ def canonical(value: object) -> bytes:
     return f"{text}\n".encode()
 
 
-def write_json(path: Path, value: object) -> FileEntry:
+def write_json(path: AnyPath, value: object) -> FileEntry:
     """Write a value as canonical JSON, whole or not at all, and return the file's entry."""
     with atomic_write(path) as handle:
         handle.write(canonical(value))
     return handle.entry
 
 
-def read_json(path: Path) -> Any:  # JSON may hold any shape: whoever reads it checks it
+def read_json(path: AnyPath) -> Any:  # JSON may hold any shape: whoever reads it checks it
     """Return the value in a JSON file.
 
     Raises:
         DamageError: the file is missing or holds no JSON.
     """
-    with _explained(path):
-        content = map_bytes(path).tobytes()
+    content = map_bytes(path).tobytes()
     try:
         return json.loads(content)
     except ValueError as error:
@@ -187,25 +220,45 @@ def read_json(path: Path) -> Any:  # JSON may hold any shape: whoever reads it c
         ) from error
 
 
-def size(path: Path) -> int:
+def size(path: AnyPath) -> int:
     """Return the size of a file in bytes.
 
     Raises:
         DamageError: there is no such file.
     """
+    if (found := size_if_there(path)) < 0:
+        raise _missing(path)
+    return found
+
+
+def size_if_there(path: AnyPath) -> int:
+    """Return the size of a file in bytes, -1 if there is none."""
+    if isinstance(path, RemotePath):
+        return path.size()
     with _explained(path):
         try:
-            return path.stat().st_size
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise DamageError(f"{path} is missing: restore it, or build it again.") from error
+            return path.stat().st_size if path.is_file() else -1
+        except (FileNotFoundError, NotADirectoryError):
+            return -1
 
 
-def map_bytes(path: Path) -> NDArray[np.uint8]:
-    """Return the bytes of a file, memory-mapped and read-only; no descriptor stays open.
+def _missing(path: AnyPath) -> DamageError:
+    return DamageError(f"{path} is missing: restore it, or build it again.")
+
+
+def map_bytes(path: AnyPath) -> NDArray[np.uint8]:
+    """Return the bytes of a file, read-only: memory-mapped, or fetched from its URL.
+
+    No descriptor stays open.
 
     Raises:
         DamageError: there is no such file.
     """
+    if isinstance(path, RemotePath):
+        try:
+            return np.frombuffer(path.read(), np.uint8)
+        except FileNotFoundError as error:
+            raise _missing(path) from error
     if size(path) == 0:  # an empty file cannot be mapped
         return np.empty(0, np.uint8)
     # Python's own mmap keeps a descriptor for every mapping, and a dataset may have many thousands.
@@ -213,23 +266,55 @@ def map_bytes(path: Path) -> NDArray[np.uint8]:
         return np.frombuffer(file.read_buffer(), np.uint8)
 
 
+def files(folder: AnyPath) -> dict[str, int]:
+    """Return the sizes of all files below a folder, by relative path; nothing if it is not there.
+
+    Unfinished files are left out.
+    """
+    if isinstance(folder, RemotePath):
+        return dict(sorted(folder.files().items()))
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        with suppress(FileNotFoundError):  # it went while we looked
+            if path.is_file() and not path.name.startswith(TEMPORARY):
+                found[path.relative_to(folder).as_posix()] = path.stat().st_size
+    return found
+
+
+def remove_tree(folder: AnyPath) -> None:
+    """Delete a folder and all that is in it, as far as it is there."""
+    if isinstance(folder, RemotePath):
+        folder.remove_all()
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder for this process alone while the block runs.
+def locked(folder: AnyPath, *, shared: bool = False) -> Iterator[None]:
+    """Hold the folder for this process while the block runs.
 
     The lock is `flock` on `folder/.lock`: it ends with the process, however that ends. A program
-    started from here does not hold it; a forked child does, until it ends.
+    started from here does not hold it; a forked child does, until it ends. For a URL it is a lease
+    (lease.py).
+
+    Args:
+        folder: What to hold.
+        shared: Together with others that ask for the same, instead of alone.
 
     Raises:
         UserError: another process holds the folder, or the file cannot be locked.
     """
+    if isinstance(folder, RemotePath):
+        with leased(folder, shared=shared):
+            yield
+        return
     path = folder / ".lock"
     with _explained(path):
         make_folder(folder)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         with _explained(path):
-            _take(descriptor, folder)
+            _take(descriptor, folder, shared=shared)
             os.ftruncate(descriptor, 0)
             owner = f"process {os.getpid()} on host {socket.gethostname()}"
             os.pwrite(descriptor, owner.encode(), 0)
@@ -238,9 +323,10 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _take(descriptor: int, folder: Path) -> None:
+def _take(descriptor: int, folder: Path, *, shared: bool) -> None:
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError as error:
         owner = os.pread(descriptor, 1024, 0).decode(errors="replace") or "another process"
         raise UserError(

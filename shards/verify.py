@@ -1,7 +1,6 @@
 """Finds what is wrong in a dataset: every byte that the manifest names is read."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from shards.errors import DamageError
 from shards.format import ARROW, BIN, IDX, SUFFIXES, read_index
 from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, Tokenizer
 from shards.reader import Dataset, Shard
+from shards.remote import AnyPath
 from shards.storage import FileEntry, crc32c, size
 
 _BLOCK_TOKENS = 16 << 20
@@ -28,7 +28,7 @@ def verify(dataset: Dataset) -> Iterator[str]:
             yield from _check_stream(dataset, entries, damaged=damaged, split=split)
 
 
-def check_file(path: Path, entry: FileEntry) -> str | None:
+def check_file(path: AnyPath, entry: FileEntry) -> str | None:
     """Return what is wrong with a file's size or checksum."""
     try:
         found = size(path)

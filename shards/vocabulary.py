@@ -8,7 +8,6 @@
 """
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError
 from shards.manifest import TableEntry
+from shards.remote import AnyPath
 from shards.storage import atomic_write, crc32c_of, map_bytes
 
 SCHEMA = pa.schema(
@@ -55,7 +55,7 @@ def vocabulary_table(pieces: Sequence[bytes], *, special: Collection[int], size:
     return pa.table([padded, is_special, ends], schema=SCHEMA)
 
 
-def write_vocabulary(directory: Path, table: pa.Table) -> TableEntry:
+def write_vocabulary(directory: AnyPath, table: pa.Table) -> TableEntry:
     """Write a vocabulary under a name that carries its content's crc32c, and return its entry."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, SCHEMA) as writer:
@@ -79,7 +79,7 @@ class Vocabulary:
         """By id: a text may be cut behind it."""
 
     @classmethod
-    def open(cls, path: Path) -> "Vocabulary":
+    def open(cls, path: AnyPath) -> "Vocabulary":
         """Return the vocabulary in a file.
 
         Raises:

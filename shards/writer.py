@@ -1,7 +1,6 @@
 """Writes one shard: tokens, index, documents."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,14 +9,15 @@ import pyarrow.compute as pc
 
 from shards.format import ARROW, BIN, IDX, REQUIRED, Tokens, index_bytes, shard_file
 from shards.manifest import ShardEntry
+from shards.remote import AnyPath, relative
 from shards.storage import Handle, atomic_write
 
 
 def write_shard(
-    stem: Path,
+    stem: AnyPath,
     documents: pa.Table,
     *,
-    directory: Path,
+    directory: AnyPath,
     tokens: Iterable[Tokens],
     dtype: np.dtype[Any],
 ) -> ShardEntry:
@@ -48,7 +48,7 @@ def write_shard(
     ):
         writer.write_batch(batch)
     return ShardEntry(
-        path=stem.relative_to(directory).as_posix(),
+        path=relative(stem, directory),
         documents=len(documents),
         tokens=num_tokens,
         files={BIN: bin_.entry, IDX: index.entry, ARROW: arrow.entry},

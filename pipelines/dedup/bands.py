@@ -14,12 +14,13 @@ stands for, and so is each that is not similar enough to that one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from pipelines.dedup.exact import MOST_COPIES
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, similarity
+from pipelines.sparse import SparseFile
+from shards.remote import AnyPath, RemotePath
 from shards.storage import atomic_write, map_bytes
 
 EDGES = 1024
@@ -119,7 +120,7 @@ def _copies(first: np.ndarray, stay: np.ndarray) -> np.ndarray:
     return counts
 
 
-def write_slots(path: Path, signers: Signers) -> None:
+def write_slots(path: AnyPath, signers: Signers) -> None:
     """Write a .slots file."""
     with atomic_write(path) as handle:
         handle.write(np.ascontiguousarray(signers.order, "<u8"))
@@ -127,18 +128,35 @@ def write_slots(path: Path, signers: Signers) -> None:
         handle.write(np.ascontiguousarray(signers.slots, np.uint8))
 
 
-def open_slots(path: Path) -> Signers:
-    """Return a .slots file, mapped."""
-    data = map_bytes(path)
-    num = len(data) // (8 + 4 + NUM_SLOTS)
-    return Signers(
-        data[: 8 * num].view("<u8"),
-        data[8 * num : 12 * num].view("<u4"),
-        data[12 * num :].reshape(num, NUM_SLOTS),
-    )
+def read_slots(path: AnyPath, name: str, signers: np.ndarray | None = None) -> np.ndarray:
+    """Return a column of a .slots file, of some signers or of all.
+
+    Args:
+        path: The file.
+        name: order, row or slots.
+        signers: int[n]; None: all of them.
+    """
+    file = SparseFile(path) if isinstance(path, RemotePath) else None
+    data = file.data if file else map_bytes(path)
+    num = len(data) // _SIGNER_BYTES
+    before, width, kind = _SLOT_COLUMNS[name]
+    part = slice(before * num, (before + width) * num)
+    if file:
+        rows = np.arange(num) if signers is None else np.asarray(signers, np.int64)
+        starts = part.start + rows * width
+        file.need(np.stack([starts, starts + width], axis=1))
+    values = data[part].view(kind)
+    values = values.reshape(num, NUM_SLOTS) if name == "slots" else values
+    return values if signers is None else values[signers]
 
 
-def write_bands(path: Path, bands: Sequence[BandRows]) -> None:
+_SLOT_COLUMNS = {"order": (0, 8, "<u8"), "row": (8, 4, "<u4"), "slots": (12, NUM_SLOTS, "u1")}
+"""Of a .slots file: bytes of a signer in the columns before, in this one, and its type."""
+
+_SIGNER_BYTES = 12 + NUM_SLOTS
+
+
+def write_bands(path: AnyPath, bands: Sequence[BandRows]) -> None:
     """Write a .bands file."""
     edges = np.arange(EDGES, dtype=np.uint64) << np.uint64(64 - EDGES.bit_length() + 1)
     index = np.zeros((NUM_BANDS, EDGES + 1), "<u4")
@@ -154,17 +172,25 @@ def write_bands(path: Path, bands: Sequence[BandRows]) -> None:
                 handle.write(np.ascontiguousarray(getattr(band, name), kind))
 
 
-def open_bands(path: Path, band: int, *, first: int, last: int) -> BandRows:
+def open_bands(path: AnyPath, band: int, *, first: int, last: int) -> BandRows:
     """Return the rows of one band of a .bands file from edge `first` to edge `last`, mapped."""
-    data = map_bytes(path)
-    index_bytes = NUM_BANDS * (EDGES + 1) * 4
-    index = data[:index_bytes].view("<u4").reshape(NUM_BANDS, EDGES + 1)
-    num = int(index[-1, -1])
-    part = slice(int(index[band, first]), int(index[band, last]))
-    at = index_bytes
-    columns = []
-    for kind in ("<u8", "<u4", "u1"):
-        size = num * np.dtype(kind).itemsize
-        columns.append(data[at : at + size].view(kind)[part])
-        at += size
+    file = SparseFile(path) if isinstance(path, RemotePath) else None
+    data = file.data if file else map_bytes(path)
+    edges = 4 * (band * (EDGES + 1) + np.array([first, last]))
+    if file:
+        file.need(np.stack([edges, edges + 4], axis=1))
+    num = (len(data) - _INDEX_BYTES) // _BAND_ROW_BYTES
+    part = slice(*(int(data[edge : edge + 4].view("<u4")[0]) for edge in edges.tolist()))
+    starts = _INDEX_BYTES + num * np.array([0, 8, 12])
+    if file:
+        widths = np.array([8, 4, 1])
+        file.need(np.stack([starts + widths * part.start, starts + widths * part.stop], axis=1))
+    columns = [
+        data[at : at + num * np.dtype(kind).itemsize].view(kind)[part]
+        for at, kind in zip(starts.tolist(), ("<u8", "<u4", "u1"), strict=True)
+    ]
     return BandRows(*columns)
+
+
+_INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4
+_BAND_ROW_BYTES = 13

@@ -1,14 +1,14 @@
 """Lists of the documents that dedup leaves out: tables sorted by order, searched by merge."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from pipelines.document import DUPLICATE, NEAR_DUPLICATE
-from pipelines.tables import between, column, open_table
+from pipelines.tables import column, open_between, open_table
+from shards.remote import AnyPath
 
 DROPS = pa.schema(
     [
@@ -36,14 +36,9 @@ def drop_table(order: np.ndarray, segment: np.ndarray, row: np.ndarray, *, reaso
     return pa.table([order[by], segment[by], row[by], reasons], schema=DROPS)
 
 
-def merged_drops(paths: Sequence[Path], low: int, high: int) -> pa.Table:
+def merged_drops(paths: Sequence[AnyPath], low: int, high: int) -> pa.Table:
     """Return the drops of all files with low <= order < high, each document once, as DROPS."""
-    tables = [open_table(path) for path in paths]
-    slices = [between(column(table, "order"), low, high) for table in tables]
-    parts = [
-        table.slice(taken.start, taken.stop - taken.start)
-        for table, taken in zip(tables, slices, strict=True)
-    ]
+    parts = [open_between(path, "order", low=low, high=high)[0] for path in paths]
     table = pa.concat_tables([DROPS.empty_table(), *parts]).combine_chunks()
     columns = [column(table, name) for name in DROPS.names]
     by = np.lexsort(columns[::-1])
@@ -79,7 +74,7 @@ def count_drops(
     return dropped, renamed
 
 
-def drop_path(work: Path, reference: str) -> Path:
+def drop_path(work: AnyPath, reference: str) -> AnyPath:
     """Return the path of a drop file."""
     return work / f"{reference}.drops"
 
@@ -95,12 +90,12 @@ class Drops:
         self._reason = column(table, "reason")
 
     @classmethod
-    def load(cls, paths: Sequence[Path], low: int, high: int) -> "Drops":
+    def load(cls, paths: Sequence[AnyPath], low: int, high: int) -> "Drops":
         """Return the drops with low <= order < high."""
         return cls(merged_drops(paths, low, high))
 
     @classmethod
-    def among(cls, paths: Sequence[Path], orders: np.ndarray) -> "Drops":
+    def among(cls, paths: Sequence[AnyPath], orders: np.ndarray) -> "Drops":
         """Return the drops of documents with any of these orders."""
         hits = [DROPS.empty_table()]
         for path in paths:

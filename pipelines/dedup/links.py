@@ -9,7 +9,6 @@ Files and records are named as those of dedup_tasks.py.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -19,9 +18,10 @@ from pipelines.dedup.exact import histogram
 from pipelines.dedup.near import ALL, Members, edge_path, looked_up, near_drops, segment_links
 from pipelines.merge import EVERYTHING, Range
 from pipelines.plan import Plan, load_plan
-from pipelines.tables import between, column, open_table, write_table
+from pipelines.tables import open_between, open_table, write_table
 from shards.manifest import WORK
 from shards.records import to_json
+from shards.remote import AnyPath
 from shards.storage import write_json
 
 FIRST, SMALL, LARGE, LAST = "first", "small", "large", "last"
@@ -77,12 +77,12 @@ class MatesRecord:
     alone: int
 
 
-def prepare_links(output: Path) -> Callable[[StarTask | MatesTask], None]:
+def prepare_links(output: AnyPath) -> Callable[[StarTask | MatesTask], None]:
     """Return the function that runs these tasks of the run in `output`."""
     return partial(run_links, output)
 
 
-def run_links(output: Path, task: StarTask | MatesTask) -> None:
+def run_links(output: AnyPath, task: StarTask | MatesTask) -> None:
     """Write a task's files, then its record."""
     work = output / WORK
     plan = load_plan(work, task.plan)
@@ -94,7 +94,7 @@ def run_links(output: Path, task: StarTask | MatesTask) -> None:
         write_json(path / f"{task.name}.json", to_json(mates))
 
 
-def _run_star(work: Path, plan: Plan, task: StarTask) -> StarRecord:
+def _run_star(work: AnyPath, plan: Plan, task: StarTask) -> StarRecord:
     within = Range.of(task.index, task.ranges)
     parts = [_edges_within(edge_path(work, name), within) for name in task.inputs]
     if task.kind == FIRST:
@@ -116,7 +116,7 @@ def _run_star(work: Path, plan: Plan, task: StarTask) -> StarRecord:
     return StarRecord(checksum=stars.checksum(), drops=len(drops), groups=sizes)
 
 
-def _run_mates(work: Path, plan: Plan, task: MatesTask) -> MatesRecord:
+def _run_mates(work: AnyPath, plan: Plan, task: MatesTask) -> MatesRecord:
     parts = [Edges.of(open_table(edge_path(work, name))) for name in task.inputs]
     parts += _within_segments(work, plan, EVERYTHING, linked=task.linked)
     stars = Stars.of(Edges.concatenate(parts))
@@ -133,10 +133,8 @@ def _run_mates(work: Path, plan: Plan, task: MatesTask) -> MatesRecord:
     return MatesRecord(documents=len(starts), alone=int((mates == 0).sum()))
 
 
-def _edges_within(path: Path, within: Range) -> Edges:
-    table = open_table(path)
-    taken = between(column(table, "order"), within.low, within.high)
-    return Edges.of(table.slice(taken.start, taken.stop - taken.start))
+def _edges_within(path: AnyPath, within: Range) -> Edges:
+    return Edges.of(open_between(path, "order", low=within.low, high=within.high)[0])
 
 
 def _members(edges: Edges) -> Members:
@@ -147,7 +145,7 @@ def _split(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (place >> np.uint64(32)).astype(np.uint32), place.astype(np.uint32)
 
 
-def _within_segments(work: Path, plan: Plan, within: Range, *, linked: int) -> list[Edges]:
+def _within_segments(work: AnyPath, plan: Plan, within: Range, *, linked: int) -> list[Edges]:
     return segment_links(
         plan.paths(work, "links"),
         plan.paths(work, "slots"),

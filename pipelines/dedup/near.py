@@ -10,18 +10,18 @@ then by the segment's number, then by the signer's.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.bands import EDGES, PAIRS_AT_ONCE, BandRows, open_bands, open_slots, similar
+from pipelines.dedup.bands import EDGES, PAIRS_AT_ONCE, BandRows, open_bands, read_slots, similar
 from pipelines.dedup.components import Edges
 from pipelines.dedup.drops import GONE, NEAR, drop_table
 from pipelines.dedup.exact import Group, alike
 from pipelines.dedup.minhash import NUM_SLOTS
 from pipelines.tables import between, column, open_table
+from shards.remote import AnyPath
 
 ALL = 1 << 32
 """What is_linked takes for every document."""
@@ -55,7 +55,7 @@ class Pairs:
 
 
 def read_range(
-    paths: Sequence[Path], band: int, *, index: int, ranges: int
+    paths: Sequence[AnyPath], band: int, *, index: int, ranges: int
 ) -> tuple[BandRows, np.ndarray]:
     """Return the rows of a range of a band, segment by segment, and where each segment's begin.
 
@@ -82,7 +82,7 @@ def pairs(
     rows: BandRows,
     starts: np.ndarray,
     *,
-    slots: Sequence[Path],
+    slots: Sequence[AnyPath],
     range_bits: int,
     threshold: float,
 ) -> Iterator[Pairs]:
@@ -110,7 +110,9 @@ def pairs(
         yield Pairs(one, other, passed, Group(block[by], first))
 
 
-def _passed(slots: Sequence[Path], one: Members, other: Members, *, threshold: float) -> np.ndarray:
+def _passed(
+    slots: Sequence[AnyPath], one: Members, other: Members, *, threshold: float
+) -> np.ndarray:
     passed = np.ones(len(one), bool)
     if not threshold:
         return passed
@@ -125,7 +127,7 @@ def _passed(slots: Sequence[Path], one: Members, other: Members, *, threshold: f
 
 
 def looked_up(
-    slots: Sequence[Path], name: str, *, segment: np.ndarray, signer: np.ndarray
+    slots: Sequence[AnyPath], name: str, *, segment: np.ndarray, signer: np.ndarray
 ) -> np.ndarray:
     """Return a column of the .slots files for some signers; one file is mapped at a time.
 
@@ -141,7 +143,7 @@ def looked_up(
     bounds = np.searchsorted(segment[by], np.arange(len(slots) + 1))
     for number in np.flatnonzero(np.diff(bounds)).tolist():
         rows = by[bounds[number] : bounds[number + 1]]
-        found[rows] = getattr(open_slots(slots[number]), name)[signer[rows]]
+        found[rows] = read_slots(slots[number], name, signer[rows])
     return found
 
 
@@ -152,7 +154,7 @@ _COLUMNS: Mapping[str, tuple[type[Any], tuple[int, ...]]] = {
 }
 
 
-def near_drops(slots: Sequence[Path], member: Members) -> pa.Table:
+def near_drops(slots: Sequence[AnyPath], member: Members) -> pa.Table:
     """Return the documents as drops, without those that their segment has left out."""
     row = looked_up(slots, "row", segment=member.segment, signer=member.signer)
     there = row != GONE
@@ -174,7 +176,7 @@ def edges_between(member: Members, smallest: Members) -> Edges:
 
 
 def segment_links(
-    links: Sequence[Path], slots: Sequence[Path], *, low: int, high: int, linked: int
+    links: Sequence[AnyPath], slots: Sequence[AnyPath], *, low: int, high: int, linked: int
 ) -> list[Edges]:
     """Return the pairs found within each segment, of documents with low <= order < high, as edges.
 
@@ -187,7 +189,7 @@ def segment_links(
     """
     found = []
     for number, (links_path, slots_path) in enumerate(zip(links, slots, strict=True)):
-        order = open_slots(slots_path).order
+        order = read_slots(slots_path, "order")
         inside = between(order, low, high)
         table = open_table(links_path)
         signers = column(table, "signer")
@@ -201,6 +203,6 @@ def segment_links(
     return found
 
 
-def edge_path(work: Path, reference: str) -> Path:
+def edge_path(work: AnyPath, reference: str) -> AnyPath:
     """Return the path of a file of edges."""
     return work / f"{reference}.edges"

@@ -9,7 +9,6 @@ mates        how many of them are similar to nothing that is kept   (--clusters 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pipelines import resume
@@ -43,6 +42,7 @@ from pipelines.phases import Phases
 from pipelines.plan import Plan
 from pipelines.tasks import task_name
 from shards.manifest import TableEntry
+from shards.remote import AnyPath
 
 BAND_ROWS_PER_TASK = 4_000_000
 """Rows of a band that a task takes at most: some 0.1 GB above the size of an idle worker."""
@@ -76,7 +76,7 @@ class Deduplicated:
 class Dedup:
     """The phases of dedup of one run."""
 
-    def __init__(self, phases: Phases, plan: Plan, output: Path, options: Options) -> None:
+    def __init__(self, phases: Phases, plan: Plan, output: AnyPath, options: Options) -> None:
         self._phases = phases
         self._plan = plan
         self._output = output

@@ -10,7 +10,6 @@ it: documents elsewhere are still compared with it.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from pipelines.dedup.exact import MOST_COPIES
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signatures
 from pipelines.document import DUPLICATE, NEAR_DUPLICATE
 from pipelines.tables import write_table
+from shards.remote import AnyPath
 
 SIGNATURE = pa.binary(8 * NUM_BANDS + NUM_SLOTS)
 """A signature between the stages: the bands, little-endian, and the slots; null for none."""
@@ -102,7 +102,7 @@ class Sieve:
         reasons[self.near] = NEAR_DUPLICATE
         return pa.array(reasons, pa.string())
 
-    def write(self, stem: Path) -> Sieved:
+    def write(self, stem: AnyPath) -> Sieved:
         """Write the files of a segment that dedup reads, and return what they came to."""
         stay = self.stay
         row = np.where(stay, np.cumsum(stay) - 1, GONE).astype(np.uint32)

@@ -10,7 +10,6 @@ them. Its record is written last; a task whose record is there is done.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +20,10 @@ from pipelines.dedup.exact import Candidates, duplicates, group_sizes, groups, s
 from pipelines.dedup.near import edge_path, edges_between, is_linked, near_drops, pairs, read_range
 from pipelines.merge import Range
 from pipelines.plan import Plan, load_plan
-from pipelines.tables import between, column, open_table, write_table
+from pipelines.tables import column, open_rows, rows_between, write_table
 from shards.manifest import WORK, TableEntry
 from shards.records import to_json
+from shards.remote import AnyPath, relative
 from shards.storage import write_json
 
 TEXT = -1
@@ -91,24 +91,24 @@ class DropsRecord:
     """By source: near-duplicates that fell in their segment and have an equal elsewhere."""
 
 
-def prepare_dedup(output: Path) -> Callable[[DedupTask], None]:
+def prepare_dedup(output: AnyPath) -> Callable[[DedupTask], None]:
     """Return the function that runs dedup tasks of the run in `output`."""
     return partial(run_dedup, output)
 
 
-def prepare_drops(output: Path) -> Callable[[DropsTask], None]:
+def prepare_drops(output: AnyPath) -> Callable[[DropsTask], None]:
     """Return the function that runs drops tasks of the run in `output`."""
     return partial(run_drops, output)
 
 
-def run_dedup(output: Path, task: DedupTask) -> None:
+def run_dedup(output: AnyPath, task: DedupTask) -> None:
     """Write what a range of hashes says of its documents, then the record."""
     plan = load_plan(output / WORK, task.plan)
     record = (_run_exact if task.band == TEXT else _run_near)(output, plan, task)
     write_json(output / WORK / "dedup" / f"{task.name}.json", to_json(record))
 
 
-def run_drops(output: Path, task: DropsTask) -> None:
+def run_drops(output: AnyPath, task: DropsTask) -> None:
     """Write the documents of a range of the order that go, each once, then the record."""
     work = output / WORK
     plan = load_plan(work, task.plan)
@@ -120,7 +120,7 @@ def run_drops(output: Path, task: DropsTask) -> None:
     write_json(work / "drops" / f"{task.name}.json", to_json(record))
 
 
-def _run_exact(output: Path, plan: Plan, task: DedupTask) -> DedupRecord:
+def _run_exact(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
     found = _candidates(plan.paths(output / WORK, "hashes"), Range.of(task.index, task.ranges))
     alike = list(groups(found, range_bits=(task.ranges - 1).bit_length()))
     mask = duplicates(len(found.high), alike)
@@ -137,34 +137,32 @@ def _run_exact(output: Path, plan: Plan, task: DedupTask) -> DedupRecord:
     )
 
 
-def _candidates(paths: Sequence[Path], within: Range) -> Candidates:
+def _candidates(paths: Sequence[AnyPath], within: Range) -> Candidates:
     """Return the documents of a range of all segments; one file is mapped at a time."""
-    slices = [
-        between(column(open_table(path), "hash_high"), within.low, within.high) for path in paths
-    ]
+    slices = [rows_between(path, "hash_high", low=within.low, high=within.high) for path in paths]
     ends = np.cumsum([taken.stop - taken.start for taken in slices]).tolist()
     found = Candidates.empty(ends[-1])
     for number, (path, taken, end) in enumerate(zip(paths, slices, ends, strict=True)):
-        table, rows = open_table(path), slice(end - (taken.stop - taken.start), end)
+        table, rows = open_rows(path, taken), slice(end - (taken.stop - taken.start), end)
         for name in ("high", "low"):
-            getattr(found, name)[rows] = column(table, f"hash_{name}")[taken]
+            getattr(found, name)[rows] = column(table, f"hash_{name}")
         for name in ("order", "row", "copies"):
-            getattr(found, name)[rows] = column(table, name)[taken]
+            getattr(found, name)[rows] = column(table, name)
         found.segment[rows] = number
     return found
 
 
-def _write_entry(path: Path, table: pa.Table, *, directory: Path) -> TableEntry:
+def _write_entry(path: AnyPath, table: pa.Table, *, directory: AnyPath) -> TableEntry:
     entry = write_table(path, table)
     return TableEntry(
-        path=path.relative_to(directory).as_posix(),
+        path=relative(path, directory),
         rows=len(table),
         bytes=entry.bytes,
         crc32c=entry.crc32c,
     )
 
 
-def _run_near(output: Path, plan: Plan, task: DedupTask) -> DedupRecord:
+def _run_near(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
     work = output / WORK
     slots, bits = plan.paths(work, "slots"), (task.ranges - 1).bit_length()
     rows, starts = read_range(

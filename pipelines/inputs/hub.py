@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.inputs.address import said, shown
 from pipelines.inputs.found import Found, some_of
+from shards.address import said, shown
 from shards.errors import UserError
 
 READABLE = re.compile(r"\.(?:parquet|(?:json|jsonl|ndjson|txt)(?:\.(?:gz|zst|bz2))?)$", re.I)

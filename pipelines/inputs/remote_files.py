@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
-import fsspec
-
-from pipelines.inputs.address import check_address, explained, shown
 from pipelines.inputs.found import Found, any_of, some_of
+from shards.address import check_address, explained, retried, shown
 from shards.errors import UserError
+from shards.remote import file_system
 
 READ_AHEAD_BYTES = 8 << 20
 """How much one request reads: at 8 MiB the time to the first byte hardly counts any more."""
@@ -32,17 +31,20 @@ def find_remote(url: str, patterns: Sequence[str]) -> list[Found]:
     """
     check_address(url)
     with explained(url):
-        place = _Place.of(url)
-        place.system.invalidate_cache()
-        try:
-            info = place.system.info(place.path)
-        except FileNotFoundError:
-            if not glob.has_magic(place.path):
-                raise
-            return _glob(place)
-        if info["type"] == "directory" or url.endswith("/"):
-            return _folder(place, patterns)
-        return [_found(place, {**info, "name": place.path}, root=place.path.rpartition("/")[0])]
+        return retried(url, lambda: _find(url, patterns))
+
+
+def _find(url: str, patterns: Sequence[str]) -> list[Found]:
+    place = _Place.of(url)
+    try:
+        info = place.system.info(place.path)
+    except FileNotFoundError:
+        if not glob.has_magic(place.path):
+            raise
+        return _glob(place)
+    if info["type"] == "directory" or url.endswith("/"):
+        return _folder(place, patterns)
+    return [_found(place, {**info, "name": place.path}, root=place.path.rpartition("/")[0])]
 
 
 def open_remote(url: str) -> tuple[BinaryIO, Found]:
@@ -54,13 +56,16 @@ def open_remote(url: str) -> tuple[BinaryIO, Found]:
         UserError: It cannot be opened. Reading raises it as well.
     """
     with explained(url):
-        place = _Place.of(url)
-        place.system.invalidate_cache(place.path)
-        # The buffer is the only cache.
-        file = place.system.open(place.path, "rb", block_size=READ_AHEAD_BYTES, cache_type="none")
-        buffered = io.BufferedReader(_Reads(file, url), READ_AHEAD_BYTES)
-        info = getattr(file, "details", None) or place.system.info(place.path)
-        return buffered, _found(place, {**info, "name": place.path}, root="")
+        return retried(url, lambda: _open(url))
+
+
+def _open(url: str) -> tuple[BinaryIO, Found]:
+    place = _Place.of(url)
+    # The buffer is the only cache.
+    file = place.system.open(place.path, "rb", block_size=READ_AHEAD_BYTES, cache_type="none")
+    buffered = io.BufferedReader(_Reads(file, url), READ_AHEAD_BYTES)
+    info = getattr(file, "details", None) or place.system.info(place.path)
+    return buffered, _found(place, {**info, "name": place.path}, root="")
 
 
 class _Reads(io.RawIOBase):
@@ -72,14 +77,15 @@ class _Reads(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:  # mypy knows no buffer protocol before Python 3.12
         with explained(self._url):
-            data = self._file.read(len(buffer))
+            # A read that fails leaves the position where it was.
+            data = retried(self._url, lambda: self._file.read(len(buffer)))
         buffer[: len(data)] = data
         return len(data)
 
     def readall(self) -> bytes:
         # What io makes of this by itself asks for 8 KiB at a time.
         with explained(self._url):
-            return bytes(self._file.read())
+            return bytes(retried(self._url, self._file.read))
 
     def seek(self, offset: int, whence: int = 0) -> int:
         with explained(self._url):
@@ -111,7 +117,7 @@ class _Place:
 
     @classmethod
     def of(cls, url: str) -> "_Place":
-        system, path = fsspec.url_to_fs(url)
+        system, path = file_system(url)
         bare = url.rstrip("/")
         base = bare.removesuffix(path) if bare.endswith(path) else ""
         return cls(system=system, path=path.rstrip("/"), base=base)

@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.dedup.bands import open_bands, open_slots
+from pipelines.dedup.bands import open_bands, read_slots
 from pipelines.dedup.drops import GONE
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signer
 from pipelines.dedup.sieve import SIGNATURE, packed
@@ -59,10 +59,10 @@ def test_what_fell_as_near_is_handed_on_without_a_row(tmp_path: Path) -> None:
     assert [(row["hash_low"], row["order"], row["row"], row["copies"]) for row in hashes] == [
         *((5, 10, 0, 2), (6, 20, GONE, 1), (7, 40, 1, 1), (8, 50, 2, 1), (9, 60, 3, 1))
     ]
-    signers = open_slots(tmp_path / "s.slots")
-    assert signers.order.tolist() == [10, 20, 40, 60]
-    assert signers.row.tolist() == [0, GONE, 1, 3]
-    assert signers.slots[1].tolist() == [0] * 9 + [1] * 103
+    slots = tmp_path / "s.slots"
+    assert read_slots(slots, "order").tolist() == [10, 20, 40, 60]
+    assert read_slots(slots, "row").tolist() == [0, GONE, 1, 3]
+    assert read_slots(slots, "slots")[1].tolist() == [0] * 9 + [1] * 103
     assert open_table(tmp_path / "s.links").to_pylist() == [{"signer": 1, "smaller": 0}]
     for band, wanted in ((0, [(0, 2), (2, 1)]), (2, [(1, 1), (2, 1)]), (1, [(0, 1)])):
         rows = open_bands(tmp_path / "s.bands", band, first=0, last=1)
@@ -87,7 +87,7 @@ def test_a_segment_of_which_nothing_is_kept_or_signed_has_its_files(tmp_path: Pa
         made.add(kept, [gone])
         found = made.close(tmp_path / name)
         assert found.sieved.signed == 0
-        assert len(open_slots(tmp_path / f"{name}.slots").order) == 0
+        assert len(read_slots(tmp_path / f"{name}.slots", "order")) == 0
         assert len(open_bands(tmp_path / f"{name}.bands", 13, first=0, last=1024).hash) == 0
 
 

@@ -149,7 +149,7 @@ def test_empty_files_are_refused(memory: MemoryFileSystem) -> None:
     ],
 )
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, url: str, words: str) -> None:
-    def missing(_: str) -> None:
+    def missing(_: str, **__: object) -> None:
         raise ImportError("Install this")
 
     monkeypatch.setattr(fsspec, "url_to_fs", missing)

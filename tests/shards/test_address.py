@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.inputs.address import said, shown
+from shards.address import said, shown
 
 
 @pytest.mark.parametrize(

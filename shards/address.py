@@ -1,16 +1,23 @@
-"""The address of an input behind a URL: how it is shown, and what is said when reading it fails.
+"""The address behind a URL: how it is shown, and what is said when reading or writing fails.
 
 Where credentials and endpoints come from is the business of each protocol's library: the
 environment or its own configuration files. They never stand in an address here, because addresses
 are shown, and written beside the dataset.
 """
 
+import errno
+import logging
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from shards.errors import UserError
+
+_LOG = logging.getLogger("corpusmill")
+Result = TypeVar("Result")
 
 MOST_CHARS_SAID = 300
 
@@ -49,14 +56,19 @@ def shown(url: str) -> str:
 
 def said(error: Exception) -> str:
     """Return what a library says of an error: on one line, not too long, without secrets."""
-    text = _URL.sub(lambda match: shown(match.group()), " ".join(str(error).split())).rstrip(".")
+    words = "; ".join([str(error).rstrip("."), *getattr(error, "__notes__", ())])
+    text = _URL.sub(lambda match: shown(match.group()), " ".join(words.split())).rstrip(".")
     if not text:
         return type(error).__name__
     return text if len(text) <= MOST_CHARS_SAID else f"{text[:MOST_CHARS_SAID]}..."
 
 
-def check_address(url: str) -> None:
+def check_address(url: str, what: str = "The input") -> None:
     """Check that an address holds nothing that may be secret, and is no chain of addresses.
+
+    Args:
+        url: The address.
+        what: How a message begins: what is there.
 
     Raises:
         UserError: It does, or is.
@@ -64,24 +76,29 @@ def check_address(url: str) -> None:
     if _PASSWORD.search(url):
         name = urlsplit(url).scheme.upper()
         raise UserError(
-            f"The input {shown(url)} was given with a password, and addresses are written beside "
+            f"{what} {shown(url)} was given with a password, and addresses are written beside "
             f"the dataset. Leave it out and set FSSPEC_{name}_USERNAME and FSSPEC_{name}_PASSWORD, "
             "or what the protocol's library reads."
         )
     if shown(url) != url:
         raise UserError(
-            f"The input {shown(url)} was given with a query (?...), which may hold a signature, "
+            f"{what} {shown(url)} was given with a query (?...), which may hold a signature, "
             "and addresses are written beside the dataset. Leave it out, or fetch the file first."
         )
     if "::" in url:
         raise UserError(
-            f"The input {shown(url)} is a chain of addresses; give one, of files as they are."
+            f"{what} {shown(url)} is a chain of addresses; give one, of files as they are."
         )
 
 
 @contextmanager
-def explained(url: str) -> Iterator[None]:
+def explained(url: str, what: str = "The input", *, done: str = "read") -> Iterator[None]:
     """Turn what goes wrong behind a URL into a paragraph for the person.
+
+    Args:
+        url: The address.
+        what: How a message begins: what is there.
+        done: What was to be done with it: read or written.
 
     Raises:
         UserError: Something went wrong; it says what the library said, and what to check.
@@ -96,13 +113,64 @@ def explained(url: str) -> Iterator[None]:
         # Some libraries say no more than the path.
         words = "" if url.rstrip("/").endswith(str(error)) else f" ({said(error)})"
         raise UserError(
-            f"The input {shown(url)} does not exist, or may not be seen{words}. {_advice(url)}"
+            f"{what} {shown(url)} does not exist, or may not be seen{words}. {_advice(url)}"
         ) from error
     except Exception as error:
         # Each protocol's library has exceptions of its own, with no root in common.
         raise UserError(
-            f"The input {shown(url)} cannot be read ({said(error)}). {_advice(url)}"
+            f"{what} {shown(url)} cannot be {done} ({said(error)}). {_advice(url)}"
         ) from error
+
+
+WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+"""Seconds between attempts: a server that restarts is back within half a minute."""
+
+_LASTING = (
+    FileExistsError,
+    FileNotFoundError,
+    ImportError,
+    IsADirectoryError,
+    MemoryError,
+    NotADirectoryError,
+    NotImplementedError,
+    PermissionError,
+    TypeError,
+    UserError,
+    ValueError,
+)
+_LASTING_ERRNOS = {errno.EINVAL, errno.ENOSYS, errno.EPERM, errno.ENAMETOOLONG, errno.E2BIG}
+_LASTING_NAMES = re.compile("Credential|Expired|Auth|Forbidden|Profile|Config")
+
+
+def retried(url: str, do: Callable[[], Result]) -> Result:
+    """Return what `do` returns, after trying again where the failure may pass.
+
+    A server that is busy, restarts or drops a connection is asked again, with a pause that doubles;
+    what will not change, such as a file that is missing, is raised at once.
+
+    Args:
+        url: What is shown of a failure.
+        do: Something that can be done twice.
+    """
+    for wait in WAITS:
+        try:
+            return do()
+        except Exception as error:
+            if not _may_pass(error):
+                raise
+            _LOG.info("%s: %s; trying again in %g s", shown(url), said(error), wait)
+        time.sleep(wait)
+    try:
+        return do()
+    except Exception as error:
+        error.add_note(f"tried {len(WAITS) + 1} times within {sum(WAITS):g} s")
+        raise
+
+
+def _may_pass(error: Exception) -> bool:
+    if isinstance(error, _LASTING) or _LASTING_NAMES.search(type(error).__name__):
+        return False
+    return not (isinstance(error, OSError) and error.errno in _LASTING_ERRNOS)
 
 
 def _advice(url: str) -> str:
