@@ -39,16 +39,18 @@ def engine(flags: Sequence[str]) -> str:
 def with_processes(flags: Sequence[str]) -> list[str]:
     """Return the flags, and what gives each slot of Flink a Python process of its own.
 
-    --sdk_worker_parallelism counts the processes of one TaskManager, which are started as they are
-    needed: as many as the whole job has slots are enough wherever its slots lie. Without
-    --parallelism it is 0: the TaskManager takes one less than its machine has cores. With
-    environment LOOPBACK workers are children of the driver; by itself Beam makes them threads.
+    --sdk_worker_parallelism is how many processes one TaskManager may start; it starts one when a
+    step of a slot asks for it, and deals them out in turn. A job has two steps in Python, one that
+    hands out tasks and one that does them; with fewer processes than steps two slots could share
+    one. A machine's slots are at most the job's, so twice those are enough wherever they lie.
+
+    With environment LOOPBACK workers are children of the driver; Beam by itself has threads there.
     """
     if engine(flags) not in _FLINK or any(flag.startswith(f"--{_PROCESSES}") for flag in flags):
         return [*flags]
     options = PipelineOptions([*flags])
-    parallelism = max(0, options.view_as(FlinkRunnerOptions).parallelism)
-    added = [f"--{_PROCESSES}={parallelism}"]
+    slots = options.view_as(FlinkRunnerOptions).parallelism
+    added = [f"--{_PROCESSES}={2 * (slots if slots > 0 else os.cpu_count() or 1)}"]
     loopback = options.view_as(PortableOptions).environment_type == "LOOPBACK"
     if loopback and not options.view_as(DebugOptions).lookup_experiment(_LOOPBACK_PROCESSES):
         added.append(f"--experiments={_LOOPBACK_PROCESSES}")

@@ -73,7 +73,7 @@ def tell(request: pytest.FixtureRequest) -> Callable[[str, str, Run], None]:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print the table: hash of all files, wall time, memory of all processes, busiest Pythons."""
+    """Print the table: hash of all files, wall time, memory of all, the two busiest workers."""
     rows = config.stash.get(_TABLE, [])
     if rows:
         terminalreporter.section("runs on engines")

@@ -134,6 +134,24 @@ class Cluster:
             f"--parallelism={self.slots}",
         ]
 
+    def carrier(self, vertex: str) -> Manager | None:
+        """The TaskManager that runs a step whose name has `vertex` in it; None while none does."""
+        for job in self.ask("jobs/overview")["jobs"]:
+            if job["state"] != "RUNNING":
+                continue
+            for step in self.ask(f"jobs/{job['jid']}")["vertices"]:
+                if vertex in step["name"] and step["status"] == "RUNNING":
+                    (first, *_) = self.ask(f"jobs/{job['jid']}/vertices/{step['id']}")["subtasks"]
+                    return next(
+                        (m for m in self.managers if m.name == first["taskmanager-id"]), None
+                    )
+        return None
+
+    def restarts(self) -> int:
+        """How often a job began again, in all jobs so far."""
+        jobs = [job["jid"] for job in self.ask("jobs/overview")["jobs"]]
+        return sum(self.ask(f"jobs/{jid}")["timestamps"]["RESTARTING"] > 0 for jid in jobs)
+
     def ask(self, path: str) -> Any:
         """What the cluster's REST API says."""
         url = f"http://127.0.0.1:{self.rest}/{path}"

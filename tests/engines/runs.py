@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -25,6 +26,7 @@ COMMON = (
     "--tokenizer", f"sentencepiece:{SAMPLE / 'sample.model'}", "--languages", "all",
     "--language-threshold", "0", "--dedup", "minhash",
 )  # fmt: skip
+_WORKER = re.compile("SdkHarness|spawn_main")
 
 
 @dataclass
@@ -34,10 +36,10 @@ class Usage:
     memory: int = 0
     """Largest sum of resident bytes, without the test's own."""
     cpu: dict[int, float] = field(default_factory=dict)
-    """CPU seconds by process, of those that run Python."""
+    """CPU seconds by process, of those that run tasks beside the driver."""
 
     def busiest(self) -> list[float]:
-        """CPU seconds of the Python processes, largest first."""
+        """CPU seconds of the processes that run tasks, largest first."""
         return sorted(self.cpu.values(), reverse=True)
 
     def look(self) -> None:
@@ -46,7 +48,7 @@ class Usage:
         for process in psutil.Process().children(recursive=True):
             with suppress(psutil.Error):
                 memory += process.memory_info().rss
-                if "python" in process.name():
+                if _WORKER.search(" ".join(process.cmdline())):
                     times = process.cpu_times()
                     self.cpu[process.pid] = times.user + times.system
         self.memory = max(self.memory, memory)
