@@ -10,8 +10,9 @@ WORKDIR /opt/corpusmill
 COPY . .
 RUN pip install --no-cache-dir --constraint .ci/constraints.txt ".[pipelines,fast,hub,s3,datatrove]"
 
-# torch brings the CUDA libraries that it runs on; the compiler is for the operators of DeepSpeed.
-FROM nvidia/cuda:13.0.2-devel-ubuntu24.04 AS trainer
+# torch brings the CUDA libraries that it runs on; DeepSpeed builds operators with the compiler, which must be of
+# the CUDA version that torch was made with (torch.version.cuda).
+FROM nvidia/cuda:13.2.1-devel-ubuntu24.04 AS trainer
 # The archive keeps one version of a package, so that a pinned one is soon gone.
 # hadolint ignore=DL3008
 RUN apt-get update \
