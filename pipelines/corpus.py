@@ -241,6 +241,7 @@ class Run:
             generation=f"g0001-{fingerprint[:8]}",
             fingerprint=fingerprint,
             dtype=self.chain.tokenizer.dtype.name,
+            texts=self.options.keep_dropped,
             segments=tuple(
                 each for record in records for each in planned(record.segments, record.source)
             ),

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from pipelines.dedup.drops import EXACT, REASONS, Drops
 from pipelines.document import DROPPED, KEPT, NAME, NEAR_DUPLICATE
 from pipelines.segment import NUM_BINS, gather, with_suffix
+from pipelines.sparse import side_by_side
 from pipelines.tables import (
     between,
     column,
-    every_row,
     map_items,
     open_between,
     open_rows,
@@ -31,7 +31,7 @@ from pipelines.tables import (
 )
 from shards.manifest import ShardEntry, TableEntry
 from shards.remote import AnyPath, relative
-from shards.storage import atomic_write, size_if_there
+from shards.storage import atomic_write
 from shards.writer import write_shard
 
 
@@ -112,10 +112,18 @@ def _piece(stem: AnyPath, documents: pa.Table, starts: np.ndarray, *, size: int)
     return Piece(documents=documents, starts=starts, tokens=tokens)
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Documents of one segment: `rows` uint32[n], sorted, `hashes` uint64[n] of the holdout."""
+
+    rows: np.ndarray
+    hashes: np.ndarray
+
+
 def held_out(
     stems: Mapping[int, AnyPath], holdout: int, within: Range, *, drops: Sequence[AnyPath]
-) -> dict[int, np.ndarray]:
-    """Return, by segment, the sorted rows with holdout hashes below a threshold that dedup leaves.
+) -> dict[int, Held]:
+    """Return, by segment, the documents with holdout hashes below a threshold that dedup leaves.
 
     Args:
         stems: The segments by their number.
@@ -123,15 +131,24 @@ def held_out(
         within: The range of orders.
         drops: The drop files.
     """
-    rows, orders = {}, {}
-    for number, stem in stems.items():
+
+    def read(stem: AnyPath) -> tuple[Held, np.ndarray]:
         table, _ = open_between(with_suffix(stem, "holdout"), "holdout", low=0, high=holdout)
-        found = np.sort(column(table, "row"))
-        order = column(every_row(with_suffix(stem, "documents"), "order"), "order")[found]
+        order = column(table, "order")
         inside = (order >= np.uint64(within.low)) & (order <= np.uint64(within.high - 1))
-        rows[number], orders[number] = found[inside], order[inside]
-    gone = Drops.among(drops, np.concatenate([np.zeros(0, np.uint64), *orders.values()]))
-    return {at: found[~np.isin(found, gone.rows(at))] for at, found in rows.items()}
+        rows, hashes = (column(table, name)[inside] for name in ("row", "holdout"))
+        by = np.argsort(rows)
+        return Held(rows[by], hashes[by]), order[inside]
+
+    paths = list(stems.values())
+    found = side_by_side(read, paths, where=paths[0]) if paths else []
+    orders = [order for _, order in found]
+    gone = Drops.among(drops, np.concatenate([np.zeros(0, np.uint64), *orders]))
+    held = {}
+    for at, (each, _) in zip(stems, found, strict=True):
+        stay = ~np.isin(each.rows, gone.rows(at))
+        held[at] = Held(each.rows[stay], each.hashes[stay])
+    return held
 
 
 def write_merged(
@@ -169,56 +186,60 @@ def merged_rows(
 
     Args:
         stems: The segments by their number.
-        suffix: audit or rejects.
+        suffix: audit or rejects; all have the file.
         within: The range of orders.
         drops: What dedup dropped there.
     """
-    parts = []
-    for number, stem in stems.items():
+
+    def read(item: tuple[int, AnyPath]) -> pa.Table:
+        number, stem = item
         path = with_suffix(stem, suffix)
-        if not path.exists():  # a segment without rejects
-            continue
         table, _ = open_between(path, "order", low=within.low, high=within.high)
         names = {field.name: field.type for field in table.schema}
         plain = pa.schema(
             [(name, pa.large_string() if kind == NAME else kind) for name, kind in names.items()]
         )
         table = table.cast(plain)
-        parts.append(table if drops is None else _with_verdicts(table, drops.orders(number)))
+        return table if drops is None else _with_verdicts(table, drops.orders(number))
+
+    paths = list(stems.values())
+    parts = side_by_side(read, stems.items(), where=paths[0]) if paths else []
     merged = pa.concat_tables(parts) if parts else pa.table({"order": pa.array([], pa.uint64())})
     return merged.take(np.argsort(column(merged, "order"), kind="stable"))
 
 
-def dropped_rows(stems: Mapping[int, AnyPath], within: Range, *, drops: Drops) -> pa.Table | None:
-    """Return the audit rows of what was dropped in a range, with its text; None if no text is kept.
+def dropped_rows(stems: Mapping[int, AnyPath], within: Range, *, drops: Drops) -> pa.Table:
+    """Return the audit rows of what was dropped in a range, with its text.
 
     Args:
-        stems: The segments by their number.
+        stems: The segments by their number; they hold texts.
         within: The range of orders.
         drops: What dedup dropped there.
     """
-    parts = []
-    for number, stem in stems.items():
-        if not with_suffix(stem, "texts").exists():
-            return None
+
+    def read(item: tuple[int, AnyPath]) -> pa.Table:
+        number, stem = item
         rows = merged_rows({number: stem}, "audit", within, drops=drops)
         dropped = np.flatnonzero(pc.equal(rows["verdict"], DROPPED).to_numpy())
         texts = open_rows(with_suffix(stem, "texts"), _audited(stem, within)).take(dropped)
-        parts.append(rows.take(dropped).append_column("text", texts["text"]))
-    rows = pa.concat_tables(parts)
+        return rows.take(dropped).append_column("text", texts["text"])
+
+    rows = pa.concat_tables(side_by_side(read, stems.items(), where=next(iter(stems.values()))))
     return rows.take(np.argsort(column(rows, "order"), kind="stable"))
 
 
-def cut(stems: Iterable[AnyPath], within: Range) -> list[Range]:
-    """Return a range in parts of bounded size, by rows of the audit, bytes of texts and rejects."""
-    rows = size = 0
-    for stem in stems:
-        audited = _audited(stem, within)
-        rows += audited.stop - audited.start
-        large = [with_suffix(stem, suffix) for suffix in ("texts", "rejects")]
-        size += sum(max(0, size_if_there(path)) for path in large)
+def cut(within: Range, *, rows: int, held_bytes: int) -> list[Range]:
+    """Return a range in parts of bounded size.
+
+    Args:
+        within: The range.
+        rows: Rows of the audit of all segments, over all orders; they are even.
+        held_bytes: Size of their texts and rejects.
+    """
     width = within.high - within.low
-    parts = max(1, -(-rows // ROWS_AT_ONCE), -(-size * width // (BYTES_AT_ONCE << 64)))
+    parts = max(
+        1, -(-rows * width // (ROWS_AT_ONCE << 64)), -(-held_bytes * width // (BYTES_AT_ONCE << 64))
+    )
     edges = [within.low + width * at // parts for at in range(parts + 1)]
     return [Range(low=low, high=high) for low, high in itertools.pairwise(edges)]
 

@@ -12,7 +12,7 @@ from pipelines.document import below
 from pipelines.merge import EVERYTHING, held_out
 from pipelines.options import MOST_VALIDATION
 from pipelines.segment import NUM_BINS, Segment, with_suffix
-from pipelines.tables import column, every_row, open_table
+from pipelines.tables import column, open_table
 from shards.records import from_json, to_json
 from shards.remote import AnyPath
 from shards.storage import canonical, read_json, write_json
@@ -28,6 +28,10 @@ class PlannedSegment:
     source: str
     documents: int
     longest: int
+    rows: int
+    """Of its audit."""
+    rejects: int
+    held_bytes: int
     sieved: Sieved
     """What dedup is to read of it."""
 
@@ -42,6 +46,8 @@ class Plan:
     """Of the semantic options, models and inputs."""
     dtype: str
     """Type of a token."""
+    texts: bool
+    """Whether the segments hold the texts of what was dropped."""
     segments: tuple[PlannedSegment, ...]
 
     @property
@@ -86,6 +92,9 @@ def planned(segments: Sequence[Segment], source: str) -> list[PlannedSegment]:
             source=source,
             documents=each.documents,
             longest=each.longest,
+            rows=sum(tally.rows for tally in each.tallies),
+            rejects=each.rejects,
+            held_bytes=each.held_bytes,
             sieved=each.sieved,
         )
         for each in segments
@@ -142,17 +151,16 @@ def holdout_threshold(
     most = int(survivors * MOST_VALIDATION)
     if not most:
         return 0
-    reach = below(fraction)
+    # Twice as far as the least number should reach, lest everything be read again.
+    reach = max(below(fraction), min(2 * (LEAST_VALIDATION + 1) * 2**64 // survivors, 2**64 - 1))
     while True:
-        rows = held_out(stems, reach, EVERYTHING, drops=drops)
-        found = [
-            column(every_row(with_suffix(stem, "documents"), "holdout"), "holdout")[rows[at]]
-            for at, stem in stems.items()
-        ]
-        held = np.sort(np.concatenate([np.zeros(0, np.uint64), *found]))
+        found = held_out(stems, reach, EVERYTHING, drops=drops).values()
+        held = np.sort(np.concatenate([np.zeros(0, np.uint64), *(each.hashes for each in found)]))
         if len(held) > min(LEAST_VALIDATION, most) or reach >= 2**64 - 1:
             break
         reach = min(reach * 2 + 1, 2**64 - 1)
-    wanted = max(int(np.searchsorted(held, np.uint64(below(fraction)))), LEAST_VALIDATION)
-    wanted = min(wanted, most)
+    share = int(np.searchsorted(held, np.uint64(below(fraction))))
+    wanted = min(max(share, LEAST_VALIDATION), most)
+    if wanted == share:
+        return below(fraction)
     return int(held[wanted]) if wanted < len(held) else reach

@@ -5,7 +5,7 @@ A segment is what a run of records became, in files that later stages read by sl
     .tokens      the documents' tokens back to back, in the order of their order hash
     .documents   one row a document, in the same order
     .bins        documents and tokens before each of 4,096 even bins of the order hash
-    .holdout     the documents' holdout hashes, sorted, with their rows
+    .holdout     the documents' holdout hashes, sorted, with their rows and orders
     .hashes      text hashes, and for near-duplicates .slots, .bands and .links (sieve.py)
     .audit       one row for everything read, sorted by order
     .rejects     what could not be read: place, reason, first bytes
@@ -68,6 +68,8 @@ class Segment:
     fanned_out: int
     """Documents beyond the first of their record."""
     tallies: tuple[Tally, ...]
+    held_bytes: int = 0
+    """Size of its files of texts and rejects."""
     sieved: Sieved = field(default_factory=Sieved)
     """What dedup within it came to."""
 
@@ -169,14 +171,15 @@ class SegmentBuilder:
         audit = audit.take(np.argsort(audit["order"].to_numpy(), kind="stable"))
         survivors = documents.filter(reasons.is_null())
         self._write_documents(stem, survivors)
+        held = 0
         if self._keep_texts:
-            write_table(with_suffix(stem, "texts"), audit.select(["text"]))
+            held = write_table(with_suffix(stem, "texts"), audit.select(["text"])).bytes
             audit = audit.drop_columns(["text"])
         write_table(with_suffix(stem, "audit"), audit)
         write_table(with_suffix(stem, "examples"), self._examples.table())
         if self._rejects:
             rejects = pa.Table.from_pylist(self._rejects, REJECT).sort_by("order")
-            write_table(with_suffix(stem, "rejects"), rejects)
+            held += write_table(with_suffix(stem, "rejects"), rejects).bytes
         lengths = survivors["tokens"].to_numpy()
         segment = Segment(
             stem=stem.name,
@@ -187,6 +190,7 @@ class SegmentBuilder:
             fanned_out=int(pc.sum(pc.greater(audit["ordinal"], 0)).as_py() or 0),
             sieved=sieve.write(stem) if sieve else Sieved(),
             tallies=tally(audit),
+            held_bytes=held,
         )
         self._clear()
         return segment
@@ -218,7 +222,9 @@ class SegmentBuilder:
         rows = np.argsort(holdout, kind="stable")
         write_table(
             with_suffix(stem, "holdout"),
-            pa.table({"holdout": holdout[rows], "row": rows.astype(np.uint32)}),
+            pa.table(
+                {"holdout": holdout[rows], "row": rows.astype(np.uint32), "order": order[rows]}
+            ),
         )
         metrics = self._schema.names[len(AUDIT) :]
         unused = {"start", "length", "group", "prompt", "text", "hash_high", "hash_low", *metrics}

@@ -19,7 +19,7 @@ from pipelines.mapper import SplitRecord
 from pipelines.quality import Quality, Rule
 from pipelines.quality.profile import BELOW
 from pipelines.segment import Segment, with_suffix
-from pipelines.tables import column, open_table
+from pipelines.tables import column, lookup, open_table
 from pipelines.tasks import MergeRecord
 from shards.manifest import WORK, TableEntry
 from shards.remote import AnyPath
@@ -122,13 +122,12 @@ def _most(reason: str) -> int:
 def _rows(stem: AnyPath, segment: Segment, chosen: Chosen) -> Iterator[Row]:
     """Yield the examples of a segment that may be among the first, with what is known of each."""
     examples = open_table(with_suffix(stem, "examples"))
-    audit = open_table(with_suffix(stem, "audit"))
     reasons = examples["reason"].to_pylist()
     reaches = {reason: chosen.reach(reason) for reason in dict.fromkeys(reasons)}
     reach = np.array([reaches[reason] for reason in reasons], np.uint64)
     near = examples.take(np.flatnonzero(column(examples, "order") <= reach))
     # A segment is of one file, and no two documents of a file have one order.
-    rows = audit.take(np.searchsorted(column(audit, "order"), column(near, "order")))
+    rows = lookup(with_suffix(stem, "audit"), "order", column(near, "order"))
     heads = _heads(stem, column(near, "order")) if segment.rejects else {}
     told = near.select(["reason", "text"]).to_pylist()
     for row, more in zip(rows.to_pylist(), told, strict=True):

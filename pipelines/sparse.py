@@ -6,13 +6,16 @@ tell which bytes of the file some rows are made of.
 """
 
 import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from shards.errors import DamageError
-from shards.remote import RemotePath
+from shards.remote import AnyPath, RemotePath
 
 SMALL_BYTES = 256 << 10
 """A file up to this size is fetched whole: the time to the first byte outweighs it."""
@@ -22,6 +25,36 @@ END_BYTES = 32 << 10
 
 GAP_BYTES = 64 << 10
 """Ranges closer than this are fetched as one."""
+
+AT_ONCE = 16
+"""Files that a task reads side by side: most of a request's time is waiting for its first byte."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def side_by_side(
+    read: Callable[[Item], Result], items: Iterable[Item], *, where: AnyPath
+) -> list[Result]:
+    """Return what `read` returns for each item: one after the other, of a URL several at once.
+
+    Args:
+        read: Reads one item; of a URL from a thread of its own.
+        items: What to read.
+        where: Where they lie.
+    """
+    if not isinstance(where, RemotePath):
+        return [read(item) for item in items]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(read, items))
+
+
+@lru_cache(maxsize=1 << 16)
+def _size(path: RemotePath) -> int:
+    """Return the size of a file that does not change any more, asked for once in a process."""
+    if (size := path.size()) < 0:
+        raise DamageError(f"{path} is missing: restore it, or build it again.")
+    return size
 
 
 class SparseFile:
@@ -35,9 +68,7 @@ class SparseFile:
             UserError: The storage does not answer.
         """
         self._path = path
-        size = path.size()
-        if size < 0:
-            raise DamageError(f"{path} is missing: restore it, or build it again.")
+        size = _size(path)
         self._memory = mmap.mmap(-1, max(size, 1))
         self.data = np.frombuffer(self._memory, np.uint8, size)
         self._have = np.zeros((0, 2), np.int64)
@@ -73,11 +104,11 @@ class SparseFile:
         self.need(np.array([[0, min(END_BYTES, size)], [max(0, size - END_BYTES), size]]))
         try:
             table = self._open()
-        except pa.ArrowException:
+        except (pa.ArrowException, OSError):
             self.need(np.array([[0, size]]))  # what describes the columns is longer than usual
             try:
                 table = self._open()
-            except pa.ArrowException as error:
+            except (pa.ArrowException, OSError) as error:
                 raise DamageError(
                     f"{self._path} is no Arrow file ({error}): restore it, or build it again."
                 ) from error
@@ -101,6 +132,12 @@ class SparseFile:
         part = chosen.slice(rows.start, rows.stop - rows.start)
         self._need_arrays([chunk for values in part.columns for chunk in values.chunks])
         return part
+
+    def take(self, table: pa.Table, rows: np.ndarray) -> pa.Table:
+        """Return some rows of the table, fetched, in the order given."""
+        values = [chunk for column in table.columns for chunk in column.chunks]
+        self._need_arrays([chunk.slice(row, 1) for chunk in values for row in rows.tolist()])
+        return table.take(rows)
 
     def _need_arrays(self, arrays: Sequence[pa.Array]) -> None:
         """Fetch arrays: first the fixed parts of all, which say where their strings lie."""

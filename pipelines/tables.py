@@ -46,15 +46,6 @@ def open_rows(path: AnyPath, rows: slice, *, columns: Sequence[str] | None = Non
     return chosen.slice(rows.start, rows.stop - rows.start)
 
 
-def every_row(path: AnyPath, *columns: str) -> pa.Table:
-    """Return some columns of a table."""
-    if isinstance(path, RemotePath):
-        file = SparseFile(path)
-        table = file.table()
-        return file.rows(table, slice(0, len(table)), columns=columns)
-    return open_table(path).select(list(columns))
-
-
 def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:
     """Return the rows of a table with low <= key < high.
 
@@ -87,6 +78,17 @@ def open_between(path: AnyPath, key: str, *, low: int, high: int) -> tuple[pa.Ta
     table = open_table(path)
     rows = between(column(table, key), low, high)
     return table.slice(rows.start, rows.stop - rows.start), rows.start
+
+
+def lookup(path: AnyPath, key: str, values: np.ndarray) -> pa.Table:
+    """Return the rows of a table whose sorted column `key` has these values, all of them there."""
+    if isinstance(path, RemotePath):
+        file = SparseFile(path)
+        table = file.table()
+        keys = column(file.rows(table, slice(0, len(table)), columns=[key]), key)
+        return file.take(table, np.searchsorted(keys, values))
+    table = open_table(path)
+    return table.take(np.searchsorted(column(table, key), values))
 
 
 def map_items(path: AnyPath, *, starts: np.ndarray, lengths: np.ndarray, size: int) -> np.ndarray:

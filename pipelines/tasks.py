@@ -28,6 +28,7 @@ from pipelines.merge import (
     write_rows,
 )
 from pipelines.plan import Plan, load_plan
+from pipelines.sparse import side_by_side
 from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
 from shards.records import to_json
 from shards.remote import AnyPath
@@ -73,7 +74,7 @@ class MergeRecord:
         return (*self.audit, *self.rejects, *self.dropped_texts)
 
 
-TASKS_VERSION = 3
+TASKS_VERSION = 4
 """Raised by every change of this package that changes what these tasks write."""
 
 
@@ -96,15 +97,19 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
     within = Range.of(task.index, task.total)
     if task.split == TRAIN:
         drops = Drops.load(paths, within.low, within.high)
-        pieces = [
-            take_range(stem, within, dropped=drops.rows(at), holdout=task.holdout)
-            for at, stem in stems.items()
-        ]
+
+        def taken(item: tuple[int, AnyPath]) -> Piece:
+            at, stem = item
+            return take_range(stem, within, dropped=drops.rows(at), holdout=task.holdout)
+
+        pieces = side_by_side(taken, stems.items(), where=work)
         record = _write_shard(output, task, plan, pieces)
         record = replace(record, **_write_rows(output, task, plan, stems, drops))
     else:
         rows = held_out(stems, task.holdout, within, drops=paths)
-        pieces = [take_rows(stem, rows[at]) for at, stem in stems.items()]
+        pieces = side_by_side(
+            lambda item: take_rows(item[1], rows[item[0]].rows), stems.items(), where=work
+        )
         record = _write_shard(output, task, plan, pieces)
     write_json(work / "merge" / f"{task.name}.json", to_json(record))
 
@@ -135,7 +140,13 @@ def _write_rows(
 ) -> dict[str, Any]:
     """Write the final audit rows and the rejects of a range; return those fields of the record."""
     folder, name = output / plan.generation, f"{task.source}-{task.index:05}.parquet"
-    ranges = cut(stems.values(), Range.of(task.index, task.total))
+    mine = {at: plan.segments[at] for at in stems}
+    ranges = cut(
+        Range.of(task.index, task.total),
+        rows=sum(each.rows for each in mine.values()),
+        held_bytes=sum(each.held_bytes for each in mine.values()),
+    )
+    rejected = {at: stem for at, stem in stems.items() if mine[at].rejects}
     tallies: list[Tally] = []
     counted: list[dict[str, dict[str, dict[str, int]]]] = []
 
@@ -146,12 +157,12 @@ def _write_rows(
             counted.append(histograms(rows, rows.column_names[len(AUDIT) :]))
             yield rows
 
-    rejects = (merged_rows(stems, "rejects", part) for part in ranges)
-    dropped = (dropped_rows(stems, part, drops=drops) for part in ranges)
+    rejects = (merged_rows(rejected, "rejects", part) for part in ranges)
+    dropped = (dropped_rows(stems, part, drops=drops) for part in ranges if plan.texts)
     files = {
         "audit": audit(),
         "rejects": (rows for rows in rejects if rows.num_rows),
-        "dropped": (rows for rows in dropped if rows is not None),
+        "dropped": dropped,
     }
     entries = {
         folder_name: write_rows(folder / folder_name / name, tables, directory=output)

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.document import DUPLICATE, NEAR_DUPLICATE
+from pipelines.sparse import side_by_side
 from pipelines.tables import column, open_between, open_table
 from shards.remote import AnyPath
 
@@ -38,7 +39,16 @@ def drop_table(order: np.ndarray, segment: np.ndarray, row: np.ndarray, *, reaso
 
 def merged_drops(paths: Sequence[AnyPath], low: int, high: int) -> pa.Table:
     """Return the drops of all files with low <= order < high, each document once, as DROPS."""
-    parts = [open_between(path, "order", low=low, high=high)[0] for path in paths]
+    parts = (
+        [
+            part
+            for part, _ in side_by_side(
+                lambda path: open_between(path, "order", low=low, high=high), paths, where=paths[0]
+            )
+        ]
+        if paths
+        else []
+    )
     table = pa.concat_tables([DROPS.empty_table(), *parts]).combine_chunks()
     columns = [column(table, name) for name in DROPS.names]
     by = np.lexsort(columns[::-1])

@@ -18,6 +18,7 @@ from pipelines.dedup.exact import histogram
 from pipelines.dedup.near import ALL, Members, edge_path, looked_up, near_drops, segment_links
 from pipelines.merge import EVERYTHING, Range
 from pipelines.plan import Plan, load_plan
+from pipelines.sparse import side_by_side
 from pipelines.tables import open_between, open_table, write_table
 from shards.manifest import WORK
 from shards.records import to_json
@@ -96,7 +97,9 @@ def run_links(output: AnyPath, task: StarTask | MatesTask) -> None:
 
 def _run_star(work: AnyPath, plan: Plan, task: StarTask) -> StarRecord:
     within = Range.of(task.index, task.ranges)
-    parts = [_edges_within(edge_path(work, name), within) for name in task.inputs]
+    parts = side_by_side(
+        lambda name: _edges_within(edge_path(work, name), within), task.inputs, where=work
+    )
     if task.kind == FIRST:
         parts += _within_segments(work, plan, within, linked=ALL)
     stars = Stars.of(Edges.concatenate(parts))
@@ -117,7 +120,9 @@ def _run_star(work: AnyPath, plan: Plan, task: StarTask) -> StarRecord:
 
 
 def _run_mates(work: AnyPath, plan: Plan, task: MatesTask) -> MatesRecord:
-    parts = [Edges.of(open_table(edge_path(work, name))) for name in task.inputs]
+    parts = side_by_side(
+        lambda name: Edges.of(open_table(edge_path(work, name))), task.inputs, where=work
+    )
     parts += _within_segments(work, plan, EVERYTHING, linked=task.linked)
     stars = Stars.of(Edges.concatenate(parts))
     smaller = Members(stars.edges.to_order, *_split(stars.edges.to_place))

@@ -1,7 +1,7 @@
 """Near-duplicates across segments: one range of one band in, pairs of documents out.
 
 A task holds the range's rows of all segments, 13 bytes each, and sorts them. Only for rows whose
-hash is not alone does it look up order and slots, in one segment's mapped file after the other, so
+hash is not alone does it look up order and slots, in one segment's file after the other, so
 memory does not depend on the corpus.
 
 Of the documents that share a band's hash each is paired with the smallest. Smallest is: by order,
@@ -20,6 +20,7 @@ from pipelines.dedup.components import Edges
 from pipelines.dedup.drops import GONE, NEAR, drop_table
 from pipelines.dedup.exact import Group, alike
 from pipelines.dedup.minhash import NUM_SLOTS
+from pipelines.sparse import side_by_side
 from pipelines.tables import between, column, open_table
 from shards.remote import AnyPath
 
@@ -67,14 +68,17 @@ def read_range(
     """
     wide = EDGES // ranges
     ends = {"first": index * wide, "last": (index + 1) * wide}
-    sizes = [len(open_bands(path, band, **ends).hash) for path in paths]
-    starts = np.cumsum([0, *sizes])
+    found: list[BandRows | None] = []
+    found += side_by_side(lambda path: open_bands(path, band, **ends), paths, where=paths[0])
+    starts = np.cumsum([0, *(len(each.hash) for each in found if each is not None)])
     num = int(starts[-1])
     rows = BandRows(np.empty(num, np.uint64), np.empty(num, np.uint32), np.empty(num, np.uint8))
-    for number, path in enumerate(paths):
+    for number, read in enumerate(found):
         part = slice(starts[number], starts[number + 1])
-        read = open_bands(path, band, **ends)
-        rows.hash[part], rows.signer[part], rows.copies[part] = read.hash, read.signer, read.copies
+        if read is not None:
+            rows.hash[part], rows.signer[part] = read.hash, read.signer
+            rows.copies[part] = read.copies
+        found[number] = None  # what came of a URL is copied as it is let go
     return rows, starts
 
 
@@ -129,7 +133,7 @@ def _passed(
 def looked_up(
     slots: Sequence[AnyPath], name: str, *, segment: np.ndarray, signer: np.ndarray
 ) -> np.ndarray:
-    """Return a column of the .slots files for some signers; one file is mapped at a time.
+    """Return a column of the .slots files for some signers.
 
     Args:
         slots: The files of all segments, by number.
@@ -141,9 +145,14 @@ def looked_up(
     found = np.empty((len(signer), *shape), kind)
     by = np.argsort(segment, kind="stable")
     bounds = np.searchsorted(segment[by], np.arange(len(slots) + 1))
-    for number in np.flatnonzero(np.diff(bounds)).tolist():
+
+    def read(number: int) -> None:
         rows = by[bounds[number] : bounds[number + 1]]
         found[rows] = read_slots(slots[number], name, signer[rows])
+
+    numbers: list[int] = np.flatnonzero(np.diff(bounds)).tolist()
+    if numbers:
+        side_by_side(read, numbers, where=slots[0])
     return found
 
 
@@ -187,11 +196,11 @@ def segment_links(
         high: Orders are less; 2**64 for all.
         linked: As is_linked takes it.
     """
-    found = []
-    for number, (links_path, slots_path) in enumerate(zip(links, slots, strict=True)):
-        order = read_slots(slots_path, "order")
+
+    def read(number: int) -> Edges:
+        order = read_slots(slots[number], "order")
         inside = between(order, low, high)
-        table = open_table(links_path)
+        table = open_table(links[number])
         signers = column(table, "signer")
         first, last = np.searchsorted(signers, [inside.start, inside.stop])
         signer, smaller = signers[first:last], column(table, "smaller")[first:last]
@@ -199,8 +208,9 @@ def segment_links(
         signer, smaller = signer[chosen], smaller[chosen]
         segment = np.full(len(signer), number, np.uint32)
         member = Members(order[signer], segment, signer)
-        found.append(edges_between(member, Members(order[smaller], segment, smaller)))
-    return found
+        return edges_between(member, Members(order[smaller], segment, smaller))
+
+    return side_by_side(read, range(len(links)), where=links[0])
 
 
 def edge_path(work: AnyPath, reference: str) -> AnyPath:

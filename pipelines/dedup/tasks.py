@@ -20,7 +20,8 @@ from pipelines.dedup.exact import Candidates, duplicates, group_sizes, groups, s
 from pipelines.dedup.near import edge_path, edges_between, is_linked, near_drops, pairs, read_range
 from pipelines.merge import Range
 from pipelines.plan import Plan, load_plan
-from pipelines.tables import column, open_rows, rows_between, write_table
+from pipelines.sparse import side_by_side
+from pipelines.tables import column, open_between, write_table
 from shards.manifest import WORK, TableEntry
 from shards.records import to_json
 from shards.remote import AnyPath, relative
@@ -138,17 +139,24 @@ def _run_exact(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
 
 
 def _candidates(paths: Sequence[AnyPath], within: Range) -> Candidates:
-    """Return the documents of a range of all segments; one file is mapped at a time."""
-    slices = [rows_between(path, "hash_high", low=within.low, high=within.high) for path in paths]
-    ends = np.cumsum([taken.stop - taken.start for taken in slices]).tolist()
+    """Return the documents of a range of all segments."""
+    parts: list[pa.Table | None] = []
+    parts += side_by_side(
+        lambda path: open_between(path, "hash_high", low=within.low, high=within.high)[0],
+        paths,
+        where=paths[0],
+    )
+    ends = np.cumsum([len(part) for part in parts if part is not None]).tolist()
     found = Candidates.empty(ends[-1])
-    for number, (path, taken, end) in enumerate(zip(paths, slices, ends, strict=True)):
-        table, rows = open_rows(path, taken), slice(end - (taken.stop - taken.start), end)
-        for name in ("high", "low"):
-            getattr(found, name)[rows] = column(table, f"hash_{name}")
-        for name in ("order", "row", "copies"):
-            getattr(found, name)[rows] = column(table, name)
-        found.segment[rows] = number
+    for number, (part, end) in enumerate(zip(parts, ends, strict=True)):
+        if part is not None:
+            rows = slice(end - len(part), end)
+            for name in ("high", "low"):
+                getattr(found, name)[rows] = column(part, f"hash_{name}")
+            for name in ("order", "row", "copies"):
+                getattr(found, name)[rows] = column(part, name)
+            found.segment[rows] = number
+        parts[number] = None  # what came of a URL is copied as it is let go
     return found
 
 

@@ -85,6 +85,9 @@ def write_plan(folder: Path, sieves: Iterable[Sieve]) -> None:
                 source="s",
                 documents=int(sieve.stay.sum()),
                 longest=1,
+                rows=int(sieve.stay.sum()),
+                rejects=0,
+                held_bytes=0,
                 sieved=sieve.write(stem),
             )
         )
@@ -92,6 +95,7 @@ def write_plan(folder: Path, sieves: Iterable[Sieve]) -> None:
         generation="g0001-00000000",
         fingerprint="0" * 64,
         dtype="uint16",
+        texts=False,
         segments=tuple(planned),
     )
     plan.save(folder / WORK)

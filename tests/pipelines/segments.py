@@ -103,6 +103,7 @@ def write_segments(
         generation="g0001-00000000",
         fingerprint="0" * 64,
         dtype=DTYPE.name,
+        texts=False,
         segments=tuple(
             planned([each], sources[at] if sources else "s")[0] for at, each in enumerate(made)
         ),

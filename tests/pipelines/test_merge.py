@@ -126,7 +126,7 @@ def test_take_range_leaves_out_what_is_dropped_or_held_out(
 def test_held_out_are_the_rows_below_the_threshold(
     docs: list[Doc], stem: Path, holdout: int
 ) -> None:
-    rows = held_out({3: stem}, holdout, EVERYTHING, drops=[])[3]
+    rows = held_out({3: stem}, holdout, EVERYTHING, drops=[])[3].rows
     wanted = [row for row, doc in enumerate(ranked(docs)) if doc.holdout < holdout]
     assert rows.tolist() == wanted
     assert texts(take_rows(stem, rows)) == [list(ranked(docs)[row].tokens) for row in wanted]
@@ -135,7 +135,7 @@ def test_held_out_are_the_rows_below_the_threshold(
 def test_train_and_validation_share_no_document_and_miss_none(docs: list[Doc], stem: Path) -> None:
     threshold = 2**62
     train = take_range(stem, ALL, dropped=NONE, holdout=threshold).documents["position"]
-    held = take_rows(stem, held_out({0: stem}, threshold, EVERYTHING, drops=[])[0]).documents[
+    held = take_rows(stem, held_out({0: stem}, threshold, EVERYTHING, drops=[])[0].rows).documents[
         "position"
     ]
     assert len(train) + len(held) == len(docs)
@@ -281,12 +281,13 @@ def test_rejects_are_merged_from_the_segments_that_have_some(tmp_path: Path) -> 
             place = {"order": doc.order, "position": 0, "length": 1}
             made.reject(place, reason="nul", raw=b"\0")
         made.close(tmp_path / f"s{at}")
-    stems = {at: tmp_path / f"s{at}" for at in range(3)}
+    assert not (tmp_path / "s1.rejects").exists()
+    stems = {at: tmp_path / f"s{at}" for at in (0, 2)}
     low, high = (merged_rows(stems, "rejects", Range.of(index, 2)) for index in (0, 1))
     assert low["order"].to_pylist() == [1, 4]
     assert low["path"].to_pylist() == ["part-2.json", "part-0.json"]
     assert high["order"].to_pylist() == [2**63]
-    assert merged_rows({1: tmp_path / "s1"}, "rejects", ALL).num_rows == 0
+    assert merged_rows({}, "rejects", ALL).num_rows == 0
 
 
 def test_rows_of_the_dataset_are_parquet_with_an_entry(tmp_path: Path) -> None:
@@ -309,15 +310,16 @@ def test_rows_are_merged_in_parts_of_bounded_size(
     docs = random_docs(np.random.default_rng(5), 300)
     write_segment(tmp_path / "s", docs)
     whole = merged_rows({0: tmp_path / "s"}, "audit", ALL)
-    assert cut([tmp_path / "s"], ALL) == [ALL]
+    assert cut(ALL, rows=300, held_bytes=0) == [ALL]
     monkeypatch.setattr(merge, "ROWS_AT_ONCE", 40)
     for within in (ALL, Range.of(1, 3)):
-        parts = cut([tmp_path / "s"], within)
+        parts = cut(within, rows=300, held_bytes=0)
         assert (parts[0].low, parts[-1].high) == (within.low, within.high)
         assert all(one.high == two.low for one, two in itertools.pairwise(parts))
         tables = [merged_rows({0: tmp_path / "s"}, "audit", part) for part in parts]
         assert max(table.num_rows for table in tables) < 80
         expected = merged_rows({0: tmp_path / "s"}, "audit", within)
         assert pa.concat_tables(tables).combine_chunks().equals(expected.combine_chunks())
-    assert len(cut([tmp_path / "s"], ALL)) == 8
+    assert len(cut(ALL, rows=300, held_bytes=0)) == 8
+    assert len(cut(Range.of(0, 2), rows=0, held_bytes=4 * merge.BYTES_AT_ONCE)) == 2
     assert whole.num_rows == 300

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pipelines.dedup.drops import DROPS
 from pipelines.document import below
-from pipelines.merge import held_out
+from pipelines.merge import Held, held_out
 from pipelines.plan import LEAST_VALIDATION, Plan, holdout_threshold, load_plan, num_shards
 from pipelines.segment import NUM_BINS
 from pipelines.tables import open_table, write_table
@@ -30,6 +30,7 @@ def test_the_name_tells_plans_apart(tmp_path: Path) -> None:
         generation=one.generation,
         fingerprint=one.fingerprint,
         dtype=one.dtype,
+        texts=one.texts,
         segments=one.segments[::-1],
     )
     assert turned.name != one.name
@@ -185,7 +186,7 @@ def test_a_fraction_too_small_for_a_hash_still_ends(
     made = write_segments(tmp_path, [docs])
     calls = 0
 
-    def counted(*arguments: object, **named: object) -> dict[int, np.ndarray]:
+    def counted(*arguments: object, **named: object) -> dict[int, Held]:
         nonlocal calls
         calls += 1
         assert calls < 100, "the search for a threshold does not end"
