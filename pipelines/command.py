@@ -19,6 +19,11 @@ def main(module: str, argv: Sequence[str]) -> int:
         recipe = load_recipe(module)
         options, flags = parse(recipe.options, argv, program=module, about=recipe.about)
         options = completed(options, recipe)
+        if options.plan:
+            from pipelines.planning.run import plan  # noqa: PLC0415 - as below
+
+            print(plan(module, options))  # noqa: T201 - it is what was asked for
+            return
         from pipelines.corpus import build  # noqa: PLC0415 - Beam takes seconds to load, --help none
 
         build(module, options, flags=flags)

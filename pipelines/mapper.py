@@ -143,7 +143,7 @@ class Mapper:
         clock = Clock()
         split, folder = task.split, self._job.work / "map"
         reader = self._job.corpora[split.source].reader(split)
-        segments, unsampled = self._segments(reader, task, clock)
+        segments, unsampled = self.segments(reader, task, clock)
         link = reader.link
         if link is None or reader.crc32c is None:
             raise RuntimeError(f"{split.path}: the reader ended before the split did")
@@ -166,7 +166,7 @@ class Mapper:
         )
         write_json(folder / f"{task.name}.json", to_json(record))
 
-    def _segments(self, reader: Reader, task: MapTask, clock: Clock) -> tuple[list[Segment], int]:
+    def segments(self, reader: Reader, task: MapTask, clock: Clock) -> tuple[list[Segment], int]:
         """Write the segments of what a reader gives; return them and how much was not sampled."""
         split = task.split
         builder = SegmentBuilder(

@@ -242,6 +242,12 @@ class Options:
         metavar="F",
         type=fraction,
     )
+    plan: bool = option(
+        False,
+        "Print, after a look at the input, what the run would take, and run nothing: splits, "
+        "documents, tokens, time, disk, memory, requests.",
+        action="store_true",
+    )
     keep_segments: bool = option(
         False, "Keep the intermediate files in <output>/.work.", action="store_true"
     )

@@ -3,13 +3,17 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
+from itertools import compress
+from operator import not_
 from typing import Any, TypeVar
 
 from pipelines.account import progress_counts
 from pipelines.progress import Progress
 from pipelines.resume import finished, read_record
 from pipelines.runner import Runner, Work
+from pipelines.sparse import side_by_side
 from shards.remote import AnyPath
+from shards.storage import files
 
 _LOG = logging.getLogger("corpusmill")
 RecordType = TypeVar("RecordType")
@@ -49,17 +53,26 @@ class Phases:
         """
         folder = self._work / phase
 
-        def done(task: Any) -> bool:
-            record = finished(kind, folder / f"{task.name}.json")
-            return record is not None and complete(record)
+        there = files(folder)  # behind a URL one listing instead of a request a task
 
-        todo = [task for task in tasks if not done(task)]
-        for task in todo:
+        def done(task: Any) -> bool:
+            if f"{task.name}.json" not in there:
+                return False
+            record = finished(kind, folder / f"{task.name}.json")
+            if record is not None and complete(record):
+                return True
             (folder / f"{task.name}.json").unlink(missing_ok=True)
+            return False
+
+        todo = list(compress(tasks, map(not_, side_by_side(done, tasks, where=folder))))
         self.run(
             phase, todo, prepare, argument, weights=[1] * len(todo), done=len(tasks) - len(todo)
         )
-        return {task.name: read_record(kind, folder / f"{task.name}.json") for task in tasks}
+        names = [task.name for task in tasks]
+        records = side_by_side(
+            lambda name: read_record(kind, folder / f"{name}.json"), names, where=folder
+        )
+        return dict(zip(names, records, strict=True))
 
     def run(
         self,

@@ -12,12 +12,14 @@ from pipelines.document import below
 from pipelines.merge import EVERYTHING, held_out
 from pipelines.options import MOST_VALIDATION
 from pipelines.segment import NUM_BINS, Segment, with_suffix
+from pipelines.sparse import side_by_side
 from pipelines.tables import column, open_table
 from shards.records import from_json, to_json
 from shards.remote import AnyPath
 from shards.storage import canonical, read_json, write_json
 
 LEAST_VALIDATION = 32
+_BINS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +113,12 @@ def num_shards(plan: Plan, source: str, *, work: AnyPath, shard_tokens: int) -> 
     if not sum(each.documents for each in chosen):
         return 0
     limit = max([shard_tokens, *(each.longest for each in chosen)])
+    paths = [with_suffix(work / "map" / each.stem, "bins") for each in chosen]
     before = np.zeros(NUM_BINS + 1, np.int64)
-    for each in chosen:
-        before += column(open_table(with_suffix(work / "map" / each.stem, "bins")), "tokens")
+    for at in range(0, len(paths), _BINS_AT_ONCE):
+        part = paths[at : at + _BINS_AT_ONCE]
+        for bins in side_by_side(open_table, part, where=work):
+            before += column(bins, "tokens")
     shards, fullest = 1, int(before[-1])
     while shards < NUM_BINS and fullest > limit:
         shards *= 2

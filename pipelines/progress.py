@@ -20,6 +20,9 @@ from shards.storage import read_json
 
 PLAIN_SECONDS = 10.0
 
+LOOKING = 20
+"""Between two looks passes at least so many times as long as one of them took."""
+
 
 class Heartbeat:
     """What a worker tells of the task that it works on."""
@@ -94,8 +97,12 @@ class Progress:
 
     def _watch(self) -> None:
         local = isinstance(self._heartbeats, Path)
-        while not self._stop.wait(1.0 if self._terminal and local else PLAIN_SECONDS):
+        pause = 1.0 if self._terminal and local else PLAIN_SECONDS
+        while not self._stop.wait(pause):
+            started = time.monotonic()
             self._show()
+            # Behind a URL a look at millions of files takes minutes, and each page is paid for.
+            pause = max(pause, LOOKING * (time.monotonic() - started))
 
     def _show(self, *, last: bool = False) -> None:
         line = self.line()

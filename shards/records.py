@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -51,12 +52,19 @@ def _read(kind: Any, value: Any, where: str) -> Any:
 
 def _read_record(kind: Any, value: Any, where: str) -> Any:
     _expect(value, dict, where)
-    kinds = get_type_hints(kind)
-    optional = {each.name for each in fields(kind) if each.default is not MISSING}
+    kinds, optional = _shape(kind)
     if odd := sorted(value.keys() ^ (kinds.keys() - (optional - value.keys()))):
         state = "is missing" if odd[0] in kinds else "is not known"
         raise ValueError(f"{where}.{odd[0]} {state}")
     return kind(**{key: _read(kinds[key], part, f"{where}.{key}") for key, part in value.items()})
+
+
+@cache
+def _shape(kind: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
+    """Return the types of a record's fields, and which fields need not be there."""
+    # A driver reads a record of every task: to look at the annotations anew takes milliseconds.
+    optional = {each.name for each in fields(kind) if each.default is not MISSING}
+    return get_type_hints(kind), frozenset(optional)
 
 
 def _expect(value: object, kind: Any, where: str) -> None:

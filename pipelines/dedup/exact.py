@@ -20,6 +20,9 @@ SIGNATURES = pa.schema(
 ROWS_PER_TASK = 2_000_000
 """Text hashes that a task takes at most: some 0.1 GB above the size of an idle worker."""
 
+MOST_RANGES = 4096
+"""Ranges that a task's rows are cut for; a task of more rows takes up to some gigabyte."""
+
 BLOCK_ROWS = 1 << 17
 """Rows that are looked at together once a range is sorted."""
 
@@ -87,11 +90,15 @@ def text_hashes(folded: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
 def num_ranges(num_rows: int, *, rows_per_task: int = 0) -> int:
     """Return the power of two of ranges that keeps a task within so many rows.
 
+    Of more than MOST_RANGES there are fewer, with up to sixteen times as many rows: every file of
+    a step is opened once for each range of the next, and a dataset names a file for each.
+
     Args:
         num_rows: Rows in all.
         rows_per_task: Most rows of a task; 0 for ROWS_PER_TASK.
     """
-    return 1 << max(0, (max(num_rows, 1) - 1) // (rows_per_task or ROWS_PER_TASK)).bit_length()
+    least = 1 << ((max(num_rows, 1) - 1) // (rows_per_task or ROWS_PER_TASK)).bit_length()
+    return min(least, max(MOST_RANGES, least >> 4))
 
 
 def alike(hashes: np.ndarray, *, range_bits: int) -> Iterator[np.ndarray]:

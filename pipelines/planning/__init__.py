@@ -1,0 +1,1 @@
+"""What a run would take, told before it runs: `--plan`."""
