@@ -14,13 +14,14 @@ from pipelines.corpora import Corpus, match_corpora, others
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.figures import figures
-from pipelines.inputs.sources import InputFile, Split, seamless
-from pipelines.mapper import Job, MapTask, SplitRecord, prepare_map, record_name, versions
+from pipelines.inputs.sources import InputFile
+from pipelines.mapper import Job, SplitRecord, versions
+from pipelines.mapping import Splits
 from pipelines.options import DATASET, SEGMENTS, Options, num_workers, semantic
 from pipelines.origin import given
 from pipelines.phases import Phases
 from pipelines.plan import Plan, holdout_threshold, num_shards, planned
-from pipelines.readers.reading import check_head, splits
+from pipelines.readers.reading import check_head
 from pipelines.runner import Runner, hush
 from pipelines.showcase import showcase
 from pipelines.stages import Chain
@@ -119,7 +120,7 @@ class Run:
         _LOG.info("%d files, %.1f MB; %s", len(self.files), self._megabytes(), engines)
         for warning in self.chain.quality.warnings(self.options.languages):
             _LOG.warning("%s", warning)
-        records = self.map()
+        records = Splits(self.job, self.chain.facts, files=self.files, phases=self.phases).records()
         self.check_rejects(records)
         plan = self.plan(records)
         dedup = Dedup(self.phases, plan, self.output, self.options).run()
@@ -161,50 +162,6 @@ class Run:
 
     def _megabytes(self) -> float:
         return sum(file.bytes for file in self.files) / 1e6
-
-    def map(self) -> list[SplitRecord]:
-        """Return the records of all splits, by file and place, after mapping what is not mapped."""
-        size = self.options.split_bytes
-        chains = {file: self._splits(file, split_bytes=size) for file in self.files}
-        records = self._mapped([split for chain in chains.values() for split in chain])
-        for file, chain in chains.items():
-            links = [records[split].link for split in chain]
-            if not seamless(links):
-                _LOG.info("%s: nested arrays look like records; read as one", file.relative)
-                chains[file] = self._splits(file, split_bytes=file.bytes)
-        redone = [chain[0] for chain in chains.values() if chain[0] not in records]
-        records |= self._mapped(redone) if redone else {}
-        return [records[split] for chain in chains.values() for split in chain]
-
-    def _splits(self, file: InputFile, *, split_bytes: int) -> list[Split]:
-        return splits(file, self.readings[file.source], split_bytes=split_bytes)
-
-    def _mapped(self, splits: Sequence[Split]) -> dict[Split, SplitRecord]:
-        folder = self.work / "map"
-        tasks = [
-            MapTask(name=record_name(split, self.job, self.chain.facts), split=split)
-            for split in splits
-        ]
-        todo = [
-            task
-            for task in tasks
-            if not resume.usable(task, folder, reading=self.readings[task.split.source])
-        ]
-        resume.explain_versions(todo, folder, self.job.versions)
-        for task in todo:
-            (folder / f"{task.name}.json").unlink(missing_ok=True)
-        self.phases.run(
-            "map",
-            todo,
-            prepare_map,
-            self.job,
-            weights=[task.split.end - task.split.start for task in todo],
-            done=len(tasks) - len(todo),
-        )
-        return {
-            task.split: resume.read_record(SplitRecord, folder / f"{task.name}.json")
-            for task in tasks
-        }
 
     def check_rejects(self, records: Sequence[SplitRecord]) -> None:
         """Check that the share of unreadable records is bearable and something is left.
