@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from shards.manifest import TableEntry
 from shards.storage import FileEntry, atomic_write, map_bytes
 
 
@@ -17,6 +18,17 @@ def write_table(path: Path, table: pa.Table) -> FileEntry:
     ):
         writer.write_table(table)
     return handle.entry
+
+
+def write_entry(path: Path, table: pa.Table, *, directory: Path) -> TableEntry:
+    """Write a table as `write_table` does and return its entry, its path below `directory`."""
+    entry = write_table(path, table)
+    return TableEntry(
+        path=path.relative_to(directory).as_posix(),
+        rows=len(table),
+        bytes=entry.bytes,
+        crc32c=entry.crc32c,
+    )
 
 
 def open_table(path: Path) -> pa.Table:

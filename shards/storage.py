@@ -61,6 +61,11 @@ def crc32c(path: Path) -> int:
     return value
 
 
+def intact(path: Path, entry: FileEntry) -> bool:
+    """Return whether a file is there with its size and checksum; it is read to its end."""
+    return path.is_file() and path.stat().st_size == entry.bytes and crc32c(path) == entry.crc32c
+
+
 class Handle:
     """A file being written; counts its bytes and crc32c. pyarrow's writers take it as a sink."""
 
