@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 from pipelines.inputs.sources import InputFile, Split
 from pipelines.mapper import MapTask, SplitRecord
 from pipelines.readers.reading import Reading, splits, stored_crc32c
-from pipelines.segment import FILES, with_suffix
+from pipelines.segment import with_suffix
 from shards.errors import DamageError, UserError
 from shards.manifest import WORK, InputEntry, Manifest, ShardEntry, TableEntry
-from shards.records import from_json
+from shards.records import unsealed
 from shards.remote import AnyPath, RemotePath
-from shards.storage import TEMPORARY, files, read_json, size_if_there
+from shards.storage import TEMPORARY, FileEntry, files, intact, read_json, size_if_there
 
 _LOG = logging.getLogger("corpusmill")
 RecordType = TypeVar("RecordType")
@@ -28,14 +28,20 @@ def read_record(kind: type[RecordType], path: AnyPath) -> RecordType:
         DamageError: There is none, or it is not one.
     """
     try:
-        return from_json(kind, read_json(path), where=str(path))
+        return unsealed(kind, read_json(path), where=str(path))
     except ValueError as error:
         raise DamageError(f"{error}: delete this file and run the command again") from error
 
 
 def finished(kind: type[RecordType], path: AnyPath) -> RecordType | None:
-    """Return the record of a task if the task is finished."""
-    return read_record(kind, path) if path.exists() else None
+    """Return the record of a task if the task is finished; what was changed counts as none."""
+    if not path.exists():
+        return None
+    try:
+        return read_record(kind, path)
+    except DamageError:
+        _LOG.warning("%s was changed, or another version wrote it: its task is done again", path)
+        return None
 
 
 def usable(task: MapTask, folder: AnyPath, *, reading: Reading) -> bool:
@@ -47,12 +53,15 @@ def usable(task: MapTask, folder: AnyPath, *, reading: Reading) -> bool:
     record = finished(SplitRecord, folder / f"{task.name}.json")
     if record is None:
         return False
-    stems = [folder / segment.stem for segment in record.segments]
-    if not all(with_suffix(stem, suffix).exists() for stem in stems for suffix in FILES):
+    if not _unchanged(task.split, (record.mtime_ns, record.etag)) and (
+        record.crc32c != stored_crc32c(task.split, reading)
+    ):
         return False
-    if _unchanged(task.split, (record.mtime_ns, record.etag)):
-        return True
-    return record.crc32c == stored_crc32c(task.split, reading)
+    return _intact(
+        (with_suffix(folder / segment.stem, suffix), entry)
+        for segment in record.segments
+        for suffix, entry in segment.files.items()
+    )
 
 
 def _unchanged(file: Split | InputFile, before: tuple[int, str] | None) -> bool:
@@ -203,11 +212,20 @@ def _shown(value: Any) -> str:
 
 
 def complete_files(output: AnyPath, entries: Iterable[ShardEntry | TableEntry]) -> bool:
-    """Return whether files of a dataset are there in their sizes."""
-    sizes: list[tuple[AnyPath, int]] = []
+    """Return whether files below `output` are there as they were written; they are read."""
+    written: list[tuple[AnyPath, FileEntry]] = []
     for entry in entries:
         if isinstance(entry, TableEntry):
-            sizes.append((output / entry.path, entry.bytes))
+            found = FileEntry(bytes=entry.bytes, crc32c=entry.crc32c)
+            written.append((output / entry.path, found))
         else:
-            sizes += [(output / f"{entry.path}.{s}", f.bytes) for s, f in entry.files.items()]
-    return all(size_if_there(path) == size for path, size in sizes)
+            written += [(output / f"{entry.path}.{s}", f) for s, f in entry.files.items()]
+    return _intact(written)
+
+
+def _intact(files: Iterable[tuple[AnyPath, FileEntry]]) -> bool:
+    for path, entry in files:
+        if not intact(path, entry):
+            _LOG.warning("%s is missing or was changed after it was written: made again", path)
+            return False
+    return True

@@ -29,7 +29,7 @@ from pipelines.merge import (
 )
 from pipelines.plan import Plan, load_plan
 from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
-from shards.records import to_json
+from shards.records import sealed
 from shards.remote import AnyPath
 from shards.storage import canonical, write_json
 
@@ -106,7 +106,7 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
         rows = held_out(stems, task.holdout, within, drops=paths)
         pieces = [take_rows(stem, rows[at]) for at, stem in stems.items()]
         record = _write_shard(output, task, plan, pieces)
-    write_json(work / "merge" / f"{task.name}.json", to_json(record))
+    write_json(work / "merge" / f"{task.name}.json", sealed(record))
 
 
 def _write_shard(

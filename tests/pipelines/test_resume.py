@@ -12,14 +12,16 @@ from pipelines import resume
 from pipelines.inputs.sources import InputFile, Split, match_inputs, split_file
 from pipelines.mapper import MapTask, SplitRecord
 from pipelines.readers.reading import Reading
-from pipelines.segment import FILES, Segment
+from pipelines.segment import Segment
 from shards.errors import DamageError, UserError
 from shards.manifest import Generation, InputEntry, Manifest, ShardEntry, TableEntry, Tokenizer
-from shards.records import to_json
+from shards.records import sealed
 from shards.storage import FileEntry, crc32c_of, write_json
 
 CONTENT = bytes(range(256)) * 100
 SPLIT_BYTES = 10_000
+LEFT = {"tokens": b"1234", "documents": b"", "rejects": b"a rejected record"}
+FILES = {name: FileEntry(bytes=len(raw), crc32c=crc32c_of(raw)) for name, raw in LEFT.items()}
 READING = Reading(format="json", text_fields=("text",))
 
 
@@ -48,7 +50,14 @@ def record(split: Split, *, stems: Sequence[str] = (), **changes: Any) -> SplitR
         "versions": {"ftfy": "6.3"},
         "segments": tuple(
             Segment(
-                stem=stem, documents=1, tokens=1, longest=1, rejects=0, fanned_out=0, tallies=()
+                stem=stem,
+                documents=1,
+                tokens=1,
+                longest=1,
+                rejects=0,
+                fanned_out=0,
+                tallies=(),
+                files=FILES,
             )
             for stem in stems
         ),
@@ -70,10 +79,10 @@ def record(split: Split, *, stems: Sequence[str] = (), **changes: Any) -> SplitR
 
 
 def leave(folder: Path, name: str, left: SplitRecord) -> None:
-    write_json(folder / f"{name}.json", to_json(left))
+    write_json(folder / f"{name}.json", sealed(left))
     for segment in left.segments:
-        for suffix in FILES:
-            (folder / f"{segment.stem}.{suffix}").touch()
+        for suffix, content in LEFT.items():
+            (folder / f"{segment.stem}.{suffix}").write_bytes(content)
 
 
 def touch(path: Path) -> None:
@@ -143,11 +152,24 @@ def test_bytes_outside_a_split_are_no_concern_of_it(tmp_path: Path, file: Path) 
     assert not resume.usable(MapTask(name="two", split=second), tmp_path, reading=READING)
 
 
-def test_a_split_whose_segments_are_gone_is_not_finished(tmp_path: Path, file: Path) -> None:
+@pytest.mark.parametrize("suffix", LEFT)
+@pytest.mark.parametrize("content", [None, b"123", b"12345", b"1334", b"a rejected recorD"])
+def test_a_split_whose_segments_are_gone_or_changed_is_not_finished(
+    tmp_path: Path,
+    file: Path,
+    caplog: pytest.LogCaptureFixture,
+    suffix: str,
+    content: bytes | None,
+) -> None:
     task = MapTask(name="t", split=splits(file)[0])
     leave(tmp_path, "t", record(task.split, stems=["t-0000", "t-0001"]))
-    (tmp_path / "t-0001.documents").unlink()
+    victim = tmp_path / f"t-0001.{suffix}"
+    if content is None:
+        victim.unlink()
+    else:
+        victim.write_bytes(content)
     assert not resume.usable(task, tmp_path, reading=READING)
+    assert f"{victim} is missing or was changed after it was written" in caplog.text
 
 
 def test_a_record_comes_back_as_it_was_left(tmp_path: Path, file: Path) -> None:
@@ -155,6 +177,9 @@ def test_a_record_comes_back_as_it_was_left(tmp_path: Path, file: Path) -> None:
     leave(tmp_path, "t", left)
     assert resume.read_record(SplitRecord, tmp_path / "t.json") == left
     assert resume.finished(SplitRecord, tmp_path / "t.json") == left
+    raw = (tmp_path / "t.json").read_text()
+    (tmp_path / "t.json").write_text(raw.replace('"unsampled": 0', '"unsampled": 1'))
+    assert resume.finished(SplitRecord, tmp_path / "t.json") is None
     assert resume.finished(SplitRecord, tmp_path / "none.json") is None
 
 
@@ -164,10 +189,17 @@ def test_a_record_comes_back_as_it_was_left(tmp_path: Path, file: Path) -> None:
         ("{}", r"t\.json\.\w+ is missing: delete this file and run the command again$"),
         ("[]", r"t\.json is \[\], not of type dict: delete this file"),
         ("{", r"t\.json holds no valid JSON"),
+        ("changed", r"t\.json was changed after it was written: delete this file"),
     ],
 )
-def test_a_record_that_is_none_is_told(tmp_path: Path, content: str, message: str) -> None:
+def test_a_record_that_is_none_is_told(
+    tmp_path: Path, file: Path, content: str, message: str
+) -> None:
     path = tmp_path / "t.json"
+    if content == "changed":
+        (split, *_) = splits(file)
+        leave(tmp_path, "t", record(split))
+        content = path.read_text().replace('"start": 0', '"start": 1')
     path.write_text(content)
     with pytest.raises(DamageError, match=message):
         resume.read_record(SplitRecord, path)
@@ -322,16 +354,24 @@ def test_other_inputs_are_told_by_the_first(tmp_path: Path, file: Path) -> None:
         check(tmp_path, file, entry(file, bytes=7))
 
 
-def test_files_are_complete_in_their_sizes(tmp_path: Path) -> None:
+def test_files_are_complete_in_sizes_and_checksums(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"12345")
     (tmp_path / "00000.bin").write_bytes(b"123")
     (tmp_path / "00000.idx").write_bytes(b"")
-    table = TableEntry(path="a.parquet", rows=1, bytes=5, crc32c=0)
-    files = {"bin": FileEntry(bytes=3, crc32c=0), "idx": FileEntry(bytes=0, crc32c=0)}
+    table = TableEntry(path="a.parquet", rows=1, bytes=5, crc32c=crc32c_of(b"12345"))
+    files = {
+        "bin": FileEntry(bytes=3, crc32c=crc32c_of(b"123")),
+        "idx": FileEntry(bytes=0, crc32c=0),
+    }
     shard = ShardEntry(path="00000", documents=1, tokens=1, files=files)
     assert resume.complete_files(tmp_path, [])
     assert resume.complete_files(tmp_path, [table, shard])
     assert not resume.complete_files(tmp_path, [table, dataclasses.replace(shard, path="1")])
     assert not resume.complete_files(tmp_path, [dataclasses.replace(table, bytes=6), shard])
+    assert not resume.complete_files(tmp_path, [dataclasses.replace(table, crc32c=6), shard])
+    (tmp_path / "00000.bin").write_bytes(b"124")
+    assert not resume.complete_files(tmp_path, [table, shard])
+    (tmp_path / "00000.bin").write_bytes(b"123")
+    assert resume.complete_files(tmp_path, [table, shard])
     (tmp_path / "00000.idx").unlink()
     assert not resume.complete_files(tmp_path, [table, shard])
