@@ -6,7 +6,8 @@ records between them, so a run that was interrupted goes on where records end, o
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from pipelines import account, resume
 from pipelines.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
@@ -17,15 +18,16 @@ from pipelines.figures import figures
 from pipelines.inputs.sources import InputFile
 from pipelines.mapper import Job, SplitRecord, versions
 from pipelines.mapping import Splits
-from pipelines.options import DATASET, SEGMENTS, Options, num_workers, semantic
+from pipelines.options import DATASET, SEGMENTS, Options, semantic
 from pipelines.origin import given
+from pipelines.parts import is_share, length
 from pipelines.phases import Phases
 from pipelines.plan import Plan, holdout_threshold, num_shards, planned
-from pipelines.readers.reading import check_head
 from pipelines.runner import Runner, hush
 from pipelines.showcase import showcase
 from pipelines.stages import Chain
 from pipelines.tasks import MergeRecord, MergeTask, prepare_merge, task_name
+from pipelines.workers import num_workers
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest
@@ -47,12 +49,37 @@ def build(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manife
     Raises:
         UserError: It cannot be made; the message says why and what to do.
     """
+    with _opened(module, options, flags) as run:
+        return run.existing() or run.make()
+
+
+def map_part(module: str, options: Options, *, flags: Sequence[str] = ()) -> None:
+    """Map the shares of the options' `part`; others may map theirs into the same output.
+
+    Args:
+        module: The module that holds the corpus's RECIPE.
+        options: Options with nothing left open, as `completed` returns them.
+        flags: Flags for Beam.
+
+    Raises:
+        UserError: They cannot be mapped; the message says why and what to do.
+    """
+    with _opened(module, options, flags) as run:
+        if not run.existing():
+            run.map_part()
+
+
+@contextmanager
+def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Run"]:
     hush()
     files, corpora = match_corpora(module, options)
-    workers = num_workers(options, work_bytes=sum(file.bytes for file in files))
-    with locked(options.output), Runner(flags, num_workers=workers) as runner:
-        run = Run(Corpus(module, options), corpora, files=files, runner=runner)
-        return run.existing() or run.make()
+    share = sum(file.bytes for file in files) * length(options.part)
+    workers = num_workers(options, work_bytes=int(share))
+    with (
+        locked(options.output, shared=is_share(options.part)),
+        Runner(flags, num_workers=workers) as runner,
+    ):
+        yield Run(Corpus(module, options), corpora, files=files, runner=runner)
 
 
 class Run:
@@ -114,19 +141,26 @@ class Run:
     def make(self) -> Manifest:
         """Go through the phases."""
         resume.remove_leftovers(self.output)
-        for file in self.files:
-            check_head(file, self.readings[file.source])
-        engines = ", ".join(self.chain.engines.values())
-        _LOG.info("%d files, %.1f MB; %s", len(self.files), self._megabytes(), engines)
-        for warning in self.chain.quality.warnings(self.options.languages):
-            _LOG.warning("%s", warning)
-        records = Splits(self.job, self.chain.facts, files=self.files, phases=self.phases).records()
+        records = self._splits().records()
         self.check_rejects(records)
         plan = self.plan(records)
         dedup = Dedup(self.phases, plan, self.output, self.options).run()
         merged = self.merge(plan, dedup)
         results = Results(records=records, plan=plan, dedup=dedup, merged=merged)
         return self.commit(results)
+
+    def map_part(self) -> None:
+        """Map the run's shares and say what is to be done next."""
+        self._splits().map_part()
+
+    def _splits(self) -> Splits:
+        """Return the splits of the run, after saying what is read by what."""
+        megabytes = self._megabytes()
+        engines = ", ".join(self.chain.engines.values())
+        _LOG.info("%d files, %.1f MB; %s", len(self.files), megabytes, engines)
+        for warning in self.chain.quality.warnings(self.options.languages):
+            _LOG.warning("%s", warning)
+        return Splits(self.job, self.chain.facts, files=self.files, phases=self.phases)
 
     def commit(self, results: Results) -> Manifest:
         """Write the manifest and say what was made."""
@@ -157,7 +191,7 @@ class Run:
         return made
 
     def _clean_up(self) -> None:
-        if not self.options.keep_segments:
+        if not (self.options.keep_segments or is_share(self.options.part)):
             clean_up(self.work)
 
     def _megabytes(self) -> float:

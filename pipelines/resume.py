@@ -44,18 +44,14 @@ def finished(kind: type[RecordType], path: AnyPath) -> RecordType | None:
         return None
 
 
-def usable(task: MapTask, folder: AnyPath, *, reading: Reading) -> bool:
+def usable(task: MapTask, folder: AnyPath, *, reading: Reading | None) -> bool:
     """Return whether an earlier run finished the split, on the file as it is now.
 
     A file with another time or etag is read once more: the same bytes (crc32c) are the same file,
-    copied.
+    copied. Without a reading its name and size, which the task's name covers, are enough.
     """
     record = finished(SplitRecord, folder / f"{task.name}.json")
-    if record is None:
-        return False
-    if not _unchanged(task.split, (record.mtime_ns, record.etag)) and (
-        record.crc32c != stored_crc32c(task.split, reading)
-    ):
+    if record is None or not _of_this_file(record, task.split, reading):
         return False
     return _intact(
         (with_suffix(folder / segment.stem, suffix), entry)
@@ -64,19 +60,37 @@ def usable(task: MapTask, folder: AnyPath, *, reading: Reading) -> bool:
     )
 
 
+def _of_this_file(record: SplitRecord, split: Split, reading: Reading | None) -> bool:
+    if reading is None or _unchanged(split, (record.mtime_ns, record.etag)):
+        return True
+    return record.crc32c == stored_crc32c(split, reading)
+
+
 def _unchanged(file: Split | InputFile, before: tuple[int, str] | None) -> bool:
     """Return whether a file has the time and etag that it had; False if it has neither."""
     return (file.mtime_ns, file.etag) == before != (0, "")
 
 
-def explain_versions(
-    tasks: Iterable[MapTask], folder: AnyPath, versions: Mapping[str, str]
-) -> None:
-    """Say which versions changed since splits that must now be mapped again."""
-    unfinished = {_range(task.split) for task in tasks}
+def changed_versions(
+    todo: Iterable[MapTask],
+    folder: AnyPath,
+    versions: Mapping[str, str],
+    *,
+    known: Iterable[MapTask],
+) -> dict[str, int]:
+    """Return which versions changed since splits were mapped, and how many segments are theirs.
+
+    Args:
+        todo: The tasks of these splits, which are to be mapped again.
+        folder: Where records lie.
+        versions: The versions of now.
+        known: All tasks of the run: their records are of now.
+    """
+    unfinished = {_range(task.split) for task in todo}
+    skipped = {f"{task.name}.json" for task in known}
     changed: dict[str, int] = {}
     for file in files(folder) if unfinished else ():
-        if not file.endswith(".json"):
+        if not file.endswith(".json") or file in skipped:
             continue
         try:
             record = read_record(SplitRecord, folder / file)
@@ -87,8 +101,7 @@ def explain_versions(
                 if record.versions.get(name) != versions[name]:
                     text = f"{name} ({record.versions.get(name)}, now {versions[name]})"
                     changed[text] = changed.get(text, 0) + len(record.segments)
-    for text, segments in changed.items():
-        _LOG.info("%s changed: %d segments are made again", text, segments)
+    return changed
 
 
 def _range(split: Split | SplitRecord) -> tuple[str, str, int, int]:

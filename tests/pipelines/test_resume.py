@@ -1,5 +1,4 @@
 import dataclasses
-import logging
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -103,6 +102,8 @@ def test_a_finished_split_is_used_while_its_bytes_are_the_same(
     later = MapTask(name="t", split=splits(file)[at])
     assert later.split.mtime_ns != task.split.mtime_ns
     assert resume.usable(later, tmp_path, reading=READING)
+    gone = MapTask(name="t", split=dataclasses.replace(task.split, path="/nowhere", mtime_ns=7))
+    assert resume.usable(gone, tmp_path, reading=None)
     changed = bytearray(CONTENT)
     changed[task.split.end - 1] ^= 1
     file.write_bytes(changed)
@@ -205,32 +206,31 @@ def test_a_record_that_is_none_is_told(
         resume.read_record(SplitRecord, path)
 
 
-def test_changed_versions_are_told_with_what_they_cost(
-    tmp_path: Path, file: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_changed_versions_are_told_with_what_they_cost(tmp_path: Path, file: Path) -> None:
     chain = splits(file)
     for at, split in enumerate(chain):
         leave(tmp_path, f"old{at}", record(split, stems=[f"{at}a", f"{at}b"]))
     tasks = [MapTask(name=f"new{at}", split=split) for at, split in enumerate(chain[:2])]
     now = {"ftfy": "6.4", "unicode": "15"}
-    with caplog.at_level(logging.INFO, "corpusmill"):
-        resume.explain_versions(tasks, tmp_path, now)
-    assert caplog.messages == [
-        "ftfy (6.3, now 6.4) changed: 4 segments are made again",
-        "unicode (None, now 15) changed: 4 segments are made again",
-    ]
+    assert resume.changed_versions(tasks, tmp_path, now, known=tasks) == {
+        "ftfy (6.3, now 6.4)": 4,
+        "unicode (None, now 15)": 4,
+    }
 
 
-def test_nothing_is_told_where_nothing_changed(
-    tmp_path: Path, file: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nothing_is_told_where_nothing_changed(tmp_path: Path, file: Path) -> None:
     chain = splits(file)
     leave(tmp_path, "old", record(chain[0], stems=["a"]))
-    with caplog.at_level(logging.INFO, "corpusmill"):
-        resume.explain_versions([], tmp_path, {"ftfy": "9"})
-        resume.explain_versions([MapTask(name="n", split=chain[1])], tmp_path, {"ftfy": "9"})
-        resume.explain_versions([MapTask(name="n", split=chain[0])], tmp_path, {"ftfy": "6.3"})
-    assert caplog.messages == []
+    old = [MapTask(name="old", split=chain[0])]
+    same, other = ([MapTask(name="n", split=split)] for split in chain[:2])
+    for todo, known, version in (
+        ([], [], "9"),
+        (other, other, "9"),
+        (same, same, "6.3"),
+        (same, [*same, *old], "9"),
+    ):
+        now = {"ftfy": version}
+        assert resume.changed_versions(todo, tmp_path, now, known=known) == {}
 
 
 def test_leftovers_of_killed_attempts_go_and_nothing_else(tmp_path: Path) -> None:
