@@ -30,7 +30,7 @@ from pipelines.merge import (
 from pipelines.plan import Plan, load_plan
 from pipelines.sparse import side_by_side
 from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
-from shards.records import to_json
+from shards.records import sealed
 from shards.remote import AnyPath
 from shards.storage import canonical, write_json
 
@@ -111,7 +111,7 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
             lambda item: take_rows(item[1], rows[item[0]].rows), stems.items(), where=work
         )
         record = _write_shard(output, task, plan, pieces)
-    write_json(work / "merge" / f"{task.name}.json", to_json(record))
+    write_json(work / "merge" / f"{task.name}.json", sealed(record))
 
 
 def _write_shard(

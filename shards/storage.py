@@ -69,6 +69,16 @@ def crc32c(path: AnyPath) -> int:
     return value
 
 
+def intact(path: AnyPath, entry: FileEntry) -> bool:
+    """Return whether a file is there with its size and checksum; on a disk it is read to its end.
+
+    Behind a URL, where files are whole or absent, the size is enough.
+    """
+    if size_if_there(path) != entry.bytes:
+        return False
+    return isinstance(path, RemotePath) or crc32c(path) == entry.crc32c
+
+
 def blocks(path: AnyPath) -> Iterator[bytes]:
     """Yield a file from its start in blocks of 4 MiB; where reading fails, a block is read again.
 

@@ -123,7 +123,8 @@ class Dedup:
         )
 
     def _complete(self, record: Any) -> bool:
-        return resume.complete_files(self._output, getattr(record, "signatures", ()))
+        entries = (*getattr(record, "signatures", ()), *getattr(record, "files", ()))
+        return resume.complete_files(self._output, entries)
 
     def _name(self, *parts: Any) -> str:
         return task_name(self._plan.name, *parts)
