@@ -6,8 +6,11 @@ Beam, and nothing comes back: a task's results are files, its record the last of
 
 import base64
 import logging
+import multiprocessing
+import os
 import pickle
 import re
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -55,8 +58,19 @@ class RunTask(beam.DoFn):
         try:
             _prepared(self._payload)(task)
         except UserError as error:
-            text = base64.b64encode(str(error).encode()).decode()
-            raise RuntimeError(f"{error} [corpusmill {text}]") from error
+            raise _carried(error) from error
+        except MemoryError as error:
+            if multiprocessing.parent_process():  # the driver tries again, at last alone
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise _carried(
+                f"there is not enough memory for the {task}: use a machine with more, or raise "
+                "the limit (ulimit -v). Finished work is kept; the same command goes on from there"
+            ) from error
+
+
+def _carried(message: object) -> RuntimeError:
+    text = base64.b64encode(str(message).encode()).decode()
+    return RuntimeError(f"{message} [corpusmill {text}]")
 
 
 @lru_cache(maxsize=1)
