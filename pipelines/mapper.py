@@ -31,7 +31,7 @@ from shards.records import to_json
 from shards.remote import AnyPath
 from shards.storage import canonical, write_json
 
-STAGES_VERSION = 3
+STAGES_VERSION = 4
 """Raised by every change of this package that changes the bytes of a segment."""
 
 

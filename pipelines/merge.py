@@ -31,7 +31,7 @@ from pipelines.tables import (
 )
 from shards.manifest import ShardEntry, TableEntry
 from shards.remote import AnyPath, relative
-from shards.storage import atomic_write, size_if_there
+from shards.storage import atomic_write
 from shards.writer import write_shard
 
 
@@ -209,16 +209,20 @@ def dropped_rows(stems: Mapping[int, AnyPath], within: Range, *, drops: Drops) -
     return rows.take(np.argsort(column(rows, "order"), kind="stable"))
 
 
-def cut(stems: Iterable[AnyPath], within: Range) -> list[Range]:
-    """Return a range in parts of bounded size, by rows of the audit, bytes of texts and rejects."""
-    rows = size = 0
+def cut(stems: Iterable[AnyPath], within: Range, *, held_bytes: int) -> list[Range]:
+    """Return a range in parts of bounded size.
+
+    Args:
+        stems: The segments.
+        within: The range of orders.
+        held_bytes: Of their texts and rejects, whatever their order.
+    """
+    rows = 0
     for stem in stems:
         audited = _audited(stem, within)
         rows += audited.stop - audited.start
-        large = [with_suffix(stem, suffix) for suffix in ("texts", "rejects")]
-        size += sum(max(0, size_if_there(path)) for path in large)
     width = within.high - within.low
-    parts = max(1, -(-rows // ROWS_AT_ONCE), -(-size * width // (BYTES_AT_ONCE << 64)))
+    parts = max(1, -(-rows // ROWS_AT_ONCE), -(-held_bytes * width // (BYTES_AT_ONCE << 64)))
     edges = [within.low + width * at // parts for at in range(parts + 1)]
     return [Range(low=low, high=high) for low, high in itertools.pairwise(edges)]
 

@@ -31,7 +31,7 @@ from pipelines.document import NAME, Verdict, whole_texts
 from pipelines.examples import Examples
 from pipelines.tables import write_table
 from shards.remote import AnyPath
-from shards.storage import atomic_write
+from shards.storage import FileEntry, atomic_write
 
 NUM_BINS = 4096
 FILES = ("tokens", "documents", "bins", "holdout", "audit", "examples")
@@ -65,6 +65,10 @@ class Segment:
     longest: int
     """Tokens of its longest document."""
     rejects: int
+    held_bytes: int
+    """Of its texts, where they are kept, and the first bytes of its rejects."""
+    table_bytes: int
+    """Size of the larger one of .documents and .audit."""
     fanned_out: int
     """Documents beyond the first of their record."""
     tallies: tuple[Tally, ...]
@@ -168,11 +172,11 @@ class SegmentBuilder:
         audit = pa.concat_tables([*self._audit, self._audited(documents, reasons)])
         audit = audit.take(np.argsort(audit["order"].to_numpy(), kind="stable"))
         survivors = documents.filter(reasons.is_null())
-        self._write_documents(stem, survivors)
+        entries = [self._write_documents(stem, survivors)]
         if self._keep_texts:
             write_table(with_suffix(stem, "texts"), audit.select(["text"]))
             audit = audit.drop_columns(["text"])
-        write_table(with_suffix(stem, "audit"), audit)
+        entries.append(write_table(with_suffix(stem, "audit"), audit))
         write_table(with_suffix(stem, "examples"), self._examples.table())
         if self._rejects:
             rejects = pa.Table.from_pylist(self._rejects, REJECT).sort_by("order")
@@ -184,6 +188,8 @@ class SegmentBuilder:
             tokens=int(lengths.sum()),
             longest=int(lengths.max(initial=0)),
             rejects=len(self._rejects),
+            held_bytes=self._held_bytes,
+            table_bytes=max(entry.bytes for entry in entries),
             fanned_out=int(pc.sum(pc.greater(audit["ordinal"], 0)).as_py() or 0),
             sieved=sieve.write(stem) if sieve else Sieved(),
             tallies=tally(audit),
@@ -205,7 +211,7 @@ class SegmentBuilder:
             return audit
         return audit.append_column("text", whole_texts(rows))
 
-    def _write_documents(self, stem: AnyPath, documents: pa.Table) -> None:
+    def _write_documents(self, stem: AnyPath, documents: pa.Table) -> FileEntry:
         starts, lengths = (documents[name].to_numpy() for name in ("start", "tokens"))
         tokens = np.concatenate(self._tokens)
         with atomic_write(with_suffix(stem, "tokens")) as handle:
@@ -225,7 +231,8 @@ class SegmentBuilder:
         unused |= {"signature"}
         plain = documents.drop_columns(sorted(unused & set(documents.column_names)))
         path = pa.nulls(documents.num_rows, pa.large_string()).fill_null(self._relative)
-        write_table(with_suffix(stem, "documents"), plain.append_column("path", path.cast(NAME)))
+        plain = plain.append_column("path", path.cast(NAME))
+        return write_table(with_suffix(stem, "documents"), plain)
 
 
 def with_suffix(stem: AnyPath, suffix: str) -> AnyPath:

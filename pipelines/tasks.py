@@ -48,7 +48,7 @@ class MergeTask:
     holdout: int
     """Holdout hashes below this are validation."""
     drops: tuple[str, ...]
-    """References of the drop files."""
+    """References of the drop files that may name documents of the range."""
 
     def __str__(self) -> str:
         return f"merge of {self.split} shard {self.index} of {self.total} of {self.source}"
@@ -73,7 +73,7 @@ class MergeRecord:
         return (*self.audit, *self.rejects, *self.dropped_texts)
 
 
-TASKS_VERSION = 3
+TASKS_VERSION = 4
 """Raised by every change of this package that changes what these tasks write."""
 
 
@@ -91,7 +91,7 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
     """Write a shard, for train with the audit rows and rejects of its range; then the record."""
     work = output / WORK
     plan = load_plan(work, task.plan)
-    stems = {at: work / "map" / plan.segments[at].stem for at in plan.numbers(task.source)}
+    stems = plan.stems(work, task.source)
     paths = [drop_path(work, name) for name in task.drops]
     within = Range.of(task.index, task.total)
     if task.split == TRAIN:
@@ -135,7 +135,8 @@ def _write_rows(
 ) -> dict[str, Any]:
     """Write the final audit rows and the rejects of a range; return those fields of the record."""
     folder, name = output / plan.generation, f"{task.source}-{task.index:05}.parquet"
-    ranges = cut(stems.values(), Range.of(task.index, task.total))
+    held_bytes = sum(plan.segments[at].held_bytes for at in stems)
+    ranges = cut(stems.values(), Range.of(task.index, task.total), held_bytes=held_bytes)
     tallies: list[Tally] = []
     counted: list[dict[str, dict[str, dict[str, int]]]] = []
 

@@ -309,15 +309,18 @@ def test_rows_are_merged_in_parts_of_bounded_size(
     docs = random_docs(np.random.default_rng(5), 300)
     write_segment(tmp_path / "s", docs)
     whole = merged_rows({0: tmp_path / "s"}, "audit", ALL)
-    assert cut([tmp_path / "s"], ALL) == [ALL]
+    assert cut([tmp_path / "s"], ALL, held_bytes=0) == [ALL]
     monkeypatch.setattr(merge, "ROWS_AT_ONCE", 40)
     for within in (ALL, Range.of(1, 3)):
-        parts = cut([tmp_path / "s"], within)
+        parts = cut([tmp_path / "s"], within, held_bytes=0)
         assert (parts[0].low, parts[-1].high) == (within.low, within.high)
         assert all(one.high == two.low for one, two in itertools.pairwise(parts))
         tables = [merged_rows({0: tmp_path / "s"}, "audit", part) for part in parts]
         assert max(table.num_rows for table in tables) < 80
         expected = merged_rows({0: tmp_path / "s"}, "audit", within)
         assert pa.concat_tables(tables).combine_chunks().equals(expected.combine_chunks())
-    assert len(cut([tmp_path / "s"], ALL)) == 8
+    assert len(cut([tmp_path / "s"], ALL, held_bytes=0)) == 8
+    monkeypatch.setattr(merge, "BYTES_AT_ONCE", 100)
+    assert len(cut([tmp_path / "s"], ALL, held_bytes=1500)) == 15
+    assert len(cut([tmp_path / "s"], Range.of(1, 3), held_bytes=3000)) == 10
     assert whole.num_rows == 300

@@ -48,7 +48,15 @@ def record(split: Split, *, stems: Sequence[str] = (), **changes: Any) -> SplitR
         "versions": {"ftfy": "6.3"},
         "segments": tuple(
             Segment(
-                stem=stem, documents=1, tokens=1, longest=1, rejects=0, fanned_out=0, tallies=()
+                stem=stem,
+                documents=1,
+                tokens=1,
+                longest=1,
+                rejects=0,
+                held_bytes=0,
+                table_bytes=0,
+                fanned_out=0,
+                tallies=(),
             )
             for stem in stems
         ),
