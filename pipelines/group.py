@@ -4,9 +4,8 @@ Every task of dedup opens a file of every segment, and every shard some of each 
 that would be too often, neighbours of one source become one segment of the same format (union.py),
 and the plan names it in their place. No byte of the dataset depends on it.
 
-A group is about thirty full segments, worked on within about two gigabytes. The files of its
-members stay, since a run that is resumed looks for them: until the run has ended, what the map
-wrote takes its room twice.
+A group is about thirty full segments. The files of its members stay, since a run that is resumed
+looks for them: until the run has ended, what the map wrote takes its room twice.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -65,7 +64,7 @@ class GroupRecord:
 
 
 def grouped(plan: Plan, phases: Phases, options: Options, *, work: AnyPath) -> Plan:
-    """Return the plan for dedup and merge, saved: the one given, or one of groups.
+    """Return the plan for dedup and merge, saved: the one given, or one with groups.
 
     Args:
         plan: The segments that the map left.

@@ -5,7 +5,8 @@ point to are numbered anew. Equal texts of two segments stay two rows, and a doc
 its segment stays GONE. So all that reads segments makes of the union what it makes of its members.
 
 Files are written one after the other, tables column by column, and what is long in pieces: memory
-is about one column more than the largest file of tables or signatures, never the texts or tokens.
+is the largest of .documents, .audit, .slots and .bands and about one column more (of members behind
+a URL the first two once more), never the texts, rejects or tokens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -104,6 +105,7 @@ def write_union(
     if with_suffix(members[0], "texts").exists():
         files["texts"] = _write_long(stem, members, "texts", audit)
     del audit
+    pa.default_memory_pool().release_unused()
     files["examples"] = _write_examples(stem, members)
     rejecting = [each for each in members if with_suffix(each, "rejects").exists()]
     if rejecting:
@@ -111,6 +113,8 @@ def write_union(
         files["rejects"] = _write_long(stem, rejecting, "rejects", ranks)
     documents = Ranks.of(_columns(members, "documents", "order"))
     files["documents"] = _write_sorted(stem, members, "documents", documents)
+    # The allocator would keep what the tables took, beside the arrays that follow.
+    pa.default_memory_pool().release_unused()
     files["tokens"] = _write_tokens(stem, members, documents, dtype=dtype)
     files["bins"] = _write_bins(stem, members)
     files["holdout"] = _write_holdout(stem, members, documents)

@@ -19,7 +19,7 @@ from pipelines.dedup.phases import Deduplicated
 from pipelines.dedup.sieve import Sieved
 from pipelines.merge import EVERYTHING, Range
 from pipelines.plan import PlannedSegment
-from pipelines.tables import column, open_table
+from pipelines.tables import open_table
 from pipelines.union import Ranks, write_union
 from tests.pipelines.runs import content, page, small, write_wudao
 from tests.pipelines.segments import DTYPE, Doc, random_docs, write_segment
@@ -145,9 +145,9 @@ def stems(tmp_path: Path, parts: list[list[Doc]], **changes: Any) -> list[Path]:
 
 def test_a_union_is_the_segment_of_all_rows(tmp_path: Path) -> None:
     docs = random_docs(np.random.default_rng(3), 90)
-    members = stems(tmp_path, [docs[:50], docs[50:]])
-    whole = tmp_path / "whole"
-    write_segment(whole, docs)
+    fallen = Doc(order=77, position=90, reason="language")
+    members = stems(tmp_path, [docs[:50], [fallen], docs[50:]])
+    write_segment(tmp_path / "whole", [*docs, fallen])
     files = write_union(tmp_path / "u", members, dtype=DTYPE)
     assert set(files) == {"audit", "examples", "documents", "tokens", "bins", "holdout", "hashes"}
     for suffix in ("bins", "holdout", "hashes"):
@@ -159,7 +159,7 @@ def test_a_union_is_the_segment_of_all_rows(tmp_path: Path) -> None:
         made, meant = (open_table(tmp_path / f"{name}.{suffix}") for name in ("u", "whole"))
         assert made.drop_columns(["path"]).to_pylist() == meant.drop_columns(["path"]).to_pylist()
         paths = dict(zip(made["order"].to_pylist(), made["path"].to_pylist(), strict=True))
-        assert [paths[doc.order] for doc in docs] == ["part-0.json"] * 50 + ["part-1.json"] * 40
+        assert [paths[doc.order] for doc in docs] == ["part-0.json"] * 50 + ["part-2.json"] * 40
 
 
 def test_equal_texts_stay_two_rows_and_what_is_gone_stays_gone(tmp_path: Path) -> None:
@@ -209,10 +209,18 @@ def test_members_with_rows_of_one_order_stay_segments(
 # --- which segments
 
 
-def planned(source: str = "s", **changes: int) -> PlannedSegment:
-    sizes = {"rows": 10, "documents": 8, "tokens": 80, "longest": 20, "table_bytes": 100, **changes}
+def planned(source: str = "s", *, longest: int = 20) -> PlannedSegment:
     return PlannedSegment(
-        stem="x", source=source, rejects=1, held_bytes=3, sieved=Sieved(texts=8), **sizes
+        stem="x",
+        source=source,
+        rows=10,
+        documents=8,
+        tokens=80,
+        longest=longest,
+        rejects=1,
+        held_bytes=3,
+        table_bytes=100,
+        sieved=Sieved(texts=8),
     )
 
 
