@@ -15,9 +15,11 @@ from pipelines.corpora import Corpus, match_corpora, others
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.figures import figures
+from pipelines.group import grouped
 from pipelines.inputs.sources import InputFile
 from pipelines.mapper import Job, SplitRecord, versions
 from pipelines.mapping import Splits
+from pipelines.merge import Range
 from pipelines.options import DATASET, SEGMENTS, Options, semantic
 from pipelines.origin import given
 from pipelines.parts import is_share, length
@@ -143,7 +145,7 @@ class Run:
         resume.remove_leftovers(self.output)
         records = self._splits().records()
         self.check_rejects(records)
-        plan = self.plan(records)
+        plan = grouped(self.plan(records), self.phases, self.options, work=self.work)
         dedup = Dedup(self.phases, plan, self.output, self.options).run()
         merged = self.merge(plan, dedup)
         results = Results(records=records, plan=plan, dedup=dedup, merged=merged)
@@ -181,7 +183,7 @@ class Run:
             "given": given(self.options, self.chain.facts),
             **figures(results.records, results.merged, quality=self.chain.quality),
             "examples": showcase(
-                results.records, results.merged, self.output, quality=self.chain.quality
+                results.plan, results.merged, self.output, quality=self.chain.quality
             ),
         }
         commit(self.output, made, files=self.files, run=run)
@@ -259,7 +261,6 @@ class Run:
         }
 
     def _merge_tasks(self, plan: Plan, source: str, dedup: Deduplicated) -> list[MergeTask]:
-        drops = dedup.drops
         shards = self.options.shards or num_shards(
             plan, source, work=self.work, shard_tokens=self.options.shard_tokens
         )
@@ -267,7 +268,7 @@ class Run:
             plan,
             source,
             work=self.work,
-            drops=[drop_path(self.work, name) for name in drops],
+            drops=[drop_path(self.work, name) for name in dedup.drops],
             dropped=dedup.dropped(source),
             fraction=self.options.validation,
         )
@@ -275,15 +276,16 @@ class Run:
         split_totals = {TRAIN: max(shards, 1), VALIDATION: held}
         return [
             MergeTask(
-                name=task_name("merge", plan.name, source, split, index, total, holdout, drops),
+                name=task_name("merge", plan.name, source, split, index, total, holdout, found),
                 plan=plan.name,
                 source=source,
                 split=split,
                 index=index,
                 total=total,
                 holdout=holdout,
-                drops=drops,
+                drops=found,
             )
             for split, total in split_totals.items()
             for index in range(total)
+            for found in [dedup.drops_within(Range.of(index, total))]
         ]

@@ -75,6 +75,11 @@ class Segment:
         """Size of its files of texts and rejects."""
         return sum(self.files[name].bytes for name in ("texts", "rejects") if name in self.files)
 
+    @property
+    def table_bytes(self) -> int:
+        """Size of the larger one of .documents and .audit."""
+        return max(self.files[name].bytes for name in ("documents", "audit"))
+
 
 class SegmentBuilder:
     """Collects judged batches of one split until a segment is full."""

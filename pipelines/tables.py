@@ -58,6 +58,15 @@ def open_rows(path: AnyPath, rows: slice, *, columns: Sequence[str] | None = Non
     return chosen.slice(rows.start, rows.stop - rows.start)
 
 
+def every_row(path: AnyPath, *columns: str) -> pa.Table:
+    """Return some columns of a table."""
+    if isinstance(path, RemotePath):
+        file = SparseFile(path)
+        table = file.table()
+        return file.rows(table, slice(0, len(table)), columns=columns)
+    return open_table(path).select(list(columns))
+
+
 def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:
     """Return the rows of a table with low <= key < high.
 
