@@ -32,9 +32,10 @@ from pipelines.tasks import MergeRecord, MergeTask, prepare_merge, task_name
 from pipelines.workers import num_workers
 from shards import manifest as manifests
 from shards.errors import UserError
+from shards.lock import locked
 from shards.manifest import TRAIN, VALIDATION, Manifest
 from shards.records import to_json
-from shards.storage import canonical, locked
+from shards.storage import canonical
 from shards.vocabulary import write_vocabulary
 
 _LOG = logging.getLogger("corpusmill")

@@ -30,9 +30,9 @@ from pipelines.rejects import Rejects, rejected_places
 from pipelines.workers import num_workers
 from shards.errors import UserError
 from shards.flags import Parser
+from shards.lock import locked
 from shards.manifest import WORK, Manifest, load, parse_dataset
 from shards.remote import AnyPath
-from shards.storage import locked
 
 PROGRAM = "pipelines.replay"
 

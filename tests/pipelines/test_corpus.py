@@ -17,8 +17,8 @@ from pipelines.command import main
 from pipelines.corpus import build
 from pipelines.recipe import SAMPLE
 from shards import DamageError, Dataset, UserError
+from shards.lock import locked
 from shards.manifest import TRAIN, VALIDATION
-from shards.storage import locked
 from shards.verify import verify
 from tests.pipelines.runs import (
     FLAGS,

@@ -19,7 +19,7 @@ from pipelines.inputs.sources import InputFile, Split, split_file
 from pipelines.recipe import SAMPLE
 from pipelines.replay import run as replay
 from shards.errors import UserError
-from shards.storage import locked
+from shards.lock import locked
 from tests.pipelines.runs import content, many_splits, page, small, write_wudao
 
 MODULE = "pipelines.wudao"
