@@ -31,7 +31,7 @@ class Leftover:
 def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:
     """Yield, sorted, what may be deleted: folders as a whole where nothing in them is named.
 
-    Files that corpusmill did not make, reports and the lock stay. Behind a URL there are no folders.
+    Files that corpusmill did not make, reports and the lock stay. A URL has no folders.
     """
     if isinstance(directory, RemotePath):
         entries = {path for path, _ in manifest.files()}
