@@ -257,6 +257,7 @@ def test_the_end_maps_files_of_nested_arrays_again(
     ]
     path = write_wudao(tmp_path / "part-1.json", records)
     build(MODULE, small(tmp_path / "one", path, split_bytes=3000))
+    caplog.clear()
     with caplog.at_level("INFO", logger="corpusmill"):
         for part in (("1/2",), ("2/2",), ("merge",)):
             step = map_part if parts.is_share(part) else build
