@@ -249,6 +249,9 @@ class Options:
         metavar="F",
         type=fraction,
     )
+    skip_poison: bool = option(
+        False, "Quarantine records that end the process that judges them.", action="store_true"
+    )
     keep_segments: bool = option(
         False, "Keep the intermediate files in <output>/.work.", action="store_true"
     )
