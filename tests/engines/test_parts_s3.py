@@ -1,9 +1,9 @@
 """Parts of a run that write into a bucket at the same time."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -36,28 +36,30 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         s3fs.S3FileSystem.clear_instance_cache()
 
 
-def part(share: str) -> "subprocess.Popen[str]":
+def run(*shares: str) -> None:
+    """Map shares at the same time."""
     command = [sys.executable, "-m", MODULE, "--split-bytes", "60000", "--shards", "2"]
-    return subprocess.Popen(
-        [*command, "--output", OUTPUT, "--part", share],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=dict(os.environ),
-    )
+    with ExitStack() as stack:
+        started = []
+        for share in shares:
+            process = subprocess.Popen(
+                [*command, "--output", OUTPUT, "--part", share], stderr=subprocess.PIPE, text=True
+            )
+            stack.enter_context(process)
+            stack.callback(process.kill)
+            started.append(process)
+        said = [each.communicate(timeout=600)[1] for each in started]
+    assert [each.returncode for each in started] == [0] * len(shares), said
 
 
 def test_parts_in_a_bucket_make_the_bytes_of_one_run(bucket: Path, tmp_path: Path) -> None:
     options = {"split_bytes": 60_000, "shards": 2}
-    started = [part("1/4"), part("2/4,3/4")]
-    said = [each.communicate(timeout=300)[1] for each in started]
-    assert [each.returncode for each in started] == [0, 0], said
+    run("1/4", "2/4,3/4")
     merge = many_splits(tmp_path, **options, part=parse_part("merge"))
     there = {**vars(merge), "output": RemotePath(OUTPUT)}
     with pytest.raises(UserError, match=r"splits are not mapped in s3://.*--part 4/4, or repeat"):
         build(MODULE, type(merge)(**there))
-    last = part("4/4")
-    assert last.communicate(timeout=300)[0] is None
-    assert last.returncode == 0
+    run("4/4")
     build(MODULE, type(merge)(**there))
     build(MODULE, many_splits(tmp_path / "one", **options))
     assert content(bucket / "wudao") == content(tmp_path / "one")
