@@ -6,10 +6,13 @@ records between them, so a run that was interrupted goes on where records end, o
 
 import hashlib
 import logging
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from pipelines import account, resume
+from pipelines.attempts import died_before
 from pipelines.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
 from pipelines.corpora import Corpus, match_corpora, others
 from pipelines.dedup.drops import drop_path
@@ -33,7 +36,7 @@ from pipelines.workers import num_workers
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.lock import locked
-from shards.manifest import TRAIN, VALIDATION, Manifest
+from shards.manifest import TRAIN, VALIDATION, WORK, Manifest
 from shards.records import to_json
 from shards.storage import canonical
 from shards.vocabulary import write_vocabulary
@@ -78,11 +81,11 @@ def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Ru
     files, corpora = match_corpora(module, options)
     share = sum(file.bytes for file in files) * length(options.part)
     workers = num_workers(options, work_bytes=int(share))
-    with (
-        locked(options.output, shared=is_share(options.part)),
-        Runner(flags, num_workers=workers) as runner,
-    ):
-        yield Run(Corpus(module, options), corpora, files=files, runner=runner)
+    with locked(options.output, shared=is_share(options.part)):
+        # Where this process died with its work, a child shows at which record.
+        workers = workers or int(died_before(options.output / WORK))
+        with Runner(flags, num_workers=workers) as runner:
+            yield Run(Corpus(module, options), corpora, files=files, runner=runner)
 
 
 class Run:
@@ -110,7 +113,12 @@ class Run:
         self.readings = {source: each.reading for source, each in corpora.items()}
         self.files = files
         self.output = self.options.output
-        self.job = Job(options=self.options, corpora=dict(corpora), versions=versions(self.chain))
+        self.job = Job(
+            options=self.options,
+            corpora=dict(corpora),
+            versions=versions(self.chain),
+            run=uuid.uuid4().hex,
+        )
         self.work = self.job.work
         self.semantic = semantic(self.options, self.chain.facts, decides=(SEGMENTS, DATASET))
         self.semantic |= others(corpora, corpus)
@@ -225,11 +233,13 @@ class Run:
 
     def plan(self, records: Sequence[SplitRecord]) -> Plan:
         """Return the plan for what follows, written for the tasks."""
-        identity = {
+        identity: dict[str, Any] = {
             "corpus": self.corpus.recipe.name,
             "options": self.semantic,
             "inputs": to_json(input_entries(records)),
         }
+        poison = [[r.source, r.relative, r.poison] for r in records if r.poison]
+        identity |= {"poison": poison} if poison else {}
         fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
         plan = Plan(
             generation=f"g0001-{fingerprint[:8]}",

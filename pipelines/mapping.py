@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipelines import resume
+from pipelines.attempts import MOST_POISON, advice
 from pipelines.inputs.sources import InputFile, Split, seamless
 from pipelines.mapper import Job, MapTask, SplitRecord, prepare_map, record_name
 from pipelines.parts import MERGE, chosen, ranges, shares_for
 from pipelines.phases import Phases
 from pipelines.readers.reading import check_head, splits
+from pipelines.workers import MOST_DEATHS, LostTask
 from shards.errors import UserError
 from shards.storage import files as files_in
 
@@ -101,8 +103,14 @@ class Splits:
         return splits(file, self._readings[file.source], split_bytes=split_bytes)
 
     def _tasks(self, splits: Sequence[Split]) -> list[MapTask]:
+        # Two or three deaths tell a record.
+        more = MOST_DEATHS * MOST_POISON if self._job.options.skip_poison else 0
         return [
-            MapTask(name=record_name(split, self._job, self._facts), split=split)
+            MapTask(
+                name=record_name(split, self._job, self._facts),
+                split=split,
+                most_deaths=MOST_DEATHS + more,
+            )
             for split in splits
         ]
 
@@ -123,6 +131,7 @@ class Splits:
                 self._folder,
                 # Machines have other times for the same file.
                 reading=None if self._merging else self._readings[task.split.source],
+                skip_poison=self._job.options.skip_poison,
             )
         ]
         changed = resume.changed_versions(
@@ -139,14 +148,18 @@ class Splits:
         """Return the records of tasks by split, after doing those of them that are to be done."""
         for task in todo:
             (self._folder / f"{task.name}.json").unlink(missing_ok=True)
-        self._phases.run(
-            "map",
-            todo,
-            prepare_map,
-            self._job,
-            weights=[task.split.end - task.split.start for task in todo],
-            done=len(tasks) - len(todo),
-        )
+        try:
+            self._phases.run(
+                "map",
+                todo,
+                prepare_map,
+                self._job,
+                weights=[task.split.end - task.split.start for task in todo],
+                done=len(tasks) - len(todo),
+            )
+        except LostTask as lost:
+            told = advice(self._job.work, lost.task.name, run=self._job.run)
+            raise UserError(f"{lost}.{told}" if told else str(lost)) from lost
         return {
             task.split: resume.read_record(SplitRecord, self._folder / f"{task.name}.json")
             for task in tasks
