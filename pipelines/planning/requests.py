@@ -55,10 +55,15 @@ SIZE = Requests(head=1)
 """A file that is there is asked for its size, or whether it is there."""
 ABSENT = Requests(head=1, list=1)
 """The same of one that is not: s3fs looks whether it is a folder."""
-TASK = ABSENT * 2 + Requests(put=1) + WHOLE * 2
-"""A task's record: looked for, looked for again, written, read for the progress, read."""
-START = Requests(put=2, get=3, head=6, list=4)
+TASK = Requests(put=1) + WHOLE * 2
+"""A task's record: written, read for the progress, read."""
+SPLIT = TASK + ABSENT * 2
+"""A split's: looked for twice before."""
+LOOKED_AT = WHOLE + SIZE + Requests(get=5)
+"""Examples of a segment, for the report: the rows of the audit are scattered."""
+START = Requests(put=3, get=4, head=6, list=8)
 COMMIT = Requests(put=6, get=2, head=4, list=2)
+"""A run besides its tasks: lock and listings, then manifest and report."""
 
 
 def uploaded(size: float) -> Requests:
@@ -119,6 +124,13 @@ class _Segment:
         found += self.bounds(suffix, ranges=ranges)
         return (found + self.columns(suffix, part=1 / ranges, only=only)) * ranges
 
+    def held_out(self, token_bytes: int, *, shards: int) -> Requests:
+        """Return what reading the documents that are held out takes: their tokens are scattered."""
+        tokens = self.source.tokens * token_bytes / self.source.segments
+        documents = self.source.held / self.source.segments
+        runs = min(documents, max(shards, tokens / GAP_BYTES))
+        return WHOLE * shards + Requests(get=runs if tokens > SMALL_BYTES else shards)
+
     def uploads(self, token_bytes: int) -> Requests:
         """Return what writing its files takes."""
         source = self.source
@@ -146,11 +158,12 @@ def requests(extent: Extent, *, workers: int, seconds: float) -> dict[str, Reque
     looks = Requests(list=max(1, files / PAGE_KEYS), put=1, get=1, head=1)
     rest = START + COMMIT + looks * (seconds / min(PLAIN_SECONDS, RENEWED_AFTER))
     rest += Requests(list=files / PAGE_KEYS, delete=1 + files / PAGE_KEYS)
-    return {**found, "the rest": rest + WHOLE * (2 * workers + extent.segments)}
+    rest += LOOKED_AT * extent.segments + WHOLE * workers
+    return {**found, "the rest": rest}
 
 
 def _map(extent: Extent, segments: Mapping[str, _Segment]) -> Requests:
-    found = TASK * extent.splits
+    found = SPLIT * extent.splits
     for name, segment in segments.items():
         found += segment.uploads(extent.token_bytes) * extent.sources[name].segments
     return found
@@ -182,6 +195,7 @@ def _merge(extent: Extent, segments: Mapping[str, _Segment], *, workers: int) ->
         number = source.segments
         found += WHOLE * number  # bins, for the number of shards
         found += segment.slices("holdout", ranges=1) * number * (1 + held) + SIZE * number
+        found += segment.held_out(extent.token_bytes, shards=held) * number
         found += (TASK + Requests(put=3)) * (shards + held)
         found += uploaded(source.tokens / shards * extent.token_bytes) * shards
         found += Requests(put=1 + min(1, source.rejects / shards)) * shards

@@ -12,8 +12,16 @@ ACCESS, SECRET = "ACCESSKEYOFTEST", "secretoftest"
 
 
 @contextmanager
-def serve_s3(folder: Path, *, buckets: tuple[str, ...]) -> Iterator[str]:
-    """Yield the address of a server that keeps objects in a folder, and end it whatever happens."""
+def serve_s3(
+    folder: Path, *, buckets: tuple[str, ...], access_log: Path | None = None
+) -> Iterator[str]:
+    """Yield the address of a server that keeps objects in a folder, and end it whatever happens.
+
+    Args:
+        folder: Where objects lie, a folder a bucket.
+        buckets: Their names.
+        access_log: Gets a line a request.
+    """
     for bucket in buckets:
         (folder / bucket).mkdir(parents=True)
     with socket.socket() as free:
@@ -21,6 +29,7 @@ def serve_s3(folder: Path, *, buckets: tuple[str, ...]) -> Iterator[str]:
         port = free.getsockname()[1]
     address = f"127.0.0.1:{port}"
     keys = ["--access", ACCESS, "--secret", SECRET, "--region", "us-east-1"]
+    keys += ["--access-log", str(access_log)] if access_log else []
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(
             [str(PROGRAM), *keys, "--port", address, "posix", str(folder)], stdout=log, stderr=log
