@@ -15,7 +15,7 @@ from pipelines.inputs.sources import Split
 from pipelines.mapper import MapTask
 from pipelines.merge import BYTES_AT_ONCE, ROWS_AT_ONCE
 from pipelines.planning.requests import Requests, requests
-from pipelines.planning.sizes import Extent, Source
+from pipelines.planning.sizes import Extent, Source, grouped
 from pipelines.segment import MAX_HELD_BYTES, MAX_RECORDS, MAX_TOKENS
 from pipelines.tasks import MergeTask
 
@@ -113,6 +113,9 @@ def phase_seconds(extent: Extent, *, workers: int) -> dict[str, float]:
         "dedup": (rows, extent.dedup_tasks + extent.drop_ranges),
         "merge": (extent.segment_bytes / MERGED_BYTES_A_SECOND, extent.merge_tasks),
     }
+    later = grouped(extent)
+    if later is not extent:
+        work["group"] = (2 * extent.segment_bytes / MERGED_BYTES_A_SECOND, later.segments)
     found = {"start": START_SECONDS}
     for phase, (seconds, tasks) in work.items():
         rounds = math.ceil(tasks / processes)
@@ -122,7 +125,10 @@ def phase_seconds(extent: Extent, *, workers: int) -> dict[str, float]:
 
 def beam_bytes(extent: Extent, split: Split) -> float:
     """Return the bytes of all tasks' records."""
-    name, drops = "0" * 24, tuple(f"drops/{at:024}" for at in range(extent.drop_ranges))
+    name = "0" * 24
+    shards = max(1, sum(extent.shards.values()))
+    # A shard is told of the files of drops whose orders it may have.
+    drops = tuple(f"drops/{at:024}" for at in range(1 + extent.drop_ranges // shards))
     mapped = MapTask(name=name, split=split)
     dedup = DedupTask(
         name=name, plan=name, band=0, index=0, ranges=1, threshold=0.7, drops=True, linked=0

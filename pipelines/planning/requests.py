@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.merge import ROWS_AT_ONCE
-from pipelines.planning.sizes import TABLE_BYTES, Extent, Source
+from pipelines.planning.sizes import TABLE_BYTES, Extent, Source, grouped
 from pipelines.progress import PLAIN_SECONDS
 from pipelines.sparse import GAP_BYTES, SMALL_BYTES
 from shards.lease import RENEWED_AFTER
@@ -148,17 +148,20 @@ def requests(extent: Extent, *, workers: int, seconds: float) -> dict[str, Reque
         workers: Processes that do the tasks; each learns the size of a file once.
         seconds: How long the run takes: it looks for finished tasks and renews its lease as long.
     """
-    segments = {name: _Segment(source=source) for name, source in extent.sources.items()}
+    every = {name: _Segment(source=source) for name, source in extent.sources.items()}
+    later = grouped(extent)
+    segments = {name: _Segment(source=source) for name, source in later.sources.items()}
     found = {
-        "map": _map(extent, segments),
-        "dedup": _dedup(extent, segments, workers=workers),
-        "merge": _merge(extent, segments, workers=workers),
+        "map": _map(extent, every),
+        **({"group": _group(extent, later, segments)} if later is not extent else {}),
+        "dedup": _dedup(later, segments, workers=workers),
+        "merge": _merge(later, segments, workers=workers),
     }
     files = 9 * extent.segments + extent.splits
     looks = Requests(list=max(1, files / PAGE_KEYS), put=1, get=1, head=1)
     rest = START + COMMIT + looks * (seconds / min(PLAIN_SECONDS, RENEWED_AFTER))
     rest += Requests(list=files / PAGE_KEYS, delete=1 + files / PAGE_KEYS)
-    rest += LOOKED_AT * extent.segments + WHOLE * workers
+    rest += LOOKED_AT * later.segments + WHOLE * workers
     return {**found, "the rest": rest}
 
 
@@ -166,6 +169,14 @@ def _map(extent: Extent, segments: Mapping[str, _Segment]) -> Requests:
     found = SPLIT * extent.splits
     for name, segment in segments.items():
         found += segment.uploads(extent.token_bytes) * extent.sources[name].segments
+    return found
+
+
+def _group(extent: Extent, later: Extent, segments: Mapping[str, _Segment]) -> Requests:
+    """Return the requests of merging segments into groups: each file is read, in parts if large."""
+    found = TASK * later.segments + (WHOLE * 6 + Requests(get=2)) * extent.segments
+    for name, segment in segments.items():
+        found += segment.uploads(later.token_bytes) * later.sources[name].segments
     return found
 
 
@@ -206,6 +217,6 @@ def _merge(extent: Extent, segments: Mapping[str, _Segment], *, workers: int) ->
         slices += Requests(get=1) * shards  # tokens
         slices += SIZE * 3 * min(workers, shards)
         found += slices * number
-        drops = extent.drop_ranges * (shards + held + 1)
+        drops = max(extent.drop_ranges, shards + held) + extent.drop_ranges
         found += (Requests(get=1) + SIZE) * drops
     return found

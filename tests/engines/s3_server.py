@@ -1,14 +1,22 @@
 """A real S3 server on localhost."""
 
+import re
 import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 PROGRAM = Path(__file__).parents[2] / ".engines" / "bin" / "versitygw"
 ACCESS, SECRET = "ACCESSKEYOFTEST", "secretoftest"
+
+KINDS = {
+    "PutObject": "put", "UploadPart": "put", "CreateMultipartUpload": "put",
+    "CompleteMultipartUpload": "put", "GetObject": "get", "HeadObject": "head",
+    "ListObjectsV2": "list", "DeleteObject": "delete", "DeleteObjects": "delete",
+}  # fmt: skip
 
 
 @contextmanager
@@ -53,3 +61,9 @@ def _wait(server: "subprocess.Popen[bytes]", port: int, *, log: Path) -> None:
         else:
             return
     raise RuntimeError(f"the S3 server does not answer: {log.read_text()}")
+
+
+def counted(log: Path) -> Counter[str]:
+    """Return the requests that a server has logged, by kind."""
+    asked = re.findall(r" s3_(\w+) ", log.read_text(errors="replace"))
+    return Counter(KINDS[each] for each in asked if each in KINDS)

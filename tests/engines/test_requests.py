@@ -1,7 +1,5 @@
 """The requests that `--plan` foretells, beside those that a server counts."""
 
-import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +13,7 @@ from pipelines.planning.requests import Requests
 from pipelines.planning.run import planned
 from pipelines.wudao import RECIPE
 from shards.remote import RemotePath
-from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
+from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, counted, serve_s3
 
 pytestmark = [
     pytest.mark.slow,
@@ -23,18 +21,6 @@ pytestmark = [
         not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
     ),
 ]
-
-KINDS = {
-    "PutObject": "put", "UploadPart": "put", "CreateMultipartUpload": "put",
-    "CompleteMultipartUpload": "put", "GetObject": "get", "HeadObject": "head",
-    "ListObjectsV2": "list", "DeleteObject": "delete", "DeleteObjects": "delete",
-}  # fmt: skip
-
-
-def counted(log: Path) -> Counter[str]:
-    """Return the requests that a server has logged, by kind."""
-    asked = re.findall(r" s3_(\w+) ", log.read_text(errors="replace"))
-    return Counter(KINDS[each] for each in asked if each in KINDS)
 
 
 @pytest.fixture
