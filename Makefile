@@ -5,10 +5,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup run test test-all engines lint format bench clean
+.PHONY: help setup run test test-all engines test-engines lint format bench clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 setup: $(READY)  ## make .venv with everything in it, once
 
@@ -23,13 +23,15 @@ run: setup  ## the main job on the built-in sample: text to shards to a short tr
 	  --max-steps 30 --lr 2e-3 --log-every 5 --eval-every 15 --save build/run
 
 test: setup  ## the fast tests
-	$(BIN)/python -m pytest -n auto -q -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n auto -q -m "not slow and not engine" $(ARGS)
 
-test-all: setup  ## all tests: kills and restarts, other processes, training
-	$(BIN)/python -m pytest -n auto -q $(ARGS)
+test-all: setup  ## all tests but test-engines: kills and restarts, other processes, training
+	$(BIN)/python -m pytest -n auto -q -m "not engine" $(ARGS)
 
-engines: setup  ## fetch a real S3 server and test against it (needs Go)
+engines:  ## fetch what test-engines needs: an S3 server, Prism, Flink (needs Go, Java, Maven)
 	@.ci/engines
+
+test-engines: setup engines  ## the same bytes on every engine, kills on a Flink cluster
 	$(BIN)/python -m pytest -n 0 -q tests/engines $(ARGS)
 
 lint: setup  ## style, types and the arrows between the packages

@@ -110,7 +110,8 @@ class Phases:
             work=self._work,
         )
         with progress:
-            self._runner.run(todo, prepare, argument)
+            told = (self._work / phase, prepare, argument)
+            self._runner.run(todo, prepare_unfinished, told)
         self.seconds[phase] = self.seconds.get(phase, 0) + time.monotonic() - started
 
     def figures(self) -> dict[str, Any]:
@@ -120,3 +121,23 @@ class Phases:
             "elapsed": round(time.monotonic() - self._started, 1),
             "tasks": self.tasks,
         }
+
+
+def prepare_unfinished(told: tuple[Path, Callable[[Any], Work], Any]) -> Work:
+    """Return the function that does a task unless its record is there.
+
+    No task has one when its phase begins, so it is from an earlier attempt in the same phase: an
+    engine that loses a machine hands out all the tasks of a job again.
+
+    Args:
+        told: The folder of the phase's records, what makes the function that does a task, and what
+            that is told.
+    """
+    folder, prepare, argument = told
+    work = prepare(argument)
+
+    def do(task: Any) -> None:
+        if not (folder / f"{task.name}.json").exists():
+            work(task)
+
+    return do

@@ -8,23 +8,27 @@ import base64
 import logging
 import pickle
 import re
+import threading
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 from apache_beam.pvalue import PBegin, PCollection
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
+from apache_beam.runners.runner import PipelineResult
 
+from pipelines.engines import check_answers, engine, lead_path_here, with_processes
 from pipelines.workers import Workers
 from shards.errors import UserError
 
 Work = Callable[[Any], None]
 """Does one task."""
 
-_LOCAL = {"", "DirectRunner", "FnApiRunner"}
+_ONE_AT_A_TIME = threading.Lock()
 _MARK = re.compile(r"\[corpusmill ([A-Za-z0-9+/=]+)\]")
 
 
@@ -45,7 +49,11 @@ class Tasks(beam.PTransform[PBegin, PCollection[Any]]):
 
 
 class RunTask(beam.DoFn):
-    """Runs a task by a function that is prepared once per process: models are slow to load."""
+    """Runs a task by a function that is prepared once per process: models are slow to load.
+
+    Engines may give a process several tasks at once, in threads; they take turns, since what is
+    prepared holds buffers and the memory of one task.
+    """
 
     def __init__(self, payload: bytes) -> None:
         self._payload = payload
@@ -53,7 +61,8 @@ class RunTask(beam.DoFn):
     def process(self, task: Any) -> None:
         """Do one task; what a person can mend travels as text, since Beam keeps only that."""
         try:
-            _prepared(self._payload)(task)
+            with _ONE_AT_A_TIME:
+                _prepared(self._payload)(task)
         except UserError as error:
             text = base64.b64encode(str(error).encode()).decode()
             raise RuntimeError(f"{error} [corpusmill {text}]") from error
@@ -75,10 +84,15 @@ class Runner:
         Args:
             flags: Beam's own.
             num_workers: Processes of the DirectRunner; 0 does without any beside this one.
+
+        Raises:
+            UserError: The engine does not answer.
         """
-        self._flags = tuple(flags)
-        options = PipelineOptions([*flags]).view_as(StandardOptions)
-        self._local = (options.runner or "").rpartition(".")[2] in _LOCAL
+        self._local = not engine(flags)
+        self._flags = tuple(flags if self._local else with_processes(flags))
+        if not self._local:
+            check_answers(flags)
+            lead_path_here()
         self.num_workers = num_workers if self._local else 0
         self._workers = Workers(self.num_workers, partial(_run_one, self._flags))
 
@@ -115,10 +129,11 @@ def _run_one(flags: Sequence[str], payload: bytes, task: Any) -> None:
 def _run(flags: Sequence[str], tasks: Sequence[Any], payload: bytes, *, local: bool) -> None:
     # By name, Beam's DirectRunner would first try to download Prism; this is what it falls back to.
     runner = FnApiRunner() if local else None
+    phase = type(tasks[0]).__name__.removesuffix("Task")
     try:
-        pipeline = beam.Pipeline(runner=runner, options=PipelineOptions([*flags]))
-        _ = pipeline | Tasks(tasks, payload)
-        pipeline.run().wait_until_finish()
+        pipeline = beam.Pipeline(runner=runner, options=_options(flags, phase))
+        _ = pipeline | phase >> Tasks(tasks, payload)
+        _wait(pipeline.run())
     except Exception as error:
         carried = _MARK.search(str(error))
         if carried is not None:
@@ -130,6 +145,23 @@ def _run(flags: Sequence[str], tasks: Sequence[Any], payload: bytes, *, local: b
             f"the runner failed: {reason}. Look at its own log; what is finished is kept, and the "
             "same command goes on from there"
         ) from error
+
+
+def _options(flags: Sequence[str], phase: str) -> PipelineOptions:
+    """Return Beam's options; the engine shows the phase as the job's name, unless one was given."""
+    options = PipelineOptions([*flags])
+    named = options.view_as(GoogleCloudOptions)
+    named.job_name = named.job_name or f"corpusmill-{phase.lower()}-{uuid.uuid4().hex[:8]}"
+    return options
+
+
+def _wait(result: PipelineResult) -> None:
+    """Wait for a job to end; a person who stops the driver stops the job."""
+    try:
+        result.wait_until_finish()
+    except KeyboardInterrupt:
+        result.cancel()
+        raise
 
 
 def hush() -> None:

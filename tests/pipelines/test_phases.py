@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from pipelines.phases import Phases
+from pipelines.phases import Phases, prepare_unfinished
 from pipelines.runner import Runner, Work
 from shards.errors import DamageError, UserError
 from shards.storage import write_json
@@ -124,3 +124,21 @@ def test_the_figures_of_the_phases_tell_what_was_done_before(tmp_path: Path) -> 
     }
     assert list(found["seconds"]) == ["map"]
     assert found["elapsed"] >= found["seconds"]["map"]
+
+
+def test_a_task_that_an_earlier_attempt_finished_is_left(tmp_path: Path) -> None:
+    """As when an engine that lost a machine hands out all tasks of a job again."""
+    done: list[str] = []
+
+    def make(folder: Path) -> Work:
+        def work(task: Task) -> None:
+            done.append(task.name)
+            write_json(folder / f"{task.name}.json", {"value": 1})
+
+        return work
+
+    for _ in range(2):
+        work = prepare_unfinished((tmp_path, make, tmp_path))
+        for task in TASKS:
+            work(task)
+    assert done == ["a", "b", "c"]

@@ -1,0 +1,81 @@
+"""Engines for the tests of this folder, and the table of what ran on them."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engines import flink
+from tests.engines.runs import Run
+
+PRISM = flink.ROOT / ".engines" / "bin" / "prism"
+_TABLE = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture(scope="module")
+def prism() -> list[str]:
+    """The flags of a run on Prism, which Beam starts itself."""
+    if not PRISM.exists():
+        pytest.skip(f"there is no {PRISM}: run make engines")
+    return ["--runner=PrismRunner", f"--prism_location={PRISM}", "--environment_type=LOOPBACK"]
+
+
+@pytest.fixture(scope="module")
+def job_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """The flags of a run on the Flink inside a job server, with workers below the driver."""
+    _check_flink()
+    with flink.job_server(tmp_path_factory.mktemp("job-server")) as endpoint:
+        yield [
+            "--runner=PortableRunner",
+            f"--job_endpoint={endpoint}",
+            "--environment_type=LOOPBACK",
+            "--parallelism=2",
+        ]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """The flags of a run on a session cluster of two TaskManagers."""
+    _check_flink()
+    with flink.session_cluster(tmp_path_factory.mktemp("session")) as cluster:
+        yield cluster.flags
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[flink.Cluster]:
+    """A session cluster of one test's own, to break."""
+    _check_flink()
+    with flink.session_cluster(tmp_path / "flink") as cluster:
+        yield cluster
+
+
+def _check_flink() -> None:
+    missing = flink.missing()
+    if missing:
+        pytest.skip(missing)
+
+
+@pytest.fixture
+def tell(request: pytest.FixtureRequest) -> Callable[[str, str, Run], None]:
+    """Add a row to the table: engine, corpus, run."""
+    rows = request.config.stash.setdefault(_TABLE, [])
+
+    def add(engine: str, corpus: str, run: Run) -> None:
+        busiest = " + ".join(f"{seconds:.0f}" for seconds in run.usage.busiest()[:2])
+        rows.append(
+            f"{engine:24} {corpus:8} {run.sha256()[:16]} {run.seconds:6.0f} s "
+            f"{run.usage.memory / 1e9:5.1f} GB   {busiest} CPU s"
+        )
+
+    return add
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print the table: hash of all files, wall time, memory of all, the two busiest workers."""
+    rows = config.stash.get(_TABLE, [])
+    if rows:
+        terminalreporter.section("runs on engines")
+        for row in rows:
+            terminalreporter.line(row)

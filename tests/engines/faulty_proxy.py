@@ -1,0 +1,139 @@
+"""A proxy before the S3 server that fails as storage and networks do, and notes every request."""
+
+import http.client
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+BUSY, BROKEN, CUT_ANSWER, CUT_UPLOAD, SILENT = (
+    "busy",
+    "broken",
+    "cut answer",
+    "cut upload",
+    "silent",
+)
+FAULTS = (BUSY, BROKEN, CUT_ANSWER, CUT_UPLOAD, SILENT)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as it came."""
+
+    method: str
+    path: str
+    copies: bool
+    """Whether it asks the server to copy an object, as a rename does."""
+    condition: str
+    """If-None-Match."""
+
+
+@dataclass
+class Proxy:
+    """What the proxy saw; `fault(request, number)` says what becomes of a request, "" for good."""
+
+    address: str
+    fault: Callable[[Request, int], str] = lambda *_: ""
+    requests: list[Request] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def fate(self, request: Request) -> str:
+        with self.lock:
+            self.requests.append(request)
+            fault = self.fault(request, len(self.requests))
+            if fault:
+                self.faults.append(fault)
+            return fault
+
+    def seen(self, *methods: str) -> list[Request]:
+        return [request for request in self.requests if request.method in methods]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Hands a request on, or lets it fail."""
+
+    protocol_version = "HTTP/1.1"
+    server: "_Server"
+
+    def handle_request(self) -> None:
+        size = int(self.headers.get("Content-Length", 0))
+        fault = self.server.proxy.fate(
+            Request(
+                self.command,
+                self.path,
+                "x-amz-copy-source" in self.headers,
+                self.headers.get("If-None-Match", ""),
+            )
+        )
+        if fault == CUT_UPLOAD and size:
+            self.rfile.read(size // 2)
+            self.close_connection = True
+            return
+        data = self.rfile.read(size)
+        if fault == SILENT:
+            self.server.stopped.wait(4)
+            self.close_connection = True
+        elif fault in (BUSY, BROKEN):
+            self._answer(503 if fault == BUSY else 500, [], _ERROR)
+        else:
+            self._forward(data, cut=fault == CUT_ANSWER)
+
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = handle_request
+
+    def _forward(self, data: bytes, *, cut: bool) -> None:
+        upstream = http.client.HTTPConnection(self.server.host, timeout=60)
+        upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+        for name, value in self.headers.items():
+            if name.lower() not in ("expect", "connection"):
+                upstream.putheader(name, value)
+        upstream.endheaders(data or None)
+        answer = upstream.getresponse()
+        content = answer.read()
+        upstream.close()
+        self._answer(answer.status, answer.getheaders(), content, cut=cut)
+
+    def _answer(
+        self, status: int, headers: list[tuple[str, str]], content: bytes, *, cut: bool = False
+    ) -> None:
+        sizes = [value for name, value in headers if name.lower() == "content-length"]
+        size = sizes[0] if self.command == "HEAD" and sizes else str(len(content))
+        self.send_response_only(status)
+        for name, value in headers:
+            if name.lower() not in ("connection", "transfer-encoding", "content-length"):
+                self.send_header(name, value)
+        self.send_header("Content-Length", size)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content[: len(content) // 2] if cut else content)
+        self.close_connection = self.close_connection or cut
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+_ERROR = b"<Error><Code>SlowDown</Code><Message>Wait.</Message></Error>"
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, host: str) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.host = host
+        self.proxy = Proxy(f"http://127.0.0.1:{self.server_port}")
+        self.stopped = threading.Event()
+
+
+@contextmanager
+def proxied(server: str) -> Iterator[Proxy]:
+    """Yield a proxy before the server at this address."""
+    with _Server(urlsplit(server).netloc) as served:
+        threading.Thread(target=served.serve_forever, daemon=True).start()
+        try:
+            yield served.proxy
+        finally:
+            served.stopped.set()
+            served.shutdown()

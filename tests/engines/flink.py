@@ -1,0 +1,240 @@
+"""Flink out of the jars that make engines fetches: in Beam's job server, or a session cluster."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import sys
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.engines.processes import Process, answers, free_port, guarded, started, wait_until
+
+ROOT = Path(__file__).parents[2]
+POOL = "pool"
+"""What a TaskManager calls the machine of its worker pool."""
+JARS = ROOT / ".engines" / "flink" / "lib"
+
+_PACKAGES = (
+    "lang", "util", "nio", "net", "io", "text", "time", "util.concurrent", "lang.reflect"
+)  # fmt: skip
+_OPENS = [
+    *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _PACKAGES),
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
+]
+# Small machines: little memory, and no time for the second compiler.
+_SMALL = [
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+]
+
+_FLINK = re.compile(r"(beam-runners-flink|flink-(?!shaded|rpc-akka-loader))")
+
+_CONFIG = """\
+jobmanager:
+  bind-host: 127.0.0.1
+  rpc: {{address: 127.0.0.1, port: {rpc}}}
+  memory:
+    heap.size: 320m
+    off-heap.size: 128m
+    jvm-metaspace.size: 192m
+    jvm-overhead: {{min: 64m, max: 64m}}
+taskmanager:
+  bind-host: 127.0.0.1
+  host: 127.0.0.1
+  cpu.cores: 1
+  numberOfTaskSlots: {slots}
+  memory:
+    framework: {{heap.size: 128m, off-heap.size: 128m}}
+    task: {{heap.size: 256m, off-heap.size: 0b}}
+    managed.size: 64m
+    network: {{min: 64m, max: 64m}}
+    jvm-metaspace.size: 256m
+    jvm-overhead: {{min: 64m, max: 64m}}
+rest: {{address: 127.0.0.1, bind-address: 127.0.0.1, port: {rest}}}
+heartbeat: {{interval: 1000, timeout: 8000}}
+slot.request.timeout: 120000
+restart-strategy:
+  type: fixed-delay
+  fixed-delay: {{attempts: 10, delay: 1 s}}
+classloader.resolve-order: parent-first
+io.tmp.dirs: {folder}/tmp
+"""
+
+
+@contextmanager
+def job_server(folder: Path, *, master: str = "[local]") -> Iterator[str]:
+    """Yield the endpoint of a job server: of a Flink of its own, or of the cluster at `master`."""
+    port, log = free_port(), _folder(folder) / "job-server.log"
+    options = ["-Xmx900m", f"-Djava.io.tmpdir={_folder(folder / 'tmp')}"]
+    path = f"{JARS}/*"
+    if master != "[local]":
+        # It sends its class path, 150 MB, to the cluster with every job: 18 s on two cores. The
+        # cluster has all of it, so what is not Flink's own goes where it is not looked for.
+        own = [jar for jar in sorted(JARS.glob("*.jar")) if _FLINK.match(jar.name)]
+        others = [jar for jar in sorted(JARS.glob("*.jar")) if jar not in own]
+        path = _joined(own)
+        options += [f"-Xbootclasspath/a:{_joined(others)}"]
+    command = _java(
+        "org.apache.beam.runners.flink.FlinkJobServerDriver",
+        "--job-port", port, "--artifact-port", 0, "--expansion-port", 0,
+        "--artifacts-dir", folder / "artifacts", "--flink-master", master,
+        options=options, path=path,
+    )  # fmt: skip
+    with started(command, log=log) as process:
+        wait_until(lambda: "Job server now running" in log.read_text(), process, log=log)
+        yield f"localhost:{port}"
+
+
+@dataclass
+class Manager:
+    """A TaskManager and its own pool of Python workers."""
+
+    name: str
+    process: Process
+    pool: Process
+
+    def workers(self) -> list[psutil.Process]:
+        """The processes that run Python tasks."""
+        return guarded(self.pool).children()
+
+    def kill(self) -> None:
+        """Kill -9 of the TaskManager alone: its workers learn of it as they would."""
+        guarded(self.process).kill()
+
+
+@dataclass
+class Cluster:
+    """A session cluster with its worker pools and job server."""
+
+    rest: int
+    pool_port: int
+    slots: int
+    managers: list[Manager]
+    endpoint: str = ""
+
+    @property
+    def flags(self) -> list[str]:
+        """What makes a run go to it."""
+        return [
+            "--runner=PortableRunner",
+            f"--job_endpoint={self.endpoint}",
+            "--environment_type=EXTERNAL",
+            f"--environment_config={POOL}:{self.pool_port}",
+            f"--parallelism={self.slots}",
+        ]
+
+    def carrier(self, vertex: str) -> Manager | None:
+        """The TaskManager that runs a step whose name has `vertex` in it; None while none does."""
+        for job in self.ask("jobs/overview")["jobs"]:
+            if job["state"] != "RUNNING":
+                continue
+            for step in self.ask(f"jobs/{job['jid']}")["vertices"]:
+                if vertex in step["name"] and step["status"] == "RUNNING":
+                    (first, *_) = self.ask(f"jobs/{job['jid']}/vertices/{step['id']}")["subtasks"]
+                    return next(
+                        (m for m in self.managers if m.name == first["taskmanager-id"]), None
+                    )
+        return None
+
+    def restarts(self) -> int:
+        """How often a job began again, in all jobs so far."""
+        jobs = [job["jid"] for job in self.ask("jobs/overview")["jobs"]]
+        return sum(self.ask(f"jobs/{jid}")["timestamps"]["RESTARTING"] > 0 for jid in jobs)
+
+    def ask(self, path: str) -> Any:
+        """What the cluster's REST API says."""
+        url = f"http://127.0.0.1:{self.rest}/{path}"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return json.load(answer)
+
+
+@contextmanager
+def session_cluster(folder: Path, *, managers: int = 2, slots: int = 2) -> Iterator[Cluster]:
+    """Yield a cluster of one JobManager and TaskManagers, each with a pool of Python workers."""
+    rpc, cluster = free_port(), Cluster(free_port(), free_port(), slots, [])
+    conf = _folder(folder / "conf") / "config.yaml"
+    conf.write_text(_CONFIG.format(rpc=rpc, rest=cluster.rest, slots=slots, folder=_folder(folder)))
+    _folder(folder / "tmp")
+    with ExitStack() as stack:
+        log = folder / "job-manager.log"
+        manager = stack.enter_context(started(_job_manager(conf.parent), log=log))
+        for number in range(managers):
+            each = stack.enter_context(_task_manager(folder, number, pool_port=cluster.pool_port))
+            cluster.managers.append(each)
+        wait_until(lambda: answers(cluster.rest), manager, log=log)
+        for each in cluster.managers:
+            wait_until(
+                lambda: cluster.ask("overview")["taskmanagers"] == managers,
+                each.process,
+                log=folder / f"{each.name}.log",
+            )
+        server = job_server(folder, master=f"localhost:{cluster.rest}")
+        cluster.endpoint = stack.enter_context(server)
+        yield cluster
+
+
+def _java(
+    main: str, *arguments: object, options: Sequence[str], path: str = f"{JARS}/*"
+) -> list[object]:
+    return ["java", *_OPENS, *_SMALL, *options, "-cp", path, main, *arguments]
+
+
+def _joined(paths: Sequence[Path]) -> str:
+    return os.pathsep.join(map(str, paths))
+
+
+def _job_manager(conf: Path) -> list[object]:
+    main = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
+    return _java(main, "--configDir", conf, options=["-Xmx320m", "-XX:MaxMetaspaceSize=192m"])
+
+
+@contextmanager
+def _task_manager(folder: Path, number: int, *, pool_port: int) -> Iterator[Manager]:
+    """Yield a TaskManager for which the name POOL means a pool of its own."""
+    name, address = f"task-manager-{number}", f"127.0.0.{2 + number}"
+    hosts = folder / f"{name}.hosts"
+    hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n{address} {POOL}\n")
+    main = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
+    options = ["-Xmx384m", "-XX:MaxDirectMemorySize=192m", "-XX:MaxMetaspaceSize=256m"]
+    command = _java(
+        main, "--configDir", folder / "conf", "-D", f"taskmanager.resource-id={name}",
+        options=[*options, f"-Djdk.net.hosts.file={hosts}"],
+    )  # fmt: skip
+    program = [sys.executable, Path(__file__).with_name("pool.py"), f"{address}:{pool_port}"]
+    logs = {"log": folder / f"{name}.log"}, {"log": folder / f"pool-{number}.log"}
+    with (
+        started(program, env=_python_path(), cwd=ROOT, **logs[1]) as pool,
+        started(command, **logs[0]) as process,
+    ):
+        wait_until(lambda: answers(pool_port, address), pool, **logs[1])
+        yield Manager(name, process, pool)
+
+
+def _python_path() -> Mapping[str, str]:
+    """The environment in which `python`, as the pool calls its workers, is this Python."""
+    folder = str(Path(sys.executable).parent)
+    paths = os.pathsep.join([folder, os.environ["PATH"]])
+    return {**os.environ, "PATH": paths, "PYTHONPATH": str(ROOT)}
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def missing() -> str:
+    """Why Flink cannot be started here; empty if it can."""
+    if not JARS.is_dir() or not any(JARS.glob("flink-runtime-*.jar")):
+        return f"there is no Flink in {JARS}: run make engines"
+    return "" if shutil.which("java") else "there is no Java"

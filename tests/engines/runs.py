@@ -1,0 +1,127 @@
+"""Runs of the commands on engines, as a person would start them, and what they took."""
+
+import hashlib
+import json
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from pipelines.recipe import SAMPLE
+from shards.manifest import load
+from shards.storage import canonical
+from tests.engines.processes import Process, started
+from tests.pipelines.runs import content
+
+ROOT = Path(__file__).parents[2]
+COMMON = (
+    "--tokenizer", f"sentencepiece:{SAMPLE / 'sample.model'}", "--languages", "all",
+    "--language-threshold", "0", "--dedup", "minhash",
+)  # fmt: skip
+_WORKER = re.compile("SdkHarness|spawn_main")
+
+
+@dataclass
+class Usage:
+    """What the processes below this one took while a run went on."""
+
+    memory: int = 0
+    """Largest sum of resident bytes, without the test's own."""
+    cpu: dict[int, float] = field(default_factory=dict)
+    """CPU seconds by process, of those that run tasks beside the driver."""
+
+    def busiest(self) -> list[float]:
+        """CPU seconds of the processes that run tasks, largest first."""
+        return sorted(self.cpu.values(), reverse=True)
+
+    def look(self) -> None:
+        """Add what is so now."""
+        memory = 0
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                memory += process.memory_info().rss
+                if _WORKER.search(" ".join(process.cmdline())):
+                    times = process.cpu_times()
+                    self.cpu[process.pid] = times.user + times.system
+        self.memory = max(self.memory, memory)
+
+
+@dataclass
+class Run:
+    """A run that has begun."""
+
+    process: Process
+    output: Path
+    log: Path
+    usage: Usage = field(default_factory=Usage)
+    began: float = field(default_factory=time.monotonic)
+    seconds: float = 0
+
+    def finish(self, *, seconds: float = 400) -> str:
+        """Wait for its end, check that it was a good one, and return what it said."""
+        code = self.process.wait(timeout=seconds)
+        self.seconds = time.monotonic() - self.began
+        told = self.log.read_text(errors="replace")
+        assert code == 0, told
+        return told
+
+    def report(self) -> Mapping[str, Any]:
+        """Its report.json."""
+        found: Mapping[str, Any] = json.loads((self.output / "report.json").read_bytes())
+        return found
+
+    def sha256(self) -> str:
+        """One hash of the names and hashes of all files of the dataset."""
+        return hashlib.sha256(canonical(content(self.output))).hexdigest()
+
+
+@contextmanager
+def begun(module: str, flags: Sequence[object], output: Path) -> Iterator[Run]:
+    """Yield a run; whatever is left of it ends with the block."""
+    command = [sys.executable, "-m", module, *COMMON, *flags, "--output", output]
+    log = output.with_suffix(".log")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with started(command, log=log, env=env, cwd=ROOT) as process:
+        run = Run(process, output, log)
+        stop = threading.Event()
+        watch = threading.Thread(target=_watch, args=(run.usage, stop), daemon=True)
+        watch.start()
+        try:
+            yield run
+        finally:
+            stop.set()
+            watch.join()
+
+
+def _watch(usage: Usage, stop: threading.Event) -> None:
+    while not stop.wait(0.3):
+        usage.look()
+
+
+def finished(module: str, flags: Sequence[object], output: Path) -> Run:
+    """A run that has ended well."""
+    with begun(module, flags, output) as run:
+        run.finish()
+    return run
+
+
+def check_same(run: Run, reference: Run) -> None:
+    """Check that two runs made the same dataset, file by file, and that each can be explained."""
+    ours, theirs = content(run.output), content(reference.output)
+    assert ours == theirs
+    assert len(ours) > 5
+    assert load(run.output).identity == load(reference.output).identity
+    report, expected = run.report(), reference.report()
+    assert report["tasks"] == expected["tasks"]
+    assert report["seconds"].keys() == expected["seconds"].keys() >= {"map", "dedup", "merge"}
+    assert report["accounting"] == expected["accounting"]
+    assert not (run.output / ".work").exists()

@@ -1,0 +1,306 @@
+"""Datasets whose output, segments and rejects lie on a real S3 server."""
+
+import itertools
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import s3fs
+
+from pipelines import corpus
+from pipelines.wudao import RECIPE
+from shards import address as addresses
+from shards.__main__ import main as shards
+from shards.errors import UserError
+from shards.remote import RemotePath
+from shards.storage import locked
+from tests.engines.faulty_proxy import CUT_ANSWER, CUT_UPLOAD, FAULTS, Proxy, Request, proxied
+from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
+from tests.pipelines.runs import content
+
+pytestmark = pytest.mark.skipif(
+    not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
+)
+
+FLAGS = ("--split-bytes", "40000", "--shards", "4", "--dedup", "minhash", "--keep-dropped")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("s3")
+
+
+@pytest.fixture(scope="module")
+def proxy(folder: Path) -> Iterator[Proxy]:
+    """A server with a bucket, behind a proxy without faults."""
+    with serve_s3(folder, buckets=("bucket",)) as server, proxied(server) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def environment(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """The server as this process's S3, and that of the commands it runs."""
+    for name, value in {
+        "AWS_ENDPOINT_URL": proxy.address,
+        "AWS_ACCESS_KEY_ID": ACCESS,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "FSSPEC_S3": '{"config_kwargs": {"read_timeout": 2}}',
+    }.items():
+        monkeypatch.setenv(name, value)
+    s3fs.S3FileSystem.clear_instance_cache()
+    proxy.requests.clear()
+    proxy.faults.clear()
+    yield proxy
+    proxy.fault = lambda *_: ""
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The files of the same dataset on a disk."""
+    output = tmp_path_factory.mktemp("disk") / "ds"
+    done = run(str(output))
+    assert done.returncode == 0, done.stderr
+    return content(output)
+
+
+def command(output: str, *flags: str) -> list[str]:
+    return [sys.executable, "-m", "pipelines.wudao", "--output", output, *FLAGS, *flags]
+
+
+def run(output: str, *flags: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(command(output, *flags), capture_output=True, text=True, check=False)
+
+
+def stored(folder: Path, name: str) -> dict[str, str]:
+    return content(folder / "bucket" / name)
+
+
+@pytest.mark.slow
+def test_the_dataset_is_that_of_a_disk_and_written_as_storage_likes_it(
+    folder: Path, environment: Proxy, expected: dict[str, str]
+) -> None:
+    done = run("s3://bucket/plain", "--workers", "2")
+    assert done.returncode == 0, done.stderr
+    assert stored(folder, "plain") == expected
+    made = {path.name for path in (folder / "bucket" / "plain").iterdir()}
+    assert {"report.json", "report.html", "inputs.json"} <= made
+    assert not (folder / "bucket" / "plain" / ".work").exists()
+    assert not any(request.copies for request in environment.requests), "a rename"
+    puts = [request.path.split("?")[0] for request in environment.seen("PUT")]
+    files = [path for path in puts if "/.lock/" not in path]
+    assert len(files) == len(set(files)), "a file was written twice"
+    assert files[-1] == "/bucket/plain/manifest.json"
+    locks = [request for request in environment.seen("PUT") if "/.lock/alone" in request.path]
+    assert locks[0].condition == "*"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("environment")
+def test_credentials_are_nowhere(folder: Path) -> None:
+    done = run("s3://bucket/secrets", "--keep-segments")
+    assert done.returncode == 0, done.stderr
+    written = [path for path in (folder / "bucket" / "secrets").rglob("*") if path.is_file()]
+    assert any(".work" in path.parts for path in written)
+    said = (done.stdout + done.stderr).encode()
+    for secret in (ACCESS, SECRET):
+        assert secret.encode() not in said
+        assert not [path for path in written if secret.encode() in path.read_bytes()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_storage_that_fails_now_and_then_changes_nothing(
+    folder: Path, environment: Proxy, expected: dict[str, str], workers: str
+) -> None:
+    kinds = itertools.cycle(FAULTS)
+    environment.fault = lambda _, number: next(kinds) if number % 60 == 0 else ""
+    done = run(f"s3://bucket/faults{workers}", "--workers", workers)
+    assert done.returncode == 0, done.stderr
+    assert set(environment.faults) == set(FAULTS)
+    assert "; trying again in 0.5 s" in done.stderr
+    assert stored(folder, f"faults{workers}") == expected
+
+
+def _always(request: Request, _: int) -> str:
+    if request.method == "PUT" and "/.lock/" not in request.path:
+        return CUT_UPLOAD
+    return ""
+
+
+def _every_answer(request: Request, _: int) -> str:
+    return CUT_ANSWER if request.method == "GET" and "/map/" in request.path else ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [(_always, r"cannot be written \(.*tried 7 times"), (_every_answer, r"cannot be read \(.*")],
+)
+def test_storage_that_goes_on_failing_is_told(
+    folder: Path,
+    environment: Proxy,
+    expected: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Callable[[Request, int], str],
+    message: str,
+) -> None:
+    monkeypatch.setattr(addresses, "WAITS", (0.01,) * 6)
+    name = f"down{len(message)}"
+    flags = ["--output", f"s3://bucket/{name}", *FLAGS]
+    environment.fault = fault
+    from pipelines.command import completed  # noqa: PLC0415 - with what follows, as a command does
+    from pipelines.flags import parse  # noqa: PLC0415
+
+    options, rest = parse(RECIPE.options, flags, program="pipelines.wudao", about="")
+    with pytest.raises(UserError, match=message):
+        corpus.build("pipelines.wudao", completed(options, RECIPE), flags=rest)
+    assert not (folder / "bucket" / name / "manifest.json").exists()
+    environment.fault = lambda *_: ""
+    corpus.build("pipelines.wudao", completed(options, RECIPE), flags=rest)
+    assert stored(folder, name) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", [r"/map/.*json", r"/dedup/.*json", r"/merge/.*json"])
+def test_killed_anywhere_the_same_command_goes_on(
+    folder: Path, environment: Proxy, expected: dict[str, str], pattern: str
+) -> None:
+    name = re.sub(r"\W", "", pattern)
+    driver = subprocess.Popen(
+        command(f"s3://bucket/{name}"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+    def kill(request: Request, _: int) -> str:
+        if request.method == "PUT" and re.search(pattern, request.path):
+            seen.append(request)
+            if len(seen) == 2:
+                os.killpg(driver.pid, signal.SIGKILL)
+                return CUT_UPLOAD
+        return ""
+
+    seen: list[Request] = []
+    environment.fault = kill
+    driver.communicate(timeout=120)
+    assert driver.returncode == -signal.SIGKILL
+    environment.fault = lambda *_: ""
+    again = run(f"s3://bucket/{name}")
+    assert again.returncode == 0, again.stderr
+    assert re.search(r"map: \d+ of \d+ tasks were finished before", again.stderr)
+    if "map" not in pattern:
+        assert "map 100 %" not in again.stderr, "a kill after the map must re-run none of it"
+    assert stored(folder, name) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("environment")
+def test_a_second_writer_is_refused(folder: Path) -> None:
+    with locked(RemotePath("s3://bucket/held")):
+        done = run("s3://bucket/held")
+    assert done.returncode == 2
+    assert re.search(
+        rf"s3://bucket/held is being written by process {os.getpid()} on host", done.stderr
+    )
+    assert not list((folder / "bucket" / "held").rglob("*.json"))
+
+
+@pytest.mark.slow
+def test_a_dataset_is_placed_on_a_disk_and_an_interrupted_copy_continued(
+    folder: Path, environment: Proxy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("s3://bucket/whole").returncode == 0
+    shard = next((folder / "bucket" / "whole").rglob("00003.bin"))
+    good = shard.read_bytes()
+    shard.write_bytes(good[:-2] + bytes([good[-2] ^ 1, good[-1]]))
+    place = ["place", "s3://bucket/whole", "--to", str(tmp_path / "disk")]
+    assert shards(place) == 2
+    assert re.search(r"00003\.bin has .* crc32c .* it is damaged", capsys.readouterr().err)
+    copied = {path.name for path in (tmp_path / "disk").rglob("0000?.bin")}
+    assert copied == {"00000.bin", "00001.bin", "00002.bin"}
+    shard.write_bytes(good)
+    environment.requests.clear()
+    assert shards(place) == 0
+    told = capsys.readouterr().out
+    assert not re.search(r"00002\.bin", told)
+    assert re.search(r"bytes copied to .*, [\d,]+ were there; all checksums match", told)
+    read = [request.path for request in environment.seen("GET")]
+    assert not [path for path in read if "00002.bin" in path]
+    assert shards(["verify", str(tmp_path / "disk"), *()]) in (0, 1)
+    assert shards([*place, "--check"]) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("environment")
+def test_a_trainer_asks_for_it_to_be_placed_first() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "trainer.train", "--data", "s3://bucket/whole", "--max-steps", "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "python -m shards place s3://bucket/whole --to DISK" in done.stderr
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_folder_of_many_files_is_listed_and_emptied_page_by_page(
+    folder: Path, proxy: Proxy
+) -> None:
+    many = folder / "bucket" / "many"
+    many.mkdir()
+    for number in range(1100):
+        (many / f"{number:04}").write_bytes(b"x" * (number % 7))
+    place = RemotePath("s3://bucket/many")
+    assert place.files() == {f"{number:04}": number % 7 for number in range(1100)}
+    lists = [request for request in proxy.seen("GET") if "list-type=2" in request.path]
+    assert len(lists) == 2
+    place.remove_all()
+    assert place.files() == {}
+
+
+@pytest.mark.usefixtures("environment")
+def test_of_writers_at_once_one_holds_the_folder() -> None:
+    code = (
+        "import sys, time\n"
+        "from shards.remote import RemotePath\n"
+        "from shards.storage import locked\n"
+        "sys.stdin.read(1)\n"
+        "with locked(RemotePath('s3://bucket/race')):\n"
+        "    print('held', flush=True)\n"
+        "    time.sleep(30)\n"
+    )
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("x")
+        racer.stdin.close()
+        racer.stdin = None
+    end = time.monotonic() + 60
+    while sum(racer.poll() is None for racer in racers) > 1 and time.monotonic() < end:
+        time.sleep(0.1)
+    holding = [racer for racer in racers if racer.poll() is None]
+    assert len(holding) == 1
+    for racer in racers:
+        racer.kill()
+        told = racer.communicate()
+        assert told[0] == "held\n" if racer in holding else "is being written by" in told[1]

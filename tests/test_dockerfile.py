@@ -1,0 +1,69 @@
+"""The images, as far as they can be checked without building them."""
+
+import configparser
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "Dockerfile").read_text()
+# Instructions with their lines joined; comments stand between them.
+LINES = [
+    line
+    for line in re.sub(r"^#.*\n", "", TEXT, flags=re.MULTILINE).replace("\\\n", " ").splitlines()
+    if line.strip()
+]
+STAGES = re.findall(r"^FROM (\S+) AS (\S+)$", TEXT, re.MULTILINE)
+INSTALLS = [line for line in LINES if "pip install" in line]
+
+
+def constraint(name: str) -> str:
+    lines = (ROOT / ".ci" / "constraints.txt").read_text().splitlines()
+    (found,) = (line.partition("==")[2] for line in lines if line.startswith(f"{name}=="))
+    return found
+
+
+def test_there_is_an_image_for_workers_and_one_for_training() -> None:
+    assert [name for _, name in STAGES] == ["worker", "trainer"]
+    for image, _ in STAGES:
+        assert re.fullmatch(r"[a-z0-9_./]+:\d+\.\d+\.\d+[a-z0-9.-]*", image), "pinned by version"
+
+
+def test_workers_have_the_beam_and_the_python_of_the_driver() -> None:
+    image = STAGES[0][0]
+    assert image == f"apache/beam_python3.11_sdk:{constraint('apache-beam')}"
+
+
+def test_what_is_installed_can_be() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    assert len(INSTALLS) == len(STAGES)
+    for line in INSTALLS:
+        assert "--constraint .ci/constraints.txt" in line
+        found = re.search(r'"\.\[([a-z,0-9]+)\]"', line)
+        assert found is not None
+        assert set(found[1].split(",")) <= set(setup["options.extras_require"])
+    assert "pipelines" in INSTALLS[0]
+    assert "train" in INSTALLS[1]
+
+
+def test_what_installing_needs_is_sent_to_the_builder() -> None:
+    kept = [
+        line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line[0] == "!"
+    ]
+    assert all((ROOT / name).exists() for name in kept)
+    needed = {".ci/constraints.txt", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"}
+    assert needed | {"pipelines", "shards", "trainer"} <= set(kept)
+
+
+def test_the_trainer_starts_with_a_script_that_is_there() -> None:
+    found = re.search(r'^ENTRYPOINT \["(.+)"\]$', TEXT, re.MULTILINE)
+    assert found is not None
+    assert os.access(ROOT / found[1], os.X_OK)
+
+
+@pytest.mark.parametrize("word", ["index-url", "trusted-host", "http://", "https://", ":latest"])
+def test_no_address_of_a_registry_and_no_moving_version(word: str) -> None:
+    assert word not in TEXT
