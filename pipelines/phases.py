@@ -123,7 +123,7 @@ class Phases:
         }
 
 
-def prepare_unfinished(told: tuple[Path, Callable[[Any], Work], Any]) -> Work:
+def prepare_unfinished(told: tuple[AnyPath, Callable[[Any], Work], Any]) -> Work:
     """Return the function that does a task unless its record is there.
 
     No task has one when its phase begins, so it is from an earlier attempt in the same phase: an

@@ -55,10 +55,10 @@ SIZE = Requests(head=1)
 """A file that is there is asked for its size, or whether it is there."""
 ABSENT = Requests(head=1, list=1)
 """The same of one that is not: s3fs looks whether it is a folder."""
-TASK = Requests(put=1) + WHOLE * 2
-"""A task's record: written, read for the progress, read."""
+TASK = ABSENT + Requests(put=1) + WHOLE * 2
+"""A task's record: looked for by the worker, written, read for the progress, read."""
 SPLIT = TASK + ABSENT * 2
-"""A split's: looked for twice before."""
+"""A split's: looked for twice by the driver before."""
 LOOKED_AT = WHOLE + SIZE + Requests(get=5)
 """Examples of a segment, for the report: the rows of the audit are scattered."""
 START = Requests(put=3, get=4, head=6, list=8)

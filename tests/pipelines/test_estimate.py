@@ -99,7 +99,7 @@ def test_validation_is_a_share_of_bounded_size() -> None:
 
 
 def test_what_grows_with_the_corpus_grows_evenly() -> None:
-    plain = Options(shards=16, dedup="none")
+    plain = Options(shards=128, dedup="none")
     small, large = (extent({"web": source(splits)}, plain, token_bytes=2) for splits in (100, 1000))
     for name in ("segment_bytes", "shard_bytes", "other_bytes", "merge_slices"):
         assert getattr(large, name) == pytest.approx(10 * getattr(small, name)), name
