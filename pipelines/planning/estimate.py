@@ -40,11 +40,11 @@ AT_ONCE = 16
 IDLE_BYTES = 180e6
 """A worker that has done nothing, Beam and Arrow loaded."""
 
-RECORD_BYTES, SEGMENT_RECORD_BYTES = 2_500, 3_500
+RECORD_BYTES, SEGMENT_RECORD_BYTES = 3_000, 1_800
 """What the driver holds of a split, and of a segment with its sums."""
 
-PLANNED_BYTES, PLANNED_JSON_BYTES = 700, 420
-"""A segment in the plan: in memory, and in the file that every worker reads."""
+PLANNED_BYTES = 950
+"""A segment in the plan, which every worker reads: its JSON (224) and what is made of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,10 @@ def estimate(
         workers=workers,
         seconds=seconds,
         beam_bytes=beam_bytes(extent, split),
-        worker_bytes=IDLE_BYTES + model_bytes + max(worker_bytes(extent, remote=remote).values()),
+        worker_bytes=IDLE_BYTES
+        + model_bytes
+        + grouped(extent).segments * PLANNED_BYTES
+        + max(worker_bytes(extent, remote=remote).values()),
         driver_bytes=IDLE_BYTES + model_bytes + driver_bytes(extent),
         requests=asked,
     )
@@ -182,4 +185,4 @@ def _shard_bytes(source: Source, shards: int, token_bytes: int, remote: bool) ->
 def driver_bytes(extent: Extent) -> float:
     """Return what the driver holds of records and plan."""
     records = extent.splits * RECORD_BYTES + extent.segments * SEGMENT_RECORD_BYTES
-    return records + extent.segments * (PLANNED_BYTES + PLANNED_JSON_BYTES)
+    return records + (extent.segments + grouped(extent).segments) * PLANNED_BYTES

@@ -72,6 +72,8 @@ class Source:
     audit_bytes: float
     kept_bytes: float
     """Of rejects, and of texts kept."""
+    example_bytes: float
+    """Of a segment's examples."""
     columns: Mapping[str, Sequence[float]]
     """Bytes a row of each buffer of a segment's tables, by suffix."""
     dropped: float = 0.0
@@ -151,7 +153,7 @@ class Extent:
             + each.signed * (SIGNER_BYTES + NUM_BANDS * BAND_ROW_BYTES)
             + each.links * LINK_BYTES
             + each.kept_bytes
-            + each.segments * (BINS_BYTES + 5 * TABLE_BYTES)
+            + each.segments * (BINS_BYTES + each.example_bytes + 5 * TABLE_BYTES)
             + (each.segments * BANDS_INDEX_BYTES if each.signed else 0)
             for each in self.sources.values()
         )
@@ -204,6 +206,7 @@ def scaled(sampled: Sampled, splits: Sequence[Split]) -> Source:
         map_seconds=sampled.seconds / max(sampled.warm_share, 1e-9),
         audit_bytes=sampled.audit_bytes * times,
         kept_bytes=sampled.kept_bytes * times,
+        example_bytes=sampled.example_bytes,
         columns=sampled.columns,
     )
 

@@ -49,7 +49,7 @@ def _sources(extent: Extent, shares: Mapping[str, float]) -> Iterator[str]:
             name,
             f"{each.files:,}",
             size(each.stored_bytes),
-            f"{100 * shares[name]:.2g} %",
+            f"{100 * shares[name]:.3g} %",
             f"{each.splits:,}",
             f"{each.segments:,}",
             f"{each.records:,.0f}",
