@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pipelines.flags import parse
 from pipelines.options import Options
+from pipelines.parts import is_share
 from pipelines.recipe import Recipe, load_recipe
 from shards.errors import UserError
 
@@ -24,9 +25,10 @@ def main(module: str, argv: Sequence[str]) -> int:
 
             print(plan(module, options))  # noqa: T201 - it is what was asked for
             return
-        from pipelines.corpus import build  # noqa: PLC0415 - Beam takes seconds to load, --help none
+        # Beam takes seconds to load, --help none.
+        from pipelines.corpus import build, map_part  # noqa: PLC0415 - see above
 
-        build(module, options, flags=flags)
+        (map_part if is_share(options.part) else build)(module, options, flags=flags)
 
     log_plainly()
     return exit_code(module, run, stopped="the same command goes on from here")

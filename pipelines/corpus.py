@@ -6,7 +6,8 @@ records between them, so a run that was interrupted goes on where records end, o
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from pipelines import account, resume
 from pipelines.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
@@ -14,22 +15,27 @@ from pipelines.corpora import Corpus, match_corpora, others
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.figures import figures
-from pipelines.inputs.sources import InputFile, Split, seamless
-from pipelines.mapper import Job, MapTask, SplitRecord, prepare_map, record_name, versions
-from pipelines.options import DATASET, SEGMENTS, Options, num_workers, semantic
+from pipelines.group import grouped
+from pipelines.inputs.sources import InputFile
+from pipelines.mapper import Job, SplitRecord, versions
+from pipelines.mapping import Splits
+from pipelines.merge import Range
+from pipelines.options import DATASET, SEGMENTS, Options, semantic
 from pipelines.origin import given
+from pipelines.parts import is_share, length
 from pipelines.phases import Phases
 from pipelines.plan import Plan, holdout_threshold, num_shards, planned
-from pipelines.readers.reading import check_head, splits
 from pipelines.runner import Runner, hush
 from pipelines.showcase import showcase
 from pipelines.stages import Chain
 from pipelines.tasks import MergeRecord, MergeTask, prepare_merge, task_name
+from pipelines.workers import num_workers
 from shards import manifest as manifests
 from shards.errors import UserError
+from shards.lock import locked
 from shards.manifest import TRAIN, VALIDATION, Manifest
 from shards.records import to_json
-from shards.storage import canonical, locked
+from shards.storage import canonical
 from shards.vocabulary import write_vocabulary
 
 _LOG = logging.getLogger("corpusmill")
@@ -46,12 +52,37 @@ def build(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manife
     Raises:
         UserError: It cannot be made; the message says why and what to do.
     """
+    with _opened(module, options, flags) as run:
+        return run.existing() or run.make()
+
+
+def map_part(module: str, options: Options, *, flags: Sequence[str] = ()) -> None:
+    """Map the shares of the options' `part`; others may map theirs into the same output.
+
+    Args:
+        module: The module that holds the corpus's RECIPE.
+        options: Options with nothing left open, as `completed` returns them.
+        flags: Flags for Beam.
+
+    Raises:
+        UserError: They cannot be mapped; the message says why and what to do.
+    """
+    with _opened(module, options, flags) as run:
+        if not run.existing():
+            run.map_part()
+
+
+@contextmanager
+def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Run"]:
     hush()
     files, corpora = match_corpora(module, options)
-    workers = num_workers(options, work_bytes=sum(file.bytes for file in files))
-    with locked(options.output), Runner(flags, num_workers=workers) as runner:
-        run = Run(Corpus(module, options), corpora, files=files, runner=runner)
-        return run.existing() or run.make()
+    share = sum(file.bytes for file in files) * length(options.part)
+    workers = num_workers(options, work_bytes=int(share))
+    with (
+        locked(options.output, shared=is_share(options.part)),
+        Runner(flags, num_workers=workers) as runner,
+    ):
+        yield Run(Corpus(module, options), corpora, files=files, runner=runner)
 
 
 class Run:
@@ -113,19 +144,26 @@ class Run:
     def make(self) -> Manifest:
         """Go through the phases."""
         resume.remove_leftovers(self.output)
-        for file in self.files:
-            check_head(file, self.readings[file.source])
-        engines = ", ".join(self.chain.engines.values())
-        _LOG.info("%d files, %.1f MB; %s", len(self.files), self._megabytes(), engines)
-        for warning in self.chain.quality.warnings(self.options.languages):
-            _LOG.warning("%s", warning)
-        records = self.map()
+        records = self._splits().records()
         self.check_rejects(records)
-        plan = self.plan(records)
+        plan = grouped(self.plan(records), self.phases, self.options, work=self.work)
         dedup = Dedup(self.phases, plan, self.output, self.options).run()
         merged = self.merge(plan, dedup)
         results = Results(records=records, plan=plan, dedup=dedup, merged=merged)
         return self.commit(results)
+
+    def map_part(self) -> None:
+        """Map the run's shares and say what is to be done next."""
+        self._splits().map_part()
+
+    def _splits(self) -> Splits:
+        """Return the splits of the run, after saying what is read by what."""
+        megabytes = self._megabytes()
+        engines = ", ".join(self.chain.engines.values())
+        _LOG.info("%d files, %.1f MB; %s", len(self.files), megabytes, engines)
+        for warning in self.chain.quality.warnings(self.options.languages):
+            _LOG.warning("%s", warning)
+        return Splits(self.job, self.chain.facts, files=self.files, phases=self.phases)
 
     def commit(self, results: Results) -> Manifest:
         """Write the manifest and say what was made."""
@@ -146,7 +184,7 @@ class Run:
             "given": given(self.options, self.chain.facts),
             **figures(results.records, results.merged, quality=self.chain.quality),
             "examples": showcase(
-                results.records, results.merged, self.output, quality=self.chain.quality
+                results.plan, results.merged, self.output, quality=self.chain.quality
             ),
         }
         commit(self.output, made, files=self.files, run=run)
@@ -156,55 +194,11 @@ class Run:
         return made
 
     def _clean_up(self) -> None:
-        if not self.options.keep_segments:
+        if not (self.options.keep_segments or is_share(self.options.part)):
             clean_up(self.work)
 
     def _megabytes(self) -> float:
         return sum(file.bytes for file in self.files) / 1e6
-
-    def map(self) -> list[SplitRecord]:
-        """Return the records of all splits, by file and place, after mapping what is not mapped."""
-        size = self.options.split_bytes
-        chains = {file: self._splits(file, split_bytes=size) for file in self.files}
-        records = self._mapped([split for chain in chains.values() for split in chain])
-        for file, chain in chains.items():
-            links = [records[split].link for split in chain]
-            if not seamless(links):
-                _LOG.info("%s: nested arrays look like records; read as one", file.relative)
-                chains[file] = self._splits(file, split_bytes=file.bytes)
-        redone = [chain[0] for chain in chains.values() if chain[0] not in records]
-        records |= self._mapped(redone) if redone else {}
-        return [records[split] for chain in chains.values() for split in chain]
-
-    def _splits(self, file: InputFile, *, split_bytes: int) -> list[Split]:
-        return splits(file, self.readings[file.source], split_bytes=split_bytes)
-
-    def _mapped(self, splits: Sequence[Split]) -> dict[Split, SplitRecord]:
-        folder = self.work / "map"
-        tasks = [
-            MapTask(name=record_name(split, self.job, self.chain.facts), split=split)
-            for split in splits
-        ]
-        todo = [
-            task
-            for task in tasks
-            if not resume.usable(task, folder, reading=self.readings[task.split.source])
-        ]
-        resume.explain_versions(todo, folder, self.job.versions)
-        for task in todo:
-            (folder / f"{task.name}.json").unlink(missing_ok=True)
-        self.phases.run(
-            "map",
-            todo,
-            prepare_map,
-            self.job,
-            weights=[task.split.end - task.split.start for task in todo],
-            done=len(tasks) - len(todo),
-        )
-        return {
-            task.split: resume.read_record(SplitRecord, folder / f"{task.name}.json")
-            for task in tasks
-        }
 
     def check_rejects(self, records: Sequence[SplitRecord]) -> None:
         """Check that the share of unreadable records is bearable and something is left.
@@ -268,7 +262,6 @@ class Run:
         }
 
     def _merge_tasks(self, plan: Plan, source: str, dedup: Deduplicated) -> list[MergeTask]:
-        drops = dedup.drops
         shards = self.options.shards or num_shards(
             plan, source, work=self.work, shard_tokens=self.options.shard_tokens
         )
@@ -276,7 +269,7 @@ class Run:
             plan,
             source,
             work=self.work,
-            drops=[drop_path(self.work, name) for name in drops],
+            drops=[drop_path(self.work, name) for name in dedup.drops],
             dropped=dedup.dropped(source),
             fraction=self.options.validation,
         )
@@ -284,15 +277,16 @@ class Run:
         split_totals = {TRAIN: max(shards, 1), VALIDATION: held}
         return [
             MergeTask(
-                name=task_name("merge", plan.name, source, split, index, total, holdout, drops),
+                name=task_name("merge", plan.name, source, split, index, total, holdout, found),
                 plan=plan.name,
                 source=source,
                 split=split,
                 index=index,
                 total=total,
                 holdout=holdout,
-                drops=drops,
+                drops=found,
             )
             for split, total in split_totals.items()
             for index in range(total)
+            for found in [dedup.drops_within(Range.of(index, total))]
         ]

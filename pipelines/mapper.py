@@ -27,7 +27,7 @@ from pipelines.readers.record import Damage, Reader, Record
 from pipelines.segment import Segment, SegmentBuilder
 from pipelines.stages import Chain, judge, split_verdict
 from shards.errors import UserError
-from shards.records import to_json
+from shards.records import sealed
 from shards.remote import AnyPath
 from shards.storage import canonical, write_json
 
@@ -164,7 +164,7 @@ class Mapper:
             versions=dict(self._job.versions),
             segments=tuple(segments),
         )
-        write_json(folder / f"{task.name}.json", to_json(record))
+        write_json(folder / f"{task.name}.json", sealed(record))
 
     def segments(self, reader: Reader, task: MapTask, clock: Clock) -> tuple[list[Segment], int]:
         """Write the segments of what a reader gives; return them and how much was not sampled."""

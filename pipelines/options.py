@@ -6,12 +6,12 @@ manifest, and a dataset is never continued with others. flags.py makes flags of 
 """
 
 import argparse
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from pipelines.parts import parse_part
 from shards.errors import UserError
 from shards.remote import AnyPath, any_path
 
@@ -236,6 +236,13 @@ class Options:
         metavar="N",
         type=positive,
     )
+    part: tuple[str, ...] = option(
+        (),
+        "Map this share of the splits, as in 2/4 or 2/4,3/4; merge: make the dataset of what all "
+        "parts mapped (docs/home-cluster.md).",
+        metavar="I/N",
+        type=parse_part,
+    )
     max_reject_rate: float = option(
         0.01,
         "Fail when more than this share of the records cannot be read.",
@@ -285,12 +292,3 @@ def semantic(
     }
     plain = {name: sorted(v) if isinstance(v, tuple) else v for name, v in chosen.items()}
     return {**plain, **{name: fact for name, fact in facts.items() if name in plain}}
-
-
-def num_workers(options: Options, *, work_bytes: int) -> int:
-    """Return how many worker processes to start for so much input; 0 does the work in this one.
-
-    A worker takes seconds to start, so an input of a few megabytes gets none.
-    """
-    cores = len(os.sched_getaffinity(0))
-    return options.workers or min(cores, work_bytes // (8 << 20))

@@ -28,14 +28,23 @@ class PlannedSegment:
 
     stem: str
     source: str
-    documents: int
-    longest: int
     rows: int
-    """Of its audit."""
+    """Of the audit."""
+    documents: int
+    tokens: int
+    longest: int
     rejects: int
     held_bytes: int
+    table_bytes: int
+    """As in Segment."""
     sieved: Sieved
     """What dedup is to read of it."""
+    folder: str = "map"
+    """The folder of its files, in that of intermediate files; group.py makes others."""
+
+    def path(self, work: AnyPath) -> AnyPath:
+        """Return the stem of its files."""
+        return work / self.folder / self.stem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +75,13 @@ class Plan:
         """Return the numbers of a source's segments."""
         return [at for at, each in enumerate(self.segments) if each.source == source]
 
+    def stems(self, work: AnyPath, source: str) -> dict[int, AnyPath]:
+        """Return the stems of the files of a source's segments, by number."""
+        return {at: self.segments[at].path(work) for at in self.numbers(source)}
+
     def paths(self, work: AnyPath, suffix: str) -> list[AnyPath]:
         """Return the paths of one file of every segment, by number."""
-        return [with_suffix(work / "map" / each.stem, suffix) for each in self.segments]
+        return [with_suffix(each.path(work), suffix) for each in self.segments]
 
     def save(self, work: AnyPath) -> None:
         """Write the plan where `load_plan` finds it."""
@@ -92,11 +105,13 @@ def planned(segments: Sequence[Segment], source: str) -> list[PlannedSegment]:
         PlannedSegment(
             stem=each.stem,
             source=source,
-            documents=each.documents,
-            longest=each.longest,
             rows=sum(tally.rows for tally in each.tallies),
+            documents=each.documents,
+            tokens=each.tokens,
+            longest=each.longest,
             rejects=each.rejects,
             held_bytes=each.held_bytes,
+            table_bytes=each.table_bytes,
             sieved=each.sieved,
         )
         for each in segments
@@ -113,7 +128,7 @@ def num_shards(plan: Plan, source: str, *, work: AnyPath, shard_tokens: int) -> 
     if not sum(each.documents for each in chosen):
         return 0
     limit = max([shard_tokens, *(each.longest for each in chosen)])
-    paths = [with_suffix(work / "map" / each.stem, "bins") for each in chosen]
+    paths = [with_suffix(each.path(work), "bins") for each in chosen]
     before = np.zeros(NUM_BINS + 1, np.int64)
     for at in range(0, len(paths), _BINS_AT_ONCE):
         part = paths[at : at + _BINS_AT_ONCE]
@@ -151,7 +166,7 @@ def holdout_threshold(
     """
     if not fraction:
         return 0
-    stems = {at: work / "map" / plan.segments[at].stem for at in plan.numbers(source)}
+    stems = plan.stems(work, source)
     survivors = sum(plan.segments[at].documents for at in stems) - dropped
     most = int(survivors * MOST_VALIDATION)
     if not most:

@@ -20,18 +20,19 @@ from typing import Any
 from pipelines.command import exit_code, log_plainly
 from pipelines.corpora import Corpus
 from pipelines.flags import parse
-from pipelines.options import Options, names, num_workers, positive
+from pipelines.options import Options, names, positive
 from pipelines.origin import options_of
 from pipelines.original import check_same, entries_of, find_again
 from pipelines.readers.reading import splits
 from pipelines.readers.record import MAX_RECORD_BYTES
 from pipelines.recipe import load_recipe
 from pipelines.rejects import Rejects, rejected_places
+from pipelines.workers import num_workers
 from shards.errors import UserError
 from shards.flags import Parser
+from shards.lock import locked
 from shards.manifest import WORK, Manifest, load, parse_dataset
 from shards.remote import AnyPath
-from shards.storage import locked
 
 PROGRAM = "pipelines.replay"
 
@@ -182,6 +183,8 @@ def _completed(options: Options, manifest: Manifest, directory: AnyPath) -> Opti
                 f"{directory} does not tell where its {name.replace('_', ' ')} lies{made_with}: "
                 f"give --{name.replace('_', '-')}"
             )
+    if options.part:
+        raise UserError("replay does its work in one run: leave --part out")
     if options.output == Path():
         raise UserError("--output is missing: the folder of the new dataset")
     output = options.output.absolute()

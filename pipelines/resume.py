@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 from pipelines.inputs.sources import InputFile, Split
 from pipelines.mapper import MapTask, SplitRecord
 from pipelines.readers.reading import Reading, splits, stored_crc32c
-from pipelines.segment import FILES, with_suffix
+from pipelines.segment import with_suffix
 from shards.errors import DamageError, UserError
 from shards.manifest import WORK, InputEntry, Manifest, ShardEntry, TableEntry
-from shards.records import from_json
+from shards.records import unsealed
 from shards.remote import AnyPath, RemotePath
-from shards.storage import TEMPORARY, files, read_json, size_if_there
+from shards.storage import TEMPORARY, FileEntry, files, intact, read_json, size_if_there
 
 _LOG = logging.getLogger("corpusmill")
 RecordType = TypeVar("RecordType")
@@ -28,31 +28,42 @@ def read_record(kind: type[RecordType], path: AnyPath) -> RecordType:
         DamageError: There is none, or it is not one.
     """
     try:
-        return from_json(kind, read_json(path), where=str(path))
+        return unsealed(kind, read_json(path), where=str(path))
     except ValueError as error:
         raise DamageError(f"{error}: delete this file and run the command again") from error
 
 
 def finished(kind: type[RecordType], path: AnyPath) -> RecordType | None:
-    """Return the record of a task if the task is finished."""
-    return read_record(kind, path) if path.exists() else None
+    """Return the record of a task if the task is finished; what was changed counts as none."""
+    if not path.exists():
+        return None
+    try:
+        return read_record(kind, path)
+    except DamageError:
+        _LOG.warning("%s was changed, or another version wrote it: its task is done again", path)
+        return None
 
 
-def usable(task: MapTask, folder: AnyPath, *, reading: Reading) -> bool:
+def usable(task: MapTask, folder: AnyPath, *, reading: Reading | None) -> bool:
     """Return whether an earlier run finished the split, on the file as it is now.
 
     A file with another time or etag is read once more: the same bytes (crc32c) are the same file,
-    copied.
+    copied. Without a reading its name and size, which the task's name covers, are enough.
     """
     record = finished(SplitRecord, folder / f"{task.name}.json")
-    if record is None:
+    if record is None or not _of_this_file(record, task.split, reading):
         return False
-    stems = [folder / segment.stem for segment in record.segments]
-    if not all(with_suffix(stem, suffix).exists() for stem in stems for suffix in FILES):
-        return False
-    if _unchanged(task.split, (record.mtime_ns, record.etag)):
+    return _intact(
+        (with_suffix(folder / segment.stem, suffix), entry)
+        for segment in record.segments
+        for suffix, entry in segment.files.items()
+    )
+
+
+def _of_this_file(record: SplitRecord, split: Split, reading: Reading | None) -> bool:
+    if reading is None or _unchanged(split, (record.mtime_ns, record.etag)):
         return True
-    return record.crc32c == stored_crc32c(task.split, reading)
+    return record.crc32c == stored_crc32c(split, reading)
 
 
 def _unchanged(file: Split | InputFile, before: tuple[int, str] | None) -> bool:
@@ -60,14 +71,26 @@ def _unchanged(file: Split | InputFile, before: tuple[int, str] | None) -> bool:
     return (file.mtime_ns, file.etag) == before != (0, "")
 
 
-def explain_versions(
-    tasks: Iterable[MapTask], folder: AnyPath, versions: Mapping[str, str]
-) -> None:
-    """Say which versions changed since splits that must now be mapped again."""
-    unfinished = {_range(task.split) for task in tasks}
+def changed_versions(
+    todo: Iterable[MapTask],
+    folder: AnyPath,
+    versions: Mapping[str, str],
+    *,
+    known: Iterable[MapTask],
+) -> dict[str, int]:
+    """Return which versions changed since splits were mapped, and how many segments are theirs.
+
+    Args:
+        todo: The tasks of these splits, which are to be mapped again.
+        folder: Where records lie.
+        versions: The versions of now.
+        known: All tasks of the run: their records are of now.
+    """
+    unfinished = {_range(task.split) for task in todo}
+    skipped = {f"{task.name}.json" for task in known}
     changed: dict[str, int] = {}
     for file in files(folder) if unfinished else ():
-        if not file.endswith(".json"):
+        if not file.endswith(".json") or file in skipped:
             continue
         try:
             record = read_record(SplitRecord, folder / file)
@@ -78,8 +101,7 @@ def explain_versions(
                 if record.versions.get(name) != versions[name]:
                     text = f"{name} ({record.versions.get(name)}, now {versions[name]})"
                     changed[text] = changed.get(text, 0) + len(record.segments)
-    for text, segments in changed.items():
-        _LOG.info("%s changed: %d segments are made again", text, segments)
+    return changed
 
 
 def _range(split: Split | SplitRecord) -> tuple[str, str, int, int]:
@@ -203,11 +225,20 @@ def _shown(value: Any) -> str:
 
 
 def complete_files(output: AnyPath, entries: Iterable[ShardEntry | TableEntry]) -> bool:
-    """Return whether files of a dataset are there in their sizes."""
-    sizes: list[tuple[AnyPath, int]] = []
+    """Return whether files below `output` are there as they were written; they are read."""
+    written: list[tuple[AnyPath, FileEntry]] = []
     for entry in entries:
         if isinstance(entry, TableEntry):
-            sizes.append((output / entry.path, entry.bytes))
+            found = FileEntry(bytes=entry.bytes, crc32c=entry.crc32c)
+            written.append((output / entry.path, found))
         else:
-            sizes += [(output / f"{entry.path}.{s}", f.bytes) for s, f in entry.files.items()]
-    return all(size_if_there(path) == size for path, size in sizes)
+            written += [(output / f"{entry.path}.{s}", f) for s, f in entry.files.items()]
+    return _intact(written)
+
+
+def _intact(files: Iterable[tuple[AnyPath, FileEntry]]) -> bool:
+    for path, entry in files:
+        if not intact(path, entry):
+            _LOG.warning("%s is missing or was changed after it was written: made again", path)
+            return False
+    return True

@@ -6,8 +6,11 @@ Beam, and nothing comes back: a task's results are files, its record the last of
 
 import base64
 import logging
+import multiprocessing
+import os
 import pickle
 import re
+import signal
 import threading
 import uuid
 from collections.abc import Callable, Sequence
@@ -64,8 +67,19 @@ class RunTask(beam.DoFn):
             with _ONE_AT_A_TIME:
                 _prepared(self._payload)(task)
         except UserError as error:
-            text = base64.b64encode(str(error).encode()).decode()
-            raise RuntimeError(f"{error} [corpusmill {text}]") from error
+            raise _carried(error) from error
+        except MemoryError as error:
+            if multiprocessing.parent_process():  # the driver tries again, at last alone
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise _carried(
+                f"there is not enough memory for the {task}: use a machine with more, or raise "
+                "the limit (ulimit -v). Finished work is kept; the same command goes on from there"
+            ) from error
+
+
+def _carried(message: object) -> RuntimeError:
+    text = base64.b64encode(str(message).encode()).decode()
+    return RuntimeError(f"{message} [corpusmill {text}]")
 
 
 @lru_cache(maxsize=1)

@@ -31,12 +31,9 @@ from pipelines.document import NAME, Verdict, whole_texts
 from pipelines.examples import Examples
 from pipelines.tables import write_table
 from shards.remote import AnyPath
-from shards.storage import atomic_write
+from shards.storage import FileEntry, atomic_write
 
 NUM_BINS = 4096
-FILES = ("tokens", "documents", "bins", "holdout", "audit", "examples")
-"""The suffixes that every segment has."""
-
 MAX_RECORDS = 131_072
 MAX_TOKENS = 32 << 20
 MAX_HELD_BYTES = 256 << 20
@@ -68,10 +65,20 @@ class Segment:
     fanned_out: int
     """Documents beyond the first of their record."""
     tallies: tuple[Tally, ...]
-    held_bytes: int = 0
-    """Size of its files of texts and rejects."""
+    files: Mapping[str, FileEntry]
+    """By suffix: what a later run checks before it uses them."""
     sieved: Sieved = field(default_factory=Sieved)
     """What dedup within it came to."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Size of its files of texts and rejects."""
+        return sum(self.files[name].bytes for name in ("texts", "rejects") if name in self.files)
+
+    @property
+    def table_bytes(self) -> int:
+        """Size of the larger one of .documents and .audit."""
+        return max(self.files[name].bytes for name in ("documents", "audit"))
 
 
 class SegmentBuilder:
@@ -170,16 +177,15 @@ class SegmentBuilder:
         audit = pa.concat_tables([*self._audit, self._audited(documents, reasons)])
         audit = audit.take(np.argsort(audit["order"].to_numpy(), kind="stable"))
         survivors = documents.filter(reasons.is_null())
-        self._write_documents(stem, survivors)
-        held = 0
+        tables = {"examples": self._examples.table()}
         if self._keep_texts:
-            held = write_table(with_suffix(stem, "texts"), audit.select(["text"])).bytes
+            tables["texts"] = audit.select(["text"])
             audit = audit.drop_columns(["text"])
-        write_table(with_suffix(stem, "audit"), audit)
-        write_table(with_suffix(stem, "examples"), self._examples.table())
+        tables["audit"] = audit
         if self._rejects:
-            rejects = pa.Table.from_pylist(self._rejects, REJECT).sort_by("order")
-            held += write_table(with_suffix(stem, "rejects"), rejects).bytes
+            tables["rejects"] = pa.Table.from_pylist(self._rejects, REJECT).sort_by("order")
+        files = self._write_documents(stem, survivors)
+        files |= {name: write_table(with_suffix(stem, name), tables[name]) for name in tables}
         lengths = survivors["tokens"].to_numpy()
         segment = Segment(
             stem=stem.name,
@@ -190,7 +196,7 @@ class SegmentBuilder:
             fanned_out=int(pc.sum(pc.greater(audit["ordinal"], 0)).as_py() or 0),
             sieved=sieve.write(stem) if sieve else Sieved(),
             tallies=tally(audit),
-            held_bytes=held,
+            files=files | sieve.files if sieve else files,
         )
         self._clear()
         return segment
@@ -209,7 +215,7 @@ class SegmentBuilder:
             return audit
         return audit.append_column("text", whole_texts(rows))
 
-    def _write_documents(self, stem: AnyPath, documents: pa.Table) -> None:
+    def _write_documents(self, stem: AnyPath, documents: pa.Table) -> dict[str, FileEntry]:
         starts, lengths = (documents[name].to_numpy() for name in ("start", "tokens"))
         tokens = np.concatenate(self._tokens)
         with atomic_write(with_suffix(stem, "tokens")) as handle:
@@ -217,21 +223,22 @@ class SegmentBuilder:
             for chunk in gather([tokens], owners, starts=starts, lengths=lengths):
                 handle.write(chunk)
         order = documents["order"].to_numpy()
-        write_table(with_suffix(stem, "bins"), _bins(order, lengths))
         holdout = documents["holdout"].to_numpy()
         rows = np.argsort(holdout, kind="stable")
-        write_table(
-            with_suffix(stem, "holdout"),
-            pa.table(
-                {"holdout": holdout[rows], "row": rows.astype(np.uint32), "order": order[rows]}
-            ),
-        )
         metrics = self._schema.names[len(AUDIT) :]
         unused = {"start", "length", "group", "prompt", "text", "hash_high", "hash_low", *metrics}
         unused |= {"signature"}
         plain = documents.drop_columns(sorted(unused & set(documents.column_names)))
         path = pa.nulls(documents.num_rows, pa.large_string()).fill_null(self._relative)
-        write_table(with_suffix(stem, "documents"), plain.append_column("path", path.cast(NAME)))
+        tables = {
+            "bins": _bins(order, lengths),
+            "holdout": pa.table(
+                {"holdout": holdout[rows], "row": rows.astype(np.uint32), "order": order[rows]}
+            ),
+            "documents": plain.append_column("path", path.cast(NAME)),
+        }
+        files = {name: write_table(with_suffix(stem, name), tables[name]) for name in tables}
+        return {"tokens": handle.entry, **files}
 
 
 def with_suffix(stem: AnyPath, suffix: str) -> AnyPath:

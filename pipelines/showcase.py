@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 
 from pipelines.examples import PER_REASON
 from pipelines.figures import MOST_NAME
-from pipelines.mapper import SplitRecord
+from pipelines.plan import Plan, PlannedSegment
 from pipelines.quality import Quality, Rule
 from pipelines.quality.profile import BELOW
-from pipelines.segment import Segment, with_suffix
+from pipelines.segment import with_suffix
 from pipelines.tables import column, lookup, open_table
 from pipelines.tasks import MergeRecord
 from shards.manifest import WORK, TableEntry
@@ -51,7 +51,7 @@ Verdicts = Mapping[Place, str]
 
 
 def showcase(
-    records: Iterable[SplitRecord],
+    plan: Plan,
     merged: Mapping[str, Sequence[MergeRecord]],
     output: AnyPath,
     *,
@@ -60,16 +60,15 @@ def showcase(
     """Return the documents to show, by source and by reason ("" for kept), JSON-able.
 
     Args:
-        records: Of all splits.
+        plan: The segments.
         merged: Of all shards, by source.
         output: The dataset's folder; its segments are still there.
         quality: The rules of the run: what a document broke is told with the figure.
     """
     chosen: dict[str, Chosen] = {}
-    for record in records:
-        found = chosen.setdefault(record.source, Chosen())
-        for segment in record.segments:
-            found.add(_rows(output / WORK / "map" / segment.stem, segment, found))
+    for segment in plan.segments:
+        found = chosen.setdefault(segment.source, Chosen())
+        found.add(_rows(segment.path(output / WORK), segment, found))
     shown = {}
     for source in sorted(chosen):
         audits = [table for record in merged[source] for table in record.audit]
@@ -99,7 +98,7 @@ class Chosen:
     def reach(self, reason: str) -> int:
         """Return the largest order that an example of a reason may have."""
         rows = self._rows.get(reason, [])
-        return rows[-1]["order"] if len(rows) == _most(reason) else 2**64 - 1
+        return rows[-1]["order"] if len(rows) == most_examples(reason) else 2**64 - 1
 
     def add(self, rows: Iterable[Row]) -> None:
         """Take examples."""
@@ -107,7 +106,7 @@ class Chosen:
             self._rows.setdefault(row["reason"], []).append(row)
         for reason, found in self._rows.items():
             found.sort(key=_place)
-            del found[_most(reason) :]
+            del found[most_examples(reason) :]
 
     def settled(self, verdicts: Verdicts) -> dict[str, list[Row]]:
         """Return the examples by reason, with the final verdicts on the open ones."""
@@ -115,18 +114,19 @@ class Chosen:
         return {reason: found[:PER_REASON] for reason, found in sorted(self._rows.items())}
 
 
-def _most(reason: str) -> int:
+def most_examples(reason: str) -> int:
+    """Return how many of the examples of a reason ("" for kept) may be shown."""
     return PER_REASON if reason else MOST_OPEN
 
 
-def _rows(stem: AnyPath, segment: Segment, chosen: Chosen) -> Iterator[Row]:
+def _rows(stem: AnyPath, segment: PlannedSegment, chosen: Chosen) -> Iterator[Row]:
     """Yield the examples of a segment that may be among the first, with what is known of each."""
     examples = open_table(with_suffix(stem, "examples"))
     reasons = examples["reason"].to_pylist()
     reaches = {reason: chosen.reach(reason) for reason in dict.fromkeys(reasons)}
     reach = np.array([reaches[reason] for reason in reasons], np.uint64)
     near = examples.take(np.flatnonzero(column(examples, "order") <= reach))
-    # A segment is of one file, and no two documents of a file have one order.
+    # No two rows of a segment have one order (union.py).
     rows = lookup(with_suffix(stem, "audit"), "order", column(near, "order"))
     heads = _heads(stem, column(near, "order")) if segment.rejects else {}
     told = near.select(["reason", "text"]).to_pylist()

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.sparse import SparseFile, rows_near
-from shards.remote import AnyPath, RemotePath
+from shards.manifest import TableEntry
+from shards.remote import AnyPath, RemotePath, relative
 from shards.storage import FileEntry, atomic_write, map_bytes
 
 
@@ -23,6 +24,17 @@ def write_table(path: AnyPath, table: pa.Table) -> FileEntry:
     ):
         writer.write_table(table)
     return handle.entry
+
+
+def write_entry(path: AnyPath, table: pa.Table, *, directory: AnyPath) -> TableEntry:
+    """Write a table as `write_table` does and return its entry, its path below `directory`."""
+    entry = write_table(path, table)
+    return TableEntry(
+        path=relative(path, directory),
+        rows=len(table),
+        bytes=entry.bytes,
+        crc32c=entry.crc32c,
+    )
 
 
 def open_table(path: AnyPath) -> pa.Table:
@@ -44,6 +56,15 @@ def open_rows(path: AnyPath, rows: slice, *, columns: Sequence[str] | None = Non
     table = open_table(path)
     chosen = table if columns is None else table.select(list(columns))
     return chosen.slice(rows.start, rows.stop - rows.start)
+
+
+def every_row(path: AnyPath, *columns: str) -> pa.Table:
+    """Return some columns of a table."""
+    if isinstance(path, RemotePath):
+        file = SparseFile(path)
+        table = file.table()
+        return file.rows(table, slice(0, len(table)), columns=columns)
+    return open_table(path).select(list(columns))
 
 
 def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:

@@ -30,7 +30,7 @@ from pipelines.merge import (
 from pipelines.plan import Plan, load_plan
 from pipelines.sparse import side_by_side
 from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
-from shards.records import to_json
+from shards.records import sealed
 from shards.remote import AnyPath
 from shards.storage import canonical, write_json
 
@@ -49,7 +49,7 @@ class MergeTask:
     holdout: int
     """Holdout hashes below this are validation."""
     drops: tuple[str, ...]
-    """References of the drop files."""
+    """References of the drop files that may name documents of the range."""
 
     def __str__(self) -> str:
         return f"merge of {self.split} shard {self.index} of {self.total} of {self.source}"
@@ -92,7 +92,7 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
     """Write a shard, for train with the audit rows and rejects of its range; then the record."""
     work = output / WORK
     plan = load_plan(work, task.plan)
-    stems = {at: work / "map" / plan.segments[at].stem for at in plan.numbers(task.source)}
+    stems = plan.stems(work, task.source)
     paths = [drop_path(work, name) for name in task.drops]
     within = Range.of(task.index, task.total)
     if task.split == TRAIN:
@@ -111,7 +111,7 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
             lambda item: take_rows(item[1], rows[item[0]].rows), stems.items(), where=work
         )
         record = _write_shard(output, task, plan, pieces)
-    write_json(work / "merge" / f"{task.name}.json", to_json(record))
+    write_json(work / "merge" / f"{task.name}.json", sealed(record))
 
 
 def _write_shard(

@@ -21,10 +21,20 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
+from pipelines.options import Options
 from shards.errors import DamageError, UserError
 
 MOST_DEATHS = 3
 """Children that a task may cost before it is given up."""
+
+
+def num_workers(options: Options, *, work_bytes: int) -> int:
+    """Return how many worker processes to start for so much input; 0 does the work in this one.
+
+    A worker takes seconds to start, so an input of a few megabytes gets none.
+    """
+    cores = len(os.sched_getaffinity(0))
+    return options.workers or min(cores, work_bytes // (8 << 20))
 
 
 @dataclass

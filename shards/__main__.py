@@ -13,11 +13,11 @@ from pathlib import Path
 from shards import place, prune, show, trace
 from shards.errors import UserError
 from shards.flags import add_run_flags, count, counts, run_of
+from shards.lock import locked
 from shards.manifest import TRAIN, VALIDATION, load
 from shards.reader import Dataset
 from shards.run import Run
 from shards.scatter import scatters_of_node
-from shards.storage import locked
 from shards.streams import check_scatters, streams_of
 from shards.verify import verify
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from shards.disk import explain
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest
-from shards.storage import TEMPORARY, explain
+from shards.storage import TEMPORARY
 
 _OURS = re.compile(
     rf"g\d{{4,}}-[0-9a-f]+|removals|vocabulary-[0-9a-f]{{8}}\.arrow|{re.escape(WORK)}"

@@ -1,11 +1,18 @@
-"""Frozen dataclasses to JSON and back, with errors that say where something is wrong."""
+"""Frozen dataclasses to JSON and back, with errors that say where something is wrong.
+
+A sealed record holds a checksum of what it says: whoever reads it knows that nobody changed it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from shards.storage import canonical, crc32c_of
+
 T = TypeVar("T")
+
+_SEAL = "seal"
 
 
 def to_json(value: Any) -> Any:  # any record, any JSON
@@ -31,6 +38,26 @@ def from_json(kind: type[T], value: object, *, where: str) -> T:
     """
     result: T = _read(kind, value, where)
     return result
+
+
+def sealed(record: object) -> dict[str, Any]:
+    """Return a record as `to_json` does, with the crc32c of what it says beside its fields."""
+    said: dict[str, Any] = to_json(record)
+    return {**said, _SEAL: crc32c_of(canonical(said))}
+
+
+def unsealed(kind: type[T], value: Any, *, where: str) -> T:
+    """Return the record of type `kind` that `sealed` made `value` of.
+
+    Raises:
+        ValueError: it is none, or was changed.
+    """
+    _expect(value, dict, where)
+    said = {key: part for key, part in value.items() if key != _SEAL}
+    record = from_json(kind, said, where=where)
+    if crc32c_of(canonical(said)) != value.get(_SEAL):
+        raise ValueError(f"{where} was changed after it was written")
+    return record
 
 
 def _read(kind: Any, value: Any, where: str) -> Any:

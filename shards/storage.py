@@ -1,4 +1,4 @@
-"""Files that are either whole or absent, and a folder that has one writer.
+"""Files that are either whole or absent.
 
 A file is written under a temporary name beside its final one, checked in as it is written (size and
 crc32c, so that nobody has to read it again), brought to the disk and renamed. A crash at any moment
@@ -7,11 +7,9 @@ URL there is no rename: a file is written on this machine and then uploaded unde
 """
 
 import errno
-import fcntl
 import json
 import os
 import shutil
-import socket
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -25,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shards.errors import DamageError, UserError
-from shards.lease import leased
+from shards.disk import explain, explained_here
+from shards.errors import DamageError
 from shards.remote import AnyPath, RemotePath
 
 Bytes = bytes | bytearray | memoryview | NDArray[Any]
@@ -62,11 +60,21 @@ def crc32c(path: AnyPath) -> int:
             value = crc32c_of(data, value)
         return value
     block = np.empty(_BLOCK_BYTES, np.uint8)
-    with _explained(path), path.open("rb", buffering=0) as file:
+    with explained_here(path), path.open("rb", buffering=0) as file:
         # mypy knows no buffer protocol before Python 3.12.
         while count := file.readinto(block):  # type: ignore[arg-type]
             value = crc32c_of(block[:count], value)
     return value
+
+
+def intact(path: AnyPath, entry: FileEntry) -> bool:
+    """Return whether a file is there with its size and checksum; on a disk it is read to its end.
+
+    Behind a URL, where files are whole or absent, the size is enough.
+    """
+    if size_if_there(path) != entry.bytes:
+        return False
+    return isinstance(path, RemotePath) or crc32c(path) == entry.crc32c
 
 
 def blocks(path: AnyPath) -> Iterator[bytes]:
@@ -80,7 +88,7 @@ def blocks(path: AnyPath) -> Iterator[bytes]:
         for start in range(0, total, _BLOCK_BYTES):
             yield path.read(start, min(start + _BLOCK_BYTES, total))
         return
-    with _explained(path), path.open("rb", buffering=0) as file:
+    with explained_here(path), path.open("rb", buffering=0) as file:
         while block := file.read(_BLOCK_BYTES):
             yield block
 
@@ -145,17 +153,17 @@ def atomic_write(path: AnyPath) -> Iterator[Handle]:
             here = Path(f"/proc/self/fd/{unnamed.fileno()}")
             file = cast(BinaryIO, unnamed)
             yield Handle(file, Path(tempfile.gettempdir(), path.name))
-            with _explained(here):
+            with explained_here(here):
                 unnamed.flush()
             path.upload(here)
         return
     temporary = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex}-{path.name}")
-    with _explained(path):
+    with explained_here(path):
         make_folder(path.parent)
         file = temporary.open("xb", buffering=_BUFFER_BYTES)
     try:
         yield Handle(file, path)
-        with _explained(path):
+        with explained_here(path):
             file.flush()
             os.fsync(file.fileno())
             file.close()
@@ -235,7 +243,7 @@ def size_if_there(path: AnyPath) -> int:
     """Return the size of a file in bytes, -1 if there is none."""
     if isinstance(path, RemotePath):
         return path.size()
-    with _explained(path):
+    with explained_here(path):
         try:
             return path.stat().st_size if path.is_file() else -1
         except (FileNotFoundError, NotADirectoryError):
@@ -262,7 +270,7 @@ def map_bytes(path: AnyPath) -> NDArray[np.uint8]:
     if size(path) == 0:  # an empty file cannot be mapped
         return np.empty(0, np.uint8)
     # Python's own mmap keeps a descriptor for every mapping, and a dataset may have many thousands.
-    with _explained(path), pa.memory_map(str(path)) as file:
+    with explained_here(path), pa.memory_map(str(path)) as file:
         return np.frombuffer(file.read_buffer(), np.uint8)
 
 
@@ -287,90 +295,3 @@ def remove_tree(folder: AnyPath) -> None:
         folder.remove_all()
     else:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def locked(folder: AnyPath, *, shared: bool = False) -> Iterator[None]:
-    """Hold the folder for this process while the block runs.
-
-    The lock is `flock` on `folder/.lock`: it ends with the process, however that ends. A program
-    started from here does not hold it; a forked child does, until it ends. For a URL it is a lease
-    (lease.py).
-
-    Args:
-        folder: What to hold.
-        shared: Together with others that ask for the same, instead of alone.
-
-    Raises:
-        UserError: another process holds the folder, or the file cannot be locked.
-    """
-    if isinstance(folder, RemotePath):
-        with leased(folder, shared=shared):
-            yield
-        return
-    path = folder / ".lock"
-    with _explained(path):
-        make_folder(folder)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        with _explained(path):
-            _take(descriptor, folder, shared=shared)
-            os.ftruncate(descriptor, 0)
-            owner = f"process {os.getpid()} on host {socket.gethostname()}"
-            os.pwrite(descriptor, owner.encode(), 0)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _take(descriptor: int, folder: Path, *, shared: bool) -> None:
-    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        owner = os.pread(descriptor, 1024, 0).decode(errors="replace") or "another process"
-        raise UserError(
-            f"{folder} is being written by {owner}; wait for it or choose another --output."
-        ) from error
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise explain(error, path) from error
-
-
-def explain(error: OSError, path: Path) -> UserError:
-    """Return what a failed file operation on `path` means to the person, and what to do."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return UserError(
-            f"no space left on the disk that holds {path} ({_free(path)}): make room and run the "
-            "same command again; finished work is kept."
-        )
-    advice = _ADVICE.get(error.errno or 0, "check the disk and run the same command again")
-    return UserError(f"{path}: {os.strerror(error.errno or errno.EIO)}: {advice}.")
-
-
-_ADVICE = {
-    errno.EACCES: "you have no right to this place; choose another, or have the rights changed",
-    errno.EPERM: "you have no right to this place; choose another, or have the rights changed",
-    errno.EROFS: "this disk can only be read; choose a place on another",
-    errno.ENOTDIR: "a part of this path is a file where a folder is needed; choose another place",
-    errno.EEXIST: "a file is where a folder is needed; choose another place",
-    errno.EISDIR: "there is a folder where a file is needed; move it away or choose another place",
-    errno.ENAMETOOLONG: "the name is too long for this disk; choose a shorter one",
-    errno.EFBIG: "the file is too large for this disk or for your limits (ulimit -f)",
-    errno.ENOENT: "there is no such file; check the name",
-    errno.ENOLCK: "this disk knows no locks; choose a place on another",
-    errno.EOPNOTSUPP: "this disk does not support the operation; choose a place on another",
-    errno.EMFILE: "too many files are open; raise the limit (ulimit -n)",
-}
-
-
-def _free(path: Path) -> str:
-    for folder in path.absolute().parents:
-        with suppress(OSError):
-            return f"{shutil.disk_usage(folder).free / 1e6:,.0f} MB free"
-    return "free space unknown"

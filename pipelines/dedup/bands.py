@@ -21,7 +21,7 @@ from pipelines.dedup.exact import MOST_COPIES
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, similarity
 from pipelines.sparse import SparseFile
 from shards.remote import AnyPath, RemotePath
-from shards.storage import atomic_write, map_bytes
+from shards.storage import FileEntry, atomic_write, map_bytes
 
 EDGES = 1024
 """Even ranges of the hash that the index tells apart: tasks take one or several."""
@@ -120,12 +120,13 @@ def _copies(first: np.ndarray, stay: np.ndarray) -> np.ndarray:
     return counts
 
 
-def write_slots(path: AnyPath, signers: Signers) -> None:
-    """Write a .slots file."""
+def write_slots(path: AnyPath, signers: Signers) -> FileEntry:
+    """Write a .slots file and return its entry."""
     with atomic_write(path) as handle:
         handle.write(np.ascontiguousarray(signers.order, "<u8"))
         handle.write(np.ascontiguousarray(signers.row, "<u4"))
         handle.write(np.ascontiguousarray(signers.slots, np.uint8))
+    return handle.entry
 
 
 def read_slots(path: AnyPath, name: str, signers: np.ndarray | None = None) -> np.ndarray:
@@ -156,8 +157,8 @@ _SLOT_COLUMNS = {"order": (0, 8, "<u8"), "row": (8, 4, "<u4"), "slots": (12, NUM
 _SIGNER_BYTES = 12 + NUM_SLOTS
 
 
-def write_bands(path: AnyPath, bands: Sequence[BandRows]) -> None:
-    """Write a .bands file."""
+def write_bands(path: AnyPath, bands: Sequence[BandRows]) -> FileEntry:
+    """Write a .bands file and return its entry."""
     edges = np.arange(EDGES, dtype=np.uint64) << np.uint64(64 - EDGES.bit_length() + 1)
     index = np.zeros((NUM_BANDS, EDGES + 1), "<u4")
     start = 0
@@ -170,6 +171,7 @@ def write_bands(path: AnyPath, bands: Sequence[BandRows]) -> None:
         for name, kind in (("hash", "<u8"), ("signer", "<u4"), ("copies", "u1")):
             for band in bands:
                 handle.write(np.ascontiguousarray(getattr(band, name), kind))
+    return handle.entry
 
 
 def open_bands(path: AnyPath, band: int, *, first: int, last: int) -> BandRows:

@@ -20,8 +20,11 @@ SIGNATURES = pa.schema(
 ROWS_PER_TASK = 2_000_000
 """Text hashes that a task takes at most: some 0.1 GB above the size of an idle worker."""
 
-MOST_RANGES = 4096
-"""Ranges that a task's rows are cut for; a task of more rows takes up to some gigabyte."""
+MANY_RANGES = 512
+"""Where there would be more ranges, tasks take more rows instead, up to MOST_GROWTH times as many:
+every task opens a file of every segment."""
+
+MOST_GROWTH = 8
 
 BLOCK_ROWS = 1 << 17
 """Rows that are looked at together once a range is sorted."""
@@ -95,10 +98,11 @@ def num_ranges(num_rows: int, *, rows_per_task: int = 0) -> int:
 
     Args:
         num_rows: Rows in all.
-        rows_per_task: Most rows of a task; 0 for ROWS_PER_TASK.
+        rows_per_task: Most rows of a task where MANY_RANGES are enough; 0 for ROWS_PER_TASK.
     """
-    least = 1 << ((max(num_rows, 1) - 1) // (rows_per_task or ROWS_PER_TASK)).bit_length()
-    return min(least, max(MOST_RANGES, least >> 4))
+    least = rows_per_task or ROWS_PER_TASK
+    rows = min(max(least, -(-num_rows // MANY_RANGES)), MOST_GROWTH * least)
+    return 1 << max(0, (max(num_rows, 1) - 1) // rows).bit_length()
 
 
 def alike(hashes: np.ndarray, *, range_bits: int) -> Iterator[np.ndarray]:

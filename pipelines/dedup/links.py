@@ -19,9 +19,9 @@ from pipelines.dedup.near import ALL, Members, edge_path, looked_up, near_drops,
 from pipelines.merge import EVERYTHING, Range
 from pipelines.plan import Plan, load_plan
 from pipelines.sparse import side_by_side
-from pipelines.tables import open_between, open_table, write_table
-from shards.manifest import WORK
-from shards.records import to_json
+from pipelines.tables import open_between, open_table, write_entry
+from shards.manifest import WORK, TableEntry
+from shards.records import sealed
 from shards.remote import AnyPath
 from shards.storage import write_json
 
@@ -54,6 +54,8 @@ class StarRecord:
     drops: int
     groups: Mapping[str, int]
     """Components by size (last pass)."""
+    files: tuple[TableEntry, ...]
+    """What it left for the next pass or for merge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,14 +90,15 @@ def run_links(output: AnyPath, task: StarTask | MatesTask) -> None:
     work = output / WORK
     plan = load_plan(work, task.plan)
     if isinstance(task, StarTask):
-        path, star = work / "components", _run_star(work, plan, task)
-        write_json(path / f"{task.name}.json", to_json(star))
+        path, star = work / "components", _run_star(output, plan, task)
+        write_json(path / f"{task.name}.json", sealed(star))
     else:
         path, mates = work / "mates", _run_mates(work, plan, task)
-        write_json(path / f"{task.name}.json", to_json(mates))
+        write_json(path / f"{task.name}.json", sealed(mates))
 
 
-def _run_star(work: AnyPath, plan: Plan, task: StarTask) -> StarRecord:
+def _run_star(output: AnyPath, plan: Plan, task: StarTask) -> StarRecord:
+    work = output / WORK
     within = Range.of(task.index, task.ranges)
     parts = side_by_side(
         lambda name: _edges_within(edge_path(work, name), within), task.inputs, where=work
@@ -105,18 +108,23 @@ def _run_star(work: AnyPath, plan: Plan, task: StarTask) -> StarRecord:
     stars = Stars.of(Edges.concatenate(parts))
     del parts
     path = f"components/{task.name}"
-    drops = DROPS.empty_table()
+    target, drops = edge_path(work, path), DROPS.empty_table()
     sizes: dict[str, int] = {}
     if task.kind == LAST:
         members, counts = roots(stars)
         drops = near_drops(plan.paths(work, "slots"), _members(stars.edges[members]))
-        write_table(drop_path(work, path), drops)
+        target, table = drop_path(work, path), drops
         sizes = histogram(counts)
     elif task.kind == LARGE:
-        write_table(edge_path(work, path), large_star(stars).table())
+        table = large_star(stars).table()
     else:
-        write_table(edge_path(work, path), small_star(stars).both_ways().table())
-    return StarRecord(checksum=stars.checksum(), drops=len(drops), groups=sizes)
+        table = small_star(stars).both_ways().table()
+    return StarRecord(
+        checksum=stars.checksum(),
+        drops=len(drops),
+        groups=sizes,
+        files=(write_entry(target, table, directory=output),),
+    )
 
 
 def _run_mates(work: AnyPath, plan: Plan, task: MatesTask) -> MatesRecord:

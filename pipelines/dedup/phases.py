@@ -37,6 +37,7 @@ from pipelines.dedup.tasks import (
     prepare_dedup,
     prepare_drops,
 )
+from pipelines.merge import Range
 from pipelines.options import Options
 from pipelines.phases import Phases
 from pipelines.plan import Plan
@@ -67,6 +68,11 @@ class Deduplicated:
     signatures: tuple[TableEntry, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
     """For report.json: groups by size, candidates, near-duplicates without a kept mate."""
+
+    def drops_within(self, within: Range) -> tuple[str, ...]:
+        """Return references of the drop files that hold orders of a range: one is a range too."""
+        num = len(self.drops)
+        return self.drops[within.low * num >> 64 : ((within.high - 1) * num >> 64) + 1]
 
     def dropped(self, source: str) -> int:
         """Return how many of the documents in a source's segments are dropped."""
@@ -123,17 +129,15 @@ class Dedup:
         )
 
     def _complete(self, record: Any) -> bool:
-        return resume.complete_files(self._output, getattr(record, "signatures", ()))
+        entries = (*getattr(record, "signatures", ()), *getattr(record, "files", ()))
+        return resume.complete_files(self._output, entries)
 
     def _name(self, *parts: Any) -> str:
         return task_name(self._plan.name, *parts)
 
     def _tasks(self, band: int) -> Iterable[DedupTask]:
         """Yield the tasks of the text hash or of a band."""
-        rows = sum(each.texts if band == TEXT else each.signed for each in self._sieved)
-        ranges = num_ranges(rows)
-        if band != TEXT:
-            ranges = min(num_ranges(rows, rows_per_task=BAND_ROWS_PER_TASK), EDGES)
+        ranges = _ranges(self._sieved, band)
         threshold, drops = self._options.minhash_threshold, not self._components
         for index in range(ranges):
             yield DedupTask(
@@ -228,6 +232,21 @@ class Dedup:
         found: dict[str, MatesRecord] = self._finish("mates", [task], MatesRecord, prepare_links)
         record = found[task.name]
         return {"documents": record.alone, "of": record.documents}
+
+
+def _ranges(sieved: Iterable[Sieved], band: int) -> int:
+    """Return into how many ranges the text hash or the hash of a band is cut."""
+    if band == TEXT:
+        return num_ranges(sum(each.texts for each in sieved))
+    rows = sum(each.signed for each in sieved)
+    return min(num_ranges(rows, rows_per_task=BAND_ROWS_PER_TASK), EDGES)
+
+
+def num_tasks(plan: Plan, options: Options) -> int:
+    """Return how many tasks of dedup read every segment of a plan."""
+    sieved = [segment.sieved for segment in plan.segments]
+    exact = 0 if options.dedup == "none" else _ranges(sieved, TEXT)
+    return exact + (NUM_BANDS * _ranges(sieved, 0) if options.dedup == "minhash" else 0)
 
 
 def _sizes(records: Iterable[DedupRecord | StarRecord]) -> dict[str, int]:

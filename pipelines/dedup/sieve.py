@@ -21,6 +21,7 @@ from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signatures
 from pipelines.document import DUPLICATE, NEAR_DUPLICATE
 from pipelines.tables import write_table
 from shards.remote import AnyPath
+from shards.storage import FileEntry
 
 SIGNATURE = pa.binary(8 * NUM_BANDS + NUM_SLOTS)
 """A signature between the stages: the bands, little-endian, and the slots; null for none."""
@@ -75,6 +76,8 @@ class Sieve:
         self.doubles[self._by_hash[self._first]] = False
         self.near = np.zeros(num, bool)
         """bool[n]: no double, but similar to a document before."""
+        self.files: dict[str, FileEntry] = {}
+        """What was written, by suffix."""
         self._found: Neighbours | None = None
         if "signature" in documents.column_names:
             self._look_for_near(documents["signature"], threshold)
@@ -116,14 +119,16 @@ class Sieve:
             "row": row[kept],
             "copies": np.minimum(copies, MOST_COPIES).astype(np.uint8),
         }
-        write_table(stem.with_name(f"{stem.name}.hashes"), pa.table(hashes))
+        files = self.files
+        files["hashes"] = write_table(stem.with_name(f"{stem.name}.hashes"), pa.table(hashes))
         if self._found is None:
             return Sieved(texts=len(kept))
         signers = Signers(self._order[self._signers], row[self._signers], self._slots)
-        write_slots(stem.with_name(f"{stem.name}.slots"), signers)
-        write_bands(stem.with_name(f"{stem.name}.bands"), self._found.bands)
+        files["slots"] = write_slots(stem.with_name(f"{stem.name}.slots"), signers)
+        bands = stem.with_name(f"{stem.name}.bands")
+        files["bands"] = write_bands(bands, self._found.bands)
         links = self._found.links
-        write_table(
+        files["links"] = write_table(
             stem.with_name(f"{stem.name}.links"),
             pa.table({"signer": links[:, 0].copy(), "smaller": links[:, 1].copy()}),
         )

@@ -21,10 +21,10 @@ from pipelines.dedup.near import edge_path, edges_between, is_linked, near_drops
 from pipelines.merge import Range
 from pipelines.plan import Plan, load_plan
 from pipelines.sparse import side_by_side
-from pipelines.tables import column, open_between, write_table
+from pipelines.tables import column, open_between, write_entry
 from shards.manifest import WORK, TableEntry
-from shards.records import to_json
-from shards.remote import AnyPath, relative
+from shards.records import sealed
+from shards.remote import AnyPath
 from shards.storage import write_json
 
 TEXT = -1
@@ -66,6 +66,8 @@ class DedupRecord:
     failed: int
     """Documents compared with a smaller one that shares the band, and those not similar enough."""
     signatures: tuple[TableEntry, ...]
+    files: tuple[TableEntry, ...]
+    """What it left for later phases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +92,8 @@ class DropsRecord:
     """By source and reason."""
     renamed: Mapping[str, int]
     """By source: near-duplicates that fell in their segment and have an equal elsewhere."""
+    files: tuple[TableEntry, ...] = ()
+    """The drop file."""
 
 
 def prepare_dedup(output: AnyPath) -> Callable[[DedupTask], None]:
@@ -106,7 +110,7 @@ def run_dedup(output: AnyPath, task: DedupTask) -> None:
     """Write what a range of hashes says of its documents, then the record."""
     plan = load_plan(output / WORK, task.plan)
     record = (_run_exact if task.band == TEXT else _run_near)(output, plan, task)
-    write_json(output / WORK / "dedup" / f"{task.name}.json", to_json(record))
+    write_json(output / WORK / "dedup" / f"{task.name}.json", sealed(record))
 
 
 def run_drops(output: AnyPath, task: DropsTask) -> None:
@@ -115,10 +119,10 @@ def run_drops(output: AnyPath, task: DropsTask) -> None:
     plan = load_plan(work, task.plan)
     within = Range.of(task.index, task.ranges)
     drops = merged_drops([drop_path(work, name) for name in task.inputs], within.low, within.high)
-    write_table(drop_path(work, f"drops/{task.name}"), drops)
+    file = write_entry(drop_path(work, f"drops/{task.name}"), drops, directory=output)
     dropped, renamed = count_drops(drops, [segment.source for segment in plan.segments])
-    record = DropsRecord(dropped=dropped, renamed=renamed)
-    write_json(work / "drops" / f"{task.name}.json", to_json(record))
+    record = DropsRecord(dropped=dropped, renamed=renamed, files=(file,))
+    write_json(work / "drops" / f"{task.name}.json", sealed(record))
 
 
 def _run_exact(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
@@ -126,7 +130,7 @@ def _run_exact(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
     alike = list(groups(found, range_bits=(task.ranges - 1).bit_length()))
     mask = duplicates(len(found.high), alike)
     drops = drop_table(found.order[mask], found.segment[mask], found.row[mask], reason=EXACT)
-    write_table(drop_path(output / WORK, f"dedup/{task.name}"), drops)
+    at = drop_path(output / WORK, f"dedup/{task.name}")
     path = output / plan.generation / "signatures" / f"exact-{task.index:05}.arrow"
     return DedupRecord(
         drops=len(drops),
@@ -134,7 +138,8 @@ def _run_exact(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
         groups=group_sizes(found.copies, alike),
         compared=0,
         failed=0,
-        signatures=(_write_entry(path, signature_table(found, mask), directory=output),),
+        signatures=(write_entry(path, signature_table(found, mask), directory=output),),
+        files=(write_entry(at, drops, directory=output),),
     )
 
 
@@ -160,16 +165,6 @@ def _candidates(paths: Sequence[AnyPath], within: Range) -> Candidates:
     return found
 
 
-def _write_entry(path: AnyPath, table: pa.Table, *, directory: AnyPath) -> TableEntry:
-    entry = write_table(path, table)
-    return TableEntry(
-        path=relative(path, directory),
-        rows=len(table),
-        bytes=entry.bytes,
-        crc32c=entry.crc32c,
-    )
-
-
 def _run_near(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
     work = output / WORK
     slots, bits = plan.paths(work, "slots"), (task.ranges - 1).bit_length()
@@ -188,8 +183,10 @@ def _run_near(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
         compared += len(found.passed)
         failed += int((~found.passed).sum())
     drops, edges = pa.concat_tables(parts), Edges.concatenate(links)
-    write_table(drop_path(work, f"dedup/{task.name}"), drops.sort_by("order"))
-    write_table(edge_path(work, f"dedup/{task.name}"), edges.table())
+    tables = {
+        drop_path(work, f"dedup/{task.name}"): drops.sort_by("order"),
+        edge_path(work, f"dedup/{task.name}"): edges.table(),
+    }
     return DedupRecord(
         drops=len(drops),
         links=len(edges),
@@ -197,4 +194,5 @@ def _run_near(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
         compared=compared,
         failed=failed,
         signatures=(),
+        files=tuple(write_entry(path, table, directory=output) for path, table in tables.items()),
     )

@@ -11,7 +11,8 @@ import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -201,11 +202,25 @@ def open_split(split: Split) -> BinaryIO:
     )
 
 
-def _open_local(path: str) -> BinaryIO:
+@contextmanager
+def readable(path: str) -> Iterator[None]:
+    """Turn what goes wrong with a local file while it is read into a paragraph for the person.
+
+    Raises:
+        UserError: The file is gone or may not be read, or its disk fails.
+    """
     try:
-        return Path(path).open("rb")
+        yield
     except OSError as error:
-        raise UserError(f"Cannot read the input {path}: {error.strerror}.") from error
+        raise UserError(
+            f"Cannot read the input {path}: {error.strerror or error}. Check the file and its "
+            "disk and run the same command again; finished work is kept."
+        ) from error
+
+
+def _open_local(path: str) -> BinaryIO:
+    with readable(path):
+        return Path(path).open("rb")
 
 
 def _parse_spec(spec: str) -> tuple[str | None, str]:

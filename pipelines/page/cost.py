@@ -24,7 +24,7 @@ _NAMES = {
     "fingerprint": "fingerprint: hash of the text",
     "segment": "segment: sort and write",
 }
-_PHASES = ("map", "dedup", "components", "drops", "mates", "merge")
+_PHASES = ("map", "group", "dedup", "components", "drops", "mates", "merge")
 
 PROJECTED = (10**11, 10**12, 3 * 10**12, 10**14)
 """Bytes of text that every page projects to."""

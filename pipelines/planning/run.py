@@ -7,13 +7,14 @@ from pathlib import Path
 from pipelines.corpora import match_corpora
 from pipelines.inputs.sources import Split
 from pipelines.mapper import Job, versions
-from pipelines.options import Options, num_workers
+from pipelines.options import Options
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
 from pipelines.planning.sample import SECONDS, Sampled, sample
 from pipelines.planning.sizes import extent, scaled
 from pipelines.planning.table import lines
 from pipelines.readers.reading import check_head, splits
 from pipelines.stages import Chain
+from pipelines.workers import num_workers
 from shards.remote import RemotePath
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.inputs.sources import Link, Split, open_split
+from pipelines.inputs.sources import Link, Split, open_split, readable
 from pipelines.readers.record import MAX_RECORD_BYTES, RAW_BYTES, Damage, Record
 from pipelines.readers.row_groups import (
     RangeFile,
@@ -24,6 +24,12 @@ from shards.errors import UserError
 
 _BATCH_BYTES = 4 << 20
 _BATCH_ROWS = 1000
+_OF_BYTES = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+)
 _NO_VALUE = (ValueError, OverflowError, LookupError)
 """Raised for what Python has no value for: text that is not UTF-8, a date after the year 9999."""
 
@@ -46,7 +52,7 @@ class ParquetReader:
         Args:
             split: The rows to read.
             text_fields: Columns of text; where their type is binary they are read as UTF-8.
-            max_record_bytes: A row with a longer text is damage.
+            max_record_bytes: A row with a longer value, of text or bytes, is damage.
         """
         self.link: Link | None = None
         """Where the reading began and stopped, as numbers of rows."""
@@ -65,7 +71,7 @@ class ParquetReader:
             UserError: The file cannot be read, changed since it was cut into splits, or is no
                 Parquet file.
         """
-        with open_split(self._split) as handle:
+        with open_split(self._split) as handle, readable(self._split.path):
             yield from self.read(handle)
         self.link = Link(end=self._split.end, first=self._split.start, next=self._split.end)
 
@@ -100,10 +106,8 @@ class ParquetReader:
     def _rows(self, batch: pa.RecordBatch, at: int) -> Iterator[Record | Damage]:
         batch = self._with_texts(batch)
         too_long = self._too_long(batch)
-        try:
-            values = _dicts(batch)
-        except _NO_VALUE:
-            values = None
+        # Python makes no values of what is too long: they would be copies of it.
+        values = None if too_long.any() else _values(batch)
         for row in range(len(batch)):
             if too_long[row]:
                 yield Damage(at + row, 1, "too-long", self._text(batch, row))
@@ -136,9 +140,8 @@ class ParquetReader:
 
     def _too_long(self, batch: pa.RecordBatch) -> np.ndarray:
         long = np.zeros(len(batch), bool)
-        for name in self._present(batch):
-            column = batch[name]
-            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        for column in batch.columns:
+            if any(is_kind(column.type) for is_kind in _OF_BYTES):
                 lengths = pc.fill_null(pc.binary_length(column), 0)
                 long |= lengths.to_numpy(zero_copy_only=False) > self._max_bytes
         return long
@@ -159,7 +162,7 @@ class ParquetReader:
 
 def rows_crc32c(split: Split) -> int:
     """Return the checksum that a reader of the split would have at its end."""
-    with open_split(split) as handle:
+    with open_split(split) as handle, readable(split.path):
         file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
         for _, taken in _groups(open_table(file, split.path).metadata, split):
             file.take(*taken)
@@ -195,6 +198,14 @@ def _batches(table: pq.ParquetFile, file: RangeFile, group: int) -> Iterator[pa.
     except (pa.ArrowException, OSError) as error:
         if file.error:
             raise file.error from error
+
+
+def _values(batch: pa.RecordBatch) -> list[dict[str, Any]] | None:
+    """Return the rows of a batch, None where one of them cannot be told."""
+    try:
+        return _dicts(batch)
+    except _NO_VALUE:
+        return None
 
 
 def _dicts(batch: pa.RecordBatch) -> list[dict[str, Any]]:

@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, get_args
 
-from pipelines.inputs.sources import InputFile, Split, open_input, open_split, split_file
+from pipelines.inputs.sources import (
+    InputFile,
+    Split,
+    open_input,
+    open_split,
+    readable,
+    split_file,
+)
 from pipelines.readers.compressed import SUFFIXES, compression
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.json_frame import HEAD_BYTES, array_start, check_array, shown
@@ -80,7 +87,7 @@ def splits(file: InputFile, reading: Reading, *, split_bytes: int) -> list[Split
     """
     if format_of(file.path, reading) == "parquet":
         (whole,) = split_file(file, file.bytes)
-        with open_input(file.path) as handle:
+        with open_input(file.path) as handle, readable(file.path):
             metadata = open_table(handle, file.path).metadata
         cuts = runs(metadata, file_bytes=file.bytes, split_bytes=split_bytes)
         return [replace(whole, start=start, end=end) for start, end in cuts]
@@ -120,7 +127,7 @@ def stored_crc32c(split: Split, reading: Reading) -> int:
     if format_of(split.path, reading) == "parquet":
         return rows_crc32c(split)
     value, left = 0, split.end - split.start
-    with open_split(split) as handle:
+    with open_split(split) as handle, readable(split.path):
         handle.seek(split.start)
         while left and (block := handle.read(min(left, _BLOCK_BYTES))):
             value = crc32c_of(block, value)
@@ -135,7 +142,7 @@ def _check_table(file: InputFile, reading: Reading) -> None:
             f"The input {file.path} is a {kind} archive of a Parquet file, whose parts cannot be "
             "found in it; unpack it first."
         )
-    with open_input(file.path) as handle:
+    with open_input(file.path) as handle, readable(file.path):
         table = open_table(handle, file.path)
         check_columns(table, file.path, text_fields=reading.text_fields)
 

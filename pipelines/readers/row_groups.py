@@ -32,6 +32,8 @@ def open_table(file: "RangeFile | BinaryIO", path: str) -> pq.ParquetFile:
     except (pa.ArrowException, OSError) as error:
         if isinstance(file, RangeFile) and file.error:
             raise file.error from error
+        if isinstance(error, OSError) and error.errno:  # of the disk, not of what is on it
+            raise
         reason = " ".join(str(error).split()).rstrip(".")
         raise UserError(
             f"The input {path} cannot be read as Parquet: {reason}. Its footer, which is at the "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Protocol
 
-from pipelines.inputs.sources import Split, open_input, open_split
+from pipelines.inputs.sources import Split, open_input, open_split, readable
 from pipelines.readers.compressed import Failure, Stored, compression, is_compressed, unpacked
 from shards.errors import UserError
 from shards.storage import crc32c_of
@@ -149,7 +149,7 @@ def open_stream(split: Split, *, at: int = 0) -> Iterator[Stream]:
         UserError: The file cannot be opened, or changed since it was cut.
     """
     kind = compression(split.path)
-    with open_split(split) as handle:
+    with open_split(split) as handle, readable(split.path):
         if kind is None:
             yield PlainStream(handle, split, at=at)
         else:
@@ -163,7 +163,7 @@ def read_head(path: str, size: int) -> bytes:
         UserError: It cannot be opened, or its name says that it is compressed and it is not.
     """
     kind = compression(path)
-    with open_input(path) as handle:
+    with open_input(path) as handle, readable(path):
         if kind is None:
             return handle.read(size)
         head = handle.read(_MAGIC_BYTES)

@@ -83,11 +83,13 @@ def write_plan(folder: Path, sieves: Iterable[Sieve]) -> None:
             PlannedSegment(
                 stem=stem.name,
                 source="s",
+                rows=len(sieve.stay),
                 documents=int(sieve.stay.sum()),
+                tokens=0,
                 longest=1,
-                rows=int(sieve.stay.sum()),
                 rejects=0,
                 held_bytes=0,
+                table_bytes=0,
                 sieved=sieve.write(stem),
             )
         )

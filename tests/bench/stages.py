@@ -37,7 +37,7 @@ from pipelines.segment import SegmentBuilder
 from pipelines.stages import Chain
 from pipelines.text import TextOptions
 from pipelines.tokenizer import load_tokenizer
-from shards.storage import locked
+from shards.lock import locked
 from tests.bench import inputs
 from tests.bench.clock import Clock
 from tests.bench.table import render

@@ -18,8 +18,8 @@ from pipelines.wudao import RECIPE
 from shards import address as addresses
 from shards.__main__ import main as shards
 from shards.errors import UserError
+from shards.lock import locked
 from shards.remote import RemotePath
-from shards.storage import locked
 from tests.engines.faulty_proxy import CUT_ANSWER, CUT_UPLOAD, FAULTS, Proxy, Request, proxied
 from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
 from tests.pipelines.runs import content
@@ -274,7 +274,7 @@ def test_of_writers_at_once_one_holds_the_folder() -> None:
     code = (
         "import sys, time\n"
         "from shards.remote import RemotePath\n"
-        "from shards.storage import locked\n"
+        "from shards.lock import locked\n"
         "sys.stdin.read(1)\n"
         "with locked(RemotePath('s3://bucket/race')):\n"
         "    print('held', flush=True)\n"

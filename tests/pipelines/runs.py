@@ -2,12 +2,19 @@
 
 import hashlib
 import json
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from pipelines.command import completed
 from pipelines.wudao import RECIPE, WudaoOptions
+
+AT = Path(__file__).parent / "at.py"
+MODULE = "pipelines.wudao"
+FLAGS = ["--split-bytes", "12000", "--shards", "8"]
+"""Of `many_splits`, for the command line."""
 
 ABOUT_THE_RUN = {"report.json", "report.html", "inputs.json", ".lock"}
 
@@ -32,6 +39,24 @@ def small(output: Path, *inputs: object, **changes: Any) -> WudaoOptions:
         **changes,
     }
     return many_splits(output, **options)
+
+
+def run(*flags: object, script: Iterable[object] = ()) -> subprocess.CompletedProcess[str]:
+    """Run the command in a group of processes of its own."""
+    command = [sys.executable, *(script or ["-m"]), MODULE, *flags]
+    return subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        start_new_session=True,
+    )
+
+
+def shipped(dataset: Path) -> dict[str, str]:
+    """The hash of every file that is part of a dataset, whether segments were kept or not."""
+    return {name: digest for name, digest in content(dataset).items() if name[:5] != ".work"}
 
 
 def content(dataset: Path) -> dict[str, str]:

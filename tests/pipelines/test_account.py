@@ -24,7 +24,14 @@ BAD = Tally(verdict="quarantined", reason="bad-json", rows=6, bytes=0)
 def split(source: str, *tallies: Tally, unsampled: int = 0) -> SplitRecord:
     kept = sum(each.rows for each in tallies if each.verdict == "kept")
     segment = Segment(
-        stem="s", documents=kept, tokens=9, longest=9, rejects=0, fanned_out=2, tallies=tallies
+        stem="s",
+        documents=kept,
+        tokens=9,
+        longest=9,
+        rejects=0,
+        fanned_out=2,
+        tallies=tallies,
+        files={},
     )
     return SplitRecord(
         source=source,

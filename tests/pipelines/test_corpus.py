@@ -17,20 +17,20 @@ from pipelines.command import main
 from pipelines.corpus import build
 from pipelines.recipe import SAMPLE
 from shards import DamageError, Dataset, UserError
+from shards.lock import locked
 from shards.manifest import TRAIN, VALIDATION
-from shards.storage import locked
 from shards.verify import verify
-from tests.pipelines.runs import content, many_splits, page, small, write_wudao
-
-MODULE = "pipelines.wudao"
-FLAGS = ["--split-bytes", "12000", "--shards", "8"]
-
-
-def run(*flags: object, script: list[object] | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, *(script or ["-m", MODULE]), *flags]
-    return subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, timeout=120, check=False
-    )
+from tests.pipelines.runs import (
+    FLAGS,
+    MODULE,
+    content,
+    many_splits,
+    page,
+    run,
+    shipped,
+    small,
+    write_wudao,
+)
 
 
 def documents(output: Path, split: str = TRAIN) -> dict[str, str]:
@@ -75,9 +75,7 @@ def test_worker_processes_make_the_same_bytes(reference: Path, tmp_path: Path, w
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["workers"] == workers
-    assert {k: v for k, v in content(reference).items() if not k.startswith(".work")} == content(
-        tmp_path / "out"
-    )
+    assert shipped(reference) == content(tmp_path / "out")
 
 
 def test_a_copy_of_the_corpus_elsewhere_makes_the_same_bytes(reference: Path, tmp_path: Path):
@@ -105,76 +103,6 @@ def test_the_number_of_shards_does_not_change_the_order(reference: Path, tmp_pat
     )
     assert ours == theirs
     assert len(ours) > 400
-
-
-# --- crash and resume
-
-EVENTS = [
-    ("map", r"\.work/map/[0-9a-f]+-0000\.tokens$", 5),
-    ("map", r"\.work/map/[0-9a-f]+-0000\.audit$", 17),
-    ("map", r"\.work/map/[0-9a-f]+\.json$", 30),
-    ("plan", r"\.work/plan/", 1),
-    ("dedup", r"\.work/dedup/.*\.drops$", 1),
-    ("dedup", r"signatures/exact", 1),
-    ("dedup", r"\.work/dedup/.*\.json$", 1),
-    ("dedup", r"\.work/drops/.*\.drops$", 1),
-    ("dedup", r"\.work/drops/.*\.json$", 1),
-    ("merge", r"wudao/00002\.bin$", 1),
-    ("merge", r"audit/wudao-00005", 1),
-    ("merge", r"\.work/merge/.*\.json$", 7),
-    ("commit", r"vocabulary-", 1),
-    ("commit", r"inputs\.json$", 1),
-    ("commit", r"report\.html$", 1),
-    ("commit", r"/manifest\.json$", 1),
-    ("clean", r"rmtree .*\.work$", 1),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("phase", "pattern", "nth"), EVENTS)
-def test_killed_anywhere_the_same_command_makes_the_same_bytes(
-    reference: Path, tmp_path: Path, phase: str, pattern: str, nth: int
-):
-    output = tmp_path / "out"
-    script = [Path(__file__).parent / "kill_at.py", pattern, nth, MODULE]
-    assert run(*FLAGS, "--output", output, script=script).returncode == -9
-    assert (output / "manifest.json").exists() == (phase == "clean")
-    splits = len(list((output / ".work" / "map").glob("[!.]*.json")))
-    shards = len(list((output / ".work" / "merge").glob("[!.]*.json")))
-
-    again = run(*FLAGS, "--output", output)
-    assert again.returncode == 0, again.stderr
-    total = len(list((reference / ".work" / "map").glob("*.json")))
-    if phase == "map":
-        assert f"map: {splits} of {total} tasks were finished before" in again.stderr
-        assert 0 < splits < total
-    if phase in ("plan", "dedup", "merge", "commit"):
-        assert f"map: {total} of {total} tasks were finished before" in again.stderr
-        assert "map 100 %" not in again.stderr, "a kill after the map must re-run none of it"
-    if shards and phase != "clean":
-        assert f"merge: {shards} of 9 tasks were finished before" in again.stderr
-    assert content(output) == {
-        name: digest for name, digest in content(reference).items() if not name.startswith(".work")
-    }
-
-
-@pytest.mark.slow
-def test_killing_the_driver_ends_its_workers_and_frees_the_folder(reference: Path, tmp_path: Path):
-    psutil = pytest.importorskip("psutil")
-    output = tmp_path / "out"
-    command = [sys.executable, "-m", MODULE, *FLAGS, "--workers", "2", "--output", str(output)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as driver:
-        children: list[object] = []
-        while driver.poll() is None and not list((output / ".work" / "map").glob("*.json")):
-            children = psutil.Process(driver.pid).children(recursive=True) or children
-        assert driver.poll() is None, "the run ended before it could be killed"
-        driver.kill()
-    assert len(children) >= 2
-    assert psutil.wait_procs(children, timeout=20)[1] == []
-    again = run(*FLAGS, "--output", output)
-    assert again.returncode == 0, again.stderr
-    assert "tasks were finished before" in again.stderr
-    assert Dataset.open(output).manifest.identity == Dataset.open(reference).manifest.identity
 
 
 def test_a_second_run_into_the_same_folder_is_refused(
@@ -478,42 +406,6 @@ def test_nested_arrays_that_look_like_records_make_no_difference(
 
 
 # --- places that cannot be written
-
-
-@pytest.mark.slow
-def test_a_full_disk_is_one_paragraph_and_the_run_goes_on_after_room_is_made(
-    reference: Path, tmp_path: Path
-):
-    here = tmp_path / "disk"
-    here.mkdir()
-    command = (
-        f"mount -t tmpfs -o size=900k tmpfs {here} && "
-        f"{{ {sys.executable} -m {MODULE} {' '.join(FLAGS)} --output {here}/out; echo code $?; "
-        f"ls {here}/out/manifest.json; find {here}/out -name '.tmp-*'; "
-        f"mount -o remount,size=50m {here}; "
-        f"{sys.executable} -m {MODULE} {' '.join(FLAGS)} --output {here}/out; "
-        f"cp -r {here}/out {tmp_path}/saved; }}"
-    )
-    unshared = subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False)
-    if unshared.returncode:
-        pytest.skip(f"no mount namespaces here: {unshared.stderr.decode().strip()}")
-    done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", command],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert "code 2" in done.stdout, done
-    assert "manifest.json" not in done.stdout
-    assert ".tmp-" not in done.stdout
-    first, _, second = done.stderr.partition("manifest.json")
-    assert "no space left on the disk" in first
-    assert "Traceback" not in first
-    assert "tasks were finished before" in second
-    assert content(tmp_path / "saved") == {
-        k: v for k, v in content(reference).items() if not k.startswith(".work")
-    }
 
 
 def test_an_output_that_cannot_be_written_is_one_paragraph(

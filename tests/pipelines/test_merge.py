@@ -321,5 +321,7 @@ def test_rows_are_merged_in_parts_of_bounded_size(
         expected = merged_rows({0: tmp_path / "s"}, "audit", within)
         assert pa.concat_tables(tables).combine_chunks().equals(expected.combine_chunks())
     assert len(cut(ALL, rows=300, held_bytes=0)) == 8
-    assert len(cut(Range.of(0, 2), rows=0, held_bytes=4 * merge.BYTES_AT_ONCE)) == 2
+    monkeypatch.setattr(merge, "BYTES_AT_ONCE", 100)
+    assert len(cut(ALL, rows=300, held_bytes=1500)) == 15
+    assert len(cut(Range.of(1, 3), rows=300, held_bytes=3000)) == 10
     assert whole.num_rows == 300

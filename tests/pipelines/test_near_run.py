@@ -17,10 +17,9 @@ from pipelines.dedup.minhash import Signer
 from pipelines.recipe import SAMPLE
 from shards import Dataset
 from shards.verify import verify
-from tests.pipelines.runs import content, small, write_wudao
+from tests.pipelines.runs import AT, content, small, write_wudao
 
 MODULE = "pipelines.wudao"
-KILL = Path(__file__).parent / "kill_at.py"
 
 
 def texts(rng: random.Random, num: int) -> list[str]:
@@ -158,7 +157,9 @@ def run(
     if name == "components":
         words += ["--minhash-threshold", "0", "--clusters", "components"]
     command = [sys.executable, *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, start_new_session=True
+    )
 
 
 @pytest.mark.slow
@@ -179,7 +180,7 @@ def test_killed_anywhere_the_same_command_makes_the_same_bytes(
     made: dict[str, Path], corpus: Path, tmp_path: Path, name: str, pattern: str, nth: int
 ) -> None:
     output = tmp_path / "out"
-    assert run(corpus, output, name, script=(KILL, pattern, nth)).returncode == -9
+    assert run(corpus, output, name, script=(AT, pattern, nth, "kill -9 0")).returncode == -9
     assert not (output / "manifest.json").exists()
     again = run(corpus, output, name)
     assert again.returncode == 0, again.stderr

@@ -14,10 +14,10 @@ from pipelines.options import (
     count,
     fraction,
     names,
-    num_workers,
     positive,
     semantic,
 )
+from pipelines.workers import num_workers
 from pipelines.wudao import WudaoOptions
 from shards.errors import UserError
 

@@ -9,6 +9,7 @@ import pytest
 from pipelines.phases import Phases, prepare_unfinished
 from pipelines.runner import Runner, Work
 from shards.errors import DamageError, UserError
+from shards.records import sealed
 from shards.storage import write_json
 
 
@@ -38,8 +39,12 @@ class Here:
 TASKS = [Task(name=name) for name in "abc"]
 
 
+def leave(folder: Path, name: str, value: int) -> None:
+    write_json(folder / f"{name}.json", sealed(Result(value=value)))
+
+
 def prepare(folder: Path) -> Work:
-    return lambda task: cast("None", write_json(folder / f"{task.name}.json", {"value": 1}))
+    return lambda task: leave(folder, task.name, 1)
 
 
 def finish(
@@ -64,7 +69,7 @@ def test_all_tasks_run_and_their_records_come_back_in_order(tmp_path: Path) -> N
 
 
 def test_finished_tasks_are_left_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    write_json(tmp_path / "dedup" / "b.json", {"value": 7})
+    leave(tmp_path / "dedup", "b", 7)
     here = Here()
     with caplog.at_level(logging.INFO, "corpusmill"):
         found = finish(tmp_path, here)
@@ -78,15 +83,28 @@ def test_finished_tasks_are_left_and_told(tmp_path: Path, caplog: pytest.LogCapt
 
 def test_a_task_whose_files_are_gone_runs_again(tmp_path: Path) -> None:
     for name, value in (("a", 0), ("b", 5)):
-        write_json(tmp_path / "dedup" / f"{name}.json", {"value": value})
+        leave(tmp_path / "dedup", name, value)
     here = Here()
     assert finish(tmp_path, here, least=1)["a"] == Result(value=1)
     assert here.ran == ["a", "c"]
 
 
+def test_a_task_whose_record_was_changed_runs_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in "ab":
+        leave(tmp_path / "dedup", name, 5)
+    path = tmp_path / "dedup" / "b.json"
+    path.write_text(path.read_text().replace("5", "6"))
+    here = Here()
+    assert finish(tmp_path, here)["b"] == Result(value=1)
+    assert here.ran == ["b", "c"]
+    assert f"{path} was changed, or another version wrote it" in caplog.text
+
+
 def test_the_old_record_of_a_task_goes_before_it_runs(tmp_path: Path) -> None:
     """Else a run that ends here would find it finished, and progress would count it at once."""
-    write_json(tmp_path / "dedup" / "a.json", {"value": 0})
+    leave(tmp_path / "dedup", "a", 0)
 
     def failing(folder: Path) -> Work:
         assert not (folder / "a.json").exists()

@@ -1,5 +1,4 @@
 import dataclasses
-import logging
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,14 +11,16 @@ from pipelines import resume
 from pipelines.inputs.sources import InputFile, Split, match_inputs, split_file
 from pipelines.mapper import MapTask, SplitRecord
 from pipelines.readers.reading import Reading
-from pipelines.segment import FILES, Segment
+from pipelines.segment import Segment
 from shards.errors import DamageError, UserError
 from shards.manifest import Generation, InputEntry, Manifest, ShardEntry, TableEntry, Tokenizer
-from shards.records import to_json
+from shards.records import sealed
 from shards.storage import FileEntry, crc32c_of, write_json
 
 CONTENT = bytes(range(256)) * 100
 SPLIT_BYTES = 10_000
+LEFT = {"tokens": b"1234", "documents": b"", "rejects": b"a rejected record"}
+FILES = {name: FileEntry(bytes=len(raw), crc32c=crc32c_of(raw)) for name, raw in LEFT.items()}
 READING = Reading(format="json", text_fields=("text",))
 
 
@@ -48,7 +49,14 @@ def record(split: Split, *, stems: Sequence[str] = (), **changes: Any) -> SplitR
         "versions": {"ftfy": "6.3"},
         "segments": tuple(
             Segment(
-                stem=stem, documents=1, tokens=1, longest=1, rejects=0, fanned_out=0, tallies=()
+                stem=stem,
+                documents=1,
+                tokens=1,
+                longest=1,
+                rejects=0,
+                fanned_out=0,
+                tallies=(),
+                files=FILES,
             )
             for stem in stems
         ),
@@ -70,10 +78,10 @@ def record(split: Split, *, stems: Sequence[str] = (), **changes: Any) -> SplitR
 
 
 def leave(folder: Path, name: str, left: SplitRecord) -> None:
-    write_json(folder / f"{name}.json", to_json(left))
+    write_json(folder / f"{name}.json", sealed(left))
     for segment in left.segments:
-        for suffix in FILES:
-            (folder / f"{segment.stem}.{suffix}").touch()
+        for suffix, content in LEFT.items():
+            (folder / f"{segment.stem}.{suffix}").write_bytes(content)
 
 
 def touch(path: Path) -> None:
@@ -94,6 +102,8 @@ def test_a_finished_split_is_used_while_its_bytes_are_the_same(
     later = MapTask(name="t", split=splits(file)[at])
     assert later.split.mtime_ns != task.split.mtime_ns
     assert resume.usable(later, tmp_path, reading=READING)
+    gone = MapTask(name="t", split=dataclasses.replace(task.split, path="/nowhere", mtime_ns=7))
+    assert resume.usable(gone, tmp_path, reading=None)
     changed = bytearray(CONTENT)
     changed[task.split.end - 1] ^= 1
     file.write_bytes(changed)
@@ -143,11 +153,24 @@ def test_bytes_outside_a_split_are_no_concern_of_it(tmp_path: Path, file: Path) 
     assert not resume.usable(MapTask(name="two", split=second), tmp_path, reading=READING)
 
 
-def test_a_split_whose_segments_are_gone_is_not_finished(tmp_path: Path, file: Path) -> None:
+@pytest.mark.parametrize("suffix", LEFT)
+@pytest.mark.parametrize("content", [None, b"123", b"12345", b"1334", b"a rejected recorD"])
+def test_a_split_whose_segments_are_gone_or_changed_is_not_finished(
+    tmp_path: Path,
+    file: Path,
+    caplog: pytest.LogCaptureFixture,
+    suffix: str,
+    content: bytes | None,
+) -> None:
     task = MapTask(name="t", split=splits(file)[0])
     leave(tmp_path, "t", record(task.split, stems=["t-0000", "t-0001"]))
-    (tmp_path / "t-0001.documents").unlink()
+    victim = tmp_path / f"t-0001.{suffix}"
+    if content is None:
+        victim.unlink()
+    else:
+        victim.write_bytes(content)
     assert not resume.usable(task, tmp_path, reading=READING)
+    assert f"{victim} is missing or was changed after it was written" in caplog.text
 
 
 def test_a_record_comes_back_as_it_was_left(tmp_path: Path, file: Path) -> None:
@@ -155,6 +178,9 @@ def test_a_record_comes_back_as_it_was_left(tmp_path: Path, file: Path) -> None:
     leave(tmp_path, "t", left)
     assert resume.read_record(SplitRecord, tmp_path / "t.json") == left
     assert resume.finished(SplitRecord, tmp_path / "t.json") == left
+    raw = (tmp_path / "t.json").read_text()
+    (tmp_path / "t.json").write_text(raw.replace('"unsampled": 0', '"unsampled": 1'))
+    assert resume.finished(SplitRecord, tmp_path / "t.json") is None
     assert resume.finished(SplitRecord, tmp_path / "none.json") is None
 
 
@@ -164,41 +190,47 @@ def test_a_record_comes_back_as_it_was_left(tmp_path: Path, file: Path) -> None:
         ("{}", r"t\.json\.\w+ is missing: delete this file and run the command again$"),
         ("[]", r"t\.json is \[\], not of type dict: delete this file"),
         ("{", r"t\.json holds no valid JSON"),
+        ("changed", r"t\.json was changed after it was written: delete this file"),
     ],
 )
-def test_a_record_that_is_none_is_told(tmp_path: Path, content: str, message: str) -> None:
+def test_a_record_that_is_none_is_told(
+    tmp_path: Path, file: Path, content: str, message: str
+) -> None:
     path = tmp_path / "t.json"
+    if content == "changed":
+        (split, *_) = splits(file)
+        leave(tmp_path, "t", record(split))
+        content = path.read_text().replace('"start": 0', '"start": 1')
     path.write_text(content)
     with pytest.raises(DamageError, match=message):
         resume.read_record(SplitRecord, path)
 
 
-def test_changed_versions_are_told_with_what_they_cost(
-    tmp_path: Path, file: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_changed_versions_are_told_with_what_they_cost(tmp_path: Path, file: Path) -> None:
     chain = splits(file)
     for at, split in enumerate(chain):
         leave(tmp_path, f"old{at}", record(split, stems=[f"{at}a", f"{at}b"]))
     tasks = [MapTask(name=f"new{at}", split=split) for at, split in enumerate(chain[:2])]
     now = {"ftfy": "6.4", "unicode": "15"}
-    with caplog.at_level(logging.INFO, "corpusmill"):
-        resume.explain_versions(tasks, tmp_path, now)
-    assert caplog.messages == [
-        "ftfy (6.3, now 6.4) changed: 4 segments are made again",
-        "unicode (None, now 15) changed: 4 segments are made again",
-    ]
+    assert resume.changed_versions(tasks, tmp_path, now, known=tasks) == {
+        "ftfy (6.3, now 6.4)": 4,
+        "unicode (None, now 15)": 4,
+    }
 
 
-def test_nothing_is_told_where_nothing_changed(
-    tmp_path: Path, file: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nothing_is_told_where_nothing_changed(tmp_path: Path, file: Path) -> None:
     chain = splits(file)
     leave(tmp_path, "old", record(chain[0], stems=["a"]))
-    with caplog.at_level(logging.INFO, "corpusmill"):
-        resume.explain_versions([], tmp_path, {"ftfy": "9"})
-        resume.explain_versions([MapTask(name="n", split=chain[1])], tmp_path, {"ftfy": "9"})
-        resume.explain_versions([MapTask(name="n", split=chain[0])], tmp_path, {"ftfy": "6.3"})
-    assert caplog.messages == []
+    old = [MapTask(name="old", split=chain[0])]
+    same, other = ([MapTask(name="n", split=split)] for split in chain[:2])
+    for todo, known, version in (
+        ([], [], "9"),
+        (other, other, "9"),
+        (same, same, "6.3"),
+        (same, [*same, *old], "9"),
+    ):
+        now = {"ftfy": version}
+        assert resume.changed_versions(todo, tmp_path, now, known=known) == {}
 
 
 def test_leftovers_of_killed_attempts_go_and_nothing_else(tmp_path: Path) -> None:
@@ -322,16 +354,24 @@ def test_other_inputs_are_told_by_the_first(tmp_path: Path, file: Path) -> None:
         check(tmp_path, file, entry(file, bytes=7))
 
 
-def test_files_are_complete_in_their_sizes(tmp_path: Path) -> None:
+def test_files_are_complete_in_sizes_and_checksums(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"12345")
     (tmp_path / "00000.bin").write_bytes(b"123")
     (tmp_path / "00000.idx").write_bytes(b"")
-    table = TableEntry(path="a.parquet", rows=1, bytes=5, crc32c=0)
-    files = {"bin": FileEntry(bytes=3, crc32c=0), "idx": FileEntry(bytes=0, crc32c=0)}
+    table = TableEntry(path="a.parquet", rows=1, bytes=5, crc32c=crc32c_of(b"12345"))
+    files = {
+        "bin": FileEntry(bytes=3, crc32c=crc32c_of(b"123")),
+        "idx": FileEntry(bytes=0, crc32c=0),
+    }
     shard = ShardEntry(path="00000", documents=1, tokens=1, files=files)
     assert resume.complete_files(tmp_path, [])
     assert resume.complete_files(tmp_path, [table, shard])
     assert not resume.complete_files(tmp_path, [table, dataclasses.replace(shard, path="1")])
     assert not resume.complete_files(tmp_path, [dataclasses.replace(table, bytes=6), shard])
+    assert not resume.complete_files(tmp_path, [dataclasses.replace(table, crc32c=6), shard])
+    (tmp_path / "00000.bin").write_bytes(b"124")
+    assert not resume.complete_files(tmp_path, [table, shard])
+    (tmp_path / "00000.bin").write_bytes(b"123")
+    assert resume.complete_files(tmp_path, [table, shard])
     (tmp_path / "00000.idx").unlink()
     assert not resume.complete_files(tmp_path, [table, shard])

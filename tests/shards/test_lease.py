@@ -10,8 +10,9 @@ import pytest
 
 from shards import lease
 from shards.errors import UserError
+from shards.lock import locked
 from shards.remote import RemotePath
-from shards.storage import files, locked
+from shards.storage import files
 
 
 @pytest.fixture

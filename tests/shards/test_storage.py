@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shards.disk import explain
 from shards.errors import DamageError, UserError
+from shards.lock import locked
 from shards.storage import (
     FileEntry,
     Handle,
@@ -20,8 +22,6 @@ from shards.storage import (
     canonical,
     crc32c,
     crc32c_of,
-    explain,
-    locked,
     map_bytes,
     read_json,
     size,
@@ -206,7 +206,7 @@ def test_map_bytes_copies_nothing_and_takes_an_empty_file(tmp_path: Path) -> Non
 
 HOLD = """
 import pathlib, sys
-from shards.storage import locked
+from shards.lock import locked
 with locked(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

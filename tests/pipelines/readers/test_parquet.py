@@ -168,6 +168,32 @@ def test_a_long_text_is_damage(tmp_path: Path) -> None:
     assert not damages(read_file(input_file(tmp_path / "a.parquet"), reading()))
 
 
+def test_of_what_is_too_long_no_value_is_made(tmp_path: Path) -> None:
+    """A cell of text or of another column: Python would hold it twice, and its row is damage."""
+    long = 40 << 20
+    texts = ["a", "x" * long, "b", "c"]
+    others = [b"1", b"2", b"y" * long, b"3"]
+    for use_dictionary in (False, True):
+        file = table(
+            tmp_path / f"{use_dictionary}.parquet",
+            pa.table({"text": texts, "other": others}),
+            group=4,
+            compression="zstd",
+            use_dictionary=use_dictionary,
+        )
+        (split,) = splits(file, reading(), split_bytes=file.bytes)
+        tracemalloc.start()
+        try:
+            items = list(open_reader(split, reading()))
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 8 << 20
+        assert [value["text"] for value in values(items)] == ["a", "c"]
+        assert damages(items) == [(1, 1, "too-long"), (2, 1, "too-long")]
+        assert [len(item.raw) for item in items if isinstance(item, Damage)] == [64 << 10, 1]
+
+
 def test_a_row_group_that_cannot_be_decoded_costs_its_rows(tmp_path: Path) -> None:
     file = table(tmp_path / "a.parquet", compression="zstd")
     whole = values(read_file(file, reading()))

@@ -1,5 +1,7 @@
 import bz2
+import errno
 import gzip
+import io
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +185,33 @@ def test_the_head_of_what_a_reader_yields(tmp_path: Path) -> None:
 def _table(folder: Path, rows: list[dict[str, Any]]) -> Any:
     pq.write_table(pa.Table.from_pylist(rows), folder / "a.parquet")
     return input_file(folder / "a.parquet")
+
+
+class Failing(io.FileIO):
+    """A file on a disk that fails."""
+
+    def read(self, size: int | None = -1, /) -> bytes:  # noqa: ARG002 - as the base has it
+        raise OSError(errno.EIO, "Input/output error")
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.txt", "a.jsonl.gz", "a.parquet"])
+def test_a_disk_that_fails_is_one_paragraph(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name
+    if name == "a.parquet":
+        pq.write_table(pa.table({"text": ["a", "b"]}), path)
+    else:
+        raw = b'[{"text": "a"}]' if name == "a.json" else b'{"text": "a"}\n'
+        path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+    file = input_file(path)
+    (split,) = splits(file, reading(), split_bytes=file.bytes)
+    monkeypatch.setattr("pipelines.inputs.sources._open_local", Failing)
+    message = rf"Cannot read the input {path}: Input/output error\. Check the file and its disk"
+    for task in (
+        lambda: check_head(file, reading()),
+        lambda: list(open_reader(split, reading())),
+        lambda: stored_crc32c(split, reading()),
+    ):
+        with pytest.raises(UserError, match=message):
+            task()

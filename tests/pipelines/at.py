@@ -1,0 +1,52 @@
+"""Run a corpus, and a shell command when it is about to give a file its final name.
+
+python at.py PATTERN N COMMAND pipelines.wudao FLAGS...
+
+The command runs at the n-th such file whose name matches, in the driver or in one of its workers,
+which import this module too. `kill -9 0` ends driver and workers at once, where they are a group of
+processes of their own. Events are counted in a file, since workers share no memory.
+"""
+
+import fcntl
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+COUNTER = "EVENTS_SO_FAR"
+
+pattern, nth, command = re.compile(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+rename, remove = pathlib.Path.replace, shutil.rmtree
+
+
+def happen(target: object) -> None:
+    if not pattern.search(str(target)):
+        return
+    with pathlib.Path(os.environ[COUNTER]).open("ab") as counter:
+        fcntl.flock(counter, fcntl.LOCK_EX)
+        counter.write(b".")
+        counter.flush()
+        if counter.tell() == nth:
+            subprocess.run(["sh", "-c", command], check=False)
+
+
+def replace(self, target):
+    happen(target)
+    return rename(self, target)
+
+
+def rmtree(path, *args, **kwargs):
+    happen(f"rmtree {path}")
+    return remove(path, *args, **kwargs)
+
+
+pathlib.Path.replace, shutil.rmtree = replace, rmtree
+if __name__ == "__main__":
+    from pipelines.command import main
+
+    with tempfile.NamedTemporaryFile() as counter:
+        os.environ[COUNTER] = counter.name
+        sys.exit(main(sys.argv[4], sys.argv[5:]))
