@@ -15,7 +15,7 @@ from pipelines.inputs.sources import Split
 from pipelines.mapper import MapTask
 from pipelines.merge import BYTES_AT_ONCE, ROWS_AT_ONCE
 from pipelines.planning.requests import Requests, requests
-from pipelines.planning.sizes import Extent, Source
+from pipelines.planning.sizes import Extent, Source, grouped
 from pipelines.segment import MAX_HELD_BYTES, MAX_RECORDS, MAX_TOKENS
 from pipelines.tasks import MergeTask
 
@@ -40,11 +40,11 @@ AT_ONCE = 16
 IDLE_BYTES = 180e6
 """A worker that has done nothing, Beam and Arrow loaded."""
 
-RECORD_BYTES, SEGMENT_RECORD_BYTES = 2_500, 3_500
+RECORD_BYTES, SEGMENT_RECORD_BYTES = 3_000, 1_800
 """What the driver holds of a split, and of a segment with its sums."""
 
-PLANNED_BYTES, PLANNED_JSON_BYTES = 700, 420
-"""A segment in the plan: in memory, and in the file that every worker reads."""
+PLANNED_BYTES = 950
+"""A segment in the plan, which every worker reads: its JSON (224) and what is made of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,10 @@ def estimate(
         workers=workers,
         seconds=seconds,
         beam_bytes=beam_bytes(extent, split),
-        worker_bytes=IDLE_BYTES + model_bytes + max(worker_bytes(extent, remote=remote).values()),
+        worker_bytes=IDLE_BYTES
+        + model_bytes
+        + grouped(extent).segments * PLANNED_BYTES
+        + max(worker_bytes(extent, remote=remote).values()),
         driver_bytes=IDLE_BYTES + model_bytes + driver_bytes(extent),
         requests=asked,
     )
@@ -113,6 +116,9 @@ def phase_seconds(extent: Extent, *, workers: int) -> dict[str, float]:
         "dedup": (rows, extent.dedup_tasks + extent.drop_ranges),
         "merge": (extent.segment_bytes / MERGED_BYTES_A_SECOND, extent.merge_tasks),
     }
+    later = grouped(extent)
+    if later is not extent:
+        work["group"] = (2 * extent.segment_bytes / MERGED_BYTES_A_SECOND, later.segments)
     found = {"start": START_SECONDS}
     for phase, (seconds, tasks) in work.items():
         rounds = math.ceil(tasks / processes)
@@ -122,7 +128,10 @@ def phase_seconds(extent: Extent, *, workers: int) -> dict[str, float]:
 
 def beam_bytes(extent: Extent, split: Split) -> float:
     """Return the bytes of all tasks' records."""
-    name, drops = "0" * 24, tuple(f"drops/{at:024}" for at in range(extent.drop_ranges))
+    name = "0" * 24
+    shards = max(1, sum(extent.shards.values()))
+    # A shard is told of the files of drops whose orders it may have.
+    drops = tuple(f"drops/{at:024}" for at in range(1 + extent.drop_ranges // shards))
     mapped = MapTask(name=name, split=split)
     dedup = DedupTask(
         name=name, plan=name, band=0, index=0, ranges=1, threshold=0.7, drops=True, linked=0
@@ -176,4 +185,4 @@ def _shard_bytes(source: Source, shards: int, token_bytes: int, remote: bool) ->
 def driver_bytes(extent: Extent) -> float:
     """Return what the driver holds of records and plan."""
     records = extent.splits * RECORD_BYTES + extent.segments * SEGMENT_RECORD_BYTES
-    return records + extent.segments * (PLANNED_BYTES + PLANNED_JSON_BYTES)
+    return records + (extent.segments + grouped(extent).segments) * PLANNED_BYTES

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.merge import ROWS_AT_ONCE
-from pipelines.planning.sizes import TABLE_BYTES, Extent, Source
+from pipelines.planning.sizes import TABLE_BYTES, Extent, Source, grouped
 from pipelines.progress import PLAIN_SECONDS
 from pipelines.sparse import GAP_BYTES, SMALL_BYTES
 from shards.lease import RENEWED_AFTER
@@ -55,10 +55,15 @@ SIZE = Requests(head=1)
 """A file that is there is asked for its size, or whether it is there."""
 ABSENT = Requests(head=1, list=1)
 """The same of one that is not: s3fs looks whether it is a folder."""
-TASK = ABSENT * 2 + Requests(put=1) + WHOLE * 2
-"""A task's record: looked for, looked for again, written, read for the progress, read."""
-START = Requests(put=2, get=3, head=6, list=4)
+TASK = ABSENT + Requests(put=1) + WHOLE * 2
+"""A task's record: looked for by the worker, written, read for the progress, read."""
+SPLIT = TASK + ABSENT * 2
+"""A split's: looked for twice by the driver before."""
+LOOKED_AT = WHOLE + SIZE + Requests(get=5)
+"""Examples of a segment, for the report: the rows of the audit are scattered."""
+START = Requests(put=3, get=4, head=6, list=8)
 COMMIT = Requests(put=6, get=2, head=4, list=2)
+"""A run besides its tasks: lock and listings, then manifest and report."""
 
 
 def uploaded(size: float) -> Requests:
@@ -119,6 +124,13 @@ class _Segment:
         found += self.bounds(suffix, ranges=ranges)
         return (found + self.columns(suffix, part=1 / ranges, only=only)) * ranges
 
+    def held_out(self, token_bytes: int, *, shards: int) -> Requests:
+        """Return what reading the documents that are held out takes: their tokens are scattered."""
+        tokens = self.source.tokens * token_bytes / self.source.segments
+        documents = self.source.held / self.source.segments
+        runs = min(documents, max(shards, tokens / GAP_BYTES))
+        return WHOLE * shards + Requests(get=runs if tokens > SMALL_BYTES else shards)
+
     def uploads(self, token_bytes: int) -> Requests:
         """Return what writing its files takes."""
         source = self.source
@@ -136,23 +148,35 @@ def requests(extent: Extent, *, workers: int, seconds: float) -> dict[str, Reque
         workers: Processes that do the tasks; each learns the size of a file once.
         seconds: How long the run takes: it looks for finished tasks and renews its lease as long.
     """
-    segments = {name: _Segment(source=source) for name, source in extent.sources.items()}
+    every = {name: _Segment(source=source) for name, source in extent.sources.items()}
+    later = grouped(extent)
+    segments = {name: _Segment(source=source) for name, source in later.sources.items()}
     found = {
-        "map": _map(extent, segments),
-        "dedup": _dedup(extent, segments, workers=workers),
-        "merge": _merge(extent, segments, workers=workers),
+        "map": _map(extent, every),
+        **({"group": _group(extent, later, segments)} if later is not extent else {}),
+        "dedup": _dedup(later, segments, workers=workers),
+        "merge": _merge(later, segments, workers=workers),
     }
     files = 9 * extent.segments + extent.splits
     looks = Requests(list=max(1, files / PAGE_KEYS), put=1, get=1, head=1)
     rest = START + COMMIT + looks * (seconds / min(PLAIN_SECONDS, RENEWED_AFTER))
     rest += Requests(list=files / PAGE_KEYS, delete=1 + files / PAGE_KEYS)
-    return {**found, "the rest": rest + WHOLE * (2 * workers + extent.segments)}
+    rest += LOOKED_AT * later.segments + WHOLE * workers
+    return {**found, "the rest": rest}
 
 
 def _map(extent: Extent, segments: Mapping[str, _Segment]) -> Requests:
-    found = TASK * extent.splits
+    found = SPLIT * extent.splits
     for name, segment in segments.items():
         found += segment.uploads(extent.token_bytes) * extent.sources[name].segments
+    return found
+
+
+def _group(extent: Extent, later: Extent, segments: Mapping[str, _Segment]) -> Requests:
+    """Return the requests of merging segments into groups: each file is read, in parts if large."""
+    found = TASK * later.segments + (WHOLE * 6 + Requests(get=2)) * extent.segments
+    for name, segment in segments.items():
+        found += segment.uploads(later.token_bytes) * later.sources[name].segments
     return found
 
 
@@ -182,6 +206,7 @@ def _merge(extent: Extent, segments: Mapping[str, _Segment], *, workers: int) ->
         number = source.segments
         found += WHOLE * number  # bins, for the number of shards
         found += segment.slices("holdout", ranges=1) * number * (1 + held) + SIZE * number
+        found += segment.held_out(extent.token_bytes, shards=held) * number
         found += (TASK + Requests(put=3)) * (shards + held)
         found += uploaded(source.tokens / shards * extent.token_bytes) * shards
         found += Requests(put=1 + min(1, source.rejects / shards)) * shards
@@ -192,6 +217,6 @@ def _merge(extent: Extent, segments: Mapping[str, _Segment], *, workers: int) ->
         slices += Requests(get=1) * shards  # tokens
         slices += SIZE * 3 * min(workers, shards)
         found += slices * number
-        drops = extent.drop_ranges * (shards + held + 1)
+        drops = max(extent.drop_ranges, shards + held) + extent.drop_ranges
         found += (Requests(get=1) + SIZE) * drops
     return found

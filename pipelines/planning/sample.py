@@ -65,6 +65,8 @@ class Sampled:
     """Of the audit as Parquet."""
     kept_bytes: int
     """Of rejects, and of texts kept."""
+    example_bytes: int
+    """Of the examples of the largest segment: their number is bounded."""
     columns: Mapping[str, tuple[float, ...]]
     """Bytes a row of each buffer of a segment's tables, in the order of the file, by suffix."""
 
@@ -230,6 +232,9 @@ def _summed(pieces: Sequence[_Piece], folder: Path, *, stored: int) -> Sampled:
         warm_share=min(1.0, sum(piece.stored for piece in warm) / stored),
         audit_bytes=_parquet_bytes(audit, folder) if audit else 0,
         kept_bytes=sum(t.nbytes for suffix in ("rejects", "texts") for t in tables[suffix]),
+        example_bytes=max(
+            (path.stat().st_size for path in _existing(stems, "examples")), default=0
+        ),
         columns={suffix: _columns(tables[suffix]) for suffix in TABLES if tables[suffix]},
     )
 

@@ -13,7 +13,7 @@ from pipelines.dedup.exact import num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.dedup.phases import BAND_ROWS_PER_TASK, DROPS_PER_TASK
 from pipelines.inputs.sources import Split
-from pipelines.options import Options
+from pipelines.options import MOST_VALIDATION, Options
 from pipelines.plan import LEAST_VALIDATION
 from pipelines.planning.sample import Sampled
 from pipelines.segment import MAX_RECORDS, MAX_TOKENS, NUM_BINS
@@ -72,10 +72,15 @@ class Source:
     audit_bytes: float
     kept_bytes: float
     """Of rejects, and of texts kept."""
+    example_bytes: float
+    """Of a segment's examples."""
     columns: Mapping[str, Sequence[float]]
     """Bytes a row of each buffer of a segment's tables, by suffix."""
     dropped: float = 0.0
     """Documents that dedup across segments leaves out, which no sample tells."""
+
+    held: float = 0.0
+    """Documents that are held out."""
 
     def row_bytes(self, suffix: str) -> float:
         """Return the bytes of a row of a segment's table."""
@@ -148,7 +153,7 @@ class Extent:
             + each.signed * (SIGNER_BYTES + NUM_BANDS * BAND_ROW_BYTES)
             + each.links * LINK_BYTES
             + each.kept_bytes
-            + each.segments * (BINS_BYTES + 5 * TABLE_BYTES)
+            + each.segments * (BINS_BYTES + each.example_bytes + 5 * TABLE_BYTES)
             + (each.segments * BANDS_INDEX_BYTES if each.signed else 0)
             for each in self.sources.values()
         )
@@ -201,6 +206,7 @@ def scaled(sampled: Sampled, splits: Sequence[Split]) -> Source:
         map_seconds=sampled.seconds / max(sampled.warm_share, 1e-9),
         audit_bytes=sampled.audit_bytes * times,
         kept_bytes=sampled.kept_bytes * times,
+        example_bytes=sampled.example_bytes,
         columns=sampled.columns,
     )
 
@@ -224,13 +230,14 @@ def extent(sources: Mapping[str, Source], options: Options, *, token_bytes: int)
     )
     dedup, near = options.dedup != "none", options.dedup == "minhash"
     shards = {name: num_shards(each, options) for name, each in sources.items()}
+    held = {name: share_held(each, options) for name, each in sources.items()}
     return Extent(
-        sources=sources,
+        sources={
+            name: replace(each, held=each.documents * held[name]) for name, each in sources.items()
+        },
         token_bytes=token_bytes,
         shards=shards,
-        validation={
-            name: held_shards(each, shards[name], options) for name, each in sources.items()
-        },
+        validation={name: math.ceil(shards[name] * held[name]) for name in sources},
         text_ranges=num_ranges(texts) if dedup else 0,
         band_ranges=min(num_ranges(signed, rows_per_task=BAND_ROWS_PER_TASK), EDGES) if near else 0,
         drop_ranges=num_ranges(dropped, rows_per_task=DROPS_PER_TASK) if dedup else 0,
@@ -268,9 +275,9 @@ def num_shards(source: Source, options: Options) -> int:
     return shards
 
 
-def held_shards(source: Source, shards: int, options: Options) -> int:
-    """Return how many of a source's shards are held out."""
+def share_held(source: Source, options: Options) -> float:
+    """Return the share of a source's documents that is held out."""
     if not options.validation:
-        return 0
-    share = max(options.validation, LEAST_VALIDATION / max(source.documents, LEAST_VALIDATION))
-    return max(1, math.ceil(shards * min(share, 0.05)))
+        return 0.0
+    least = LEAST_VALIDATION / max(source.documents, 1)
+    return min(max(options.validation, least), MOST_VALIDATION)

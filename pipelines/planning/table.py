@@ -49,7 +49,7 @@ def _sources(extent: Extent, shares: Mapping[str, float]) -> Iterator[str]:
             name,
             f"{each.files:,}",
             size(each.stored_bytes),
-            f"{100 * shares[name]:.2g} %",
+            f"{100 * shares[name]:.3g} %",
             f"{each.splits:,}",
             f"{each.segments:,}",
             f"{each.records:,.0f}",
@@ -64,8 +64,10 @@ def _sources(extent: Extent, shares: Mapping[str, float]) -> Iterator[str]:
 
 def _phases(found: Estimate, extent: Extent) -> Iterator[str]:
     later = grouped(extent)
-    tasks = {
-        "map": f"{extent.splits:,} splits",
+    tasks = {"map": f"{extent.splits:,} splits"}
+    if later is not extent:
+        tasks["group"] = f"{later.segments:,} groups of segments"
+    tasks |= {
         "dedup": f"{extent.dedup_tasks + extent.drop_ranges:,} tasks, "
         f"{later.dedup_slices:,} slices",
         "merge": f"{sum(extent.shards.values()):,} shards and "

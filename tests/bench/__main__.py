@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from pipelines.runner import hush
-from tests.bench import blanks, dedup, loading, memory, rivals, stages
+from tests.bench import blanks, dedup, loading, memory, planning, rivals, stages
 from tests.bench.table import machine
 
 Question = Callable[[], str]
@@ -37,6 +37,10 @@ def main() -> None:
         "memory": (
             "Memory and speed of python -m pipelines.wudao",
             partial(memory.measure, asked.megabytes),
+        ),
+        "plan": (
+            "--plan beside the run that it foretells, on S3",
+            partial(planning.measure, asked.megabytes),
         ),
         "dedup": (
             "Dedup of generated documents",
@@ -69,7 +73,7 @@ def _arguments() -> argparse.Namespace:
         "--only",
         action="append",
         choices=(
-            *("stages", "stages-reference", "rivals", "memory", "dedup", "dedup-found"),
+            *("stages", "stages-reference", "rivals", "memory", "plan", "dedup", "dedup-found"),
             *("loaders", "start", "resume", "blanks"),
         ),
         help="one question; repeat it for several. Default: all",
@@ -78,7 +82,7 @@ def _arguments() -> argparse.Namespace:
         "--megabytes",
         type=int,
         default=int(os.environ.get("BENCH_MB", "200")),
-        help="size of the input of the memory question. Default: BENCH_MB, else 200",
+        help="size of the input of the questions memory and plan. Default: BENCH_MB, else 200",
     )
     parser.add_argument(
         "--documents",

@@ -1,8 +1,10 @@
 """A real S3 server on localhost."""
 
+import re
 import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +12,24 @@ from pathlib import Path
 PROGRAM = Path(__file__).parents[2] / ".engines" / "bin" / "versitygw"
 ACCESS, SECRET = "ACCESSKEYOFTEST", "secretoftest"
 
+KINDS = {
+    "PutObject": "put", "UploadPart": "put", "CreateMultipartUpload": "put",
+    "CompleteMultipartUpload": "put", "GetObject": "get", "HeadObject": "head",
+    "ListObjectsV2": "list", "DeleteObject": "delete", "DeleteObjects": "delete",
+}  # fmt: skip
+
 
 @contextmanager
-def serve_s3(folder: Path, *, buckets: tuple[str, ...]) -> Iterator[str]:
-    """Yield the address of a server that keeps objects in a folder, and end it whatever happens."""
+def serve_s3(
+    folder: Path, *, buckets: tuple[str, ...], access_log: Path | None = None
+) -> Iterator[str]:
+    """Yield the address of a server that keeps objects in a folder, and end it whatever happens.
+
+    Args:
+        folder: Where objects lie, a folder a bucket.
+        buckets: Their names.
+        access_log: Gets a line a request.
+    """
     for bucket in buckets:
         (folder / bucket).mkdir(parents=True)
     with socket.socket() as free:
@@ -21,6 +37,7 @@ def serve_s3(folder: Path, *, buckets: tuple[str, ...]) -> Iterator[str]:
         port = free.getsockname()[1]
     address = f"127.0.0.1:{port}"
     keys = ["--access", ACCESS, "--secret", SECRET, "--region", "us-east-1"]
+    keys += ["--access-log", str(access_log)] if access_log else []
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(
             [str(PROGRAM), *keys, "--port", address, "posix", str(folder)], stdout=log, stderr=log
@@ -44,3 +61,9 @@ def _wait(server: "subprocess.Popen[bytes]", port: int, *, log: Path) -> None:
         else:
             return
     raise RuntimeError(f"the S3 server does not answer: {log.read_text()}")
+
+
+def counted(log: Path) -> Counter[str]:
+    """Return the requests that a server has logged, by kind."""
+    asked = re.findall(r" s3_(\w+) ", log.read_text(errors="replace"))
+    return Counter(KINDS[each] for each in asked if each in KINDS)

@@ -1,0 +1,133 @@
+"""`--plan` beside the run that it foretells, with the output on an S3 server that counts."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pipelines.command import completed
+from pipelines.planning.estimate import Estimate
+from pipelines.planning.requests import Requests
+from pipelines.planning.run import planned
+from pipelines.wudao import RECIPE
+from shards.remote import RemotePath
+from shards.storage import files
+from tests.bench import inputs
+from tests.bench.mixture import write_mixture
+from tests.bench.table import render
+from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, counted, serve_s3
+
+WORKERS = 2
+_BUCKET, _NAME = "plan", "out"
+
+
+def measure(megabytes: int) -> str:
+    """Return the table of what was foretold and what came, for so many megabytes of text."""
+    if not (inputs.REAL_TEXT.exists() and PROGRAM.exists()):
+        return "skipped: it takes the real text of ../shared/data/bench, and make engines"
+    given = (f"zh={_corpus(megabytes)}/zh", f"en=text:{_corpus(megabytes)}/en")
+    options = completed(RECIPE.options(input=given, tokenizer=inputs.tokenizer()), RECIPE)
+    estimate, _ = planned(
+        "pipelines.wudao",
+        replace(options, output=RemotePath(f"s3://{_BUCKET}/{_NAME}"), workers=WORKERS),
+    )
+    folder = inputs.FOLDER / "plan"
+    shutil.rmtree(folder, ignore_errors=True)
+    log = inputs.FOLDER / "plan.log"
+    log.unlink(missing_ok=True)
+    with serve_s3(folder, buckets=(_BUCKET,), access_log=log) as address:
+        seconds = _run(given, address)
+    table = compared(estimate, folder / _BUCKET / _NAME, counted(log), seconds=seconds)
+    shutil.rmtree(folder)
+    return table
+
+
+def compared(estimate: Estimate, output: Path, asked: Mapping[str, int], *, seconds: float) -> str:
+    """Return the table for a finished run.
+
+    Args:
+        estimate: What was foretold.
+        output: The dataset, with its segments.
+        asked: Requests by kind.
+        seconds: How long the run took.
+    """
+    report = json.loads((output / "report.json").read_bytes())
+    sizes = files(output)
+    extent, foretold = estimate.extent, sum(estimate.requests.values(), Requests())
+    made = Counter[str]()
+    for name, size in sizes.items():
+        if name.startswith(".work/map/"):
+            made["segments"] += 0 if name.endswith(".json") else size
+        elif name.endswith((".bin", ".idx", ".arrow")) and "signatures" not in name:
+            made["shards"] += size
+        elif name.startswith("g0001"):
+            made["other"] += size
+    account = report["accounting"].values()
+    pairs: dict[str, tuple[float, float]] = {
+        "splits": (extent.splits, report["tasks"]["map"]["all"]),
+        "documents read": (extent.total("records"), sum(each["read"] for each in account)),
+        "documents kept": (extent.total("documents"), sum(each["kept"] for each in account)),
+        "tokens": (extent.total("tokens"), _tokens(output)),
+        "shards": (sum(extent.shards.values()), report["tasks"]["merge"]["all"] - len(account)),
+        "bytes of segments": (extent.segment_bytes, made["segments"]),
+        "bytes of shards": (extent.shard_bytes, made["shards"]),
+        "bytes of audit, rejects, signatures": (extent.other_bytes, made["other"]),
+        **{kind.upper(): (getattr(foretold, kind), asked[kind]) for kind in asked},
+        "requests": (foretold.all, sum(asked.values())),
+        "seconds": (estimate.all_seconds, seconds),
+    }
+    rows = [
+        [name, f"{plan:,.0f}", f"{run:,.0f}", f"{100 * (plan / max(run, 1) - 1):+.0f} %"]
+        for name, (plan, run) in pairs.items()
+    ]
+    return render(("", "--plan", "the run", "off by"), rows)
+
+
+def _tokens(output: Path) -> int:
+    manifest = json.loads((output / "manifest.json").read_bytes())
+    (generation,) = manifest["generations"]
+    return sum(
+        shard["tokens"]
+        for source in generation["sources"].values()
+        for shard in (*source["shards"], *source["validation"])
+    )
+
+
+def _corpus(megabytes: int) -> Path:
+    folder = inputs.FOLDER / f"mixture-{megabytes}"
+    if not folder.exists():
+        unfinished = folder.with_name(f"{folder.name}.unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        write_mixture(
+            unfinished,
+            chinese=inputs.REAL_TEXT,
+            english=inputs.REAL_TEXT.with_name("en.jsonl.zst"),
+            megabytes=megabytes,
+        )
+        unfinished.rename(folder)
+    return folder
+
+
+def _run(given: tuple[str, ...], address: str) -> float:
+    """Run the command with its output on a server and return the seconds."""
+    keys = {
+        "AWS_ENDPOINT_URL": address,
+        "AWS_ACCESS_KEY_ID": ACCESS,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    command = [sys.executable, "-m", "pipelines.wudao", "--tokenizer", inputs.tokenizer()]
+    command += [flag for each in given for flag in ("--input", each)]
+    command += ["--output", f"s3://{_BUCKET}/{_NAME}", "--workers", str(WORKERS)]
+    started = time.monotonic()
+    subprocess.run(
+        [*command, "--keep-segments"], env={**os.environ, **keys}, cwd=inputs.ROOT, check=True
+    )
+    return time.monotonic() - started

@@ -1,0 +1,62 @@
+"""The requests that `--plan` foretells, beside those that a server counts."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import s3fs
+
+from pipelines.command import completed
+from pipelines.corpus import build
+from pipelines.planning.requests import Requests
+from pipelines.planning.run import planned
+from pipelines.wudao import RECIPE
+from shards.remote import RemotePath
+from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, counted, serve_s3
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
+    ),
+]
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The access log of a server with a bucket `output`."""
+    log = tmp_path / "access.log"
+    with serve_s3(tmp_path / "s3", buckets=("output",), access_log=log) as address:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        s3fs.S3FileSystem.clear_instance_cache()
+        yield log
+        s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.mark.parametrize(
+    ("split_bytes", "shard_tokens", "dedup"),
+    [(40_000, 10_000, "exact"), (200_000, 100_000, "none")],
+)
+def test_the_requests_of_a_small_run_are_foretold(
+    log: Path, split_bytes: int, shard_tokens: int, dedup: str
+) -> None:
+    options = replace(
+        completed(RECIPE.options(), RECIPE),
+        output=RemotePath("s3://output/wudao"),
+        split_bytes=split_bytes,
+        shard_tokens=shard_tokens,
+        dedup=dedup,
+    )
+    estimate, _ = planned("pipelines.wudao", options)
+    foretold = sum(estimate.requests.values(), Requests())
+    assert not counted(log), "--plan asks nothing of the output"
+    build("pipelines.wudao", options)
+    found = counted(log)
+    assert sum(found.values()) == pytest.approx(foretold.all, rel=0.25)
+    for kind in ("put", "get", "head"):
+        assert found[kind] == pytest.approx(getattr(foretold, kind), rel=0.25), kind
