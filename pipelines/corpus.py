@@ -34,7 +34,6 @@ from pipelines.stages import Chain
 from pipelines.tasks import MergeRecord, MergeTask, prepare_merge, task_name
 from pipelines.workers import num_workers
 from shards import manifest as manifests
-from shards.errors import UserError
 from shards.lock import locked
 from shards.manifest import TRAIN, VALIDATION, WORK, Manifest
 from shards.records import to_json
@@ -153,7 +152,7 @@ class Run:
         """Go through the phases."""
         resume.remove_leftovers(self.output)
         records = self._splits().records()
-        self.check_rejects(records)
+        account.check_rejects(records, most=self.options.max_reject_rate, work=self.work)
         plan = grouped(self.plan(records), self.phases, self.options, work=self.work)
         dedup = Dedup(self.phases, plan, self.output, self.options).run()
         merged = self.merge(plan, dedup)
@@ -207,29 +206,6 @@ class Run:
 
     def _megabytes(self) -> float:
         return sum(file.bytes for file in self.files) / 1e6
-
-    def check_rejects(self, records: Sequence[SplitRecord]) -> None:
-        """Check that the share of unreadable records is bearable and something is left.
-
-        Raises:
-            UserError: It is not.
-        """
-        rate, reasons = account.reject_rate(records)
-        told = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons.most_common())
-        if rate > self.options.max_reject_rate:
-            raise UserError(
-                f"{100 * rate:.2f} % of the records cannot be read ({told}), more than "
-                f"--max-reject-rate {self.options.max_reject_rate:g} allows. Their places and "
-                f"first bytes are in {self.work}/map/*.rejects (Arrow files); mend the input, or "
-                "allow more, and run the same command again"
-            )
-        if not any(segment.documents for record in records for segment in record.segments):
-            found = account.expected_account(records, [])
-            told = ", ".join(f"{rows:,} {reason}" for (_, _, reason), rows in sorted(found.items()))
-            raise UserError(
-                f"no document is left of this input ({told or 'it holds no record'}): look at "
-                "--languages, --language-threshold and the options of the corpus"
-            )
 
     def plan(self, records: Sequence[SplitRecord]) -> Plan:
         """Return the plan for what follows, written for the tasks."""
