@@ -13,6 +13,7 @@ from pipelines.phases import Phases
 from pipelines.readers.reading import check_head, splits
 from pipelines.workers import MOST_DEATHS, LostTask
 from shards.errors import UserError
+from shards.remote import RemotePath
 from shards.storage import files as files_in
 
 _LOG = logging.getLogger("corpusmill")
@@ -123,6 +124,8 @@ class Splits:
             tasks: What is to be done.
             known: All tasks of the run, if these are not all of them.
         """
+        remote = isinstance(self._folder, RemotePath)
+        there = files_in(self._folder) if remote else None
         todo = [
             task
             for task in tasks
@@ -132,6 +135,7 @@ class Splits:
                 # Machines have other times for the same file.
                 reading=None if self._merging else self._readings[task.split.source],
                 skip_poison=self._job.options.skip_poison,
+                there=there,
             )
         ]
         changed = resume.changed_versions(

@@ -8,7 +8,6 @@ from pipelines.attempts import forget
 from pipelines.inputs.sources import InputFile, Split
 from pipelines.mapper import MapTask, SplitRecord
 from pipelines.readers.reading import Reading, splits, stored_crc32c
-from pipelines.segment import with_suffix
 from shards.errors import DamageError, UserError
 from shards.manifest import WORK, InputEntry, Manifest, ShardEntry, TableEntry
 from shards.records import unsealed
@@ -46,24 +45,41 @@ def finished(kind: type[RecordType], path: AnyPath) -> RecordType | None:
 
 
 def usable(
-    task: MapTask, folder: AnyPath, *, reading: Reading | None, skip_poison: bool = False
+    task: MapTask,
+    folder: AnyPath,
+    *,
+    reading: Reading | None,
+    skip_poison: bool = False,
+    there: Mapping[str, int] | None = None,
 ) -> bool:
     """Return whether an earlier run finished the split, on the file as it is now.
 
     A file with another time or etag is read once more: the same bytes (crc32c) are the same file,
     copied. Without a reading its name and size, which the task's name covers, are enough. A split
     with poison left out is finished for runs that do so too.
+
+    Args:
+        task: The split's task.
+        folder: Where its record lies.
+        reading: How the file is read; None: it is not looked at.
+        skip_poison: Whether this run leaves poison out.
+        there: The sizes of all files in the folder, if it is behind a URL: else each is asked for.
     """
+    if there is not None and f"{task.name}.json" not in there:
+        return False
     record = finished(SplitRecord, folder / f"{task.name}.json")
     if record is None or not _of_this_file(record, task.split, reading):
         return False
     if record.poison and not skip_poison:
         return False
-    return _intact(
-        (with_suffix(folder / segment.stem, suffix), entry)
+    written = {
+        f"{segment.stem}.{suffix}": entry
         for segment in record.segments
         for suffix, entry in segment.files.items()
-    )
+    }
+    if there is not None:
+        return all(there.get(name) == entry.bytes for name, entry in written.items())
+    return _intact((folder / name, entry) for name, entry in written.items())
 
 
 def _of_this_file(record: SplitRecord, split: Split, reading: Reading | None) -> bool:

@@ -122,7 +122,16 @@ LEVELS = {
         "min_chars",
     },
     DATASET: {"clusters", "validation", "shards", "shard_tokens"},
-    NOTHING: {"input", "output", "workers", "max_reject_rate", "keep_segments", "overwrite"},
+    NOTHING: {
+        "input",
+        "output",
+        "workers",
+        "part",
+        "max_reject_rate",
+        "skip_poison",
+        "keep_segments",
+        "overwrite",
+    },
 }
 
 

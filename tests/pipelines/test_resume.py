@@ -173,6 +173,28 @@ def test_a_split_whose_segments_are_gone_or_changed_is_not_finished(
     assert f"{victim} is missing or was changed after it was written" in caplog.text
 
 
+def test_behind_a_url_one_listing_tells_whether_segments_are_there(
+    tmp_path: Path, file: Path
+) -> None:
+    task = MapTask(name="t", split=splits(file)[0])
+    leave(tmp_path, "t", record(task.split, stems=["t-0000"]))
+    there = {path.name: path.stat().st_size for path in tmp_path.glob("t*")}
+    assert len(there) == 4
+    for path in tmp_path.glob("t-*"):
+        path.unlink()  # they are not asked for
+    assert resume.usable(task, tmp_path, reading=READING, there=there)
+    for name in there:
+        cut = {**there, name: 3} if name != "t.json" else {}
+        assert not resume.usable(task, tmp_path, reading=READING, there=cut)
+
+
+def test_poison_that_was_left_out_is_for_those_who_do_so(tmp_path: Path, file: Path) -> None:
+    task = MapTask(name="t", split=splits(file)[0])
+    leave(tmp_path, "t", record(task.split, poison=((3, 9),)))
+    assert not resume.usable(task, tmp_path, reading=READING)
+    assert resume.usable(task, tmp_path, reading=READING, skip_poison=True)
+
+
 def test_a_record_comes_back_as_it_was_left(tmp_path: Path, file: Path) -> None:
     left = record(splits(file)[1], stems=["x"])
     leave(tmp_path, "t", left)
