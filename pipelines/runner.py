@@ -170,7 +170,7 @@ def _options(flags: Sequence[str], phase: str) -> PipelineOptions:
 
 
 def _wait(result: PipelineResult) -> None:
-    """Wait for a job to end; a person who stops the driver stops the job."""
+    """Wait for a job to end; when a person stops the driver, the engine is asked to cancel it."""
     try:
         result.wait_until_finish()
     except KeyboardInterrupt:

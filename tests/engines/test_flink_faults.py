@@ -54,7 +54,7 @@ def in_the_middle(run: Run, cluster: Cluster, phase: str) -> Manager:
 
 
 def running(cluster: Cluster) -> bool:
-    """Whether a job is still at work: Flink may take a while to give up a batch job."""
+    """Whether a job is still at work: the job server cancels no batch job on a cluster."""
     ended = {"FINISHED", "CANCELED", "FAILED"}
     return any(job["state"] not in ended for job in cluster.ask("jobs/overview")["jobs"])
 
