@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import compress
+from operator import not_
 from typing import Any
 
 from pipelines import resume
@@ -10,6 +12,7 @@ from pipelines.mapper import Job, MapTask, SplitRecord, prepare_map, record_name
 from pipelines.parts import MERGE, chosen, ranges, shares_for
 from pipelines.phases import Phases
 from pipelines.readers.reading import check_head, splits
+from pipelines.sparse import side_by_side
 from shards.errors import UserError
 from shards.storage import files as files_in
 
@@ -115,16 +118,15 @@ class Splits:
             tasks: What is to be done.
             known: All tasks of the run, if these are not all of them.
         """
-        todo = [
-            task
-            for task in tasks
-            if not resume.usable(
-                task,
-                self._folder,
-                # Machines have other times for the same file.
-                reading=None if self._merging else self._readings[task.split.source],
-            )
-        ]
+        there = files_in(self._folder)  # behind a URL one listing instead of requests a split
+
+        def usable(task: MapTask) -> bool:
+            # Machines have other times for the same file.
+            reading = None if self._merging else self._readings[task.split.source]
+            found = f"{task.name}.json" in there
+            return found and resume.usable(task, self._folder, reading=reading)
+
+        todo = list(compress(tasks, map(not_, side_by_side(usable, tasks, where=self._folder))))
         changed = resume.changed_versions(
             todo, self._folder, self._job.versions, known=known or tasks
         )
@@ -137,8 +139,10 @@ class Splits:
         self, tasks: Sequence[MapTask], todo: Sequence[MapTask]
     ) -> dict[Split, SplitRecord]:
         """Return the records of tasks by split, after doing those of them that are to be done."""
-        for task in todo:
-            (self._folder / f"{task.name}.json").unlink(missing_ok=True)
+        there = files_in(self._folder)
+        for name in (f"{task.name}.json" for task in todo):
+            if name in there:
+                (self._folder / name).unlink(missing_ok=True)
         self._phases.run(
             "map",
             todo,
@@ -147,10 +151,12 @@ class Splits:
             weights=[task.split.end - task.split.start for task in todo],
             done=len(tasks) - len(todo),
         )
-        return {
-            task.split: resume.read_record(SplitRecord, self._folder / f"{task.name}.json")
-            for task in tasks
-        }
+        records = side_by_side(
+            lambda task: resume.read_record(SplitRecord, self._folder / f"{task.name}.json"),
+            tasks,
+            where=self._folder,
+        )
+        return {task.split: record for task, record in zip(tasks, records, strict=True)}
 
     def _incomplete(
         self, chains: Mapping[InputFile, Sequence[Split]], todo: Sequence[MapTask]
