@@ -14,7 +14,7 @@ from pipelines.document import DROPPED, DUPLICATE, KEPT, NEAR_DUPLICATE, QUARANT
 from pipelines.mapper import SplitRecord
 from pipelines.report import PAGE
 from pipelines.tasks import MergeRecord
-from shards.errors import DamageError
+from shards.errors import DamageError, UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, total
 from shards.remote import AnyPath
 
@@ -141,6 +141,35 @@ def reject_rate(records: Iterable[SplitRecord]) -> tuple[float, Counter[str]]:
         if tally.verdict == QUARANTINED:
             reasons[tally.reason] += tally.rows
     return reasons.total() / max(1, sum(tally.rows for tally in tallies)), reasons
+
+
+def check_rejects(records: Sequence[SplitRecord], *, most: float, work: AnyPath) -> None:
+    """Check that the share of unreadable records is bearable and something is left.
+
+    Args:
+        records: Of all splits.
+        most: The largest share that is.
+        work: The folder of intermediate files, which a message names.
+
+    Raises:
+        UserError: It is not.
+    """
+    rate, reasons = reject_rate(records)
+    told = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons.most_common())
+    if rate > most:
+        raise UserError(
+            f"{100 * rate:.2f} % of the records cannot be read ({told}), more than "
+            f"--max-reject-rate {most:g} allows. Their places and "
+            f"first bytes are in {work}/map/*.rejects (Arrow files); mend the input, or "
+            "allow more, and run the same command again"
+        )
+    if not any(segment.documents for record in records for segment in record.segments):
+        found = expected_account(records, [])
+        told = ", ".join(f"{rows:,} {reason}" for (_, _, reason), rows in sorted(found.items()))
+        raise UserError(
+            f"no document is left of this input ({told or 'it holds no record'}): look at "
+            "--languages, --language-threshold and the options of the corpus"
+        )
 
 
 def lines(account: Mapping[str, Any], made: Manifest, output: AnyPath) -> list[str]:

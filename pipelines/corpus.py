@@ -6,10 +6,13 @@ records between them, so a run that was interrupted goes on where records end, o
 
 import hashlib
 import logging
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from pipelines import account, resume
+from pipelines.attempts import died_before
 from pipelines.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
 from pipelines.corpora import Corpus, match_corpora, others
 from pipelines.dedup.drops import drop_path
@@ -31,9 +34,8 @@ from pipelines.stages import Chain
 from pipelines.tasks import MergeRecord, MergeTask, prepare_merge, task_name
 from pipelines.workers import num_workers
 from shards import manifest as manifests
-from shards.errors import UserError
 from shards.lock import locked
-from shards.manifest import TRAIN, VALIDATION, Manifest
+from shards.manifest import TRAIN, VALIDATION, WORK, Manifest
 from shards.records import to_json
 from shards.storage import canonical
 from shards.vocabulary import write_vocabulary
@@ -78,11 +80,11 @@ def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Ru
     files, corpora = match_corpora(module, options)
     share = sum(file.bytes for file in files) * length(options.part)
     workers = num_workers(options, work_bytes=int(share))
-    with (
-        locked(options.output, shared=is_share(options.part)),
-        Runner(flags, num_workers=workers) as runner,
-    ):
-        yield Run(Corpus(module, options), corpora, files=files, runner=runner)
+    with locked(options.output, shared=is_share(options.part)):
+        # Where this process died with its work, a child shows at which record.
+        workers = workers or int(died_before(options.output / WORK))
+        with Runner(flags, num_workers=workers) as runner:
+            yield Run(Corpus(module, options), corpora, files=files, runner=runner)
 
 
 class Run:
@@ -110,7 +112,12 @@ class Run:
         self.readings = {source: each.reading for source, each in corpora.items()}
         self.files = files
         self.output = self.options.output
-        self.job = Job(options=self.options, corpora=dict(corpora), versions=versions(self.chain))
+        self.job = Job(
+            options=self.options,
+            corpora=dict(corpora),
+            versions=versions(self.chain),
+            run=uuid.uuid4().hex,
+        )
         self.work = self.job.work
         self.semantic = semantic(self.options, self.chain.facts, decides=(SEGMENTS, DATASET))
         self.semantic |= others(corpora, corpus)
@@ -145,7 +152,7 @@ class Run:
         """Go through the phases."""
         resume.remove_leftovers(self.output)
         records = self._splits().records()
-        self.check_rejects(records)
+        account.check_rejects(records, most=self.options.max_reject_rate, work=self.work)
         plan = grouped(self.plan(records), self.phases, self.options, work=self.work)
         dedup = Dedup(self.phases, plan, self.output, self.options).run()
         merged = self.merge(plan, dedup)
@@ -200,36 +207,15 @@ class Run:
     def _megabytes(self) -> float:
         return sum(file.bytes for file in self.files) / 1e6
 
-    def check_rejects(self, records: Sequence[SplitRecord]) -> None:
-        """Check that the share of unreadable records is bearable and something is left.
-
-        Raises:
-            UserError: It is not.
-        """
-        rate, reasons = account.reject_rate(records)
-        told = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons.most_common())
-        if rate > self.options.max_reject_rate:
-            raise UserError(
-                f"{100 * rate:.2f} % of the records cannot be read ({told}), more than "
-                f"--max-reject-rate {self.options.max_reject_rate:g} allows. Their places and "
-                f"first bytes are in {self.work}/map/*.rejects (Arrow files); mend the input, or "
-                "allow more, and run the same command again"
-            )
-        if not any(segment.documents for record in records for segment in record.segments):
-            found = account.expected_account(records, [])
-            told = ", ".join(f"{rows:,} {reason}" for (_, _, reason), rows in sorted(found.items()))
-            raise UserError(
-                f"no document is left of this input ({told or 'it holds no record'}): look at "
-                "--languages, --language-threshold and the options of the corpus"
-            )
-
     def plan(self, records: Sequence[SplitRecord]) -> Plan:
         """Return the plan for what follows, written for the tasks."""
-        identity = {
+        identity: dict[str, Any] = {
             "corpus": self.corpus.recipe.name,
             "options": self.semantic,
             "inputs": to_json(input_entries(records)),
         }
+        poison = [[r.source, r.relative, r.poison] for r in records if r.poison]
+        identity |= {"poison": poison} if poison else {}
         fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
         plan = Plan(
             generation=f"g0001-{fingerprint[:8]}",

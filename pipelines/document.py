@@ -35,6 +35,8 @@ REJECTS = frozenset(
         "unterminated-array", "trailing-bytes", "bad-archive", "bad-row-group",
         # found in a record that could be read
         "missing-field", "wrong-type", "nul", "tokenizer-failed",
+        # found by the deaths of those who judged it
+        "poison",
     }
 )  # fmt: skip
 """The reasons that quarantine a record; any other reason drops it."""

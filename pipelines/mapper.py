@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+from pipelines.attempts import WRITING, Attempt, Place, attempt
 from pipelines.audit import audit_schema
 from pipelines.clock import Clock
 from pipelines.corpora import Corpus
@@ -26,6 +27,7 @@ from pipelines.progress import Heartbeat
 from pipelines.readers.record import Damage, Reader, Record
 from pipelines.segment import Segment, SegmentBuilder
 from pipelines.stages import Chain, judge, split_verdict
+from pipelines.workers import MOST_DEATHS
 from shards.errors import UserError
 from shards.records import sealed
 from shards.remote import AnyPath
@@ -44,6 +46,8 @@ class Job:
     """The corpus of each source."""
     versions: Mapping[str, str]
     """The libraries that decide bytes, as the driver found them."""
+    run: str = ""
+    """What tells this run of the driver from others."""
 
     @property
     def work(self) -> AnyPath:
@@ -57,6 +61,8 @@ class MapTask:
 
     name: str
     split: Split
+    most_deaths: int = MOST_DEATHS
+    """Worker processes of this machine that it may cost."""
 
     def __str__(self) -> str:
         return f"map of bytes {self.split.start} to {self.split.end} of {self.split.path}"
@@ -85,6 +91,8 @@ class SplitRecord:
     """What each stage took of the process's time, by its name."""
     versions: Mapping[str, str]
     segments: tuple[Segment, ...]
+    poison: tuple[tuple[int, ...], ...] = ()
+    """Start and end of the records that --skip-poison left out."""
 
     @property
     def link(self) -> Link:
@@ -139,11 +147,17 @@ class Mapper:
 
     def map(self, task: MapTask) -> None:
         """Write the segments of a split, and last its record."""
+        job = self._job
+        skip = job.options.skip_poison
+        with attempt(job.work, task.name, run=job.run, skip=skip, name=str(task)) as watch:
+            self._map(task, watch)
+
+    def _map(self, task: MapTask, watch: Attempt) -> None:
         started = time.monotonic()
         clock = Clock()
         split, folder = task.split, self._job.work / "map"
         reader = self._job.corpora[split.source].reader(split)
-        segments, unsampled = self.segments(reader, task, clock)
+        segments, unsampled = self.segments(reader, task, clock, watch=watch)
         link = reader.link
         if link is None or reader.crc32c is None:
             raise RuntimeError(f"{split.path}: the reader ended before the split did")
@@ -163,10 +177,13 @@ class Mapper:
             cpu_seconds=clock.shares("read"),
             versions=dict(self._job.versions),
             segments=tuple(segments),
+            poison=tuple(sorted(watch.poison)),
         )
         write_json(folder / f"{task.name}.json", sealed(record))
 
-    def segments(self, reader: Reader, task: MapTask, clock: Clock) -> tuple[list[Segment], int]:
+    def segments(
+        self, reader: Reader, task: MapTask, clock: Clock, *, watch: Attempt
+    ) -> tuple[list[Segment], int]:
         """Write the segments of what a reader gives; return them and how much was not sampled."""
         split = task.split
         builder = SegmentBuilder(
@@ -179,17 +196,18 @@ class Mapper:
         segments: list[Segment] = []
 
         def close() -> None:
+            watch.say(Place(doing=WRITING, end=reader.done))
             with clock.time("segment"):
                 stem = self._job.work / "map" / f"{task.name}-{len(segments):04}"
                 segments.append(builder.close(stem))
 
         intake = self._intakes[split.source]
         unsampled = 0
-        for found in batches(reader):
+        for found in watch.watched(batches(reader), start=split.start):
             items, skipped = intake.sampled(found, split)
             unsampled += skipped
-            if items:
-                self._add(builder, items, split=split, clock=clock)
+            for step in watch.steps(items):
+                self._add(builder, step, split=split, clock=clock)
             self._heartbeat.beat(task.name, reader.done, rows=len(items))
             if builder.full:
                 close()

@@ -7,12 +7,14 @@ from operator import not_
 from typing import Any
 
 from pipelines import resume
+from pipelines.attempts import MOST_POISON, advice
 from pipelines.inputs.sources import InputFile, Split, seamless
 from pipelines.mapper import Job, MapTask, SplitRecord, prepare_map, record_name
 from pipelines.parts import MERGE, chosen, ranges, shares_for
 from pipelines.phases import Phases
 from pipelines.readers.reading import check_head, splits
 from pipelines.sparse import side_by_side
+from pipelines.workers import MOST_DEATHS, LostTask
 from shards.errors import UserError
 from shards.storage import files as files_in
 
@@ -104,8 +106,14 @@ class Splits:
         return splits(file, self._readings[file.source], split_bytes=split_bytes)
 
     def _tasks(self, splits: Sequence[Split]) -> list[MapTask]:
+        # Two or three deaths tell a record.
+        more = MOST_DEATHS * MOST_POISON if self._job.options.skip_poison else 0
         return [
-            MapTask(name=record_name(split, self._job, self._facts), split=split)
+            MapTask(
+                name=record_name(split, self._job, self._facts),
+                split=split,
+                most_deaths=MOST_DEATHS + more,
+            )
             for split in splits
         ]
 
@@ -121,10 +129,13 @@ class Splits:
         there = files_in(self._folder)  # behind a URL one listing instead of requests a split
 
         def usable(task: MapTask) -> bool:
-            # Machines have other times for the same file.
-            reading = None if self._merging else self._readings[task.split.source]
-            found = f"{task.name}.json" in there
-            return found and resume.usable(task, self._folder, reading=reading)
+            return f"{task.name}.json" in there and resume.usable(
+                task,
+                self._folder,
+                # Machines have other times for the same file.
+                reading=None if self._merging else self._readings[task.split.source],
+                skip_poison=self._job.options.skip_poison,
+            )
 
         todo = list(compress(tasks, map(not_, side_by_side(usable, tasks, where=self._folder))))
         changed = resume.changed_versions(
@@ -143,14 +154,18 @@ class Splits:
         for name in (f"{task.name}.json" for task in todo):
             if name in there:
                 (self._folder / name).unlink(missing_ok=True)
-        self._phases.run(
-            "map",
-            todo,
-            prepare_map,
-            self._job,
-            weights=[task.split.end - task.split.start for task in todo],
-            done=len(tasks) - len(todo),
-        )
+        try:
+            self._phases.run(
+                "map",
+                todo,
+                prepare_map,
+                self._job,
+                weights=[task.split.end - task.split.start for task in todo],
+                done=len(tasks) - len(todo),
+            )
+        except LostTask as lost:
+            told = advice(self._job.work, lost.task.name, run=self._job.run)
+            raise UserError(f"{lost}.{told}" if told else str(lost)) from lost
         records = side_by_side(
             lambda task: resume.read_record(SplitRecord, self._folder / f"{task.name}.json"),
             tasks,

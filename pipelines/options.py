@@ -255,6 +255,9 @@ class Options:
         "documents, tokens, time, disk, memory, requests.",
         action="store_true",
     )
+    skip_poison: bool = option(
+        False, "Quarantine records that end the process that judges them.", action="store_true"
+    )
     keep_segments: bool = option(
         False, "Keep the intermediate files in <output>/.work.", action="store_true"
     )

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from pipelines.attempts import forget
 from pipelines.inputs.sources import InputFile, Split
 from pipelines.mapper import MapTask, SplitRecord
 from pipelines.readers.reading import Reading, splits, stored_crc32c
@@ -44,14 +45,19 @@ def finished(kind: type[RecordType], path: AnyPath) -> RecordType | None:
         return None
 
 
-def usable(task: MapTask, folder: AnyPath, *, reading: Reading | None) -> bool:
+def usable(
+    task: MapTask, folder: AnyPath, *, reading: Reading | None, skip_poison: bool = False
+) -> bool:
     """Return whether an earlier run finished the split, on the file as it is now.
 
     A file with another time or etag is read once more: the same bytes (crc32c) are the same file,
-    copied. Without a reading its name and size, which the task's name covers, are enough.
+    copied. Without a reading its name and size, which the task's name covers, are enough. A split
+    with poison left out is finished for runs that do so too.
     """
     record = finished(SplitRecord, folder / f"{task.name}.json")
     if record is None or not _of_this_file(record, task.split, reading):
+        return False
+    if record.poison and not skip_poison:
         return False
     return _intact(
         (with_suffix(folder / segment.stem, suffix), entry)
@@ -110,6 +116,7 @@ def _range(split: Split | SplitRecord) -> tuple[str, str, int, int]:
 
 def remove_leftovers(output: AnyPath) -> None:
     """Delete what attempts that were killed left half-written; the lock must be held."""
+    forget(output / WORK)
     if isinstance(output, RemotePath):
         return  # nothing half-written shows there
     for path in output.rglob(f"{TEMPORARY}*"):

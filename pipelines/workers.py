@@ -25,7 +25,16 @@ from pipelines.options import Options
 from shards.errors import DamageError, UserError
 
 MOST_DEATHS = 3
-"""Children that a task may cost before it is given up."""
+"""Children that a task may cost before it is given up, unless its `most_deaths` says another."""
+
+
+class LostTask(UserError):
+    """Raised when a task has cost too many children."""
+
+    def __init__(self, message: str, task: Any) -> None:
+        """Make it of what a person is told and the task."""
+        super().__init__(message)
+        self.task = task
 
 
 def num_workers(options: Options, *, work_bytes: int) -> int:
@@ -71,7 +80,8 @@ class Workers:
             payload: Goes to the child's function with every task.
 
         Raises:
-            UserError: A task raised it, or has cost MOST_DEATHS children.
+            UserError: A task raised it.
+            LostTask: A task has cost MOST_DEATHS children.
             RuntimeError: A task raised anything else; the text is its traceback.
         """
         waiting = deque(tasks)
@@ -128,11 +138,12 @@ class Workers:
         child.process.join()
         self._children.remove(child)
         child.pipe.close()
-        if deaths >= MOST_DEATHS:
-            raise UserError(
+        if deaths >= getattr(child.task, "most_deaths", MOST_DEATHS):
+            raise LostTask(
                 f"a worker died {deaths} times at the same task, the last time with nothing beside "
                 f"it: {_cause(child.process.exitcode)}. The task: {child.task}. Finished work is "
-                "kept; the same command tries again"
+                "kept; the same command tries again",
+                child.task,
             )
 
 

@@ -16,6 +16,7 @@ from shards.flags import add_run_flags, count, counts, run_of
 from shards.lock import locked
 from shards.manifest import TRAIN, VALIDATION, load
 from shards.reader import Dataset
+from shards.remote import any_path
 from shards.run import Run
 from shards.scatter import scatters_of_node
 from shards.streams import check_scatters, streams_of
@@ -145,7 +146,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _prune(options: argparse.Namespace) -> int:
-    directory = Path(options.dataset)
+    directory = any_path(options.dataset)
     load(directory)  # without a dataset nothing is locked, made or deleted
     with locked(directory):
         found = list(prune.leftovers(directory, load(directory)))

@@ -10,7 +10,8 @@ from pathlib import Path
 from shards.disk import explain
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest
-from shards.storage import TEMPORARY
+from shards.remote import AnyPath, RemotePath
+from shards.storage import TEMPORARY, files
 
 _OURS = re.compile(
     rf"g\d{{4,}}-[0-9a-f]+|removals|vocabulary-[0-9a-f]{{8}}\.arrow|{re.escape(WORK)}"
@@ -23,15 +24,21 @@ _OURS = re.compile(
 class Leftover:
     """A file or a whole folder that no manifest names."""
 
-    path: Path
+    path: AnyPath
     bytes: int
 
 
-def leftovers(directory: Path, manifest: Manifest) -> Iterator[Leftover]:
+def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:
     """Yield, sorted, what may be deleted: folders as a whole where nothing in them is named.
 
-    Files that corpusmill did not make, reports and the lock stay.
+    Files that corpusmill did not make, reports and the lock stay. A URL has no folders.
     """
+    if isinstance(directory, RemotePath):
+        entries = {path for path, _ in manifest.files()}
+        for name, size in files(directory).items():
+            if name not in entries and _OURS.fullmatch(name.partition("/")[0]):
+                yield Leftover(path=directory / name, bytes=size)
+        return
     named = {directory / path for path, _ in manifest.files()}
     needed = named | {folder for path in named for folder in path.parents}
     for path in sorted(directory.iterdir()):
@@ -62,6 +69,9 @@ def delete(leftover: Leftover) -> None:
         UserError: it cannot be deleted; says why.
     """
     path = leftover.path
+    if isinstance(path, RemotePath):
+        path.unlink(missing_ok=True)
+        return
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

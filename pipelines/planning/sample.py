@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.attempts import Attempt
 from pipelines.clock import Clock
 from pipelines.corpora import Corpus
 from pipelines.inputs.sources import Link, Split
@@ -200,7 +201,7 @@ def _piece(mapper: Mapper, corpus: Corpus, task: MapTask, *, until: float, end: 
     units = max(1, round(PIECE_BYTES / ratio))
     part = _Part(corpus.reader(split), until=until, units=units, packed=packed)
     started = time.monotonic()
-    segments, _ = mapper.segments(part, replace(task, split=split), Clock())
+    segments, _ = mapper.segments(part, replace(task, split=split), Clock(), watch=Attempt())
     return _Piece(
         stored=part.consumed(split) * ratio,
         seconds=time.monotonic() - started,

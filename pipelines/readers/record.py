@@ -24,8 +24,9 @@ Reason = Literal[
     "bad-archive",
     "bad-row-group",
     "wrong-type",
+    "poison",
 ]
-"""What a reader finds wrong; each one stands in `document.REJECTS`."""
+"""What is found wrong before a record is judged; each one stands in `document.REJECTS`."""
 
 
 class Record(NamedTuple):

@@ -51,7 +51,7 @@ def guarded(process: Process) -> psutil.Process:
 
 
 def wait_until(
-    ready: Callable[[], bool], process: Process, *, log: Path, seconds: float = 60
+    ready: Callable[[], bool], process: Process, *, log: Path, seconds: float = 120
 ) -> None:
     """Wait until something is so; say with the log why it never was."""
     end = time.monotonic() + seconds

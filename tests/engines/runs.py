@@ -65,7 +65,7 @@ class Run:
     began: float = field(default_factory=time.monotonic)
     seconds: float = 0
 
-    def finish(self, *, seconds: float = 400) -> str:
+    def finish(self, *, seconds: float = 600) -> str:
         """Wait for its end, check that it was a good one, and return what it said."""
         code = self.process.wait(timeout=seconds)
         self.seconds = time.monotonic() - self.began

@@ -1,5 +1,6 @@
 """kill -9 on a Flink cluster: the job ends by itself, with the bytes of an undisturbed run."""
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -8,8 +9,9 @@ import pytest
 
 from tests.engines.flink import Cluster, Manager
 from tests.engines.inputs import write_wudao
-from tests.engines.processes import wait_until
+from tests.engines.processes import guarded, wait_until
 from tests.engines.runs import Run, begun, check_same, finished
+from tests.pipelines.runs import content
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -45,10 +47,16 @@ def in_the_middle(run: Run, cluster: Cluster, phase: str) -> Manager:
     def done() -> int:
         return len(list((run.output / ".work" / phase).glob("[!.]*.json")))
 
-    wait_until(lambda: done() >= 5, run.process, log=run.log, seconds=240)
+    wait_until(lambda: done() >= 5, run.process, log=run.log, seconds=400)
     manager = cluster.carrier(f"{phase.capitalize()}/Run")
     assert manager is not None, f"{phase} ended before anything was killed"
     return manager
+
+
+def running(cluster: Cluster) -> bool:
+    """Whether a job is still at work: Flink may take a while to give up a batch job."""
+    ended = {"FINISHED", "CANCELED", "FAILED"}
+    return any(job["state"] not in ended for job in cluster.ask("jobs/overview")["jobs"])
 
 
 def the_same(run: Run, reference: Run, cluster: Cluster) -> None:
@@ -82,3 +90,16 @@ def test_the_task_manager_that_carries_the_job_is_killed(
     left = [each for each in orphans if each.is_running()]
     assert all(each.status() == psutil.STATUS_ZOMBIE for each in left), "orphans go on for ever"
     tell(f"machine killed in {phase}", "wudao", run)
+
+
+def test_ctrl_c_ends_the_driver_and_another_engine_finishes_the_run(
+    run: Run, cluster: Cluster, reference: Run, flags: Sequence[object]
+) -> None:
+    in_the_middle(run, cluster, "map")
+    guarded(run.process).send_signal(signal.SIGINT)
+    assert run.process.wait(timeout=100) == 130
+    assert "stopped; the same command goes on from here" in run.log.read_text()
+    wait_until(lambda: not running(cluster), cluster.managers[0].process, log=run.log, seconds=400)
+    again = finished("pipelines.wudao", flags, run.output)
+    assert "tasks were finished before" in again.log.read_text()
+    assert content(again.output) == content(reference.output)

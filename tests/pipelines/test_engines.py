@@ -39,6 +39,12 @@ RUNNERS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A runner puts this Python's folder in front; this puts back what was there."""
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+
+
 @pytest.fixture
 def listener() -> Iterator[str]:
     """The address of somebody who takes connections."""

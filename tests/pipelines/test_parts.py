@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,16 @@ def options(output: Path, part: str, **changes: Any) -> Any:
 def command(output: Path, part: str, *flags: str) -> list[str]:
     given = [*FLAGS, "--output", str(output), *flags]
     return [sys.executable, "-m", MODULE, *given, *(["--part", part] if part else [])]
+
+
+@contextmanager
+def ended(command: list[str]) -> Iterator["subprocess.Popen[str]"]:
+    """A process that is gone behind the block, whatever happens."""
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 # --- shares
@@ -140,11 +152,12 @@ def test_parts_make_the_bytes_of_one_run(
 @pytest.mark.slow
 def test_parts_at_the_same_time_make_the_bytes_of_one_run(reference: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
-    started = [
-        subprocess.Popen(command(output, part, *flags), stderr=subprocess.PIPE, text=True)
-        for part, flags in (("1/4", ()), ("2/4,3/4", ("--workers", "2")), ("4/4", ()))
-    ]
-    said = [each.communicate(timeout=180)[1] for each in started]
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(ended(command(output, part, *flags)))
+            for part, flags in (("1/4", ()), ("2/4,3/4", ("--workers", "2")), ("4/4", ()))
+        ]
+        said = [each.communicate(timeout=600)[1] for each in started]
     assert [each.returncode for each in started] == [0, 0, 0], said
     assert all("the same command with --part merge" in text for text in said)
     assert sum(" 0 splits are not in" in text for text in said) >= 1
@@ -256,6 +269,7 @@ def test_the_end_maps_files_of_nested_arrays_again(
     ]
     path = write_wudao(tmp_path / "part-1.json", records)
     build(MODULE, small(tmp_path / "one", path, split_bytes=3000))
+    caplog.clear()
     with caplog.at_level("INFO", logger="corpusmill"):
         for part in (("1/2",), ("2/2",), ("merge",)):
             step = map_part if parts.is_share(part) else build

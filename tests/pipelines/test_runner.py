@@ -47,6 +47,17 @@ def test_any_other_failure_says_where_it_was(tmp_path: Path, num_workers: int) -
         run(tmp_path, ("x", "raise:other"), num_workers=num_workers)
 
 
+def test_want_of_memory_names_the_task_and_in_a_child_counts_as_its_death(tmp_path: Path) -> None:
+    for name in ("here", "child"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(UserError, match=r"^there is not enough memory for the \('x', .*ulimit -v"):
+        run(tmp_path / "here", ("x", "raise:memory"))
+    with pytest.raises(UserError, match=r"died 3 times .* it was killed, most likely for want of"):
+        run(tmp_path / "child", ("x", "raise:memory"), ("y", "nothing"), num_workers=1)
+    assert duties.starts(tmp_path / "child", "x") == 3
+    assert duties.starts(tmp_path / "child", "y") == 1
+
+
 def test_other_runners_bring_their_own_workers() -> None:
     for flags in (["--runner=FlinkRunner"], ["--runner=apache_beam.runners.PrismRunner"]):
         assert Runner(flags, num_workers=4).num_workers == 0

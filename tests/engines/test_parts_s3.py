@@ -1,0 +1,66 @@
+"""Parts of a run that write into a bucket at the same time."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import s3fs
+
+from pipelines.corpus import build
+from pipelines.parts import parse_part
+from shards.errors import UserError
+from shards.remote import RemotePath
+from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
+from tests.pipelines.runs import content, many_splits
+
+pytestmark = pytest.mark.skipif(
+    not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
+)
+MODULE = "pipelines.wudao"
+OUTPUT = "s3://home/wudao"
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with serve_s3(tmp_path / "s3", buckets=("home",)) as address:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        s3fs.S3FileSystem.clear_instance_cache()
+        yield tmp_path / "s3" / "home"
+        s3fs.S3FileSystem.clear_instance_cache()
+
+
+def run(*shares: str) -> None:
+    """Map shares at the same time."""
+    command = [sys.executable, "-m", MODULE, "--split-bytes", "60000", "--shards", "2"]
+    with ExitStack() as stack:
+        started = []
+        for share in shares:
+            process = subprocess.Popen(
+                [*command, "--output", OUTPUT, "--part", share], stderr=subprocess.PIPE, text=True
+            )
+            stack.enter_context(process)
+            stack.callback(process.kill)
+            started.append(process)
+        said = [each.communicate(timeout=600)[1] for each in started]
+    assert [each.returncode for each in started] == [0] * len(shares), said
+
+
+def test_parts_in_a_bucket_make_the_bytes_of_one_run(bucket: Path, tmp_path: Path) -> None:
+    options = {"split_bytes": 60_000, "shards": 2}
+    run("1/4", "2/4,3/4")
+    merge = many_splits(tmp_path, **options, part=parse_part("merge"))
+    there = {**vars(merge), "output": RemotePath(OUTPUT)}
+    with pytest.raises(UserError, match=r"splits are not mapped in s3://.*--part 4/4, or repeat"):
+        build(MODULE, type(merge)(**there))
+    run("4/4")
+    build(MODULE, type(merge)(**there))
+    build(MODULE, many_splits(tmp_path / "one", **options))
+    assert content(bucket / "wudao") == content(tmp_path / "one")
+    assert not list((bucket / "wudao").rglob(".work/*"))

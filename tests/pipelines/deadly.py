@@ -1,0 +1,38 @@
+"""A corpus some of whose records end the process that judges them."""
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from pipelines.command import main
+from pipelines.document import Document
+from pipelines.options import Options
+from pipelines.readers.reading import Reading
+from pipelines.recipe import Recipe, always, strings
+
+EXIT, KILL = "This text ends its reader", "This text eats all memory"
+
+
+def documents(record: Mapping[str, Any], _: Options) -> tuple[Document, ...]:
+    text = str(record["text"])
+    if EXIT in text:
+        os._exit(7)
+    if KILL in text:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return (Document(text),)
+
+
+RECIPE = Recipe(
+    name="deadly",
+    about="Texts that may kill.",
+    pattern="*.jsonl",
+    options=Options,
+    reading=always(Reading(text_fields=("text",))),
+    provenance=strings(),
+    documents=documents,
+)
+
+if __name__ == "__main__":
+    sys.exit(main("tests.pipelines.deadly", sys.argv[1:]))
