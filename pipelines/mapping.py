@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import compress
+from operator import not_
 from typing import Any
 
 from pipelines import resume
@@ -11,6 +13,7 @@ from pipelines.mapper import Job, MapTask, SplitRecord, prepare_map, record_name
 from pipelines.parts import MERGE, chosen, ranges, shares_for
 from pipelines.phases import Phases
 from pipelines.readers.reading import check_head, splits
+from pipelines.sparse import side_by_side
 from pipelines.workers import MOST_DEATHS, LostTask
 from shards.errors import UserError
 from shards.remote import RemotePath
@@ -124,12 +127,11 @@ class Splits:
             tasks: What is to be done.
             known: All tasks of the run, if these are not all of them.
         """
-        remote = isinstance(self._folder, RemotePath)
-        there = files_in(self._folder) if remote else None
-        todo = [
-            task
-            for task in tasks
-            if not resume.usable(
+        # Behind a URL one listing instead of requests for each split.
+        there = files_in(self._folder) if isinstance(self._folder, RemotePath) else None
+
+        def usable(task: MapTask) -> bool:
+            return resume.usable(
                 task,
                 self._folder,
                 # Machines have other times for the same file.
@@ -137,7 +139,8 @@ class Splits:
                 skip_poison=self._job.options.skip_poison,
                 there=there,
             )
-        ]
+
+        todo = list(compress(tasks, map(not_, side_by_side(usable, tasks, where=self._folder))))
         changed = resume.changed_versions(
             todo, self._folder, self._job.versions, known=known or tasks
         )
@@ -150,8 +153,10 @@ class Splits:
         self, tasks: Sequence[MapTask], todo: Sequence[MapTask]
     ) -> dict[Split, SplitRecord]:
         """Return the records of tasks by split, after doing those of them that are to be done."""
-        for task in todo:
-            (self._folder / f"{task.name}.json").unlink(missing_ok=True)
+        there = files_in(self._folder)
+        for name in (f"{task.name}.json" for task in todo):
+            if name in there:
+                (self._folder / name).unlink(missing_ok=True)
         try:
             self._phases.run(
                 "map",
@@ -164,10 +169,12 @@ class Splits:
         except LostTask as lost:
             told = advice(self._job.work, lost.task.name, run=self._job.run)
             raise UserError(f"{lost}.{told}" if told else str(lost)) from lost
-        return {
-            task.split: resume.read_record(SplitRecord, self._folder / f"{task.name}.json")
-            for task in tasks
-        }
+        records = side_by_side(
+            lambda task: resume.read_record(SplitRecord, self._folder / f"{task.name}.json"),
+            tasks,
+            where=self._folder,
+        )
+        return {task.split: record for task, record in zip(tasks, records, strict=True)}
 
     def _incomplete(
         self, chains: Mapping[InputFile, Sequence[Split]], todo: Sequence[MapTask]

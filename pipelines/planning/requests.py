@@ -57,8 +57,6 @@ ABSENT = Requests(head=1, list=1)
 """The same of one that is not: s3fs looks whether it is a folder."""
 TASK = ABSENT + Requests(put=1) + WHOLE * 2
 """A task's record: looked for by the worker, written, read for the progress, read."""
-SPLIT = TASK + ABSENT * 2
-"""A split's: looked for twice by the driver before."""
 LOOKED_AT = WHOLE + SIZE + Requests(get=5)
 """Examples of a segment, for the report: the rows of the audit are scattered."""
 START = Requests(put=3, get=4, head=6, list=8)
@@ -166,7 +164,7 @@ def requests(extent: Extent, *, workers: int, seconds: float) -> dict[str, Reque
 
 
 def _map(extent: Extent, segments: Mapping[str, _Segment]) -> Requests:
-    found = SPLIT * extent.splits
+    found = TASK * extent.splits
     for name, segment in segments.items():
         found += segment.uploads(extent.token_bytes) * extent.sources[name].segments
     return found

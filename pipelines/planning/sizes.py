@@ -12,6 +12,7 @@ from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.dedup.phases import BAND_ROWS_PER_TASK, DROPS_PER_TASK
+from pipelines.group import BYTES_PER_GROUP, MOST_MEMBERS, MOST_SLICES, ROWS_PER_GROUP
 from pipelines.inputs.sources import Split
 from pipelines.options import MOST_VALIDATION, Options
 from pipelines.plan import LEAST_VALIDATION
@@ -34,17 +35,6 @@ SIGNATURE_BYTES = 24
 
 IDX_BYTES = 20
 """Of a shard's .idx, a document."""
-
-MOST_SLICES = 10_000_000
-"""Segments times tasks that read each of them: above it segments are merged into groups."""
-
-ROWS_PER_GROUP = 4_000_000
-"""Rows of the audit that a group has at most."""
-
-BYTES_PER_GROUP = 1 << 30
-"""Of the documents' table or the audit, whichever is larger."""
-
-MOST_MEMBERS = 1000
 
 UNEVEN = 1.02
 """How much fuller than the mean the fullest shard is."""
@@ -174,6 +164,12 @@ class Extent:
             each.audit_bytes + each.kept_bytes + each.texts * SIGNATURE_BYTES
             for each in self.sources.values()
         )
+
+    @property
+    def most_bytes(self) -> float:
+        """Bytes of all of these, which are there at once before the end; groups hold them again."""
+        groups = 0.0 if grouped(self) is self else self.segment_bytes
+        return self.segment_bytes + groups + self.shard_bytes + self.other_bytes
 
     def total(self, name: str) -> float:
         """Return the sum of a number of all sources."""

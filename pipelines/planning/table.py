@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from pipelines.group import MOST_SLICES
 from pipelines.options import Options
 from pipelines.planning.estimate import Estimate
 from pipelines.planning.requests import Requests
-from pipelines.planning.sizes import MOST_SLICES, Extent, grouped
+from pipelines.planning.sizes import Extent, grouped
 from pipelines.segment import MAX_RECORDS, MAX_TOKENS
 
 _FULL = 0.4
@@ -32,7 +33,7 @@ def lines(found: Estimate, options: Options, *, shares: Mapping[str, float]) -> 
     yield (
         f"disk         segments {size(extent.segment_bytes)}, shards {size(extent.shard_bytes)}, "
         f"audit, rejects, signatures {size(extent.other_bytes)}; at once "
-        f"{size(extent.segment_bytes + extent.shard_bytes + extent.other_bytes)}"
+        f"{size(extent.most_bytes)}"
     )
     yield f"memory       worker {size(found.worker_bytes)}, driver {size(found.driver_bytes)}"
     yield f"through Beam {size(found.beam_bytes)} of task records"

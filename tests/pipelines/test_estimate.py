@@ -17,6 +17,7 @@ import pytest
 from pipelines import command
 from pipelines.command import completed
 from pipelines.corpus import build
+from pipelines.group import MOST_SLICES
 from pipelines.inputs.sources import Split
 from pipelines.options import Options
 from pipelines.planning import sample
@@ -24,7 +25,6 @@ from pipelines.planning.estimate import beam_bytes, estimate, phase_seconds, wor
 from pipelines.planning.requests import Requests, fetched, requests, uploaded
 from pipelines.planning.run import planned
 from pipelines.planning.sizes import (
-    MOST_SLICES,
     Source,
     extent,
     grouped,

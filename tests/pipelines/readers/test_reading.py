@@ -48,14 +48,14 @@ def parquet(folder: Path) -> bytes:
         ("a.ndjson", b"x", "jsonl"),
         ("a.txt", OBJECTS, "lines"),
         ("a.parquet", b"x", "parquet"),
-        ("a.json.gz", gzip.compress(ARRAY), "json"),
-        ("a.json.gz", gzip.compress(OBJECTS), "jsonl"),
-        ("a.json.gz", gzip.compress(OBJECTS)[:12], "json"),
+        ("a.json.gz", gzip.compress(ARRAY, mtime=0), "json"),
+        ("a.json.gz", gzip.compress(OBJECTS, mtime=0), "jsonl"),
+        ("a.json.gz", gzip.compress(OBJECTS, mtime=0)[:12], "json"),
         ("a.txt.bz2", bz2.compress(b""), "lines"),
         ("part-00000", OBJECTS, "jsonl"),
         ("part-00000", ARRAY, "json"),
         ("part-00000", b"PAR1....", "parquet"),
-        ("part-00000.gz", gzip.compress(OBJECTS), "jsonl"),
+        ("part-00000.gz", gzip.compress(OBJECTS, mtime=0), "jsonl"),
     ],
 )
 def test_the_format_is_told_by_name_and_first_bytes(
@@ -76,7 +76,7 @@ def test_a_format_that_nothing_tells_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.parquet", "a.jsonl.gz", "a.json.bz2"])
 def test_every_format_reads_the_same_records(name: str, tmp_path: Path) -> None:
     raw = {"a.json": ARRAY, "a.jsonl": OBJECTS, "a.parquet": parquet(tmp_path)}
-    raw |= {"a.jsonl.gz": gzip.compress(OBJECTS), "a.json.bz2": bz2.compress(WRAPPED)}
+    raw |= {"a.jsonl.gz": gzip.compress(OBJECTS, mtime=0), "a.json.bz2": bz2.compress(WRAPPED)}
     file = written(tmp_path / name, raw[name])
     check_head(file, reading())
     items = read_file(file, reading())
@@ -104,14 +104,18 @@ def test_open_reader(form: str, kind: type, tmp_path: Path) -> None:
     [
         ("a.json", b"text", r"a\.json holds no JSON array of objects: it begins with 'text'"),
         ("a.json", b"[1, 2]", r"is a JSON array, but not of objects"),
-        ("a.json.gz", gzip.compress(b"[1]"), r"is a JSON array, but not of objects"),
+        ("a.json.gz", gzip.compress(b"[1]", mtime=0), r"is a JSON array, but not of objects"),
         ("a.jsonl", ARRAY + b"\n", r"holds no JSON lines: it is a JSON array"),
-        ("a.jsonl", gzip.compress(OBJECTS), r"gzip archive, so unpack .* the ending \.gz"),
+        ("a.jsonl", gzip.compress(OBJECTS, mtime=0), r"gzip archive, so unpack .* the ending \.gz"),
         ("a.jsonl.gz", OBJECTS, r"a\.jsonl\.gz is no gzip archive, though its name says so"),
-        ("a.jsonl.zst", gzip.compress(OBJECTS), r"is no zstd archive, though"),
+        ("a.jsonl.zst", gzip.compress(OBJECTS, mtime=0), r"is no zstd archive, though"),
         ("a.txt", b"\0\0", r"holds no lines of text: it is binary"),
         ("a.parquet", OBJECTS, r"cannot be read as Parquet"),
-        ("a.parquet.gz", gzip.compress(b"PAR1"), r"is a gzip archive of a Parquet file.*unpack it"),
+        (
+            "a.parquet.gz",
+            gzip.compress(b"PAR1", mtime=0),
+            r"is a gzip archive of a Parquet file.*unpack it",
+        ),
     ],
 )
 def test_what_is_plainly_something_else_is_refused(
@@ -124,9 +128,9 @@ def test_what_is_plainly_something_else_is_refused(
 @pytest.mark.parametrize(
     ("name", "raw"),
     [
-        ("a.jsonl.gz", gzip.compress(OBJECTS)[:5]),
-        ("a.json.gz", gzip.compress(ARRAY)[:5]),
-        ("a.jsonl.gz", gzip.compress(b"")),
+        ("a.jsonl.gz", gzip.compress(OBJECTS, mtime=0)[:5]),
+        ("a.json.gz", gzip.compress(ARRAY, mtime=0)[:5]),
+        ("a.jsonl.gz", gzip.compress(b"", mtime=0)),
         ("a.jsonl", b"\xff rubbish\n" * 3 + OBJECTS),
         ("a.json", WRAPPED),
     ],
@@ -203,7 +207,7 @@ def test_a_disk_that_fails_is_one_paragraph(
         pq.write_table(pa.table({"text": ["a", "b"]}), path)
     else:
         raw = b'[{"text": "a"}]' if name == "a.json" else b'{"text": "a"}\n'
-        path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+        path.write_bytes(gzip.compress(raw, mtime=0) if name.endswith(".gz") else raw)
     file = input_file(path)
     (split,) = splits(file, reading(), split_bytes=file.bytes)
     monkeypatch.setattr("pipelines.inputs.sources._open_local", Failing)
