@@ -132,6 +132,7 @@ def test_missing_splits_are_named_with_the_shares_that_hold_them() -> None:
 # --- runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shares", [["1/1"], ["3/3", "1/3,2/3"], ["2/4,3/4", "1/4", "4/4"], ["1/2", "3/4", "7/8,8/8"]]
 )
@@ -181,6 +182,7 @@ def test_parts_of_other_machines_are_collected_by_hand(
     assert made(tmp_path / "all") == made(reference)
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_told_with_the_command_that_makes_it(
     reference: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
