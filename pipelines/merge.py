@@ -133,7 +133,7 @@ def held_out(
     """
 
     def read(stem: AnyPath) -> tuple[Held, np.ndarray]:
-        table, _ = open_between(with_suffix(stem, "holdout"), "holdout", low=0, high=holdout)
+        table = open_between(with_suffix(stem, "holdout"), "holdout", low=0, high=holdout)
         order = column(table, "order")
         inside = (order >= np.uint64(within.low)) & (order <= np.uint64(within.high - 1))
         rows, hashes = (column(table, name)[inside] for name in ("row", "holdout"))
@@ -194,7 +194,7 @@ def merged_rows(
     def read(item: tuple[int, AnyPath]) -> pa.Table:
         number, stem = item
         path = with_suffix(stem, suffix)
-        table, _ = open_between(path, "order", low=within.low, high=within.high)
+        table = open_between(path, "order", low=within.low, high=within.high)
         names = {field.name: field.type for field in table.schema}
         plain = pa.schema(
             [(name, pa.large_string() if kind == NAME else kind) for name, kind in names.items()]

@@ -1,12 +1,11 @@
-"""A file behind a URL of which only what is asked for is fetched.
+"""Files and tables behind a URL of which only what is asked for is fetched.
 
-Its bytes are a mapping without a file, as long as the file is: pages that nothing was fetched into
-take no memory. Arrow lays a table over it without touching the columns, so that their addresses
-tell which bytes of the file some rows are made of.
+Their bytes are a mapping without a file, as long as the file is: pages that nothing was fetched
+into take no memory.
 """
 
 import mmap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import TypeVar
@@ -20,8 +19,11 @@ from shards.remote import AnyPath, RemotePath
 SMALL_BYTES = 256 << 10
 """A file up to this size is fetched whole: the time to the first byte outweighs it."""
 
-END_BYTES = 32 << 10
-"""Of a larger table this much is fetched of either end: schema, lengths, footer."""
+END_BYTES = 64 << 10
+"""Of a larger table this much is fetched of its end, for the footer: schema, 24 bytes a block."""
+
+BLOCK_ROWS = 4096
+"""Rows of a table that lie together, all their columns: some are fetched by one request."""
 
 GAP_BYTES = 64 << 10
 """Ranges closer than this are fetched as one."""
@@ -94,82 +96,74 @@ class SparseFile:
         at = int(np.searchsorted(self._have[:, 0], start, "right")) - 1
         return at >= 0 and bool(self._have[at, 1] >= stop)
 
-    def table(self) -> pa.Table:
-        """Return the file as an Arrow table whose columns are not here yet, but for dictionaries.
+
+class SparseTable:
+    """A table behind a URL, in the blocks that write_table made of its rows.
+
+    Its footer is fetched first, which says where the blocks lie; then those that hold what is asked
+    for. The layout is that of the Arrow IPC file format (File.fbs and Message.fbs of apache/arrow).
+    """
+
+    def __init__(self, path: RemotePath) -> None:
+        """Fetch the footer.
 
         Raises:
-            DamageError: It holds no table.
+            DamageError: There is no such file, or it holds no table.
         """
-        size = len(self.data)
-        self.need(np.array([[0, min(END_BYTES, size)], [max(0, size - END_BYTES), size]]))
-        try:
-            table = self._open()
-        except (pa.ArrowException, OSError):
-            self.need(np.array([[0, size]]))  # what describes the columns is longer than usual
-            try:
-                table = self._open()
-            except (pa.ArrowException, OSError) as error:
-                raise DamageError(
-                    f"{self._path} is no Arrow file ({error}): restore it, or build it again."
-                ) from error
-        dictionaries = [
-            chunk.dictionary
-            for values in table.columns
-            if pa.types.is_dictionary(values.type)
-            for chunk in values.chunks
-        ]
-        self._need_arrays(dictionaries)
-        return table
+        self._file = SparseFile(path)
+        size = len(self._file.data)
+        self._file.need(np.array([[max(0, size - END_BYTES), size]]))
+        ending = self._file.data[-10:].tobytes()
+        if not ending.endswith(_MAGIC):
+            raise DamageError(f"{path} is no Arrow file: restore it, or build it again.")
+        start = size - len(ending) - int.from_bytes(ending[:4], "little")
+        self._file.need(np.array([[start, size]]))
+        footer = self._file.data[start : size - len(ending)].tobytes()
+        self._dictionaries = _blocks(footer, _DICTIONARIES)
+        self._blocks = _blocks(footer, _BATCHES)
+        self._reader = pa.ipc.open_file(pa.py_buffer(self._file.data))
 
-    def _open(self) -> pa.Table:
-        return pa.ipc.open_file(pa.py_buffer(self.data)).read_all()
+    def all(self) -> pa.Table:
+        """Return all rows."""
+        return self._read(0, len(self._blocks))
 
-    def rows(
-        self, table: pa.Table, rows: slice, *, columns: Sequence[str] | None = None
-    ) -> pa.Table:
-        """Return rows of the table, fetched."""
-        chosen = table if columns is None else table.select(list(columns))
-        part = chosen.slice(rows.start, rows.stop - rows.start)
-        self._need_arrays([chunk for values in part.columns for chunk in values.chunks])
-        return part
+    def rows(self, rows: slice) -> pa.Table:
+        """Return the rows from rows.start to rows.stop."""
+        first = rows.start // BLOCK_ROWS
+        found = self._read(first, -(-rows.stop // BLOCK_ROWS))
+        return found.slice(rows.start - first * BLOCK_ROWS, rows.stop - rows.start)
 
-    def take(self, table: pa.Table, rows: np.ndarray) -> pa.Table:
-        """Return some rows of the table, fetched, in the order given."""
-        values = [chunk for column in table.columns for chunk in column.chunks]
-        self._need_arrays([chunk.slice(row, 1) for chunk in values for row in rows.tolist()])
-        return table.take(rows)
+    def _read(self, first: int, last: int) -> pa.Table:
+        """Return the rows of neighbouring blocks, which are one range of the file."""
+        last = min(last, len(self._blocks))
+        if first < last:
+            run = [self._blocks[first, 0], self._blocks[last - 1, 1]]
+            self._file.need(np.concatenate([self._dictionaries, [run]]))
+        batches = [self._reader.get_batch(at) for at in range(first, last)]
+        return pa.Table.from_batches(batches, self._reader.schema)
 
-    def _need_arrays(self, arrays: Sequence[pa.Array]) -> None:
-        """Fetch arrays: first the fixed parts of all, which say where their strings lie."""
-        base = self.data.ctypes.data
-        for extents in (_fixed_extents, _string_extents):
-            found = [pair for array in arrays if len(array) for pair in extents(array)]
-            if found:
-                self.need(np.array(found, np.int64) - base)
+    def row_of(self, key: str, bound: int) -> int:
+        """Return the first row whose key is not below a bound; the table is sorted by the key.
 
-
-def rows_near(file: SparseFile, table: pa.Table, key: str, *, low: int, high: int) -> slice:
-    """Return the rows of a table with low <= key < high, for a sorted column of hashes (uint64)."""
-    return slice(_row_of(file, table, key, bound=low), _row_of(file, table, key, bound=high))
-
-
-def _row_of(file: SparseFile, table: pa.Table, key: str, *, bound: int) -> int:
-    """Return the first row whose key is not below a bound.
-
-    Hashes are even: the k-th of n lies near k / n of their range, off by about the square root of
-    n. So the rows around a guess are fetched, and more where they prove too few.
-    """
-    num = len(table)
-    if bound in (0, 2**64) or not num:
-        return num if bound else 0
-    guess, slack = num * bound >> 64, 64 + 4 * int(num**0.5)
-    while True:
-        near = slice(max(0, guess - slack), min(num, guess + slack))
-        values = file.rows(table, near, columns=[key])[key].to_numpy()
-        at = int(np.searchsorted(values, np.uint64(bound)))
-        if (at or not near.start) and (at < len(values) or near.stop == num):
-            return near.start + at
-        slack *= 4
+        Keys are hashes (uint64) and even: the k-th of n lies near k / n of their range, off by
+        about the square root of n. So the blocks around a guess are fetched, and more where they
+        prove too few.
+        """
+        num = len(self._blocks)
+        if not bound or not num:
+            return 0
+        rows = num * BLOCK_ROWS - BLOCK_ROWS // 2  # of the last block half, for want of better
+        guess, slack = rows * bound >> 64, 64 + 2 * int(rows**0.5)
+        while True:
+            first = min(max(0, guess - slack) // BLOCK_ROWS, num - 1)
+            last = min((guess + slack) // BLOCK_ROWS + 1, num)
+            values = self._read(first, last)[key].to_numpy()
+            at = len(values)
+            if bound < 2**64:
+                at = int(np.searchsorted(values, np.uint64(bound)))
+            if (at or not first) and (at < len(values) or last == num):
+                return first * BLOCK_ROWS + at
+            slack *= 4
 
 
 def joined(ranges: np.ndarray, *, gap: int) -> np.ndarray:
@@ -184,42 +178,35 @@ def joined(ranges: np.ndarray, *, gap: int) -> np.ndarray:
     return np.stack([ranges[starts, 0], ends[np.append(starts[1:], len(ranges)) - 1]], axis=1)
 
 
-def _fixed_extents(array: pa.Array) -> Iterator[tuple[int, int]]:
-    """Yield the addresses of what lies at fixed places: validity, numbers, offsets of strings."""
-    validity, *others = array.buffers()[: 2 if not _offset_width(array.type) else 3]
-    if validity is not None:
-        yield _bits(validity, array)
-    if pa.types.is_boolean(array.type):
-        yield _bits(others[0], array)
-        return
-    kind = array.type.index_type if pa.types.is_dictionary(array.type) else array.type
-    width, more = _offset_width(kind), 1
-    if not width:
-        width, more = kind.bit_width // 8, 0
-    start = others[0].address + array.offset * width
-    yield start, start + (len(array) + more) * width
+_MAGIC = b"ARROW1"
+_DICTIONARIES, _BATCHES = 2, 3
+"""Fields of the footer."""
+
+_BLOCK = np.dtype(
+    {
+        "names": ["offset", "metadata", "body"],
+        "formats": ["<i8", "<i4", "<i8"],
+        "offsets": [0, 8, 16],
+        "itemsize": 24,
+    }
+)
 
 
-def _string_extents(array: pa.Array) -> Iterator[tuple[int, int]]:
-    """Yield the addresses of the bytes of strings, whose offsets are here."""
-    width = _offset_width(array.type)
-    if not width:
-        return
-    _, offsets, data = array.buffers()
-    ends = np.frombuffer(offsets, f"<i{width}")[[array.offset, array.offset + len(array)]]
-    if data is not None:
-        yield data.address + int(ends[0]), data.address + int(ends[1])
+def _blocks(footer: bytes, field: int) -> np.ndarray:
+    """Return where the blocks that a field of the footer lists begin and end (int64[n, 2])."""
 
+    def number(at: int, size: int) -> int:
+        return int.from_bytes(footer[at : at + size], "little")
 
-def _offset_width(kind: pa.DataType) -> int:
-    """Return the size of a string column's offsets, 0 for columns that have none."""
-    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
-        return 8
-    return 4 if pa.types.is_string(kind) or pa.types.is_binary(kind) else 0
-
-
-def _bits(buffer: pa.Buffer, array: pa.Array) -> tuple[int, int]:
-    return (
-        buffer.address + array.offset // 8,
-        buffer.address + -(-(array.offset + len(array)) // 8),
-    )
+    # A flatbuffer: a table has a list of where its fields stand, a field that is a vector points
+    # to its length and its items.
+    table = number(0, 4)
+    offsets = table - number(table, 4)
+    slot = 4 + 2 * field
+    where = number(offsets + slot, 2) if slot < number(offsets, 2) else 0
+    if not where:
+        return np.zeros((0, 2), np.int64)
+    vector = table + where + number(table + where, 4)
+    found = np.frombuffer(footer, _BLOCK, number(vector, 4), vector + 4)
+    starts = found["offset"]
+    return np.stack([starts, starts + found["metadata"] + found["body"]], axis=1)

@@ -1,28 +1,31 @@
 """Tables that are written whole and read in parts: rows by number, or by a sorted column.
 
-On a disk a table is mapped and nothing is read but what is touched. Of one behind a URL its ends
-are fetched, which say where everything lies, and then the bytes of the rows that are asked for.
+On a disk a table is mapped and nothing is read but what is touched. Of one behind a URL its end is
+fetched, which says where everything lies, and then the blocks of the rows that are asked for.
 """
 
-from collections.abc import Sequence
+import bisect
 
 import numpy as np
 import pyarrow as pa
 
-from pipelines.sparse import SparseFile, rows_near
+from pipelines.sparse import BLOCK_ROWS, SparseFile, SparseTable
 from shards.manifest import TableEntry
 from shards.remote import AnyPath, RemotePath, relative
 from shards.storage import FileEntry, atomic_write, map_bytes
 
 
 def write_table(path: AnyPath, table: pa.Table) -> FileEntry:
-    """Write a table as an Arrow IPC file of one batch, whole or not at all; return its entry."""
+    """Write a table as an Arrow IPC file, whole or not at all, and return its entry.
+
+    Its batches have BLOCK_ROWS rows, the last one fewer.
+    """
     table = table.unify_dictionaries().combine_chunks()
     with (
         atomic_write(path) as handle,
         pa.ipc.new_file(handle, table.schema) as writer,
     ):
-        writer.write_table(table)
+        writer.write_table(table, max_chunksize=BLOCK_ROWS)
     return handle.entry
 
 
@@ -42,29 +45,11 @@ def open_table(path: AnyPath) -> pa.Table:
     return pa.ipc.open_file(pa.py_buffer(map_bytes(path))).read_all()
 
 
-def open_rows(path: AnyPath, rows: slice, *, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return the rows from rows.start to rows.stop of a table.
-
-    Args:
-        path: The table.
-        rows: Both ends are given.
-        columns: Names of those that are needed; all, if None.
-    """
+def open_rows(path: AnyPath, rows: slice) -> pa.Table:
+    """Return the rows from rows.start to rows.stop of a table; both ends are given."""
     if isinstance(path, RemotePath):
-        file = SparseFile(path)
-        return file.rows(file.table(), rows, columns=columns)
-    table = open_table(path)
-    chosen = table if columns is None else table.select(list(columns))
-    return chosen.slice(rows.start, rows.stop - rows.start)
-
-
-def every_row(path: AnyPath, *columns: str) -> pa.Table:
-    """Return some columns of a table."""
-    if isinstance(path, RemotePath):
-        file = SparseFile(path)
-        table = file.table()
-        return file.rows(table, slice(0, len(table)), columns=columns)
-    return open_table(path).select(list(columns))
+        return SparseTable(path).rows(rows)
+    return open_table(path).slice(rows.start, rows.stop - rows.start)
 
 
 def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:
@@ -77,13 +62,14 @@ def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:
         high: Values are less; may be 2**64.
     """
     if isinstance(path, RemotePath):
-        file = SparseFile(path)
-        return rows_near(file, file.table(), key, low=low, high=high)
-    return between(column(open_table(path), key), low, high)
+        table = SparseTable(path)
+        return slice(table.row_of(key, low), table.row_of(key, high))
+    keys = open_table(path)[key]
+    return slice(_row_of(keys, low), _row_of(keys, high))
 
 
-def open_between(path: AnyPath, key: str, *, low: int, high: int) -> tuple[pa.Table, int]:
-    """Return the rows of a table with low <= key < high, and the number of the first of them.
+def open_between(path: AnyPath, key: str, *, low: int, high: int) -> pa.Table:
+    """Return the rows of a table with low <= key < high.
 
     Args:
         path: The table.
@@ -92,22 +78,32 @@ def open_between(path: AnyPath, key: str, *, low: int, high: int) -> tuple[pa.Ta
         high: Values are less; may be 2**64.
     """
     if isinstance(path, RemotePath):
-        file = SparseFile(path)
-        table = file.table()
-        rows = rows_near(file, table, key, low=low, high=high)
-        return file.rows(table, rows), rows.start
+        remote = SparseTable(path)
+        return remote.rows(slice(remote.row_of(key, low), remote.row_of(key, high)))
     table = open_table(path)
-    rows = between(column(table, key), low, high)
-    return table.slice(rows.start, rows.stop - rows.start), rows.start
+    first, last = (_row_of(table[key], bound) for bound in (low, high))
+    return table.slice(first, last - first)
+
+
+def _row_of(keys: pa.ChunkedArray, bound: int) -> int:
+    """Return the first row of a sorted column (uint64) that is not below a bound."""
+    if bound >= 2**64 or not len(keys):
+        return len(keys)
+    # One block is looked into: taken together, the blocks would be read as a whole.
+    block = bisect.bisect_left(keys.chunks, bound, key=lambda chunk: chunk[-1].as_py())
+    if block == keys.num_chunks:
+        return len(keys)
+    before = sum(len(chunk) for chunk in keys.chunks[:block])
+    return before + int(np.searchsorted(keys.chunk(block).to_numpy(), np.uint64(bound)))
 
 
 def lookup(path: AnyPath, key: str, values: np.ndarray) -> pa.Table:
     """Return the rows of a table whose sorted column `key` has these values, all of them there."""
     if isinstance(path, RemotePath):
-        file = SparseFile(path)
-        table = file.table()
-        keys = column(file.rows(table, slice(0, len(table)), columns=[key]), key)
-        return file.take(table, np.searchsorted(keys, values))
+        remote = SparseTable(path)
+        rows = [remote.row_of(key, value) for value in values.tolist()]
+        parts = [remote.rows(slice(row, row + 1)) for row in rows]
+        return pa.concat_tables([remote.rows(slice(0, 0)), *parts])
     table = open_table(path)
     return table.take(np.searchsorted(column(table, key), values))
 
@@ -130,7 +126,7 @@ def map_items(path: AnyPath, *, starts: np.ndarray, lengths: np.ndarray, size: i
 
 
 def column(table: pa.Table, name: str) -> np.ndarray:
-    """Return a numeric column; of a one-batch table it is a view of the mapped file."""
+    """Return a numeric column; of a table of one batch it is a view of the mapped file."""
     chunks: list[np.ndarray] = [chunk.to_numpy(zero_copy_only=True) for chunk in table[name].chunks]
     if len(chunks) == 1:
         return chunks[0]

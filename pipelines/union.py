@@ -30,7 +30,8 @@ from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.examples import EXAMPLES
 from pipelines.segment import gather, with_suffix
 from pipelines.showcase import most_examples
-from pipelines.tables import column, every_row, map_items, open_rows, open_table, write_table
+from pipelines.sparse import BLOCK_ROWS
+from pipelines.tables import column, map_items, open_rows, open_table, write_table
 from shards.remote import AnyPath
 from shards.storage import FileEntry, atomic_write, size_if_there
 
@@ -69,13 +70,14 @@ class Ranks:
         found: np.ndarray = new[np.concatenate(before)]
         return found
 
-    def blocks(self, num: int) -> Iterator[tuple[np.ndarray, list[slice]]]:
-        """Yield the rows cut into even blocks, each with the slices of the tables it comes from.
+    def pieces(self, num: int) -> Iterator[tuple[np.ndarray, list[slice]]]:
+        """Yield the rows in about `num` pieces of whole blocks, each with the slices it comes from.
 
-        A block tells its rows by their place in those slices, back to back.
+        A piece tells its rows by their place in those slices of the tables, back to back.
         """
         first = np.zeros(len(self.starts) - 1, np.int64)
-        for block in np.array_split(self.rows, num):
+        size = max(1, len(self.rows) // num // BLOCK_ROWS) * BLOCK_ROWS
+        for block in np.split(self.rows, range(size, len(self.rows), size)):
             near = np.sort(block)  # of each table a run, since tables are sorted
             last = first + np.diff(np.searchsorted(near, self.starts))
             pairs = zip(first.tolist(), last.tolist(), strict=True)
@@ -96,11 +98,12 @@ def write_union(
         members: Those of the segments, in the order of their documents' identities.
         dtype: Type of a token.
     """
-    audit = Ranks.of(_columns(members, "audit", "order"))
-    order = np.concatenate(_columns(members, "audit", "order"))[audit.rows]
+    orders = _columns(members, "audit", "order")["order"]
+    audit = Ranks.of(orders)
+    order = np.concatenate(orders)[audit.rows]
     if (order[1:] == order[:-1]).any():
         return {}
-    del order
+    del order, orders
     files = {"audit": _write_sorted(stem, members, "audit", audit)}
     if with_suffix(members[0], "texts").exists():
         files["texts"] = _write_long(stem, members, "texts", audit)
@@ -109,9 +112,9 @@ def write_union(
     files["examples"] = _write_examples(stem, members)
     rejecting = [each for each in members if with_suffix(each, "rejects").exists()]
     if rejecting:
-        ranks = Ranks.of(_columns(rejecting, "rejects", "order"))
+        ranks = Ranks.of(_columns(rejecting, "rejects", "order")["order"])
         files["rejects"] = _write_long(stem, rejecting, "rejects", ranks)
-    documents = Ranks.of(_columns(members, "documents", "order"))
+    documents = Ranks.of(_columns(members, "documents", "order")["order"])
     files["documents"] = _write_sorted(stem, members, "documents", documents)
     # The allocator would keep what the tables took, beside the arrays that follow.
     pa.default_memory_pool().release_unused()
@@ -125,9 +128,14 @@ def write_union(
     return files
 
 
-def _columns(members: Sequence[AnyPath], suffix: str, name: str) -> list[np.ndarray]:
-    """Return a numeric column of each segment."""
-    return [column(every_row(with_suffix(stem, suffix), name), name) for stem in members]
+def _columns(members: Sequence[AnyPath], suffix: str, *names: str) -> dict[str, list[np.ndarray]]:
+    """Return numeric columns by name, each as the arrays of all segments."""
+    found: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    for stem in members:
+        table = open_table(with_suffix(stem, suffix))
+        for name in names:
+            found[name].append(column(table, name))
+    return found
 
 
 def _write_sorted(
@@ -158,11 +166,11 @@ def _write_long(stem: AnyPath, members: Sequence[AnyPath], suffix: str, ranks: R
         atomic_write(with_suffix(stem, suffix)) as handle,
         pa.ipc.new_file(handle, schema) as writer,
     ):
-        for places, slices in ranks.blocks(1 + size // BYTES_AT_ONCE):
+        for places, slices in ranks.pieces(1 + size // BYTES_AT_ONCE):
             read = zip(paths, slices, strict=True)
             near = [open_rows(path, part) for path, part in read if part.stop > part.start]
             rows = pa.concat_tables([schema.empty_table(), *near]).combine_chunks()
-            writer.write_table(rows.take(places).combine_chunks())
+            writer.write_table(rows.take(places).combine_chunks(), max_chunksize=BLOCK_ROWS)
     return handle.entry
 
 
@@ -186,7 +194,8 @@ def _write_tokens(
     stem: AnyPath, members: Sequence[AnyPath], ranks: Ranks, *, dtype: np.dtype[Any]
 ) -> FileEntry:
     """Write the documents' tokens in their order."""
-    counts = [each.astype(np.int64) for each in _columns(members, "documents", "tokens")]
+    lengths_of = _columns(members, "documents", "tokens")["tokens"]
+    counts = [each.astype(np.int64) for each in lengths_of]
     sizes = [int(each.sum()) for each in counts]
     lengths = np.concatenate(counts)[ranks.rows]
     starts = np.concatenate([np.cumsum(each) - each for each in counts])[ranks.rows]
@@ -208,17 +217,15 @@ def _write_tokens(
 
 def _write_bins(stem: AnyPath, members: Sequence[AnyPath]) -> FileEntry:
     """Write what lies before each bin, which adds up."""
-    sums = {
-        name: np.sum(_columns(members, "bins", name), axis=0) for name in ("documents", "tokens")
-    }
+    parts = _columns(members, "bins", "documents", "tokens")
+    sums = {name: np.sum(found, axis=0) for name, found in parts.items()}
     return write_table(with_suffix(stem, "bins"), pa.table(sums))
 
 
 def _write_holdout(stem: AnyPath, members: Sequence[AnyPath], documents: Ranks) -> FileEntry:
-    holdout, order = (
-        np.concatenate(_columns(members, "holdout", name)) for name in ("holdout", "order")
-    )
-    row = documents.renumbered(_columns(members, "holdout", "row"))
+    parts = _columns(members, "holdout", "holdout", "order", "row")
+    holdout, order = (np.concatenate(parts[name]) for name in ("holdout", "order"))
+    row = documents.renumbered(parts["row"])
     by = np.lexsort((row, holdout))
     table = pa.table({"holdout": holdout[by], "row": row[by], "order": order[by]})
     return write_table(with_suffix(stem, "holdout"), table)
@@ -226,7 +233,7 @@ def _write_holdout(stem: AnyPath, members: Sequence[AnyPath], documents: Ranks) 
 
 def _write_hashes(stem: AnyPath, members: Sequence[AnyPath], documents: Ranks) -> FileEntry:
     names = ("hash_high", "hash_low", "order", "row", "copies")
-    columns = {name: _columns(members, "hashes", name) for name in names}
+    columns = _columns(members, "hashes", *names)
     row = documents.renumbered(columns.pop("row"))
     values = {name: np.concatenate(found) for name, found in columns.items()}
     by = np.lexsort((values["order"], values["hash_low"], values["hash_high"]))
@@ -280,9 +287,9 @@ def _write_bands(stem: AnyPath, members: Sequence[AnyPath], signers: Ranks) -> F
 
 
 def _write_links(stem: AnyPath, members: Sequence[AnyPath], signers: Ranks) -> FileEntry:
-    names = ("signer", "smaller")
-    links = {name: signers.renumbered(_columns(members, "links", name)) for name in names}
+    parts = _columns(members, "links", "signer", "smaller")
+    links = {name: signers.renumbered(found) for name, found in parts.items()}
     by = np.lexsort((links["smaller"], links["signer"]))
     return write_table(
-        with_suffix(stem, "links"), pa.table({name: links[name][by] for name in names})
+        with_suffix(stem, "links"), pa.table({name: found[by] for name, found in links.items()})
     )

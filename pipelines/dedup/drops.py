@@ -40,12 +40,9 @@ def drop_table(order: np.ndarray, segment: np.ndarray, row: np.ndarray, *, reaso
 def merged_drops(paths: Sequence[AnyPath], low: int, high: int) -> pa.Table:
     """Return the drops of all files with low <= order < high, each document once, as DROPS."""
     parts = (
-        [
-            part
-            for part, _ in side_by_side(
-                lambda path: open_between(path, "order", low=low, high=high), paths, where=paths[0]
-            )
-        ]
+        side_by_side(
+            lambda path: open_between(path, "order", low=low, high=high), paths, where=paths[0]
+        )
         if paths
         else []
     )

@@ -147,7 +147,7 @@ def _run_mates(work: AnyPath, plan: Plan, task: MatesTask) -> MatesRecord:
 
 
 def _edges_within(path: AnyPath, within: Range) -> Edges:
-    return Edges.of(open_between(path, "order", low=within.low, high=within.high)[0])
+    return Edges.of(open_between(path, "order", low=within.low, high=within.high))
 
 
 def _members(edges: Edges) -> Members:

@@ -147,7 +147,7 @@ def _candidates(paths: Sequence[AnyPath], within: Range) -> Candidates:
     """Return the documents of a range of all segments."""
     parts: list[pa.Table | None] = []
     parts += side_by_side(
-        lambda path: open_between(path, "hash_high", low=within.low, high=within.high)[0],
+        lambda path: open_between(path, "hash_high", low=within.low, high=within.high),
         paths,
         where=paths[0],
     )

@@ -16,9 +16,12 @@ from shards.remote import RemotePath
 from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
 from tests.pipelines.runs import content, many_splits
 
-pytestmark = pytest.mark.skipif(
-    not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
-)
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.skipif(
+        not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
+    ),
+]
 MODULE = "pipelines.wudao"
 OUTPUT = "s3://home/wudao"
 

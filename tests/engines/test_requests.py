@@ -16,6 +16,7 @@ from shards.remote import RemotePath
 from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, counted, serve_s3
 
 pytestmark = [
+    pytest.mark.engine,
     pytest.mark.slow,
     pytest.mark.skipif(
         not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"

@@ -24,9 +24,12 @@ from shards.errors import UserError
 from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
 from tests.pipelines.runs import content, page
 
-pytestmark = pytest.mark.skipif(
-    not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
-)
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.skipif(
+        not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
+    ),
+]
 
 NAMES = ("part-2.json", "part-10.json", "sub/part-1a.json", "sub/deep/part-3.json", "readme.txt")
 ADVICE = r"Check bucket and path, AWS_ACCESS_KEY_ID"

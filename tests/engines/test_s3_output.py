@@ -24,9 +24,12 @@ from tests.engines.faulty_proxy import CUT_ANSWER, CUT_UPLOAD, FAULTS, Proxy, Re
 from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
 from tests.pipelines.runs import content
 
-pytestmark = pytest.mark.skipif(
-    not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
-)
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.skipif(
+        not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
+    ),
+]
 
 FLAGS = ("--split-bytes", "40000", "--shards", "4", "--dedup", "minhash", "--keep-dropped")
 

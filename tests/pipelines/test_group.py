@@ -176,13 +176,14 @@ def test_equal_texts_stay_two_rows_and_what_is_gone_stays_gone(tmp_path: Path) -
     ]
 
 
-def test_rows_are_numbered_anew() -> None:
+def test_rows_are_numbered_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     ranks = Ranks.of([np.array([10, 30, 50]), np.array([], int), np.array([20, 30])])
     assert ranks.rows.tolist() == [0, 3, 1, 4, 2]
     old = [np.array([2, GONE, 0], np.uint32), np.array([], np.uint32), np.array([1], np.uint32)]
     assert ranks.renumbered(old).tolist() == [4, GONE, 0, 3]
-    blocks = [(rows.tolist(), parts) for rows, parts in ranks.blocks(2)]
-    assert blocks == [
+    monkeypatch.setattr(union, "BLOCK_ROWS", 3)
+    pieces = [(rows.tolist(), parts) for rows, parts in ranks.pieces(2)]
+    assert pieces == [
         ([0, 2, 1], [slice(0, 2), slice(0, 0), slice(0, 1)]),
         ([1, 0], [slice(2, 3), slice(0, 0), slice(1, 2)]),
     ]

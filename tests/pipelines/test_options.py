@@ -127,6 +127,7 @@ LEVELS = {
         "output",
         "workers",
         "part",
+        "plan",
         "max_reject_rate",
         "skip_poison",
         "keep_segments",

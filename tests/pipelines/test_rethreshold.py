@@ -246,7 +246,7 @@ def test_an_audit_table_that_is_gone_or_of_another_version_is_told(
     first, second = sorted(copy.glob("*/audit/*.parquet"))[:2]
     first.unlink()
     assert main([str(copy)]) == 2
-    assert f"{first} cannot be read" in capsys.readouterr().err
+    assert f"{first} is missing" in capsys.readouterr().err
     assert main([str(tmp_path / "nothing")]) == 2
     assert "does not exist" in capsys.readouterr().err
     assert main([str(dataset) + "@7"]) == 2

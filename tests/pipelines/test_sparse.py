@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines import sparse
-from pipelines.sparse import SparseFile, joined, side_by_side
+from pipelines.sparse import joined, side_by_side
 from pipelines.tables import (
     column,
     lookup,
@@ -83,8 +83,6 @@ ROWS = st.tuples(st.integers(0, NUM), st.integers(0, NUM)).map(sorted)
 def test_rows_are_those_of_the_table(path: RemotePath, table: pa.Table, rows: list[int]) -> None:
     found = open_rows(path, slice(*rows))
     assert found.to_pydict() == table.slice(rows[0], rows[1] - rows[0]).to_pydict()
-    few = open_rows(path, slice(*rows), columns=["text", "flag"])
-    assert few.to_pydict() == found.select(["text", "flag"]).to_pydict()
 
 
 @settings(deadline=None, max_examples=60)
@@ -94,8 +92,7 @@ def test_rows_are_found_by_their_hash(path: RemotePath, table: pa.Table, bounds:
     keys = column(table, "order")
     first, last = (int((keys.astype(object) < bound).sum()) for bound in bounds)
     assert rows_between(path, "order", low=low, high=high) == slice(first, last)
-    found, start = open_between(path, "order", low=low, high=high)
-    assert start == first
+    found = open_between(path, "order", low=low, high=high)
     assert found.to_pydict() == table.slice(first, last - first).to_pydict()
 
 
@@ -109,22 +106,22 @@ def test_keys_that_are_not_even_are_found_too(folder: RemotePath) -> None:
 
 
 def test_a_part_costs_a_part(path: RemotePath, fetched: list[int]) -> None:
-    found, _ = open_between(path, "order", low=2**63, high=2**63 + 2**50)
+    found = open_between(path, "order", low=2**63, high=2**63 + 2**50)
     assert found.num_rows < 10
-    assert sum(fetched) < path.size() / 3
-    assert len(fetched) <= 5
+    assert sum(fetched) < path.size() / 4
+    assert len(fetched) == 2
 
 
 def test_some_rows_are_looked_up(path: RemotePath, table: pa.Table, fetched: list[int]) -> None:
     rows = np.array([39_000, 3, 20_000])
     found = lookup(path, "order", column(table, "order")[rows])
     assert found.to_pydict() == table.take(rows).to_pydict()
-    assert sum(fetched) < path.size() / 2
+    assert sum(fetched) < path.size()
 
 
 def test_small_tables_are_fetched_once(folder: RemotePath, fetched: list[int]) -> None:
     write_table(folder / "small", pa.table({"order": np.arange(9, dtype=np.uint64)}))
-    assert open_between(folder / "small", "order", low=3, high=5)[0]["order"].to_pylist() == [3, 4]
+    assert open_between(folder / "small", "order", low=3, high=5)["order"].to_pylist() == [3, 4]
     assert len(fetched) == 1
 
 
@@ -160,7 +157,7 @@ def test_what_is_no_table_is_damage(folder: RemotePath) -> None:
     with pytest.raises(DamageError, match=r"none is no Arrow file"):
         open_rows(folder / "none", slice(0, 1))
     with pytest.raises(DamageError, match=r"nowhere is missing"):
-        SparseFile(folder / "nowhere")
+        open_rows(folder / "nowhere", slice(0, 1))
 
 
 PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=12)
@@ -188,5 +185,5 @@ def test_items_keep_their_order_here_and_there(folder: RemotePath) -> None:
 
 def test_an_empty_table_has_no_rows(folder: RemotePath, table: pa.Table) -> None:
     write_table(folder / "empty", table[:0])
-    assert open_between(folder / "empty", "order", low=1, high=5)[0].num_rows == 0
+    assert open_between(folder / "empty", "order", low=1, high=5).num_rows == 0
     assert open_table(folder / "empty").schema.names == table.schema.names
