@@ -14,6 +14,7 @@ from dataclasses import Field, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from shards.corpus import parse_data
 from shards.errors import UserError
 from shards.flags import Parser, add_run_flags, count, run_of
 from shards.run import Run
@@ -68,11 +69,6 @@ def parse(argv: Sequence[str], *, world: int, program: str = "trainer.train") ->
 
 def _with_end(given: Mapping[str, Any], settings: Settings) -> Run:
     """Return the run, its number of steps from what says when it ends."""
-    if any("://" in text for text in _data_texts(given)):
-        raise UserError(
-            "--data names folders on this machine's disks. Fetch a dataset that lies elsewhere "
-            "first, or only a node's part of it: python -m shards place WHOLE --to DISK."
-        )
     steps = given.get("steps")
     if (steps is None) == (settings.max_tokens is None):
         raise UserError("say when the run ends: either --max-steps N or --max-tokens N.")
@@ -80,12 +76,11 @@ def _with_end(given: Mapping[str, Any], settings: Settings) -> Run:
         given = {**given, "steps": 1}
         uncapped = run_of(argparse.Namespace(**{**given, "max_epochs": []}))
         steps = uncapped.step_of((settings.max_tokens - 1) // uncapped.length) + 1
-    return run_of(argparse.Namespace(**{**given, "steps": steps}))
-
-
-def _data_texts(given: Mapping[str, Any]) -> list[str]:
-    later = (data for _, *data in given.get("data_from", ()))
-    return [*given.get("data", ()), *(text for data in later for text in data)]
+    run = run_of(argparse.Namespace(**{**given, "steps": steps}))
+    for mix in run.mixes:
+        for text in mix.data:
+            parse_data(text)  # says at once what cannot be read from here
+    return run
 
 
 def _frozen(value: Any) -> Any:

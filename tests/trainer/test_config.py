@@ -136,7 +136,7 @@ def test_a_recipe_of_one_s_own(tmp_path: Path) -> None:
         ([*BASE, "--frobnicate"], "unrecognized arguments: --frobnicate.* --help lists every flag"),
         ([*BASE[:-2]], "either --max-steps N or --max-tokens N"),
         ([*BASE, "--max-tokens", "5"], "either --max-steps N or --max-tokens N"),
-        ([*BASE, "--data", "s3://bucket/wudao"], "shards place WHOLE --to DISK"),
+        ([*BASE, "--data", "s3://bucket/wudao"], "shards place s3://bucket/wudao --to DISK"),
         ([*BASE, "--keep", "0"], "argument --keep: 0 is not at least 1"),
         ([*BASE, "--betas", "0.9", "1.1"], "--betas"),
         ([*BASE, "--extend-positions"], "--extend-positions says how to read --init-from PATH"),
