@@ -28,8 +28,11 @@ MOST_POISON = 100
 
 READING, JUDGING, WRITING = "reading", "judging", "writing"
 
+_TWICE = 2
+"""Deaths at one place after which it is to blame."""
+
 _ENOUGH = 3
-"""Deaths at one place after which nobody tries again."""
+"""Deaths before any place was told after which nobody tries again."""
 
 Items = Sequence[Record | Damage]
 
@@ -121,7 +124,9 @@ def attempt(work: AnyPath, task: str, *, run: str, skip: bool, name: str) -> Ite
     folder = work / "attempts"
     notes = _notes(folder, f"{task}-{run}-")
     deaths = [_place(path) for path in notes]
-    found = {(place.start, place.end) for place in deaths if place.is_record}
+    # One death there may be a neighbour's hunger, or a machine that went.
+    times = Counter((place.start, place.end) for place in deaths if place.is_record)
+    found = {place for place, count in times.items() if count >= _TWICE}
     _check(deaths, skip=skip, name=name)
     made = Attempt(folder / f"{task}-{run}-{uuid.uuid4().hex}.json", deaths)
     made.poison = frozenset(found if skip else ())
@@ -129,8 +134,12 @@ def attempt(work: AnyPath, task: str, *, run: str, skip: bool, name: str) -> Ite
     _write(made.file, Place())
     try:
         yield made
-    finally:
+    except MemoryError:  # the process is about to be ended for it: the note stays
+        raise
+    except BaseException:
         made.file.unlink(missing_ok=True)
+        raise
+    made.file.unlink(missing_ok=True)
     for path in notes:
         path.unlink(missing_ok=True)
 
@@ -152,15 +161,16 @@ def forget(work: AnyPath) -> None:
 
 
 def _check(deaths: Sequence[Place], *, skip: bool, name: str) -> None:
-    again = Counter(place for place in deaths if place.doing in (READING, WRITING))
+    again = Counter(place for place in deaths if place.doing and not (skip and place.is_record))
     records = {place for place in deaths if place.is_record}
+    silent = sum(not place.doing for place in deaths)
     if skip and len(records) > MOST_POISON:
         raise UserError(
             f"more than {MOST_POISON} records of the {name} end the process that judges them, the "
             f"last one {max(place.start for place in records):,}: it is not the records. Look at "
             "the memory of the machine and at the libraries"
         )
-    if max(again.values(), default=0) >= _ENOUGH - 1 or (len(deaths) >= _ENOUGH and not skip):
+    if max(again.values(), default=0) >= _TWICE or silent >= _ENOUGH:
         raise UserError(
             f"{len(deaths)} processes died one after the other at the {name}.{_told(deaths)} "
             "Finished work is kept"

@@ -20,6 +20,8 @@ def main(module: str, argv: Sequence[str]) -> int:
         recipe = load_recipe(module)
         options, flags = parse(recipe.options, argv, program=module, about=recipe.about)
         options = completed(options, recipe)
+        if options.plan and options.part:
+            raise UserError("--plan tells of whole runs: leave --part out")
         if options.plan:
             from pipelines.planning.run import plan  # noqa: PLC0415 - as below
 

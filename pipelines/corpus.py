@@ -216,6 +216,10 @@ class Run:
         }
         poison = [[r.source, r.relative, r.poison] for r in records if r.poison]
         identity |= {"poison": poison} if poison else {}
+        if self.options.overwrite and (self.output / manifests.NAME).exists():
+            # Other libraries make other bytes, which must not take the old files' names.
+            had = manifests.load(self.output).libraries
+            identity |= {"libraries": self.job.versions} if had != self.job.versions else {}
         fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
         plan = Plan(
             generation=f"g0001-{fingerprint[:8]}",

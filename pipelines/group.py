@@ -24,7 +24,7 @@ from pipelines.tasks import task_name
 from pipelines.union import write_union
 from shards.records import sealed
 from shards.remote import AnyPath
-from shards.storage import FileEntry, size_if_there, write_json
+from shards.storage import FileEntry, intact, write_json
 
 FOLDER = "group"
 
@@ -75,7 +75,7 @@ def grouped(plan: Plan, phases: Phases, options: Options, *, work: AnyPath) -> P
     if num_slices(plan, options) <= MOST_SLICES:
         return plan
     runs = list(neighbours(plan.segments))
-    tasks = {at: _task(run, plan.dtype) for at, run in enumerate(runs) if len(run) > 1}
+    tasks = {at: _task(run, plan) for at, run in enumerate(runs) if len(run) > 1}
     records = phases.finish(
         FOLDER,
         list(tasks.values()),
@@ -120,9 +120,11 @@ def neighbours(segments: Iterable[PlannedSegment]) -> Iterator[list[PlannedSegme
         yield run
 
 
-def _task(run: Sequence[PlannedSegment], dtype: str) -> GroupTask:
+def _task(run: Sequence[PlannedSegment], plan: Plan) -> GroupTask:
     members = tuple(each.stem for each in run)
-    return GroupTask(name=task_name(FOLDER, members, dtype), members=members, dtype=dtype)
+    # A file that changed and kept its size has the same stems; the plan's fingerprint knows it.
+    name = task_name(FOLDER, plan.fingerprint, members, plan.dtype)
+    return GroupTask(name=name, members=members, dtype=plan.dtype)
 
 
 def union_of(run: Sequence[PlannedSegment], *, name: str) -> PlannedSegment:
@@ -157,9 +159,6 @@ def run_group(work: AnyPath, task: GroupTask) -> None:
 
 
 def _complete(work: AnyPath, record: GroupRecord) -> bool:
-    """Return whether the files of a group are there in their sizes."""
+    """Return whether the files of a group are there as they were written."""
     stem = work / FOLDER / record.stem
-    return all(
-        size_if_there(with_suffix(stem, suffix)) == entry.bytes
-        for suffix, entry in record.files.items()
-    )
+    return all(intact(with_suffix(stem, suffix), entry) for suffix, entry in record.files.items())

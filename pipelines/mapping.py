@@ -107,8 +107,8 @@ class Splits:
         return splits(file, self._readings[file.source], split_bytes=split_bytes)
 
     def _tasks(self, splits: Sequence[Split]) -> list[MapTask]:
-        # Two or three deaths tell a record.
-        more = MOST_DEATHS * MOST_POISON if self._job.options.skip_poison else 0
+        # Two to four deaths tell a record.
+        more = (MOST_DEATHS + 1) * MOST_POISON if self._job.options.skip_poison else 0
         return [
             MapTask(
                 name=record_name(split, self._job, self._facts),
@@ -131,7 +131,10 @@ class Splits:
         there = files_in(self._folder) if isinstance(self._folder, RemotePath) else None
 
         def usable(task: MapTask) -> bool:
-            return resume.usable(
+            record = self._folder / f"{task.name}.json"
+            if (record.name not in there) if there is not None else not record.exists():
+                return False
+            found = resume.usable(
                 task,
                 self._folder,
                 # Machines have other times for the same file.
@@ -139,6 +142,10 @@ class Splits:
                 skip_poison=self._job.options.skip_poison,
                 there=there,
             )
+            # Deleted as soon as it is refused: later another part may have written it anew.
+            if not (found or self._merging):
+                record.unlink(missing_ok=True)
+            return found
 
         todo = list(compress(tasks, map(not_, side_by_side(usable, tasks, where=self._folder))))
         changed = resume.changed_versions(
@@ -153,10 +160,6 @@ class Splits:
         self, tasks: Sequence[MapTask], todo: Sequence[MapTask]
     ) -> dict[Split, SplitRecord]:
         """Return the records of tasks by split, after doing those of them that are to be done."""
-        there = files_in(self._folder)
-        for name in (f"{task.name}.json" for task in todo):
-            if name in there:
-                (self._folder / name).unlink(missing_ok=True)
         try:
             self._phases.run(
                 "map",
@@ -180,10 +183,17 @@ class Splits:
         self, chains: Mapping[InputFile, Sequence[Split]], todo: Sequence[MapTask]
     ) -> UserError:
         missing = [task.split for task in todo]
+        left_out = sum((self._folder / f"{task.name}.json").exists() for task in todo)
         return UserError(
             f"{len(missing)} of {sum(map(len, chains.values()))} splits are not mapped in "
             f"{self._folder}: {ranges(missing)}. Run the same command with --part "
             f"{shares_for(chains, missing)}, or repeat those of the parts that did not end (what "
             "they finished is kept), copy the files of .work/map here if they lie elsewhere, and "
             "give --part merge again"
+            + (
+                f" ({left_out} of them have a record that does not serve: damaged, or made with "
+                "--skip-poison, which then merge needs as well)"
+                if left_out
+                else ""
+            )
         )

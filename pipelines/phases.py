@@ -11,7 +11,7 @@ from pipelines.account import progress_counts
 from pipelines.progress import Progress
 from pipelines.resume import finished, read_record
 from pipelines.runner import Runner, Work
-from pipelines.sparse import side_by_side
+from pipelines.sparse import forget_sizes, side_by_side
 from shards.remote import AnyPath
 from shards.storage import files
 
@@ -134,6 +134,7 @@ def prepare_unfinished(told: tuple[AnyPath, Callable[[Any], Work], Any]) -> Work
             that is told.
     """
     folder, prepare, argument = told
+    forget_sizes()
     work = prepare(argument)
 
     def do(task: Any) -> None:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from shards.errors import UserError
 from shards.remote import AnyPath, RemotePath
 from shards.storage import read_json
 
@@ -93,14 +94,16 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        self._show(last=True)
+        with suppress(UserError):
+            self._show(last=True)
 
     def _watch(self) -> None:
         local = isinstance(self._heartbeats, Path)
         pause = 1.0 if self._terminal and local else PLAIN_SECONDS
         while not self._stop.wait(pause):
             started = time.monotonic()
-            self._show()
+            with suppress(UserError):  # the storage is away: this is no reason to fail
+                self._show()
             # Behind a URL a look at millions of files takes minutes, and each page is paid for.
             pause = max(pause, LOOKING * (time.monotonic() - started))
 

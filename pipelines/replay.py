@@ -17,6 +17,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from pipelines.attempts import died_before
 from pipelines.command import exit_code, log_plainly
 from pipelines.corpora import Corpus
 from pipelines.flags import parse
@@ -130,7 +131,11 @@ def replay(
     check_same(files, entries, directory=directory, readings=readings, split_bytes=size)
     hush()
     workers = num_workers(options, work_bytes=sum(file.bytes for file in files))
-    with locked(options.output), Runner(flags, num_workers=workers) as runner:
+    with (
+        locked(options.output),
+        # As in a run of a corpus: where this process died with its work, a child shows the record.
+        Runner(flags, num_workers=workers or int(died_before(options.output / WORK))) as runner,
+    ):
         made = Run(corpus, corpora, files=files, runner=runner)
         _check_facts(manifest, made.chain.facts, unchanged=unchanged)
         found = made.existing()
@@ -183,6 +188,8 @@ def _completed(options: Options, manifest: Manifest, directory: AnyPath) -> Opti
                 f"{directory} does not tell where its {name.replace('_', ' ')} lies{made_with}: "
                 f"give --{name.replace('_', '-')}"
             )
+    if options.plan:
+        raise UserError("--plan tells of runs over whole corpora: leave it out here")
     if options.part:
         raise UserError("replay does its work in one run: leave --part out")
     if options.output == Path():

@@ -51,6 +51,11 @@ def side_by_side(
         return list(pool.map(read, items))
 
 
+def forget_sizes() -> None:
+    """Ask for sizes anew: between phases and runs a file may be made again under its name."""
+    _size.cache_clear()
+
+
 @lru_cache(maxsize=1 << 16)
 def _size(path: RemotePath) -> int:
     """Return the size of a file that does not change any more, asked for once in a process."""

@@ -113,9 +113,11 @@ class Workers:
             busy.append(child)
 
     def _idle(self, busy: Sequence[_Child]) -> _Child:
-        for child in self._children:
-            if child not in busy:
+        for child in [child for child in self._children if child not in busy]:
+            if child.process.is_alive():
                 return child
+            self._children.remove(child)  # it died while it had nothing to do
+            child.pipe.close()
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs,), daemon=True)

@@ -37,7 +37,10 @@ _ACCESS = {
     "hf": "Check repository and path, HF_TOKEN, and HF_ENDPOINT where a mirror is used.",
 }
 _URL = re.compile(r"\w+://[^\s\"'<>]+")
-_PASSWORD = re.compile(r"(?<=://)[^/@]*:[^/]*@")
+_PASSWORD = re.compile(r"(?<=://)[^/@]*:[^@]*@")
+"""A secret may hold a slash."""
+_WEB = re.compile("https?://", re.IGNORECASE)
+_WEB_USER = re.compile(r"(?<=://)[^/@]+@")
 
 
 def is_url(path: str) -> bool:
@@ -50,8 +53,9 @@ def shown(url: str) -> str:
 
     Elsewhere a question mark is part of a name, or a wildcard.
     """
-    url = _PASSWORD.sub("", url)
-    return url.partition("?")[0] if url.startswith(("http://", "https://")) else url
+    if _WEB.match(url):
+        return _WEB_USER.sub("", url).partition("?")[0]
+    return _PASSWORD.sub("", url)
 
 
 def said(error: Exception) -> str:
@@ -73,7 +77,7 @@ def check_address(url: str, what: str = "The input") -> None:
     Raises:
         UserError: It does, or is.
     """
-    if _PASSWORD.search(url):
+    if (_WEB_USER if _WEB.match(url) else _PASSWORD).search(url):
         name = urlsplit(url).scheme.upper()
         raise UserError(
             f"{what} {shown(url)} was given with a password, and addresses are written beside "
@@ -167,7 +171,22 @@ def retried(url: str, do: Callable[[], Result]) -> Result:
         raise
 
 
+def code_of(error: BaseException) -> str:
+    """Return what S3 calls an error, where the library tells it; empty otherwise."""
+    for each in (error, error.__cause__):
+        response = getattr(each, "response", None)
+        if isinstance(response, dict):
+            return str(response.get("Error", {}).get("Code", ""))
+    return ""
+
+
+_PASSING_CODES = {"BadDigest", "IncompleteBody", "NoSuchUpload"}
+"""Of S3: an upload was cut off, or one in parts is no longer known, and begins anew."""
+
+
 def _may_pass(error: Exception) -> bool:
+    if code_of(error) in _PASSING_CODES:
+        return True
     if isinstance(error, _LASTING) or _LASTING_NAMES.search(type(error).__name__):
         return False
     return not (isinstance(error, OSError) and error.errno in _LASTING_ERRNOS)

@@ -26,8 +26,11 @@ from shards.remote import RemotePath
 RENEWED_AFTER = 10.0
 """Seconds between two renewals."""
 
-DEAD_AFTER = 60.0
-"""Seconds without renewal after which a holder is taken for dead."""
+DEAD_AFTER = 180.0
+"""Seconds without renewal after which a holder is taken for dead: two requests may hang before."""
+
+SETTLED_AFTER = 3.0
+"""Seconds after taking a dead holder's place until it is sure that nobody else took it as well."""
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -52,7 +55,7 @@ def leased(folder: RemotePath, *, shared: bool) -> Iterator[None]:
     finally:
         stop.set()
         renewal.join()
-        lease.file.unlink(missing_ok=True)
+        lease.leave()
 
 
 @dataclass
@@ -71,6 +74,7 @@ class _Lease:
         state = {
             "token": self.token,
             "host": socket.gethostname(),
+            "machine": _machine(),
             "process": os.getpid(),
             "started": _started(os.getpid()),
             "count": self.count,
@@ -79,16 +83,31 @@ class _Lease:
 
     def take(self) -> None:
         """Write the file, then look for others: of two that do so at least one sees the other."""
+        replaced = False
         while not self.file.create(self.content()):
             self._replace(self.file)
+            replaced = True
         for other in self._others():
             try:
                 self._replace(other)
             except UserError:
-                self.file.unlink(missing_ok=True)
+                self.leave()
                 raise
-        if self.file.read() != self.content():
-            raise _held(self.folder, self.file.read())
+        if replaced:
+            time.sleep(SETTLED_AFTER)
+        if not self._is_mine():
+            raise _held(self.folder, b"")
+
+    def leave(self) -> None:
+        """Delete the file, unless it is another's by now."""
+        if self._is_mine():
+            self.file.unlink(missing_ok=True)
+
+    def _is_mine(self) -> bool:
+        try:
+            return bool(json.loads(self.file.read())["token"] == self.token)
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return False
 
     def _others(self) -> list[RemotePath]:
         """Return the files of holders that exclude this one."""
@@ -126,21 +145,22 @@ class _Lease:
 
     def renew(self, stop: threading.Event) -> None:
         """Write the file anew until told to stop."""
+        renewed = time.monotonic()
         while not stop.wait(RENEWED_AFTER):
             try:
-                mine = json.loads(self.file.read())["token"] == self.token
-                self.count += 1
-                if mine:
+                if self._is_mine():
+                    self.count += 1
                     self.file.write(self.content())
+                    renewed = time.monotonic()
                     continue
-            except (FileNotFoundError, ValueError, KeyError):
-                pass
             except UserError as error:  # the storage is away: work fails or waits as well
                 _LOG.warning("%s", error)
-                continue
+                if time.monotonic() - renewed < DEAD_AFTER:
+                    continue
             sys.stderr.write(
-                f"{self.folder} was taken over by another process while this one was silent for "
-                f"more than {DEAD_AFTER:g} s: it ends here. Finished work is kept.\n"
+                f"{self.folder} may have been taken over by another process while this one could "
+                f"not say for more than {DEAD_AFTER:g} s that it lives: it ends here. Finished "
+                "work is kept.\n"
             )
             sys.stderr.flush()
             os._exit(2)
@@ -164,20 +184,25 @@ def _is_gone(content: bytes) -> bool:
     """Return whether the holder is a process of this machine that has ended."""
     try:
         state = json.loads(content)
-        here: bool = state["host"] == socket.gethostname()
+        here: bool = state["machine"] == _machine()
         return here and _started(state["process"]) != str(state["started"])
     except (ValueError, KeyError, TypeError):
         return False
 
 
+def _machine() -> str:
+    """Return what tells this machine since its start, and its set of processes, from others."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+
+
 def _started(process: int) -> str:
     """Return when a process of this machine started, by its kernel's count; "" if it has ended.
 
-    With the kernel's own identity, since process numbers are used again, after a restart at once.
+    Process numbers are used again.
     """
     try:
         status = Path(f"/proc/{process}/stat").read_text()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return ""
-    return f"{boot} {status.rpartition(')')[2].split()[19]}"
+    return status.rpartition(")")[2].split()[19]

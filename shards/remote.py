@@ -6,13 +6,15 @@ pass. Which library serves a protocol is fsspec's business, credentials are that
 """
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from shards.address import Result, check_address, explained, retried
+from shards.address import Result, check_address, code_of, explained, retried
+from shards.errors import UserError
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -31,6 +33,11 @@ class RemotePath:
             UserError: The URL holds what may be secret, or is a chain of addresses.
         """
         check_address(url, "The place")
+        if odd := re.search(r"[*?\[\]]", url):
+            raise UserError(
+                f"The place {url} has {odd[0]!r} in its name, which libraries take for a wildcard: "
+                "choose another name."
+            )
         return cls(url.rstrip("/"))
 
     def __str__(self) -> str:
@@ -91,16 +98,25 @@ class RemotePath:
             FileNotFoundError: There is no such file.
             UserError: It cannot be read.
         """
-        starts, stops = [start for start, _ in ranges], [stop for _, stop in ranges]
+        got: dict[tuple[int, int], bytes] = {}
 
-        def fetch(system: Any, key: str) -> list[bytes]:
-            found = system.cat_ranges([key] * len(ranges), starts, stops, on_error="raise")
-            for data, start, stop in zip(found, starts, stops, strict=True):
-                if len(data) != stop - start:
-                    raise OSError(f"{len(data)} bytes came of {stop - start}")
-            return [bytes(data) for data in found]
+        def fetch(system: Any, key: str) -> None:
+            missing = [pair for pair in ranges if pair not in got]  # an attempt keeps what came
+            starts, stops = [start for start, _ in missing], [stop for _, stop in missing]
+            found = system.cat_ranges([key] * len(missing), starts, stops, on_error="return")
+            failed: Exception | None = None
+            for pair, data in zip(missing, found, strict=True):
+                if isinstance(data, Exception):
+                    failed = data
+                elif len(data) != pair[1] - pair[0]:
+                    failed = OSError(f"{len(data)} bytes came of {pair[1] - pair[0]}")
+                else:
+                    got[pair] = bytes(data)
+            if failed is not None:
+                raise failed
 
-        return self._do(fetch)
+        self._do(fetch)
+        return [got[pair] for pair in ranges]
 
     def write(self, data: bytes) -> None:
         """Make a file of these bytes, or replace it.
@@ -118,11 +134,23 @@ class RemotePath:
         Raises:
             UserError: It cannot be written.
         """
+
+        def make(system: Any, key: str) -> None:
+            try:
+                system.pipe_file(key, data, mode="create")
+            except OSError as error:
+                if code_of(error) != "PreconditionFailed":  # as some servers say that it is there
+                    raise
+                raise FileExistsError(str(error)) from error
+
         try:
-            self._do(lambda system, key: system.pipe_file(key, data, mode="create"), done="written")
+            self._do(make, done="written")
         except FileExistsError:
             # An answer may be lost after the file was made: then the next attempt finds our own.
-            return self.exists() and self.read() == data
+            try:
+                return self.read() == data
+            except FileNotFoundError:  # whoever had it has just ended
+                return False
         return True
 
     def upload(self, file: Path) -> None:
@@ -185,7 +213,11 @@ class RemotePath:
             system, key = file_system(self.url)
             try:
                 return retried(self.url, lambda: action(system, key))
-            except (FileNotFoundError, FileExistsError) as error:
+            except FileExistsError as error:
+                absence = error
+            except FileNotFoundError as error:
+                if done == "written":  # there is no such bucket
+                    raise
                 absence = error
         raise absence
 
@@ -220,7 +252,8 @@ def relative(path: AnyPath, folder: AnyPath) -> str:
 def file_system(url: str) -> tuple[Any, str]:
     """Return fsspec's file system for a URL, and its own name of what is there.
 
-    It asks once and remembers no listing: when to ask again is for `retried`.
+    It remembers no listing and tries a request again at once, a few times: for one of many that are
+    made together. All else is for `retried`.
     """
     # An extra that takes a while to import: only where there is a URL.
     import fsspec  # noqa: PLC0415 - see above
@@ -243,6 +276,6 @@ def _settings(scheme: str) -> dict[str, Any]:
     if scheme in _S3:
         own = fsspec.config.conf.get("s3", {}).get("config_kwargs", {})
         bounds = {"connect_timeout": 10, "read_timeout": 60, "max_pool_connections": 32}
-        retries = {"mode": "standard", "total_max_attempts": 1}
+        retries = {"mode": "standard", "total_max_attempts": 3}
         settings["config_kwargs"] = {**bounds, "retries": retries, **own}
     return settings

@@ -250,6 +250,12 @@ def test_poison_comes_as_damage_if_it_is_to_be_skipped(work: AnyPath) -> None:
     die(work, judging(0, 30, 3))
     die(work, judging(10, 20, 1))
     with attempt(work, "t", run="r", skip=True, name="x") as next_one:
+        assert not next_one.poison, "once may be a neighbour's fault"
+    die(work)
+    die(work, judging(0, 30, 3))
+    die(work, judging(10, 20, 1))
+    die(work, judging(10, 20, 1))
+    with attempt(work, "t", run="r", skip=True, name="x") as next_one:
         steps = [each for step in next_one.steps(items) for each in step]
         assert steps == [items[0], Damage(10, 10, "poison", b"0123456789"), items[2]]
         assert next_one.poison == {(10, 20)}
