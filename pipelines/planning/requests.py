@@ -181,7 +181,9 @@ class _Segment:
         documents = self.source.held / self.source.segments
         runs = min(documents, max(shards, tokens / GAP_BYTES))
         fetched = Requests(get=runs if tokens > SMALL_BYTES else shards)
-        return self.table("documents").whole() * shards + fetched
+        if not shards:
+            return Requests()
+        return (BINS + SIZE + self.table("documents").known(1 / shards)) * shards + fetched
 
     def uploads(self, token_bytes: int) -> Requests:
         """Return what writing its files takes."""
