@@ -94,11 +94,16 @@ def take_range(stem: AnyPath, within: Range, *, dropped: np.ndarray, holdout: in
 
 def take_rows(stem: AnyPath, rows: np.ndarray) -> Piece:
     """Return the documents of a segment in these rows, which are sorted."""
-    documents = open_table(with_suffix(stem, "documents"))
-    ends = np.cumsum(column(documents, "tokens").astype(np.int64))
-    chosen = documents.take(rows)
-    starts = ends[rows] - column(chosen, "tokens")
-    return _piece(stem, chosen, starts, size=int(ends[-1]) if len(ends) else 0)
+    bins = open_table(with_suffix(stem, "bins"))
+    before, tokens = column(bins, "documents"), column(bins, "tokens")
+    first, last = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
+    at = int(np.searchsorted(before, first, "right")) - 1
+    base = int(before[at])
+    near = open_rows(with_suffix(stem, "documents"), slice(base, last))
+    lengths = column(near, "tokens").astype(np.int64)
+    starts = tokens[at] + np.cumsum(lengths) - lengths
+    chosen = rows.astype(np.int64) - base
+    return _piece(stem, near.take(chosen), starts[chosen], size=int(tokens[-1]))
 
 
 def _piece(stem: AnyPath, documents: pa.Table, starts: np.ndarray, *, size: int) -> Piece:

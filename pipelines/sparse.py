@@ -133,10 +133,10 @@ class SparseTable:
         return self._read(0, len(self._blocks))
 
     def rows(self, rows: slice) -> pa.Table:
-        """Return the rows from rows.start to rows.stop."""
+        """Return the rows from rows.start to rows.stop, without the rest of their blocks."""
         first = rows.start // BLOCK_ROWS
         found = self._read(first, -(-rows.stop // BLOCK_ROWS))
-        return found.slice(rows.start - first * BLOCK_ROWS, rows.stop - rows.start)
+        return _copied(found.slice(rows.start - first * BLOCK_ROWS, rows.stop - rows.start))
 
     def _read(self, first: int, last: int) -> pa.Table:
         """Return the rows of neighbouring blocks, which are one range of the file."""
@@ -169,6 +169,14 @@ class SparseTable:
             if (at or not first) and (at < len(values) or last == num):
                 return first * BLOCK_ROWS + at
             slack *= 4
+
+
+def _copied(table: pa.Table) -> pa.Table:
+    """Return a table that keeps no more memory than its rows take: tasks hold many at once."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
 
 
 def joined(ranges: np.ndarray, *, gap: int) -> np.ndarray:

@@ -34,8 +34,11 @@ MERGED_BYTES_A_SECOND = 60e6
 WAIT_SECONDS = 0.03
 """Until a request of an object storage is answered."""
 
-AT_ONCE = 16
-"""Requests of a task that wait side by side."""
+AT_ONCE, BESIDE = 16, ("dedup", "merge")
+"""Requests of a task that wait side by side, and the phases where they do."""
+
+FETCHED_BYTES_A_SECOND = 100e6
+"""Of an object storage, by one worker."""
 
 IDLE_BYTES = 180e6
 """A worker that has done nothing, Beam and Arrow loaded."""
@@ -88,7 +91,8 @@ def estimate(
         asked = requests(extent, workers=workers, seconds=sum(seconds.values()))
         for phase, found in asked.items():
             if phase in seconds:
-                waiting = found.all * WAIT_SECONDS / (1 if phase == "map" else AT_ONCE)
+                waiting = found.all * WAIT_SECONDS / (AT_ONCE if phase in BESIDE else 1)
+                waiting += found.bytes / FETCHED_BYTES_A_SECOND
                 seconds[phase] += waiting / max(workers, 1)
         asked = requests(extent, workers=workers, seconds=sum(seconds.values()))
     return Estimate(
@@ -169,15 +173,15 @@ def _segment_bytes(source: Source, token_bytes: int) -> float:
     """Return what a worker holds to write a full segment: tokens twice, rows three times."""
     tokens = min(MAX_TOKENS, source.tokens / source.segments)
     rows = min(MAX_RECORDS, source.records / source.segments)
-    width = source.row_bytes("documents") + source.row_bytes("audit")
+    width = source.row_bytes.get("documents", 0.0) + source.row_bytes.get("audit", 0.0)
     kept = min(source.kept_bytes / source.segments, MAX_HELD_BYTES)
     return 2 * tokens * token_bytes + 3 * rows * width + kept
 
 
 def _shard_bytes(source: Source, shards: int, token_bytes: int, remote: bool) -> float:
     """Return what a worker holds to write a shard: its rows three times, of a URL its tokens."""
-    rows = source.documents / shards * source.row_bytes("documents")
-    audit = min(source.records / shards, ROWS_AT_ONCE) * 3 * source.row_bytes("audit")
+    rows = source.documents / shards * source.row_bytes.get("documents", 0.0)
+    audit = min(source.records / shards, ROWS_AT_ONCE) * 3 * source.row_bytes.get("audit", 0.0)
     tokens = source.tokens / shards * token_bytes if remote else 0.0
     return max(3 * rows + tokens, audit + min(source.kept_bytes / shards, BYTES_AT_ONCE))
 

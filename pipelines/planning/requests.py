@@ -1,18 +1,28 @@
-"""How many requests a run makes of the storage behind a URL. Arithmetic alone.
+"""How many requests a run makes of the storage behind a URL, and what they fetch. Arithmetic alone.
 
 What a task asks for is counted a file at a time, as sparse.py fetches it: of a small file the
-whole, of a larger table both ends and the ranges of its columns. The constants are counts of what
-the code does; tests/engines/test_requests.py holds them to a server's own count.
+whole, of a larger table its end and runs of blocks. The constants are counts of what the code does;
+tests/engines/test_requests.py holds them to a server's own count.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.merge import ROWS_AT_ONCE
-from pipelines.planning.sizes import TABLE_BYTES, Extent, Source, grouped
+from pipelines.planning.sizes import (
+    BAND_ROW_BYTES,
+    BINS_BYTES,
+    TABLE_BYTES,
+    Extent,
+    Source,
+    grouped,
+)
 from pipelines.progress import PLAIN_SECONDS
-from pipelines.sparse import GAP_BYTES, SMALL_BYTES
+from pipelines.segment import NUM_BINS
+from pipelines.sparse import BLOCK_ROWS, END_BYTES, GAP_BYTES, SMALL_BYTES
+from pipelines.union import TOKENS_AT_ONCE
 from shards.lease import RENEWED_AFTER
 
 PAGE_KEYS = 1000
@@ -24,13 +34,14 @@ PART_BYTES, SINGLE_BYTES = 50 << 20, 100 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requests:
-    """Requests by kind."""
+    """Requests by kind, and the bytes of segments that they fetch."""
 
     put: float = 0.0
     get: float = 0.0
     head: float = 0.0
     list: float = 0.0
     delete: float = 0.0
+    bytes: float = 0.0
 
     def __add__(self, other: "Requests") -> "Requests":
         return Requests(
@@ -51,6 +62,7 @@ class Requests:
 
 WHOLE = Requests(head=1, get=1)
 """A file is read whole."""
+BINS = WHOLE + Requests(bytes=BINS_BYTES)
 SIZE = Requests(head=1)
 """A file that is there is asked for its size, or whether it is there."""
 ABSENT = Requests(head=1, list=1)
@@ -69,23 +81,73 @@ def uploaded(size: float) -> Requests:
     return Requests(put=1 if size <= SINGLE_BYTES else 2 + -(-size // PART_BYTES))
 
 
-def opened(size: float) -> Requests:
-    """Return what it takes to learn the layout of a table of so many bytes."""
-    return SIZE + Requests(get=1 if size <= SMALL_BYTES else 2)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocks:
+    """A table of blocks behind a URL, and what is fetched of it once its size is known."""
 
+    rows: float
+    row_bytes: float
+    names: bool
+    """Columns have dictionaries, which lie before the blocks."""
 
-def fetched(columns: Sequence[float], rows: float, *, part: float) -> float:
-    """Return in how many ranges some of the rows of a table are fetched.
+    @property
+    def size(self) -> float:
+        """Return the bytes of the file."""
+        return self.rows * self.row_bytes + TABLE_BYTES
 
-    Args:
-        columns: Bytes a row of each buffer.
-        rows: Rows of the table.
-        part: The share of them that is fetched, a run of rows.
-    """
-    sizes = [rows * width for width in columns]
-    if sum(sizes) + TABLE_BYTES <= SMALL_BYTES:
-        return 0.0
-    return 1.0 + sum(size * (1 - part) > GAP_BYTES for size in sizes[:-1])
+    def whole(self) -> Requests:
+        """Return what reading all of it takes."""
+        return WHOLE + Requests(bytes=self.size)
+
+    def known(self, part: float) -> Requests:
+        """Return what reading rows takes whose numbers are known, a part of all."""
+        return self._fetched([(1.0, 1 + part * self._num)])
+
+    def below(self, part: float) -> Requests:
+        """Return what reading the first rows takes, a part of all, that are found by their key."""
+        near = part * self._num + self._slack
+        more = max(0.0, min(1.0, near - 2 * self._slack))
+        return self._fetched([(1.0, min(near + 1, self._around)), (more, near)], first=True)
+
+    def between(self, ranges: float) -> Requests:
+        """Return what reading one of so many even ranges of the key takes, in the mean.
+
+        The blocks around each bound, those of the upper one unless they are here already; and where
+        others lie between them, all from the first to the last.
+        """
+        width, inner = self._num / ranges, 1 - 1 / ranges
+        beyond = min(1.0, width) if self._around < self._num else 0.0
+        apart = max(0.0, min(1.0, width - 2 * self._slack - 1))
+        return self._fetched(
+            [(inner, self._around), (1 - inner + inner * beyond, self._around), (apart, width + 1)]
+        )
+
+    @property
+    def _num(self) -> int:
+        return max(1, math.ceil(self.rows / BLOCK_ROWS))
+
+    @property
+    def _slack(self) -> float:
+        """Return how far around a guess is fetched, in blocks (SparseTable.row_of)."""
+        return (64 + 2 * math.sqrt(self.rows)) / BLOCK_ROWS
+
+    @property
+    def _around(self) -> float:
+        """Return the blocks around a guess."""
+        return min(self._num, 1 + 2 * self._slack)
+
+    def _fetched(self, runs: Sequence[tuple[float, float]], *, first: bool = False) -> Requests:
+        """Return what fetching runs of blocks takes, each with how often; and the file's end.
+
+        Dictionaries come with the first block, or by a request of their own.
+        """
+        if self.size <= SMALL_BYTES:
+            return Requests(get=1, bytes=self.size)
+        names = self.names and not first
+        number = 1 + sum(often for often, _ in runs)
+        number += max(0.0, 1 - (1 + self._slack) / self._num) if names else 0
+        blocks = sum(often * min(count, self._num) for often, count in runs)
+        return Requests(get=number, bytes=END_BYTES + blocks * self.size / self._num)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,48 +156,50 @@ class _Segment:
 
     source: Source
 
-    def rows(self, suffix: str) -> float:
-        """Return the rows of one of its tables."""
+    def table(self, suffix: str) -> Blocks:
+        """Return one of its tables."""
         name = {"documents": "documents", "holdout": "documents", "hashes": "texts"}
-        return float(getattr(self.source, name.get(suffix, "records"))) / self.source.segments
+        rows = getattr(self.source, name.get(suffix, "records")) / self.source.segments
+        return Blocks(
+            rows=rows,
+            row_bytes=self.source.row_bytes.get(suffix, 0.0),
+            names=suffix in ("documents", "audit"),
+        )
 
-    def size(self, suffix: str) -> float:
-        """Return the bytes of one of its tables."""
-        return self.rows(suffix) * self.source.row_bytes(suffix) + TABLE_BYTES
+    def token_bytes(self, token_bytes: int) -> float:
+        """Return the bytes of its tokens."""
+        return self.source.tokens * token_bytes / self.source.segments
 
-    def columns(self, suffix: str, *, part: float, only: slice = slice(None)) -> Requests:
-        """Return what fetching a part of a table's rows takes; nothing where it came whole."""
-        widths = self.source.columns.get(suffix, ())[only]
-        if self.size(suffix) <= SMALL_BYTES:
-            return Requests()
-        return Requests(get=fetched(widths, self.rows(suffix), part=part) or 1)
-
-    def bounds(self, suffix: str, *, ranges: int) -> Requests:
-        """Return what finding the rows of one of some ranges takes."""
-        if self.size(suffix) <= SMALL_BYTES:
-            return Requests()
-        return Requests(get=2 * (ranges - 1) / ranges)
-
-    def slices(self, suffix: str, *, ranges: int, only: slice = slice(None)) -> Requests:
-        """Return what reading each of some ranges of a table takes, sizes left out."""
-        found = Requests(get=1 if self.size(suffix) <= SMALL_BYTES else 2)
-        found += self.bounds(suffix, ranges=ranges)
-        return (found + self.columns(suffix, part=1 / ranges, only=only)) * ranges
+    def tokens(self, token_bytes: int, *, shards: int) -> Requests:
+        """Return what the shards fetch of its tokens."""
+        size = self.token_bytes(token_bytes)
+        return Requests(get=shards, bytes=size * (shards if size <= SMALL_BYTES else 1))
 
     def held_out(self, token_bytes: int, *, shards: int) -> Requests:
         """Return what reading the documents that are held out takes: their tokens are scattered."""
-        tokens = self.source.tokens * token_bytes / self.source.segments
+        tokens = self.token_bytes(token_bytes)
         documents = self.source.held / self.source.segments
         runs = min(documents, max(shards, tokens / GAP_BYTES))
-        return WHOLE * shards + Requests(get=runs if tokens > SMALL_BYTES else shards)
+        fetched = Requests(get=runs if tokens > SMALL_BYTES else shards)
+        if not shards:
+            return Requests()
+        return (BINS + SIZE + self.table("documents").known(1 / shards)) * shards + fetched
 
     def uploads(self, token_bytes: int) -> Requests:
         """Return what writing its files takes."""
         source = self.source
         files: float = 6 + bool(source.texts) + (3 if source.signed else 0)
         files += min(1.0, source.rejects / source.segments)
-        large = source.tokens / source.segments * token_bytes
-        return Requests(put=files - 1) + uploaded(large)
+        return Requests(put=files - 1) + uploaded(self.token_bytes(token_bytes))
+
+    def united(self, token_bytes: int, *, members: float) -> Requests:
+        """Return what reading it takes to make it one of the members of a group."""
+        found = self.table("audit").whole() * 2 + self.table("documents").whole() * 3
+        found += self.table("holdout").whole() + BINS + WHOLE + ABSENT  # examples, no rejects
+        found += self.table("hashes").whole() if self.source.texts else Requests()
+        size = self.token_bytes(token_bytes)
+        pieces = max(1.0, members * size / token_bytes / TOKENS_AT_ONCE)
+        return found + SIZE + Requests(get=pieces, bytes=size)
 
 
 def requests(extent: Extent, *, workers: int, seconds: float) -> dict[str, Requests]:
@@ -171,10 +235,14 @@ def _map(extent: Extent, segments: Mapping[str, _Segment]) -> Requests:
 
 
 def _group(extent: Extent, later: Extent, segments: Mapping[str, _Segment]) -> Requests:
-    """Return the requests of merging segments into groups: each file is read, in parts if large."""
-    found = TASK * later.segments + (WHOLE * 6 + Requests(get=2)) * extent.segments
-    for name, segment in segments.items():
-        found += segment.uploads(later.token_bytes) * later.sources[name].segments
+    """Return the requests of merging segments into groups: tokens are read in pieces."""
+    found = TASK * later.segments
+    for name, source in extent.sources.items():
+        groups = later.sources[name].segments
+        single = _Segment(source=source)
+        members = source.segments / groups
+        found += single.united(extent.token_bytes, members=members) * source.segments
+        found += segments[name].uploads(later.token_bytes) * groups
     return found
 
 
@@ -190,10 +258,11 @@ def _dedup(extent: Extent, segments: Mapping[str, _Segment], *, workers: int) ->
         return Requests()
     for name, segment in segments.items():
         number = extent.sources[name].segments
-        found += segment.slices("hashes", ranges=extent.text_ranges) * number
+        found += segment.table("hashes").between(extent.text_ranges) * extent.text_ranges * number
         found += SIZE * number * min(workers, extent.text_ranges)
         if extent.band_ranges:
             found += (Requests(get=4) * extent.band_ranges * NUM_BANDS + SIZE * workers) * number
+            found += Requests(bytes=extent.sources[name].signed * NUM_BANDS * BAND_ROW_BYTES)
     return found + (SIZE + Requests(get=1)) * extent.dedup_tasks * extent.drop_ranges
 
 
@@ -202,17 +271,17 @@ def _merge(extent: Extent, segments: Mapping[str, _Segment], *, workers: int) ->
     for name, segment in segments.items():
         source, shards, held = extent.sources[name], extent.shards[name], extent.validation[name]
         number = source.segments
-        found += WHOLE * number  # bins, for the number of shards
-        found += segment.slices("holdout", ranges=1) * number * (1 + held) + SIZE * number
+        found += BINS * number  # for the number of shards
+        reached = segment.table("holdout").below(source.held / max(source.documents, 1))
+        found += reached * number * (1 + held) + SIZE * number
         found += segment.held_out(extent.token_bytes, shards=held) * number
         found += (TASK + Requests(put=3)) * (shards + held)
         found += uploaded(source.tokens / shards * extent.token_bytes) * shards
         found += Requests(put=1 + min(1, source.rejects / shards)) * shards
-        slices = WHOLE * shards  # bins
-        slices += segment.slices("documents", ranges=shards)
-        parts = max(1, -(-source.records // (shards * ROWS_AT_ONCE)))
-        slices += segment.slices("audit", ranges=int(shards * parts))
-        slices += Requests(get=1) * shards  # tokens
+        slices = BINS * shards + segment.tokens(extent.token_bytes, shards=shards)
+        slices += segment.table("documents").known(max(1 / shards, 1 / NUM_BINS)) * shards
+        parts = shards * max(1, -(-source.records // (shards * ROWS_AT_ONCE)))
+        slices += segment.table("audit").between(parts) * parts
         slices += SIZE * 3 * min(workers, shards)
         found += slices * number
         drops = max(extent.drop_ranges, shards + held) + extent.drop_ranges

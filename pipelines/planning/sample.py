@@ -3,7 +3,6 @@
 Nothing of it is kept: segments are written into a temporary folder, looked at, and removed.
 """
 
-import itertools
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -67,8 +66,8 @@ class Sampled:
     """Of rejects, and of texts kept."""
     example_bytes: int
     """Of the examples of the largest segment: their number is bounded."""
-    columns: Mapping[str, tuple[float, ...]]
-    """Bytes a row of each buffer of a segment's tables, in the order of the file, by suffix."""
+    row_bytes: Mapping[str, float]
+    """Of a row of each of a segment's tables, by suffix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +234,7 @@ def _summed(pieces: Sequence[_Piece], folder: Path, *, stored: int) -> Sampled:
         example_bytes=max(
             (path.stat().st_size for path in _existing(stems, "examples")), default=0
         ),
-        columns={suffix: _columns(tables[suffix]) for suffix in TABLES if tables[suffix]},
+        row_bytes={suffix: _row_bytes(tables[suffix]) for suffix in TABLES if tables[suffix]},
     )
 
 
@@ -243,15 +242,10 @@ def _existing(stems: Sequence[Path], suffix: str) -> Iterator[Path]:
     return (path for stem in stems if (path := stem.with_name(f"{stem.name}.{suffix}")).exists())
 
 
-def _columns(tables: Sequence[pa.Table]) -> tuple[float, ...]:
-    """Return the bytes a row of each buffer of tables of one schema, in the order of the file."""
-    rows = sum(map(len, tables))
-    buffers = [
-        [buffer for column in table.columns for chunk in column.chunks for buffer in _own(chunk)]
-        for table in tables
-        if len(table)
-    ]
-    return tuple(sum(sizes) / rows for sizes in itertools.zip_longest(*buffers, fillvalue=0))
+def _row_bytes(tables: Sequence[pa.Table]) -> float:
+    """Return the bytes of a row of tables of one schema."""
+    chunks = (chunk for table in tables for column in table.columns for chunk in column.chunks)
+    return sum(sum(_own(chunk)) for chunk in chunks) / max(sum(map(len, tables)), 1)
 
 
 def _own(array: pa.Array) -> Iterator[int]:

@@ -64,17 +64,13 @@ class Source:
     """Of rejects, and of texts kept."""
     example_bytes: float
     """Of a segment's examples."""
-    columns: Mapping[str, Sequence[float]]
-    """Bytes a row of each buffer of a segment's tables, by suffix."""
+    row_bytes: Mapping[str, float]
+    """Of a row of each of a segment's tables, by suffix."""
     dropped: float = 0.0
     """Documents that dedup across segments leaves out, which no sample tells."""
 
     held: float = 0.0
     """Documents that are held out."""
-
-    def row_bytes(self, suffix: str) -> float:
-        """Return the bytes of a row of a segment's table."""
-        return sum(self.columns.get(suffix, ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,9 +133,10 @@ class Extent:
         """Bytes of all segments."""
         return sum(
             each.tokens * self.token_bytes
-            + each.documents * (each.row_bytes("documents") + each.row_bytes("holdout"))
-            + each.texts * each.row_bytes("hashes")
-            + each.records * each.row_bytes("audit")
+            + each.documents
+            * (each.row_bytes.get("documents", 0.0) + each.row_bytes.get("holdout", 0.0))
+            + each.texts * each.row_bytes.get("hashes", 0.0)
+            + each.records * each.row_bytes.get("audit", 0.0)
             + each.signed * (SIGNER_BYTES + NUM_BANDS * BAND_ROW_BYTES)
             + each.links * LINK_BYTES
             + each.kept_bytes
@@ -153,7 +150,7 @@ class Extent:
         """Bytes of all shards: tokens, index, documents."""
         return sum(
             each.tokens * self.token_bytes
-            + each.documents * (IDX_BYTES + each.row_bytes("documents"))
+            + each.documents * (IDX_BYTES + each.row_bytes.get("documents", 0.0))
             for each in self.sources.values()
         )
 
@@ -203,7 +200,7 @@ def scaled(sampled: Sampled, splits: Sequence[Split]) -> Source:
         audit_bytes=sampled.audit_bytes * times,
         kept_bytes=sampled.kept_bytes * times,
         example_bytes=sampled.example_bytes,
-        columns=sampled.columns,
+        row_bytes=sampled.row_bytes,
     )
 
 
@@ -256,7 +253,7 @@ def grouped(extent: Extent) -> Extent:
 def members(source: Source) -> int:
     """Return how many segments of a source make a group."""
     rows = source.records / source.segments
-    width = max(source.row_bytes("documents"), source.row_bytes("audit"))
+    width = max(source.row_bytes.get("documents", 0.0), source.row_bytes.get("audit", 0.0))
     fit = min(ROWS_PER_GROUP, BYTES_PER_GROUP / max(width, 1)) / max(rows, 1)
     return max(1, min(MOST_MEMBERS, int(fit)))
 

@@ -81,11 +81,11 @@ def _phases(found: Estimate, extent: Extent) -> Iterator[str]:
 
 
 def _requests(requests: Mapping[str, Requests]) -> Iterator[str]:
-    rows = [("requests", *(kind.upper() for kind in KINDS), "all")]
+    rows = [("requests", *(kind.upper() for kind in KINDS), "all", "fetched")]
     total = sum(requests.values(), Requests())
     for phase, each in {**requests, "all": total}.items():
         counts = (*(getattr(each, kind) for kind in KINDS), each.all)
-        rows.append((phase, *(f"{count:,.0f}" for count in counts)))
+        rows.append((phase, *(f"{count:,.0f}" for count in counts), size(each.bytes)))
     yield ""
     yield from _table(rows)
 

@@ -1,10 +1,9 @@
 import gzip
-import itertools
 import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,11 @@ from pipelines.command import completed
 from pipelines.corpus import build
 from pipelines.group import MOST_SLICES
 from pipelines.inputs.sources import Split
+from pipelines.merge import Range
 from pipelines.options import Options
 from pipelines.planning import sample
 from pipelines.planning.estimate import beam_bytes, estimate, phase_seconds, worker_bytes
-from pipelines.planning.requests import Requests, fetched, requests, uploaded
+from pipelines.planning.requests import Blocks, Requests, requests, uploaded
 from pipelines.planning.run import planned
 from pipelines.planning.sizes import (
     Source,
@@ -34,13 +34,14 @@ from pipelines.planning.sizes import (
 )
 from pipelines.planning.table import clock, lines, size
 from pipelines.recipe import load_recipe
-from pipelines.sparse import GAP_BYTES, joined
+from pipelines.tables import open_between, open_rows, write_table
 from pipelines.wudao import RECIPE
 from shards.manifest import TRAIN, VALIDATION, total
+from shards.remote import RemotePath
 from shards.storage import files
 from tests.pipelines.runs import page
 
-COLUMNS = {"documents": (8, 4, 8, 8, 8, 4), "audit": (8, 4, 8, 8), "holdout": (8, 4, 8)}
+ROW_BYTES = {"documents": 40.0, "audit": 28.0, "holdout": 20.0, "hashes": 29.0}
 SPLIT = Split(
     source="web",
     path="/data/web/a.json",
@@ -70,7 +71,7 @@ def source(splits: int = 100, **changes: Any) -> Source:
         audit_bytes=2e6 * splits,
         kept_bytes=0.0,
         example_bytes=0.0,
-        columns=COLUMNS,
+        row_bytes=ROW_BYTES,
     )
     return replace(plain, **changes)
 
@@ -140,17 +141,79 @@ def test_very_many_slices_are_read_from_groups() -> None:
     assert any("groups" in line for line in lines(found, Options(), shares={"web": 0.1}))
 
 
-@pytest.mark.parametrize("part", [1.0, 0.5, 1 / 64])
-@pytest.mark.parametrize("rows", [1000, 20_000, 200_000])
-def test_ranges_are_counted_as_they_are_joined(rows: int, part: float) -> None:
-    widths = (8.0, 4.0, 8.0, 1.0, 32.0, 8.0)
-    sizes = [int(rows * width) for width in widths]
-    starts = list(itertools.accumulate(sizes, initial=4096))[:-1]
-    extents = [[start, start + int(part * each)] for start, each in zip(starts, sizes, strict=True)]
-    whole = sum(sizes) + 2048 <= 256 << 10
-    assert fetched(widths, rows, part=part) == (
-        0 if whole else len(joined(np.array(extents), gap=GAP_BYTES))
-    )
+@dataclass
+class Fetched:
+    """The requests for parts of files, and their bytes."""
+
+    number: int = 0
+    bytes: int = 0
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> Fetched:
+    """What was asked for so far."""
+    found, whole = Fetched(), RemotePath.read_ranges
+
+    def read_ranges(self: RemotePath, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        found.number += len(ranges)
+        found.bytes += sum(stop - start for start, stop in ranges)
+        return whole(self, ranges)
+
+    monkeypatch.setattr(RemotePath, "read_ranges", read_ranges)
+    return found
+
+
+def table_of_blocks(rows: int, *, names: bool) -> tuple[RemotePath, Blocks]:
+    """A table sorted by hashes, and what is known of it before it is there."""
+    values = np.random.default_rng(rows).integers(0, 2**64, rows, np.uint64, endpoint=False)
+    columns: dict[str, Any] = {"order": np.sort(values), "length": np.zeros(rows)}
+    columns |= {f"score {at}": np.zeros(rows) for at in range(3)}
+    if names:
+        columns["path"] = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), ["a" * 50])
+    path = RemotePath(f"memory://blocks/{rows}-{names}")
+    write_table(path, pa.table(columns))
+    return path, Blocks(rows=rows, row_bytes=44.0 if names else 40.0, names=names)
+
+
+@pytest.mark.parametrize("names", [False, True])
+@pytest.mark.parametrize("ranges", [1, 8, 64, 512])
+@pytest.mark.parametrize("rows", [1000, 31_000, 200_000])
+def test_ranges_of_a_table_are_fetched_as_foretold(
+    fetched: Fetched, rows: int, ranges: int, names: bool
+) -> None:
+    path, blocks = table_of_blocks(rows, names=names)
+    chosen = range(0, ranges, max(1, ranges // 61))
+    for at in chosen:
+        within = Range.of(at, ranges)
+        open_between(path, "order", low=within.low, high=within.high)
+    foretold = blocks.between(ranges) * len(chosen)
+    assert fetched.number == pytest.approx(foretold.get, rel=0.1)
+    assert fetched.bytes == pytest.approx(foretold.bytes, rel=0.15)
+
+
+@pytest.mark.parametrize("part", [0.001, 0.05, 0.5, 1.0])
+@pytest.mark.parametrize("rows", [1000, 31_000, 200_000])
+def test_parts_of_a_table_are_fetched_as_foretold(fetched: Fetched, rows: int, part: float) -> None:
+    path, blocks = table_of_blocks(rows, names=False)
+    size = round(rows * part)
+    starts = range(0, rows - size + 1, max(1, (rows - size) // 40))
+    for start in starts:
+        open_rows(path, slice(start, start + size))
+    foretold = blocks.known(part) * len(starts)
+    assert fetched.number == pytest.approx(foretold.get, rel=0.1)
+    assert fetched.bytes == pytest.approx(foretold.bytes, rel=0.15)
+
+
+@pytest.mark.parametrize("part", [0.001, 0.05, 0.5])
+@pytest.mark.parametrize("rows", [1000, 31_000, 200_000])
+def test_the_first_rows_of_a_table_are_fetched_as_foretold(
+    fetched: Fetched, rows: int, part: float
+) -> None:
+    path, blocks = table_of_blocks(rows, names=False)
+    open_between(path, "order", low=0, high=round(2**64 * part))
+    foretold = blocks.below(part)
+    assert fetched.number == round(foretold.get)
+    assert fetched.bytes == pytest.approx(foretold.bytes, rel=0.35)
 
 
 def test_a_large_file_goes_up_in_parts() -> None:
@@ -216,7 +279,7 @@ def test_the_sample_corpus_comes_out_as_it_was_foretold(tmp_path: Path) -> None:
     assert counts.segment_bytes == pytest.approx(written, rel=0.25)
     shards = sum(size for name, size in sizes.items() if "/wudao/" in name)
     assert counts.shard_bytes == pytest.approx(shards, rel=0.25)
-    account = json.loads((options.output / "report.json").read_bytes())
+    account = json.loads((tmp_path / "out" / "report.json").read_bytes())
     assert account["tasks"]["map"]["all"] == counts.splits
     assert account["tasks"]["merge"]["all"] == sum(counts.shards.values()) + 1
 

@@ -112,6 +112,11 @@ def test_a_part_costs_a_part(path: RemotePath, fetched: list[int]) -> None:
     assert len(fetched) == 2
 
 
+def test_some_rows_keep_no_more_than_their_memory(path: RemotePath) -> None:
+    assert open_rows(path, slice(20_000, 20_010)).get_total_buffer_size() < 4096
+    assert open_between(path, "order", low=0, high=2**54).get_total_buffer_size() < 8192
+
+
 def test_some_rows_are_looked_up(path: RemotePath, table: pa.Table, fetched: list[int]) -> None:
     rows = np.array([39_000, 3, 20_000])
     found = lookup(path, "order", column(table, "order")[rows])
