@@ -98,10 +98,11 @@ class RemotePath:
             FileNotFoundError: There is no such file.
             UserError: It cannot be read.
         """
+        wanted = [(start, stop) for start, stop in ranges]
         got: dict[tuple[int, int], bytes] = {}
 
         def fetch(system: Any, key: str) -> None:
-            missing = [pair for pair in ranges if pair not in got]  # an attempt keeps what came
+            missing = [pair for pair in wanted if pair not in got]  # an attempt keeps what came
             starts, stops = [start for start, _ in missing], [stop for _, stop in missing]
             found = system.cat_ranges([key] * len(missing), starts, stops, on_error="return")
             failed: Exception | None = None
@@ -116,7 +117,7 @@ class RemotePath:
                 raise failed
 
         self._do(fetch)
-        return [got[pair] for pair in ranges]
+        return [got[pair] for pair in wanted]
 
     def write(self, data: bytes) -> None:
         """Make a file of these bytes, or replace it.

@@ -1,6 +1,6 @@
-"""kill_at.py on a run whose segments are merged into groups.
+"""at.py on a run whose segments are merged into groups.
 
-python kill_in_group.py PATTERN N pipelines.wudao FLAGS...
+python kill_in_group.py PATTERN N COMMAND pipelines.wudao FLAGS...
 """
 
 import runpy
@@ -9,4 +9,4 @@ from pathlib import Path
 from pipelines import group
 
 group.MOST_SLICES, group.ROWS_PER_GROUP = 0, 100
-runpy.run_path(str(Path(__file__).with_name("kill_at.py")), run_name="__main__")
+runpy.run_path(str(Path(__file__).with_name("at.py")), run_name="__main__")

@@ -48,7 +48,7 @@ def run(*flags: object, script: Iterable[object] = ()) -> subprocess.CompletedPr
         [str(word) for word in command],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
         start_new_session=True,
     )

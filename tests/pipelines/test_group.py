@@ -1,6 +1,7 @@
 """Groups: no byte of a dataset tells whether its segments were merged before dedup."""
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -119,9 +120,15 @@ def test_killed_at_a_group_the_same_command_goes_on(
     flags = [MODULE, "--split-bytes", "12000", "--shards", "8", "--output", str(output)]
 
     def run(pattern: str, nth: int) -> subprocess.CompletedProcess[str]:
-        script = [sys.executable, str(here / "kill_in_group.py"), pattern, str(nth)]
+        script = [sys.executable, str(here / "kill_in_group.py"), pattern, str(nth), "kill -9 0"]
         return subprocess.run(
-            [*script, *flags], capture_output=True, text=True, timeout=120, check=False
+            [*script, *flags],
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+            env={**os.environ, "EVENTS_SO_FAR": str(tmp_path / f"events-{pattern[:3]}")},
+            start_new_session=True,
         )
 
     assert run(pattern, nth).returncode == -9
