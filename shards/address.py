@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from shards.errors import UserError
@@ -173,12 +173,20 @@ def retried(url: str, do: Callable[[], Result]) -> Result:
 
 def code_of(error: BaseException) -> str:
     """Return what S3 calls an error, where the library tells it; empty otherwise."""
-    for each in (error, error.__cause__):
-        response = getattr(each, "response", None)
-        if isinstance(response, dict):
-            return str(response.get("Error", {}).get("Code", ""))
-    return ""
+    return str(_response(error).get("Error", {}).get("Code", ""))
 
+
+def _response(error: BaseException) -> dict[str, Any]:
+    for each in (error, error.__cause__):
+        found = getattr(each, "response", None)
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+_REFUSALS = range(400, 500)
+_PASSING_REFUSALS = {408, 409, 425, 429}
+"""Statuses of HTTP: a time-out, a conflict of two requests, too early, too many."""
 
 _PASSING_CODES = {"BadDigest", "IncompleteBody", "NoSuchUpload"}
 """Of S3: an upload was cut off, or one in parts is no longer known, and begins anew."""
@@ -187,6 +195,9 @@ _PASSING_CODES = {"BadDigest", "IncompleteBody", "NoSuchUpload"}
 def _may_pass(error: Exception) -> bool:
     if code_of(error) in _PASSING_CODES:
         return True
+    status = _response(error).get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    if status in _REFUSALS and status not in _PASSING_REFUSALS:
+        return False
     if isinstance(error, _LASTING) or _LASTING_NAMES.search(type(error).__name__):
         return False
     return not (isinstance(error, OSError) and error.errno in _LASTING_ERRNOS)
