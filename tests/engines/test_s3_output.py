@@ -260,8 +260,9 @@ def test_a_dataset_is_placed_on_a_disk_and_an_interrupted_copy_continued(
 @pytest.mark.slow
 @pytest.mark.usefixtures("environment")
 def test_a_trainer_asks_for_it_to_be_placed_first() -> None:
+    flags = ["--model", "tiny", "--batch-size", "4", "--max-steps", "1"]
     done = subprocess.run(
-        [sys.executable, "-m", "trainer.train", "--data", "s3://bucket/whole", "--model", "tiny"],
+        [sys.executable, "-m", "trainer.train", "--data", "s3://bucket/whole", *flags],
         capture_output=True,
         text=True,
         check=False,
