@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.command import main
-from pipelines.document import Document, Rejected
-from pipelines.fields import optional_text
+from pipelines.corpus.fields import optional_text
+from pipelines.corpus.options import SEGMENTS, Options, option
+from pipelines.corpus.recipe import Recipe, always, strings
 from pipelines.inputs.endings import JSON_FILES
-from pipelines.options import SEGMENTS, Options, option
 from pipelines.readers.reading import Reading
-from pipelines.recipe import Recipe, always, strings
+from pipelines.run.command import main
+from pipelines.segments.rows import Document, Rejected
 
 _FIELDS = ("title", "abstract", "content")
 

@@ -15,16 +15,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.command import exit_code
-from pipelines.document import below
+from pipelines.corpus.options import count, fraction, positive
+from pipelines.corpus.recipe import SAMPLE
 from pipelines.inputs.sources import InputFile, match_inputs, open_input
-from pipelines.options import count, fraction, positive
 from pipelines.pick import Tally, pick_below, pick_least, write_picked
-from pipelines.recipe import SAMPLE
+from pipelines.run.command import exit_code
+from pipelines.segments.rows import below
 from pipelines.wudao import PATTERN
 from shards.errors import UserError
 from shards.flags import Parser
-from shards.storage import atomic_write
+from shards.storage.files import atomic_write
 
 PROGRAM = "pipelines.cp_wudao"
 _BLOCK_BYTES = 4 << 20

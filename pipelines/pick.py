@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.document import sample_hashes
 from pipelines.inputs.sources import InputFile, open_input, split_file
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.record import Record
+from pipelines.segments.rows import sample_hashes
 from shards.errors import UserError
-from shards.storage import atomic_write, crc32c
+from shards.storage.files import atomic_write, crc32c
 
 _BATCH = 1 << 16
 _PLACES = np.dtype([("hash", "<u8"), ("file", "<i8"), ("offset", "<i8"), ("length", "<i8")])

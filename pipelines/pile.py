@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.command import main
-from pipelines.document import Document, Rejected
-from pipelines.fields import required_text
-from pipelines.options import SEGMENTS, Options, names, option
+from pipelines.corpus.fields import required_text
+from pipelines.corpus.options import SEGMENTS, Options, names, option
+from pipelines.corpus.recipe import Recipe, always, strings
 from pipelines.pile_subsets import GLM_SHARES, check_names, is_taken, parse_shares
 from pipelines.readers.reading import Reading
-from pipelines.recipe import Recipe, always, strings
+from pipelines.run.command import main
+from pipelines.segments.rows import Document, Rejected
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
-from pipelines.document import below
+from pipelines.segments.rows import below
 from shards.errors import UserError
 
 SUBSETS = (

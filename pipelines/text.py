@@ -8,14 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.audit import AUDIT
-from pipelines.command import main
-from pipelines.document import READ, Document, Rejected
-from pipelines.fields import as_text, value_at
+from pipelines.corpus.fields import as_text, value_at
+from pipelines.corpus.options import SEGMENTS, Options, count, names, option
+from pipelines.corpus.recipe import Recipe
 from pipelines.inputs.endings import TEXT_FILES
-from pipelines.options import SEGMENTS, Options, count, names, option
 from pipelines.readers.reading import Reading
-from pipelines.recipe import Recipe
+from pipelines.run.command import main
+from pipelines.segments.audit import AUDIT
+from pipelines.segments.rows import READ, Document, Rejected
 from shards.errors import UserError
 
 TAKEN = frozenset(

@@ -19,17 +19,17 @@ from pathlib import Path
 import numpy as np
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from pipelines.command import exit_code
-from pipelines.document import Rejected, below, holdout_hashes, sample_hashes
+from pipelines.corpus.options import count, positive
+from pipelines.corpus.recipe import Recipe, load_recipe
 from pipelines.filters.clean import repair
 from pipelines.inputs.sources import InputFile, match_inputs
-from pipelines.options import count, positive
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Record
-from pipelines.recipe import Recipe, load_recipe
+from pipelines.run.command import exit_code
+from pipelines.segments.rows import Rejected, below, holdout_hashes, sample_hashes
 from shards.errors import UserError
 from shards.flags import Parser
-from shards.storage import atomic_write
+from shards.storage.files import atomic_write
 
 PROGRAM = "pipelines.train_tokenizer"
 CORPORA = (

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.command import main
-from pipelines.document import Document
-from pipelines.fields import optional_text, required_text
-from pipelines.options import SEGMENTS, Options, count, option
+from pipelines.corpus.fields import optional_text, required_text
+from pipelines.corpus.options import SEGMENTS, Options, count, option
+from pipelines.corpus.recipe import SAMPLE, Recipe, always, strings
 from pipelines.readers.reading import Reading
-from pipelines.recipe import SAMPLE, Recipe, always, strings
+from pipelines.run.command import main
+from pipelines.segments.rows import Document
 
 PATTERN = "part-*.json"
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.command import main
-from pipelines.document import Document, Rejected
-from pipelines.fields import optional_text, shortened
+from pipelines.corpus.fields import optional_text, shortened
+from pipelines.corpus.options import SEGMENTS, Options, count, option
+from pipelines.corpus.recipe import Recipe, always, strings
 from pipelines.inputs.endings import JSON_FILES
-from pipelines.options import SEGMENTS, Options, count, option
 from pipelines.readers.reading import Reading
-from pipelines.recipe import Recipe, always, strings
+from pipelines.run.command import main
+from pipelines.segments.rows import Document, Rejected
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,13 +13,13 @@ from pathlib import Path
 from shards import place, prune, show, trace
 from shards.errors import UserError
 from shards.flags import add_run_flags, count, counts, run_of
-from shards.lock import locked
 from shards.manifest import TRAIN, VALIDATION, load
+from shards.order.scatter import scatters_of_node
+from shards.order.streams import check_scatters, streams_of
 from shards.reader import Dataset
-from shards.remote import any_path
 from shards.run import Run
-from shards.scatter import scatters_of_node
-from shards.streams import check_scatters, streams_of
+from shards.storage.lock import locked
+from shards.storage.remote import any_path
 from shards.verify import verify
 
 OK = 0

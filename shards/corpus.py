@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shards.address import is_url, shown
 from shards.errors import UserError
 from shards.manifest import parse_dataset
+from shards.order.stages import Stage
+from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset
-from shards.stages import Stage
-from shards.streams import Stream, streams_of
+from shards.storage.address import is_url, shown
 from shards.windows import num_windows
 
 

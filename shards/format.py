@@ -38,8 +38,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.errors import DamageError
-from shards.remote import AnyPath
-from shards.storage import map_bytes
+from shards.storage.files import map_bytes
+from shards.storage.remote import AnyPath
 
 Tokens = NDArray[Any]
 """Token ids, uint16 or int32."""

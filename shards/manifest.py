@@ -22,8 +22,8 @@ import numpy as np
 
 from shards.errors import DamageError, UserError
 from shards.records import from_json, to_json
-from shards.remote import AnyPath, RemotePath, any_path
-from shards.storage import FileEntry, canonical, read_json, write_json
+from shards.storage.files import FileEntry, canonical, read_json, write_json
+from shards.storage.remote import AnyPath, RemotePath, any_path
 
 NAME = "manifest.json"
 WORK = ".work"

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shards.errors import DamageError, UserError
-from shards.lock import locked
 from shards.manifest import NAME, TRAIN, VALIDATION, Manifest, ShardEntry, commit, load
+from shards.order.streams import is_common
 from shards.reader import Dataset
-from shards.remote import AnyPath
-from shards.storage import FileEntry, atomic_write, blocks, size
-from shards.streams import is_common
+from shards.storage.files import FileEntry, atomic_write, blocks, size
+from shards.storage.lock import locked
+from shards.storage.remote import AnyPath
 from shards.verify import check_file
 
 _NUM_NAMED = 20

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shards.disk import explain
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest
-from shards.remote import AnyPath, RemotePath
-from shards.storage import TEMPORARY, files
+from shards.storage.disk import explain
+from shards.storage.files import TEMPORARY, files
+from shards.storage.remote import AnyPath, RemotePath
 
 _OURS = re.compile(
     rf"g\d{{4,}}-[0-9a-f]+|removals|vocabulary-[0-9a-f]{{8}}\.arrow|{re.escape(WORK)}"

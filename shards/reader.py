@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from shards.errors import DamageError, UserError
 from shards.format import ARROW, BIN, REQUIRED, SUFFIXES, Tokens, shard_file
 from shards.manifest import TRAIN, Manifest, ShardEntry, load, parse_dataset
-from shards.remote import AnyPath
 from shards.removals import Rows, removed_rows
-from shards.storage import map_bytes, size
+from shards.storage.files import map_bytes, size
+from shards.storage.remote import AnyPath
 from shards.vocabulary import Vocabulary
 
 _REQUIRED = [(column.name, column.type) for column in REQUIRED]

@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from shards.storage import canonical, crc32c_of
+from shards.storage.files import canonical, crc32c_of
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError
 from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry
-from shards.remote import AnyPath
-from shards.storage import map_bytes
+from shards.storage.files import map_bytes
+from shards.storage.remote import AnyPath
 
 Rows = NDArray[np.int64]
 """Rows of one shard, sorted, each once."""

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from shards.corpus import Mix, epoch_caps, open_corpus
 from shards.errors import UserError
+from shards.order.sampler import Sampler
 from shards.records import from_json, to_json
-from shards.sampler import Sampler
-from shards.storage import read_json, write_json
+from shards.storage.files import read_json, write_json
 from shards.windows import WindowSpec, causal_windows, glm_windows
 
 GLM = "glm"

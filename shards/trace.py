@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from shards.errors import UserError
 from shards.manifest import VALIDATION
+from shards.order.streams import Stream, streams_of
 from shards.reader import Documents, Shard
 from shards.run import Run
-from shards.streams import Stream, streams_of
 from shards.windows import Marks, Piece, num_windows, pieces, span
 
 _ORIGIN = ("source", "path", "position", "id", "url")

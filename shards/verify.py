@@ -8,8 +8,8 @@ from shards.errors import DamageError
 from shards.format import ARROW, BIN, IDX, SUFFIXES, read_index
 from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, Tokenizer
 from shards.reader import Dataset, Shard
-from shards.remote import AnyPath
-from shards.storage import FileEntry, crc32c, size
+from shards.storage.files import FileEntry, crc32c, size
+from shards.storage.remote import AnyPath
 
 _BLOCK_TOKENS = 16 << 20
 

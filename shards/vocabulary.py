@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError
 from shards.manifest import TableEntry
-from shards.remote import AnyPath
-from shards.storage import atomic_write, crc32c_of, map_bytes
+from shards.storage.files import atomic_write, crc32c_of, map_bytes
+from shards.storage.remote import AnyPath
 
 SCHEMA = pa.schema(
     [

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from shards.format import ARROW, BIN, IDX, REQUIRED, Tokens, index_bytes, shard_file
 from shards.manifest import ShardEntry
-from shards.remote import AnyPath, relative
-from shards.storage import Handle, atomic_write
+from shards.storage.files import Handle, atomic_write
+from shards.storage.remote import AnyPath, relative
 
 
 def write_shard(

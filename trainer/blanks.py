@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from shards.batch import Batch
 from shards.errors import UserError
-from shards.permutation import Words
+from shards.order.permutation import Words
 from trainer.blocks import MULTIPLE, Blanks, Rows, assemble
 from trainer.chance import Chance, Integers, Purpose, below, happens
 from trainer.generation import Generation, generation_spans

@@ -3,7 +3,7 @@
     key of a sample ─▶ derive(key, purpose) = word ─▶ derive(word, counter) = word of a stream
 
 Nothing is drawn in an order, so that a sample's numbers depend neither on its batch nor on what was
-drawn before. The hash is that of `shards.permutation`; purposes keep their numbers for ever.
+drawn before. The hash is that of `shards.order.permutation`; purposes keep their numbers for ever.
 """
 
 from enum import IntEnum
@@ -11,7 +11,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from shards.permutation import Words, derive
+from shards.order.permutation import Words, derive
 
 Integers = NDArray[np.int64]
 

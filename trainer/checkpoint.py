@@ -20,7 +20,7 @@ from typing import Any
 
 from shards.errors import DamageError, UserError
 from shards.records import from_json, to_json
-from shards.storage import FileEntry, atomic_write, crc32c, read_json, size, write_json
+from shards.storage.files import FileEntry, atomic_write, crc32c, read_json, size, write_json
 from trainer.disk import Disk
 from trainer.ranks import AgreedError, Ranks, tell
 

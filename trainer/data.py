@@ -9,12 +9,12 @@ import torch
 
 from shards.errors import UserError
 from shards.manifest import VALIDATION
-from shards.onepass import OnePass
+from shards.order.onepass import OnePass
+from shards.order.sampler import Sampler
+from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset
 from shards.records import from_json
 from shards.run import GLM, Run
-from shards.sampler import Sampler
-from shards.streams import Stream, streams_of
 from trainer.blanks import BlankMaker, BlankOptions
 from trainer.config import Config
 from trainer.loader import Loader, read_once

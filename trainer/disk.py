@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from shards.storage import atomic_write, make_folder
+from shards.storage.files import atomic_write, make_folder
 from trainer.ranks import AgreedError, Ranks
 
 

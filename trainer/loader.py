@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from torch.utils.data import IterableDataset, get_worker_info
 
 from shards.errors import DamageError
-from shards.onepass import OnePass
+from shards.order.onepass import OnePass
+from shards.order.sampler import Sampler
+from shards.order.scatter import check_layout, rank_slots, scatters_of_rank
 from shards.place import Pieces, require
-from shards.sampler import Sampler
-from shards.scatter import check_layout, rank_slots, scatters_of_rank
 from trainer.blanks import BlankMaker
 from trainer.tensors import Plan, Tensors, WindowReader, datasets_of
 

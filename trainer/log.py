@@ -19,7 +19,7 @@ from typing import Any, TextIO
 from tqdm import tqdm
 
 from shards.errors import UserError
-from shards.storage import atomic_write, make_folder
+from shards.storage.files import atomic_write, make_folder
 
 NAME = "log.jsonl"
 TRAIN, VALIDATION, NOTE = "train", "validation", "note"

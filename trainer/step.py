@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from shards.errors import DamageError, UserError
-from shards.permutation import derive, text_key
+from shards.order.permutation import derive, text_key
 from trainer.deepspeed_json import stage_of
 from trainer.loss import LossSums
 from trainer.model import GLM

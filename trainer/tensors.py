@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from shards.batch import Batch, read_batch
 from shards.errors import UserError
-from shards.onepass import OnePass
-from shards.permutation import derive, text_key
+from shards.order.onepass import OnePass
+from shards.order.permutation import derive, text_key
+from shards.order.sampler import Places, Sampler
+from shards.order.streams import Stream
 from shards.reader import Dataset, Shard
-from shards.sampler import Places, Sampler
-from shards.streams import Stream
 from shards.windows import Marks
 from trainer.blanks import BlankMaker, GlmBatch
 

@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.storage import atomic_write, make_folder
+from shards.storage.files import atomic_write, make_folder
 from trainer.checkpoint import Checkpoint
 from trainer.ranks import AgreedError, Ranks
 

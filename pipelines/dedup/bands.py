@@ -19,9 +19,9 @@ import numpy as np
 
 from pipelines.dedup.exact import MOST_COPIES
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, similarity
-from pipelines.sparse import SparseFile
-from shards.remote import AnyPath, RemotePath
-from shards.storage import FileEntry, atomic_write, map_bytes
+from pipelines.segments.sparse import SparseFile
+from shards.storage.files import FileEntry, atomic_write, map_bytes
+from shards.storage.remote import AnyPath, RemotePath
 
 EDGES = 1024
 """Even ranges of the hash that the index tells apart: tasks take one or several."""

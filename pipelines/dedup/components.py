@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pipelines.tables import column
+from pipelines.segments.tables import column
 
 EDGES = pa.schema([(name, pa.uint64()) for name in ("order", "place", "to_order", "to_place")])
 """Edges from a centre to a neighbour, sorted by the centre's order.

@@ -6,10 +6,10 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from pipelines.document import DUPLICATE, NEAR_DUPLICATE
-from pipelines.sparse import side_by_side
-from pipelines.tables import column, open_between, open_table
-from shards.remote import AnyPath
+from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
+from pipelines.segments.sparse import side_by_side
+from pipelines.segments.tables import column, open_between, open_table
+from shards.storage.remote import AnyPath
 
 DROPS = pa.schema(
     [

@@ -16,14 +16,14 @@ from pipelines.dedup.components import Edges, Stars, large_star, roots, small_st
 from pipelines.dedup.drops import DROPS, GONE, Drops, drop_path
 from pipelines.dedup.exact import histogram
 from pipelines.dedup.near import ALL, Members, edge_path, looked_up, near_drops, segment_links
-from pipelines.merge import EVERYTHING, Range
-from pipelines.plan import Plan, load_plan
-from pipelines.sparse import side_by_side
-from pipelines.tables import open_between, open_table, write_entry
+from pipelines.merge.merge import EVERYTHING, Range
+from pipelines.segments.plan import Plan, load_plan
+from pipelines.segments.sparse import side_by_side
+from pipelines.segments.tables import open_between, open_table, write_entry
 from shards.manifest import WORK, TableEntry
 from shards.records import sealed
-from shards.remote import AnyPath
-from shards.storage import write_json
+from shards.storage.files import write_json
+from shards.storage.remote import AnyPath
 
 FIRST, SMALL, LARGE, LAST = "first", "small", "large", "last"
 """The passes of the components: small star of all links, small, large, drops of what is found."""

@@ -20,9 +20,9 @@ from pipelines.dedup.components import Edges
 from pipelines.dedup.drops import GONE, NEAR, drop_table
 from pipelines.dedup.exact import Group, alike
 from pipelines.dedup.minhash import NUM_SLOTS
-from pipelines.sparse import side_by_side
-from pipelines.tables import between, column, open_table
-from shards.remote import AnyPath
+from pipelines.segments.sparse import side_by_side
+from pipelines.segments.tables import between, column, open_table
+from shards.storage.remote import AnyPath
 
 ALL = 1 << 32
 """What is_linked takes for every document."""

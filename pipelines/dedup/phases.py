@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines import resume
+from pipelines.corpus.options import Options
 from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import num_ranges
 from pipelines.dedup.links import (
@@ -37,13 +37,13 @@ from pipelines.dedup.tasks import (
     prepare_dedup,
     prepare_drops,
 )
-from pipelines.merge import Range
-from pipelines.options import Options
-from pipelines.phases import Phases
-from pipelines.plan import Plan
-from pipelines.tasks import task_name
+from pipelines.engine.phases import Phases
+from pipelines.merge.merge import Range
+from pipelines.merge.tasks import task_name
+from pipelines.run import existing
+from pipelines.segments.plan import Plan
 from shards.manifest import TableEntry
-from shards.remote import AnyPath
+from shards.storage.remote import AnyPath
 
 BAND_ROWS_PER_TASK = 4_000_000
 """Rows of a band that a task takes at most: some 0.1 GB above the size of an idle worker."""
@@ -130,7 +130,7 @@ class Dedup:
 
     def _complete(self, record: Any) -> bool:
         entries = (*getattr(record, "signatures", ()), *getattr(record, "files", ()))
-        return resume.complete_files(self._output, entries)
+        return existing.complete_files(self._output, entries)
 
     def _name(self, *parts: Any) -> str:
         return task_name(self._plan.name, *parts)

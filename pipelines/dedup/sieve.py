@@ -18,10 +18,10 @@ from pipelines.dedup.bands import Neighbours, Signers, neighbours, write_bands, 
 from pipelines.dedup.drops import GONE
 from pipelines.dedup.exact import MOST_COPIES
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signatures
-from pipelines.document import DUPLICATE, NEAR_DUPLICATE
-from pipelines.tables import write_table
-from shards.remote import AnyPath
-from shards.storage import FileEntry
+from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
+from pipelines.segments.tables import write_table
+from shards.storage.files import FileEntry
+from shards.storage.remote import AnyPath
 
 SIGNATURE = pa.binary(8 * NUM_BANDS + NUM_SLOTS)
 """A signature between the stages: the bands, little-endian, and the slots; null for none."""

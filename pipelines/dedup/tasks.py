@@ -18,14 +18,14 @@ from pipelines.dedup.components import Edges
 from pipelines.dedup.drops import DROPS, EXACT, count_drops, drop_path, drop_table, merged_drops
 from pipelines.dedup.exact import Candidates, duplicates, group_sizes, groups, signature_table
 from pipelines.dedup.near import edge_path, edges_between, is_linked, near_drops, pairs, read_range
-from pipelines.merge import Range
-from pipelines.plan import Plan, load_plan
-from pipelines.sparse import side_by_side
-from pipelines.tables import column, open_between, write_entry
+from pipelines.merge.merge import Range
+from pipelines.segments.plan import Plan, load_plan
+from pipelines.segments.sparse import side_by_side
+from pipelines.segments.tables import column, open_between, write_entry
 from shards.manifest import WORK, TableEntry
 from shards.records import sealed
-from shards.remote import AnyPath
-from shards.storage import write_json
+from shards.storage.files import write_json
+from shards.storage.remote import AnyPath
 
 TEXT = -1
 """The band that stands for the text hash."""

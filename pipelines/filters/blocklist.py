@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipelines.inputs.listing import read_whole
+from pipelines.filters.listing import read_whole
 from pipelines.readers.reading import Reading
 from pipelines.readers.record import Damage, Record
 from shards.errors import UserError

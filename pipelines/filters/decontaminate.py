@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from pipelines.filters.listing import read_whole
 from pipelines.filters.units import batches, units
-from pipelines.inputs.listing import read_whole
 from pipelines.readers.reading import Reading
 from pipelines.readers.record import Damage, Record
 from shards.errors import UserError

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.inputs.found import Found, some_of
-from shards.address import said, shown
 from shards.errors import UserError
+from shards.storage.address import said, shown
 
 READABLE = re.compile(r"\.(?:parquet|(?:json|jsonl|ndjson|txt)(?:\.(?:gz|zst|bz2))?)$", re.I)
 """The endings of the files that readers take."""

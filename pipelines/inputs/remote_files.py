@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
 from pipelines.inputs.found import Found, any_of, some_of
-from shards.address import check_address, explained, retried, shown
 from shards.errors import UserError
-from shards.remote import file_system
+from shards.storage.address import check_address, explained, retried, shown
+from shards.storage.remote import file_system
 
 READ_AHEAD_BYTES = 8 << 20
 """How much one request reads: at 8 MiB the time to the first byte hardly counts any more."""

@@ -20,8 +20,8 @@ from pipelines.inputs.found import Found
 from pipelines.inputs.hub import find_dataset, is_dataset
 from pipelines.inputs.local_files import find_local
 from pipelines.inputs.remote_files import find_remote, open_remote
-from shards.address import is_url
 from shards.errors import UserError
+from shards.storage.address import is_url
 
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
 

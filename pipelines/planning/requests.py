@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.merge import ROWS_AT_ONCE
+from pipelines.engine.progress import PLAIN_SECONDS
+from pipelines.merge.merge import ROWS_AT_ONCE
+from pipelines.merge.union import TOKENS_AT_ONCE
 from pipelines.planning.sizes import (
     BAND_ROW_BYTES,
     BINS_BYTES,
@@ -19,11 +21,9 @@ from pipelines.planning.sizes import (
     Source,
     grouped,
 )
-from pipelines.progress import PLAIN_SECONDS
-from pipelines.segment import NUM_BINS
-from pipelines.sparse import BLOCK_ROWS, END_BYTES, GAP_BYTES, SMALL_BYTES
-from pipelines.union import TOKENS_AT_ONCE
-from shards.lease import RENEWED_AFTER
+from pipelines.segments.segment import NUM_BINS
+from pipelines.segments.sparse import BLOCK_ROWS, END_BYTES, GAP_BYTES, SMALL_BYTES
+from shards.storage.lease import RENEWED_AFTER
 
 PAGE_KEYS = 1000
 """Keys that a LIST tells, or a DELETE takes."""

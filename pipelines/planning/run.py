@@ -4,18 +4,18 @@ import resource
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.corpora import match_corpora
+from pipelines.corpus.options import Options
+from pipelines.corpus.sources import match_corpora
+from pipelines.engine.workers import num_workers
 from pipelines.inputs.sources import Split
-from pipelines.mapper import Job, versions
-from pipelines.options import Options
+from pipelines.map.mapper import Job, versions
+from pipelines.map.stages import Chain
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
 from pipelines.planning.sample import SECONDS, Sampled, sample
 from pipelines.planning.sizes import extent, scaled
 from pipelines.planning.table import lines
 from pipelines.readers.reading import check_head, splits
-from pipelines.stages import Chain
-from pipelines.workers import num_workers
-from shards.remote import RemotePath
+from shards.storage.remote import RemotePath
 
 
 def plan(module: str, options: Options) -> str:

@@ -12,16 +12,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.attempts import Attempt
-from pipelines.clock import Clock
-from pipelines.corpora import Corpus
+from pipelines.corpus.sources import Corpus
 from pipelines.inputs.sources import Link, Split
-from pipelines.mapper import Job, Mapper, MapTask
+from pipelines.map.attempts import Attempt
+from pipelines.map.clock import Clock
+from pipelines.map.mapper import Job, Mapper, MapTask
 from pipelines.readers.compressed import compression
 from pipelines.readers.reading import format_of
 from pipelines.readers.record import Damage, Reader, Record
-from pipelines.segment import Segment
-from pipelines.tables import open_table
+from pipelines.segments.segment import Segment
+from pipelines.segments.tables import open_table
 
 SECONDS = 24.0
 """How long all sources together are sampled, about."""

@@ -13,7 +13,7 @@ from typing import BinaryIO, Literal
 import zstandard
 
 from shards.errors import UserError
-from shards.storage import crc32c_of
+from shards.storage.files import crc32c_of
 
 Failure = Literal["truncated", "bad-archive"]
 Pieces = Generator[bytes, None, Failure | None]

@@ -27,7 +27,7 @@ from pipelines.readers.record import MAX_RECORD_BYTES, Reader
 from pipelines.readers.row_groups import open_table, runs
 from pipelines.readers.stream import read_head
 from shards.errors import UserError
-from shards.storage import crc32c_of
+from shards.storage.files import crc32c_of
 
 Format = Literal["json", "jsonl", "lines", "parquet"]
 """An array of objects, an object on each line, a text on each line, a table."""

@@ -7,7 +7,7 @@ from pipelines.inputs.sources import Link, Split, open_split
 from pipelines.readers.places import read_places
 from pipelines.readers.reading import Reading, format_of, stored_crc32c
 from pipelines.readers.record import Damage, Reason, Record
-from pipelines.rejects import Rejects
+from pipelines.readers.rejects import Rejects
 
 _OF_THE_FILE: Mapping[str, Reason] = {
     "truncated": "truncated",

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shards.errors import UserError
-from shards.storage import crc32c_of
+from shards.storage.files import crc32c_of
 
 HELD_BYTES = 64 << 20
 """Row groups up to this size are read once, in sequence, and decoded from memory."""

@@ -9,7 +9,7 @@ from typing import BinaryIO, Protocol
 from pipelines.inputs.sources import Split, open_input, open_split, readable
 from pipelines.readers.compressed import Failure, Stored, compression, is_compressed, unpacked
 from shards.errors import UserError
-from shards.storage import crc32c_of
+from shards.storage.files import crc32c_of
 
 _MAGIC_BYTES = 4
 

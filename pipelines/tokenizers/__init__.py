@@ -1,1 +1,1 @@
-"""The kinds of tokenizer, one library each; `pipelines.tokenizer` is their face."""
+"""The kinds of tokenizer, one library each; `pipelines.tokenizers.tokenizer` is their face."""

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from pipelines.runner import hush
+from pipelines.engine.runner import hush
 from tests.bench import blanks, dedup, loading, memory, planning, rivals, stages
 from tests.bench.table import machine
 

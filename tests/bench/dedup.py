@@ -28,10 +28,10 @@ from pipelines.dedup.exact import text_hashes
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signer
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.dedup.sieve import Sieve, packed
-from pipelines.document import holdout_hashes, order_hashes, sample_hashes
-from pipelines.phases import Phases
-from pipelines.plan import Plan, PlannedSegment, load_plan
-from pipelines.runner import Runner, hush
+from pipelines.engine.phases import Phases
+from pipelines.engine.runner import Runner, hush
+from pipelines.segments.plan import Plan, PlannedSegment, load_plan
+from pipelines.segments.rows import holdout_hashes, order_hashes, sample_hashes
 from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
 from tests.bench import inputs, memory

@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from shards.batch import read_window
 from shards.manifest import ShardEntry, SourceEntry, commit
+from shards.order.sampler import Sampler
+from shards.order.streams import streams_of
 from shards.reader import Dataset
-from shards.sampler import Sampler
-from shards.streams import streams_of
 from shards.windows import Marks, causal_windows, glm_windows
 from shards.writer import write_shard
 from tests.bench.inputs import FOLDER

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from shards.order.sampler import Sampler
+from shards.order.streams import streams_of
 from shards.reader import Dataset
-from shards.sampler import Sampler
-from shards.streams import streams_of
 from shards.windows import glm_windows
 from trainer.loader import Loader
 

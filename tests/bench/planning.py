@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from pipelines.command import completed
 from pipelines.planning.estimate import Estimate
 from pipelines.planning.requests import Requests
 from pipelines.planning.run import planned
+from pipelines.run.command import completed
 from pipelines.wudao import RECIPE
-from shards.remote import RemotePath
-from shards.storage import files
+from shards.storage.files import files
+from shards.storage.remote import RemotePath
 from tests.bench import inputs
 from tests.bench.mixture import write_mixture
 from tests.bench.table import render

@@ -17,27 +17,27 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from pipelines import mapper as mapping
-from pipelines import tasks
-from pipelines.corpora import Corpus, match_corpora
-from pipelines.corpus import Run
+from pipelines.corpus.options import Options
+from pipelines.corpus.sources import Corpus, match_corpora
 from pipelines.dedup import tasks as dedup_tasks
 from pipelines.dedup.exact import fold, text_hashes
-from pipelines.document import Rejected, Stage
+from pipelines.engine.runner import Runner
 from pipelines.filters.clean import repair
 from pipelines.filters.langid import LanguageIdentifier, load_identifier
-from pipelines.intake import Intake
-from pipelines.mapper import Mapper
-from pipelines.options import Options
+from pipelines.map import mapper as mapping
+from pipelines.map.intake import Intake
+from pipelines.map.mapper import Mapper
+from pipelines.map.stages import Chain
+from pipelines.merge import tasks
 from pipelines.quality import Quality
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Damage, Record
-from pipelines.runner import Runner
-from pipelines.segment import SegmentBuilder
-from pipelines.stages import Chain
+from pipelines.run.build import Run
+from pipelines.segments.rows import Rejected, Stage
+from pipelines.segments.segment import SegmentBuilder
 from pipelines.text import TextOptions
-from pipelines.tokenizer import load_tokenizer
-from shards.lock import locked
+from pipelines.tokenizers.tokenizer import load_tokenizer
+from shards.storage.lock import locked
 from tests.bench import inputs
 from tests.bench.clock import Clock
 from tests.bench.table import render
@@ -106,7 +106,7 @@ def _run(text: inputs.Text, output: Path, duel: Duel, *, fast: bool) -> tuple[st
             ("load_identifier", load_identifier),
             ("load_tokenizer", load_tokenizer),
         ):
-            enter(patch(f"pipelines.stages.{name}", partial(load, fast=fast)))
+            enter(patch(f"pipelines.map.stages.{name}", partial(load, fast=fast)))
         files, corpora = match_corpora("pipelines.text", options)
         (corpus,) = corpora.values()
         enter(locked(output))

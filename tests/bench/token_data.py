@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shards.format import ARROW, BIN, IDX, shard_file
 from shards.manifest import Generation, Manifest, ShardEntry, SourceEntry, Tokenizer, commit
-from shards.storage import FileEntry
+from shards.storage.files import FileEntry
 from shards.vocabulary import vocabulary_table, write_vocabulary
 from shards.writer import write_shard
 from tests.bench.inputs import FOLDER

@@ -5,7 +5,7 @@ from pathlib import Path
 from sentencepiece import SentencePieceProcessor
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from pipelines.tokenizer import load_tokenizer
+from pipelines.tokenizers.tokenizer import load_tokenizer
 
 
 def write(spec: str, path: Path) -> Path:

@@ -15,9 +15,9 @@ from typing import Any
 
 import psutil
 
-from pipelines.recipe import SAMPLE
+from pipelines.corpus.recipe import SAMPLE
 from shards.manifest import load
-from shards.storage import canonical
+from shards.storage.files import canonical
 from tests.engines.processes import Process, started
 from tests.pipelines.runs import content
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.runner import Runner
+from pipelines.engine.runner import Runner
 from shards.errors import UserError
 from tests.pipelines import duties
 from tests.pipelines.duties import told

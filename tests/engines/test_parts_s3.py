@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import s3fs
 
-from pipelines.corpus import build
-from pipelines.parts import parse_part
+from pipelines.map.parts import parse_part
+from pipelines.run.build import build
 from shards.errors import UserError
-from shards.remote import RemotePath
+from shards.storage.remote import RemotePath
 from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
 from tests.pipelines.runs import content, many_splits
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import s3fs
 
-from pipelines.command import completed
-from pipelines.corpus import build
 from pipelines.planning.requests import Requests
 from pipelines.planning.run import planned
+from pipelines.run.build import build
+from pipelines.run.command import completed
 from pipelines.wudao import RECIPE
-from shards.remote import RemotePath
+from shards.storage.remote import RemotePath
 from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, counted, serve_s3
 
 pytestmark = [

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import s3fs
 
-from pipelines import corpus
+from pipelines.run import build
 from pipelines.wudao import RECIPE
-from shards import address as addresses
 from shards.__main__ import main as shards
 from shards.errors import UserError
-from shards.lock import locked
-from shards.remote import RemotePath
+from shards.storage import address as addresses
+from shards.storage.lock import locked
+from shards.storage.remote import RemotePath
 from tests.engines.faulty_proxy import CUT_ANSWER, CUT_UPLOAD, FAULTS, Proxy, Request, proxied
 from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
 from tests.pipelines.runs import content
@@ -159,15 +159,15 @@ def test_storage_that_goes_on_failing_is_told(
     name = f"down{len(message)}"
     flags = ["--output", f"s3://bucket/{name}", *FLAGS]
     environment.fault = fault
-    from pipelines.command import completed  # noqa: PLC0415 - with what follows, as a command does
-    from pipelines.flags import parse  # noqa: PLC0415
+    from pipelines.corpus.flags import parse  # noqa: PLC0415
+    from pipelines.run.command import completed  # noqa: PLC0415 - with what follows, as a command does
 
     options, rest = parse(RECIPE.options, flags, program="pipelines.wudao", about="")
     with pytest.raises(UserError, match=message):
-        corpus.build("pipelines.wudao", completed(options, RECIPE), flags=rest)
+        build.build("pipelines.wudao", completed(options, RECIPE), flags=rest)
     assert not (folder / "bucket" / name / "manifest.json").exists()
     environment.fault = lambda *_: ""
-    corpus.build("pipelines.wudao", completed(options, RECIPE), flags=rest)
+    build.build("pipelines.wudao", completed(options, RECIPE), flags=rest)
     assert stored(folder, name) == expected
 
 
@@ -291,8 +291,8 @@ def test_a_folder_of_many_files_is_listed_and_emptied_page_by_page(
 def test_of_writers_at_once_one_holds_the_folder() -> None:
     code = (
         "import sys, time\n"
-        "from shards.remote import RemotePath\n"
-        "from shards.lock import locked\n"
+        "from shards.storage.remote import RemotePath\n"
+        "from shards.storage.lock import locked\n"
         "sys.stdin.read(1)\n"
         "with locked(RemotePath('s3://bucket/race')):\n"
         "    print('held', flush=True)\n"

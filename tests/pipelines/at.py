@@ -45,7 +45,7 @@ def rmtree(path, *args, **kwargs):
 
 pathlib.Path.replace, shutil.rmtree = replace, rmtree
 if __name__ == "__main__":
-    from pipelines.command import main
+    from pipelines.run.command import main
 
     with tempfile.NamedTemporaryFile() as counter:
         os.environ[COUNTER] = counter.name

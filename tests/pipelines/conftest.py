@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.corpus import build
+from pipelines.run.build import build
 from tests.pipelines.runs import many_splits
 
 

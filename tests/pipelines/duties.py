@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pipelines.workers import Workers
+from pipelines.engine.workers import Workers
 from shards.errors import DamageError, UserError
 
 Task = tuple[str, str]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.inputs.listing import read_whole
+from pipelines.filters.listing import read_whole
 from pipelines.readers.reading import Reading
 from pipelines.readers.record import Record
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pipelines.command import completed
+from pipelines.run.command import completed
 from pipelines.wudao import RECIPE, WudaoOptions
 
 AT = Path(__file__).parent / "at.py"

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from pipelines.baike import RECIPE, BaikeOptions, documents
-from pipelines.document import Rejected
+from pipelines.segments.rows import Rejected
 
 
 @pytest.mark.parametrize(

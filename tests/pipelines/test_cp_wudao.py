@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipelines import cp_wudao
+from pipelines.corpus.recipe import SAMPLE
 from pipelines.cp_wudao import main
-from pipelines.recipe import SAMPLE
 
 NAMES = ["part-2021a.json", "part-2022.json", "sub/part-2023.json", "sub/part-2024.json"]
 
@@ -88,7 +88,7 @@ def test_interrupted_copy_leaves_no_half_file(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shards.storage.Handle.write", stop)
+    monkeypatch.setattr("shards.storage.files.Handle.write", stop)
     assert copy(corpus, tmp_path / "toy", "2") == 130
     assert files_in(tmp_path / "toy") == {}
     monkeypatch.undo()

@@ -4,9 +4,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipelines.audit import AUDIT
-from pipelines.document import READ, Rejected
 from pipelines.fineweb import RECIPE, FinewebOptions, documents
+from pipelines.segments.audit import AUDIT
+from pipelines.segments.rows import READ, Rejected
 from tests.pipelines.real import real_records
 
 PAGE = {

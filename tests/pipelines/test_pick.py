@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import pipelines.pick
-from pipelines.document import below
 from pipelines.inputs.sources import InputFile, match_inputs
 from pipelines.pick import Tally, pick_below, pick_least, write_picked
+from pipelines.segments.rows import below
 from shards.errors import UserError
 
 

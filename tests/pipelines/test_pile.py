@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.document import REJECTS, Rejected
 from pipelines.pile import RECIPE, PileOptions, documents
 from pipelines.pile_subsets import GLM_SHARES, SUBSETS
+from pipelines.segments.rows import REJECTS, Rejected
 from shards.errors import UserError
 from tests.pipelines.real import real_records
 

@@ -4,9 +4,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipelines.document import Rejected
-from pipelines.inputs.listing import read_whole
+from pipelines.filters.listing import read_whole
 from pipelines.readers.record import Record
+from pipelines.segments.rows import Rejected
 from pipelines.text import RECIPE, TextOptions, documents
 from shards.errors import UserError
 from tests.pipelines.real import real_records

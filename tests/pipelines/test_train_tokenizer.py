@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sentencepiece import SentencePieceProcessor
 
 import pipelines
-from pipelines.tokenizer import load_tokenizer
+from pipelines.tokenizers.tokenizer import load_tokenizer
 from pipelines.train_tokenizer import TrainOptions, main, train
 from shards.errors import UserError
 from shards.vocabulary import Vocabulary

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.document import REJECTS, Rejected
-from pipelines.recipe import SAMPLE, load_recipe
+from pipelines.corpus.recipe import SAMPLE, load_recipe
+from pipelines.segments.rows import REJECTS, Rejected
 from pipelines.wudao import RECIPE, WudaoOptions, documents
 
 LONG = "字" * 200

@@ -18,9 +18,9 @@ from shards.manifest import (
     Tokenizer,
     commit,
 )
+from shards.order.streams import Stream
 from shards.reader import Dataset
-from shards.storage import atomic_write
-from shards.streams import Stream
+from shards.storage.files import atomic_write
 from shards.vocabulary import vocabulary_table, write_vocabulary
 from shards.writer import write_shard
 

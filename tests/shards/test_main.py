@@ -10,10 +10,10 @@ import pytest
 
 from shards.__main__ import main
 from shards.corpus import Mix
-from shards.lock import locked
 from shards.manifest import commit, load
 from shards.run import BatchSize, Run
-from shards.storage import atomic_write
+from shards.storage.files import atomic_write
+from shards.storage.lock import locked
 
 
 def test_inspect_shows_a_document(pristine: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from shards.manifest import (
     parse_dataset,
     total,
 )
-from shards.storage import canonical, write_json
+from shards.storage.files import canonical, write_json
 
 
 def grown(manifest: Manifest) -> Manifest:

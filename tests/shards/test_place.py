@@ -10,12 +10,12 @@ import pytest
 from shards import place
 from shards.errors import DamageError, UserError
 from shards.manifest import Manifest, ShardEntry, commit, load
+from shards.order.sampler import Sampler
+from shards.order.scatter import rank_slots, scatters_of_node
+from shards.order.streams import streams_of
 from shards.place import Pieces, needed, ranges, require
 from shards.reader import Dataset
-from shards.sampler import Sampler
-from shards.scatter import rank_slots, scatters_of_node
-from shards.storage import atomic_write
-from shards.streams import streams_of
+from shards.storage.files import atomic_write
 from shards.windows import causal_windows
 
 COMMON = ["pile/00000", "wudao/validation-00000"]

@@ -9,7 +9,7 @@ from shards.errors import DamageError
 from shards.manifest import Removal, TableEntry, commit, load
 from shards.reader import Dataset
 from shards.removals import SCHEMA
-from shards.storage import atomic_write
+from shards.storage.files import atomic_write
 from tests.shards.conftest import GENERATION
 
 

@@ -13,7 +13,7 @@ from shards.errors import UserError
 from shards.manifest import Manifest, Removal, ShardEntry, SourceEntry, TableEntry, commit, load
 from shards.removals import SCHEMA
 from shards.run import BatchSize, Run
-from shards.storage import atomic_write
+from shards.storage.files import atomic_write
 from shards.trace import Document, Tracer, document_lines, step_lines
 from shards.windows import Marks
 from shards.writer import write_shard

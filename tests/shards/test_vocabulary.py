@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from shards.errors import DamageError
-from shards.storage import crc32c
+from shards.storage.files import crc32c
 from shards.vocabulary import Vocabulary, ends_sentence, vocabulary_table, write_vocabulary
 
 PIECES = [b"a", b" b.", "好".encode()[:2], "好".encode()[2:], b"[MASK]", b"", "。".encode()]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shards.format import REQUIRED, read_index
 from shards.manifest import ShardEntry
 from shards.reader import Shard
-from shards.storage import FileEntry, crc32c, map_bytes
+from shards.storage.files import FileEntry, crc32c, map_bytes
 from shards.writer import write_shard
 
 U2 = np.dtype("<u2")

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from shards.manifest import Generation, Manifest, ShardEntry, SourceEntry, Tokenizer, commit
-from shards.permutation import derive
+from shards.order.permutation import derive
 from shards.vocabulary import vocabulary_table, write_vocabulary
 from shards.writer import write_shard
 

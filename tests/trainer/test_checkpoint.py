@@ -7,7 +7,7 @@ import torch
 
 from shards.errors import UserError
 from shards.records import to_json
-from shards.storage import FileEntry, crc32c, size, write_json
+from shards.storage.files import FileEntry, crc32c, size, write_json
 from trainer.checkpoint import Checkpoint, Part, agree, look, save
 from trainer.disk import find_disk
 from trainer.ranks import AgreedError, Ranks, tell

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from shards import Dataset
-from shards.sampler import Sampler
-from shards.streams import streams_of
+from shards.order.sampler import Sampler
+from shards.order.streams import streams_of
 from shards.windows import causal_windows
 from tests.shards.numbered import SIZE, build
 from trainer.loader import Loader

@@ -14,10 +14,10 @@ import torch
 from torch.utils.data import DataLoader
 
 from shards.errors import DamageError, UserError
-from shards.onepass import OnePass
+from shards.order.onepass import OnePass
+from shards.order.sampler import Sampler
+from shards.order.streams import streams_of
 from shards.reader import Dataset
-from shards.sampler import Sampler
-from shards.streams import streams_of
 from shards.windows import WindowSpec, causal_windows, glm_windows
 from tests.shards.numbered import CLS, EOS, SIZE, build
 from trainer.blanks import BlankMaker, BlankOptions

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shards import storage
+from shards.storage import files
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
 from trainer import checkpoint
@@ -85,7 +85,7 @@ def test_killed_with_two_ranks(trial: Trial, undisturbed: Callable[..., Path]) -
 
 def kill_while_saving() -> None:
     """Let the second checkpoint end in a power cut, before its list is written."""
-    write: Callable[..., Any] = storage.write_json
+    write: Callable[..., Any] = files.write_json
     calls: list[Path] = []
 
     def cut(path: Path, value: object) -> Any:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from shards.batch import Batch, Pieces
-from shards.permutation import Words, derive
+from shards.order.permutation import Words, derive
 from trainer.blanks import BlankMaker, BlankOptions, GlmBatch
 
 SPECIAL = {

@@ -18,7 +18,7 @@ from pipelines.dedup.drops import (
     drop_table,
     merged_drops,
 )
-from pipelines.tables import write_table
+from pipelines.segments.tables import write_table
 
 Row = tuple[int, int, int, int]
 """order, segment, row, reason"""

@@ -15,12 +15,12 @@ from pipelines.dedup.bands import similar
 from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.phases import Dedup, Deduplicated
-from pipelines.merge import EVERYTHING, merged_rows
-from pipelines.phases import Phases
-from pipelines.plan import Plan
-from pipelines.tables import open_table
+from pipelines.engine.phases import Phases
+from pipelines.merge.merge import EVERYTHING, merged_rows
+from pipelines.segments.plan import Plan
+from pipelines.segments.tables import open_table
 from pipelines.wudao import WudaoOptions
-from tests.pipelines.segments import Doc, write_segments
+from tests.pipelines.made_segments import Doc, write_segments
 
 EXACT, NEAR = "duplicate", "near-duplicate"
 Key = tuple[int, int, int]

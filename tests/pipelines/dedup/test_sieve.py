@@ -9,8 +9,8 @@ from pipelines.dedup.bands import open_bands, read_slots
 from pipelines.dedup.drops import GONE
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signer
 from pipelines.dedup.sieve import SIGNATURE, packed
-from pipelines.tables import open_table
-from tests.pipelines.segments import Doc, builder, judged, write_segment
+from pipelines.segments.tables import open_table
+from tests.pipelines.made_segments import Doc, builder, judged, write_segment
 
 ENGLISH = "The old bridge over the river was closed for repairs during the whole summer."
 

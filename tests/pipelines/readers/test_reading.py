@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.document import REJECTS
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.lines import LineReader
 from pipelines.readers.parquet import ParquetReader
@@ -22,6 +21,7 @@ from pipelines.readers.reading import (
     stored_crc32c,
 )
 from pipelines.readers.record import Damage, Reason, Record
+from pipelines.segments.rows import REJECTS
 from shards.errors import UserError
 from tests.pipelines.readers.readings import input_file, read_file, reading, values, written
 

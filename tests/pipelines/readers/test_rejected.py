@@ -7,7 +7,7 @@ from pipelines.inputs.sources import Split, match_inputs, split_file
 from pipelines.readers.reading import Reading, stored_crc32c
 from pipelines.readers.record import Damage, Record
 from pipelines.readers.rejected import RejectReader
-from pipelines.rejects import PLACES, WHOLE, Rejects
+from pipelines.readers.rejects import PLACES, WHOLE, Rejects
 from shards import UserError
 
 READING = Reading(format="jsonl", text_fields=("text",))

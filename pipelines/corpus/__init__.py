@@ -1,0 +1,1 @@
+"""What describes a run: its corpora, their records, the options and their flags."""

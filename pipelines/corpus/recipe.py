@@ -1,0 +1,72 @@
+"""What makes a corpus a corpus: its files, its records, its defaults."""
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.corpus.options import Options
+from pipelines.readers.reading import Reading
+from pipelines.segments.rows import Document
+
+SAMPLE = Path(__file__).parents[1] / "sample"
+"""The corpus and the tokenizer that come with the package."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """One corpus.
+
+    Workers are told the name of the module that holds it as RECIPE, so nothing of it is pickled.
+    """
+
+    name: str
+    """Name of the corpus, and of the source made of a single unnamed input."""
+
+    about: str
+    """The text of `--help`."""
+
+    pattern: str | tuple[str, ...]
+    """What a folder is searched for."""
+
+    options: type[Options]
+    """Its options, with its defaults."""
+
+    reading: Callable[[Any], Reading]
+    """How its files are read with these options."""
+
+    provenance: Callable[[Any], Mapping[str, pa.DataType]]
+    """The columns that `documents` fills with these options, kept for every document."""
+
+    documents: Callable[[Mapping[str, Any], Any], Sequence[Document]]
+    """Make a record's documents, one at least; raises Rejected for a record that is not what it
+    should be."""
+
+    group: str = ""
+    """The column of provenance whose values the account tells apart, if any."""
+
+    sample: Path | None = None
+    """The folder of the built-in input, if there is one."""
+
+    sample_tokenizer: str = f"sentencepiece:{SAMPLE / 'sample.model'}"
+    """The tokenizer that goes with it."""
+
+
+def strings(*names: str) -> Callable[[Any], Mapping[str, pa.DataType]]:
+    """Return provenance that is the same for all options: columns of text."""
+    columns = dict.fromkeys(names, pa.large_string())
+    return lambda _: columns
+
+
+def always(reading: Reading) -> Callable[[Any], Reading]:
+    """Return how files are read where no option has a say in it."""
+    return lambda _: reading
+
+
+def load_recipe(module: str) -> Recipe:
+    """Return the recipe of a corpus module such as "pipelines.wudao"."""
+    recipe: Recipe = importlib.import_module(module).RECIPE
+    return recipe

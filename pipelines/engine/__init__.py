@@ -1,0 +1,1 @@
+"""Where tasks run: in this process, in workers, on a cluster; alone in knowing Beam."""

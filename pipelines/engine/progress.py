@@ -1,0 +1,171 @@
+"""How far a run is: one line that changes on a terminal, plain lines elsewhere.
+
+Finished tasks are known by their records. For what is under way each local worker keeps a small
+file with its task and the bytes done; on a cluster, where workers have other disks, only records
+count.
+"""
+
+import json
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from shards.errors import UserError
+from shards.storage.files import read_json
+from shards.storage.remote import AnyPath, RemotePath
+
+PLAIN_SECONDS = 10.0
+
+LOOKING = 20
+"""Between two looks passes at least so many times as long as one of them took."""
+
+
+class Heartbeat:
+    """What a worker tells of the task that it works on."""
+
+    def __init__(self, work: AnyPath) -> None:
+        folder = work / "progress"
+        # Behind a URL it would cost more than it tells.
+        self._path = folder / f"{uuid.uuid4().hex}.json" if isinstance(folder, Path) else None
+        self._task = ""
+        self._rows = 0
+        self._due = 0.0
+
+    def beat(self, task: str, done_bytes: int, *, rows: int) -> None:
+        """Say that the task has come so far; written about once a second.
+
+        Progress is no reason to fail: what cannot be written is left.
+        """
+        self._rows = rows + (self._rows if task == self._task else 0)
+        self._task = task
+        if self._path is None or time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + 1
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            state = {"task": task, "bytes": done_bytes, "rows": self._rows}
+            temporary = self._path.with_suffix(".tmp")
+            temporary.write_text(json.dumps(state))
+            temporary.replace(self._path)
+
+
+class Progress:
+    """Shows a phase while its block runs.
+
+    Args:
+        phase: Its name.
+        tasks: What there is to do: record path and weight (bytes of input, or 1) of each task.
+        describe: What a finished record adds to the line, as counts by name.
+        work: The run's folder of intermediate files.
+        stream: Where the line goes; the standard error by default.
+    """
+
+    def __init__(
+        self,
+        phase: str,
+        tasks: Mapping[AnyPath, int],
+        *,
+        describe: Callable[[Any], Mapping[str, int]],
+        work: AnyPath,
+        stream: TextIO | None = None,
+    ) -> None:
+        self._phase = phase
+        self._waiting = dict(tasks)
+        self._total = max(1, sum(tasks.values()))
+        self._describe = describe
+        self._heartbeats = work / "progress"
+        self._stream = stream or sys.stderr
+        self._terminal = self._stream.isatty()
+        self._done = 0
+        self._counts: dict[str, int] = {}
+        self._started = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "Progress":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        with suppress(UserError):
+            self._show(last=True)
+
+    def _watch(self) -> None:
+        local = isinstance(self._heartbeats, Path)
+        pause = 1.0 if self._terminal and local else PLAIN_SECONDS
+        while not self._stop.wait(pause):
+            started = time.monotonic()
+            with suppress(UserError):  # the storage is away: this is no reason to fail
+                self._show()
+            # Behind a URL a look at millions of files takes minutes, and each page is paid for.
+            pause = max(pause, LOOKING * (time.monotonic() - started))
+
+    def _show(self, *, last: bool = False) -> None:
+        line = self.line()
+        if self._terminal:
+            self._stream.write(f"\r\033[K{line}" + ("\n" if last else ""))
+        else:
+            self._stream.write(f"{line}\n")
+        self._stream.flush()
+
+    def line(self) -> str:
+        """Return the line for this moment."""
+        self._collect()
+        done, rows = self._under_way()
+        done += self._done
+        counts = dict(self._counts)
+        if rows:
+            counts["documents"] = counts.get("documents", 0) + rows
+        seconds = max(time.monotonic() - self._started, 1e-3)
+        parts = [f"{self._phase} {100 * done // self._total:3.0f} %"]
+        parts += [f"{count:,} {name}" for name, count in counts.items()]
+        if self._total > len(self._waiting) + 1e6:  # the weights are bytes
+            parts.append(f"{done / 1e6 / seconds:.1f} MB/s")
+        if 0 < done < self._total:
+            parts.append(f"ETA {_clock(seconds * (self._total - done) / done)}")
+        else:
+            parts.append(_clock(seconds))
+        return " | ".join(parts)
+
+    def _collect(self) -> None:
+        """Count the tasks whose record has appeared."""
+        for path in self._finished():
+            self._done += self._waiting.pop(path)
+            record = read_json(path)
+            for name, count in self._describe(record).items():
+                self._counts[name] = self._counts.get(name, 0) + count
+
+    def _finished(self) -> list[AnyPath]:
+        first = next(iter(self._waiting), None)
+        if isinstance(first, RemotePath):  # all are of one folder: one listing shows them
+            there = first.parent.files()
+            return [path for path in self._waiting if path.name in there]
+        return [path for path in self._waiting if path.exists()]
+
+    def _under_way(self) -> tuple[int, int]:
+        """Return bytes and rows of the tasks that workers are at, the last heartbeat of each."""
+        if not isinstance(self._heartbeats, Path):
+            return 0, 0
+        waiting = {path.name[: -len(".json")]: weight for path, weight in self._waiting.items()}
+        states: dict[str, tuple[int, int, int]] = {}
+        for path in self._heartbeats.glob("*.json"):
+            with suppress(OSError, ValueError):
+                state = json.loads(path.read_bytes())
+                task, done = state["task"], min(state["bytes"], waiting.get(state["task"], 0))
+                if task in waiting:
+                    beat = (path.stat().st_mtime_ns, done, state["rows"])
+                    states[task] = max(beat, states.get(task, beat))
+        return sum(beat[1] for beat in states.values()), sum(beat[2] for beat in states.values())
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,185 @@
+"""Worker processes on this machine, and what happens when one of them dies.
+
+Beam's own multi-processing ends or hangs with the first worker that dies, and deals tasks out in
+advance. Here each worker is a child that runs one small Beam pipeline per task and gets the next
+task when it is done; the driver sees which task a dead child was at, starts another child and tries
+again. A task whose child died twice is tried once more with nothing beside it, so that it is not
+blamed for others' hunger.
+"""
+
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+import traceback
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+from pipelines.corpus.options import Options
+from shards.errors import DamageError, UserError
+
+MOST_DEATHS = 3
+"""Children that a task may cost before it is given up, unless its `most_deaths` says another."""
+
+
+class LostTask(UserError):
+    """Raised when a task has cost too many children."""
+
+    def __init__(self, message: str, task: Any) -> None:
+        """Make it of what a person is told and the task."""
+        super().__init__(message)
+        self.task = task
+
+
+def num_workers(options: Options, *, work_bytes: int) -> int:
+    """Return how many worker processes to start for so much input; 0 does the work in this one.
+
+    A worker takes seconds to start, so an input of a few megabytes gets none.
+    """
+    cores = len(os.sched_getaffinity(0))
+    return options.workers or min(cores, work_bytes // (8 << 20))
+
+
+@dataclass
+class _Child:
+    process: SpawnProcess
+    pipe: "Connection[Any, Any]"
+    task: Any = None
+
+
+@dataclass
+class Workers:
+    """A pool of children; use it as a context, which ends them."""
+
+    num_workers: int
+    run: Callable[[bytes, Any], None]
+    """What a child does: run(payload, task)."""
+    _children: list[_Child] = field(default_factory=list)
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in self._children:
+            child.process.kill()
+            child.process.join()
+            child.pipe.close()
+        self._children.clear()
+
+    def run_all(self, tasks: Sequence[Any], payload: bytes) -> None:
+        """Run every task in some child and return when all are done.
+
+        Args:
+            tasks: Small picklable records.
+            payload: Goes to the child's function with every task.
+
+        Raises:
+            UserError: A task raised it.
+            LostTask: A task has cost MOST_DEATHS children.
+            RuntimeError: A task raised anything else; the text is its traceback.
+        """
+        waiting = deque(tasks)
+        deaths: Counter[Any] = Counter()
+        busy: list[_Child] = []
+        while waiting or busy:
+            self._hand_out(waiting, busy, deaths=deaths, payload=payload)
+            ready = set(wait([child.pipe for child in busy]))
+            for child in [child for child in busy if child.pipe in ready]:
+                busy.remove(child)
+                if not self._result(child):
+                    deaths[child.task] += 1
+                    self._bury(child, deaths[child.task])
+                    waiting.append(child.task)
+
+    def _hand_out(
+        self, waiting: deque[Any], busy: list[_Child], *, deaths: Counter[Any], payload: bytes
+    ) -> None:
+        """Give waiting tasks to idle children; one that was suspected twice runs alone."""
+        while waiting and len(busy) < self.num_workers:
+            alone = deaths[waiting[0]] >= MOST_DEATHS - 1
+            if busy and (alone or any(deaths[child.task] >= MOST_DEATHS - 1 for child in busy)):
+                return
+            child = self._idle(busy)
+            child.task = waiting.popleft()
+            # A child that died while idle is noticed as one that dies at its task.
+            with suppress(BrokenPipeError):
+                child.pipe.send((self.run, payload, child.task))
+            busy.append(child)
+
+    def _idle(self, busy: Sequence[_Child]) -> _Child:
+        for child in [child for child in self._children if child not in busy]:
+            if child.process.is_alive():
+                return child
+            self._children.remove(child)  # it died while it had nothing to do
+            child.pipe.close()
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        process.start()
+        theirs.close()
+        self._children.append(_Child(process, ours))
+        return self._children[-1]
+
+    def _result(self, child: _Child) -> bool:
+        """Return whether the child finished its task; False if it died."""
+        try:
+            kind, text = child.pipe.recv()
+        except (EOFError, ConnectionResetError):
+            return False
+        if kind is not None:
+            raise kind(text)
+        return True
+
+    def _bury(self, child: _Child, deaths: int) -> None:
+        child.process.join()
+        self._children.remove(child)
+        child.pipe.close()
+        if deaths >= getattr(child.task, "most_deaths", MOST_DEATHS):
+            raise LostTask(
+                f"a worker died {deaths} times at the same task, the last time with nothing beside "
+                f"it: {_cause(child.process.exitcode)}. The task: {child.task}. Finished work is "
+                "kept; the same command tries again",
+                child.task,
+            )
+
+
+def _cause(code: int | None) -> str:
+    if code == -signal.SIGKILL:
+        return "it was killed, most likely for want of memory"
+    if code is not None and code < 0:
+        return f"it was ended by {signal.Signals(-code).name}"
+    return f"it left with exit code {code}"
+
+
+def _serve(pipe: "Connection[Any, Any]") -> None:
+    """Do tasks until the driver ends; what a task raises is sent back."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
+    logging.basicConfig(level=logging.ERROR)  # before a message makes this process load Beam
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    while True:
+        try:
+            run, payload, task = pipe.recv()
+        except EOFError:
+            return
+        outcome: tuple[type[Exception] | None, str] = (None, "")
+        try:
+            run(payload, task)
+        except UserError as error:
+            outcome = (DamageError if isinstance(error, DamageError) else UserError, str(error))
+        except Exception:  # noqa: BLE001 - whatever it is, the driver raises it
+            outcome = (RuntimeError, traceback.format_exc())
+        pipe.send(outcome)
+
+
+def _end_with_parent() -> None:
+    """End this process with the driver: a killed run leaves no workers behind."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

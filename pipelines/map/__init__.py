@@ -1,0 +1,1 @@
+"""A split becomes segments."""

@@ -1,0 +1,114 @@
+"""From records to batches: a corpus's documents with their identity and its three hashes."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.corpus.sources import Corpus
+from pipelines.inputs.sources import Split
+from pipelines.readers.record import Damage, Record
+from pipelines.segments.rows import (
+    READ,
+    Document,
+    Rejected,
+    Verdict,
+    below,
+    holdout_hashes,
+    order_hashes,
+    sample_hashes,
+)
+
+BATCH_RECORDS = 1000
+BATCH_BYTES = 4 << 20
+
+
+class Intake:
+    """Makes batches of one corpus's records."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._recipe = corpus.recipe
+        self._options = corpus.options
+        self._rejects = corpus.rejects
+
+    def sampled(
+        self, items: Sequence[Record | Damage], split: Split
+    ) -> tuple[Sequence[Record | Damage], int]:
+        """Return the records that --sample takes, and how many it leaves."""
+        if self._options.sample >= 1:
+            return items, 0
+        positions = np.array([item.offset for item in items], np.int64)
+        hashes = sample_hashes(split.source, split.relative, positions, seed=self._options.seed)
+        taken = hashes < np.uint64(below(self._options.sample))
+        return list(itertools.compress(items, taken)), int((~taken).sum())
+
+    def read(self, items: Sequence[Record | Damage], split: Split) -> Verdict:
+        """Return the documents of the records as a batch of READ, with the reasons found so far."""
+        made = [self._documents(item) for item in items]
+        documents = list(itertools.chain.from_iterable(made))
+        counts = [len(found) for found in made]
+        texts = pa.array([document.text for document in documents], pa.large_string())
+        prompts = pa.array([document.prompt for document in documents], pa.large_string())
+        positions = np.repeat(np.array([item.offset for item in items], np.int64), counts)
+        lengths = np.repeat(np.array([item.length for item in items], np.int64), counts)
+        firsts = np.cumsum(counts) - counts
+        ordinals = (np.arange(len(documents)) - np.repeat(firsts, counts)).astype(np.int32)
+        seed = self._options.seed
+        columns = [
+            pa.array(positions),
+            pa.array(lengths),
+            pa.array(ordinals),
+            pa.array(
+                order_hashes(
+                    split.source, split.relative, positions=positions, ordinals=ordinals, seed=seed
+                )
+            ),
+            pa.array(holdout_hashes(split.source, split.relative, positions, seed=seed)),
+            pc.add(pc.binary_length(texts), pc.binary_length(prompts)),
+            self._provenance(documents, self._recipe.group, pa.large_string()),
+            prompts,
+            texts,
+        ]
+        batch = pa.RecordBatch.from_arrays(columns, schema=READ)
+        for name, kind in self._recipe.provenance(self._options).items():
+            batch = batch.append_column(name, self._provenance(documents, name, kind))
+        reasons = pa.array([document.reason for document in documents], pa.string())
+        if self._rejects is None:
+            return Verdict(batch, reasons)
+        again = pa.array(self._rejects.of(split).among(positions, ordinals))
+        return Verdict(batch.filter(again), reasons.filter(again))
+
+    def _documents(self, item: Record | Damage) -> Sequence[Document]:
+        if isinstance(item, Damage):
+            return [Document("", reason=item.reason)]
+        try:
+            documents = self._recipe.documents(item.value, self._options)
+        except Rejected as rejection:
+            return [Document("", reason=str(rejection))]
+        for document in documents:
+            if "\0" in document.text or "\0" in document.prompt:
+                return [Document("", reason="nul")]
+        return documents
+
+    @staticmethod
+    def _provenance(documents: Sequence[Document], name: str, kind: pa.DataType) -> pa.Array:
+        empty = "" if kind == pa.large_string() else None
+        if not name:
+            return pa.repeat(pa.scalar(empty, kind), len(documents))
+        return pa.array([document.provenance.get(name, empty) for document in documents], kind)
+
+
+def batches(reader: Iterable[Record | Damage]) -> Iterator[list[Record | Damage]]:
+    """Yield runs of at most BATCH_RECORDS records and little more than 4 MiB of input."""
+    batch: list[Record | Damage] = []
+    size = 0
+    for item in reader:
+        batch.append(item)
+        size += item.size
+        if len(batch) >= BATCH_RECORDS or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,285 @@
+"""The chain that every batch goes through; what stands in brackets is optional.
+
+    [block] ─▶ clean ─▶ langid and quality ─▶ [decontaminate] ─▶ [mask] ─▶ tokenize ─▶ fingerprint
+
+Models are loaded once per process, when the chain is built; a stage is RecordBatch -> Verdict.
+"""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.corpus.options import Options
+from pipelines.dedup.exact import fold, text_hashes
+from pipelines.dedup.minhash import Signer
+from pipelines.dedup.sieve import packed
+from pipelines.filters.blocklist import load_blocklist
+from pipelines.filters.clean import repair
+from pipelines.filters.decontaminate import load_contamination
+from pipelines.filters.langid import load_identifier, parse_languages
+from pipelines.filters.pii import KINDS, mask_all
+from pipelines.map.clock import Clock
+from pipelines.quality import Quality
+from pipelines.segments.rows import NAME, Stage, Verdict, whole_texts
+from pipelines.tokenizers.tokenizer import load_tokenizer
+from shards.errors import UserError
+
+BLOCKED, CONTAMINATED = "url-blocklist", "contaminated"
+CONTAMINATION = pa.field("contamination.ngrams", pa.int32())
+MASKED = tuple(pa.field(f"pii.{kind}", pa.int32()) for kind in KINDS)
+
+
+class Chain:
+    """The stages of a run with their models."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.languages = None if "all" in options.languages else parse_languages(options.languages)
+        model = Path(options.lid_model) if options.lid_model else None
+        self.identifier = load_identifier(model, chars=options.lid_chars)
+        self.tokenizer = load_tokenizer(options.tokenizer)
+        self.signer = Signer() if options.dedup == "minhash" else None
+        self.quality = Quality.parse(options.quality, overrides=options.threshold)
+        self.blocklist = load_blocklist(options.url_blocklist) if options.url_blocklist else None
+        self.benchmarks = (
+            load_contamination(options.decontaminate) if options.decontaminate else None
+        )
+        self.masking = options.pii == "mask"
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """The stages in order; each drops or quarantines before the next one works."""
+        return (
+            *([self.block] if self.blocklist else []),
+            clean,
+            self.assess if self.quality.fields else self.langid,
+            *([self.decontaminate] if self.benchmarks else []),
+            *([mask] if self.masking else []),
+            self.tokenize,
+            self.fingerprint,
+        )
+
+    @property
+    def metrics(self) -> tuple[pa.Field, ...]:
+        """The columns that the stages add to the audit table."""
+        return (
+            *self.quality.fields,
+            *([CONTAMINATION] if self.benchmarks else []),
+            *(MASKED if self.masking else []),
+        )
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What stands for the options that are paths: the fingerprints of the files behind them."""
+        facts: dict[str, Any] = {
+            "tokenizer": self.tokenizer.fingerprint,
+            "lid_model": self.identifier.fingerprint,
+            "quality": {
+                "profiles": sorted(self.options.quality),
+                "bounds": self.quality.describe(),
+            },
+        }
+        if self.benchmarks:
+            facts["decontaminate"] = self.benchmarks.fingerprint
+        if self.blocklist:
+            facts["url_blocklist"] = self.blocklist.fingerprint
+        return facts
+
+    @property
+    def engines(self) -> Mapping[str, str]:
+        """The libraries that decide bytes, with their versions."""
+        return {
+            "langid": self.identifier.engine,
+            "tokenizer": self.tokenizer.engine,
+            **self.quality.engines,
+        }
+
+    def block(self, batch: pa.RecordBatch) -> Verdict:
+        """Drop what comes from a blocked address."""
+        if "url" not in batch.schema.names:
+            raise UserError("--url-blocklist needs a corpus whose records have a url")
+        assert self.blocklist is not None
+        return Verdict(batch, _reasons(self.blocklist.blocked(batch["url"].to_pylist()), BLOCKED))
+
+    def langid(self, batch: pa.RecordBatch) -> Verdict:
+        """Add language and score; drop what is in none of the languages asked for, or unsure."""
+        batch, _, reasons = self._identified(batch, batch["text"].to_pylist())
+        return Verdict(batch, pa.array(reasons, pa.string()))
+
+    def _identified(
+        self, batch: pa.RecordBatch, texts: Sequence[str]
+    ) -> tuple[pa.RecordBatch, list[str], list[str | None]]:
+        """Return the batch with language and score, the languages, and why a row falls."""
+        labels, scores = self.identifier.identify(texts)
+        unsure = scores < np.float32(self.options.language_threshold)
+        reasons = [
+            "language" if self.languages is not None and label not in self.languages
+            else "language-score" if low else None
+            for label, low in zip(labels, unsure.tolist(), strict=True)
+        ]  # fmt: skip
+        batch = _with(batch, "language", pa.array(labels, pa.large_string()).cast(NAME))
+        return _with(batch, "score", pa.array(scores)), labels, reasons
+
+    def assess(self, batch: pa.RecordBatch) -> Verdict:
+        """Add language, score and the metrics of the language's rules; drop what breaks one.
+
+        Metrics are those of every text in a language asked for, however unsure, so that verdicts
+        under other thresholds follow from the audit table.
+        """
+        texts = batch["text"].to_pylist()
+        batch, labels, reasons = self._identified(batch, texts)
+        wanted = np.array([reason != "language" for reason in reasons], bool)
+        asked = (list(itertools.compress(column, wanted)) for column in (texts, labels))
+        found = self.quality.judge(*asked)
+        changed = np.zeros(len(wanted), bool)
+        changed[wanted] = found.changed
+        rewritten = itertools.compress(found.texts, found.changed)
+        batch = _replaced(batch, "text", rewritten, changed=changed)
+        for field in self.quality.fields:
+            values = np.full(len(wanted), np.nan, np.float32)
+            values[wanted] = found.metrics[field.name]
+            batch = _with(batch, field.name, pa.array(values, from_pandas=True))
+        broken = np.full(len(wanted), None, object)
+        broken[wanted] = found.reasons
+        both = zip(reasons, broken, strict=True)
+        return Verdict(batch, pa.array([first or second for first, second in both], pa.string()))
+
+    def decontaminate(self, batch: pa.RecordBatch) -> Verdict:
+        """Add how many of the benchmarks' n-grams a text holds; drop it if it holds any."""
+        assert self.benchmarks is not None
+        hits = self.benchmarks.hits(batch["text"].to_pylist())
+        batch = _with(batch, CONTAMINATION.name, pa.array(hits, CONTAMINATION.type))
+        return Verdict(batch, _reasons(hits > 0, CONTAMINATED))
+
+    def tokenize(self, batch: pa.RecordBatch) -> Verdict:
+        """Add the tokens of each prompt and text, closed by eos, and how many are the prompt's.
+
+        What the tokenizer cannot take is quarantined.
+        """
+        tokens, lengths, failures = self.tokenizer.encode_batch(batch["text"].to_pylist())
+        prompt_lengths = np.zeros(batch.num_rows, np.int32)
+        asked = np.flatnonzero(pc.binary_length(batch["prompt"]).to_numpy())
+        if len(asked):
+            prompts, sizes, bad = self.tokenizer.encode_batch(
+                batch["prompt"].take(asked).to_pylist()
+            )
+            prompt_lengths[asked] = sizes
+            failures = [*failures, *((int(asked[index]), why) for index, why in bad)]
+            starts = np.cumsum(lengths) - lengths
+            tokens = np.insert(tokens, np.repeat(starts, prompt_lengths), prompts)
+            lengths = lengths + prompt_lengths
+        ends = np.cumsum(lengths)
+        eos = self.tokenizer.special["eos"]
+        values = np.insert(tokens, ends, np.array(eos, tokens.dtype))
+        offsets = np.concatenate(([0], ends + np.arange(1, len(ends) + 1)))
+        column = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), pa.array(values))
+        reasons: list[str | None] = [None] * batch.num_rows
+        for index, _ in failures:
+            reasons[index] = "tokenizer-failed"
+        batch = _with(batch, "tokens", column)
+        batch = _with(batch, "prompt_tokens", pa.array(prompt_lengths))
+        return Verdict(batch, pa.array(reasons, pa.string()))
+
+    def fingerprint(self, batch: pa.RecordBatch) -> Verdict:
+        """Add what dedup compares documents by."""
+        return fingerprint(batch, self.signer)
+
+
+def clean(batch: pa.RecordBatch) -> Verdict:
+    """Repair the Unicode of each text and say where that changed it; drop what ends up empty."""
+    batch, changed, texts = _repaired(batch, "text")
+    if pc.any(pc.not_equal(batch["prompt"], "")).as_py():
+        batch, also, _ = _repaired(batch, "prompt")
+        changed = changed | also
+    empty = [not text or text.isspace() for text in texts]
+    return Verdict(_with(batch, "repaired", pa.array(changed)), _reasons(empty, "empty"))
+
+
+def _repaired(batch: pa.RecordBatch, name: str) -> tuple[pa.RecordBatch, np.ndarray, list[str]]:
+    """Return the batch with a column of text repaired, which rows that changed, and the texts."""
+    before = batch[name].to_pylist()
+    after = [repair(text) for text in before]
+    changed = np.array(
+        [old is not new and old != new for old, new in zip(before, after, strict=True)], bool
+    )
+    return (
+        _replaced(batch, name, itertools.compress(after, changed), changed=changed),
+        changed,
+        after,
+    )
+
+
+def _replaced(
+    batch: pa.RecordBatch, name: str, texts: Iterable[str], *, changed: np.ndarray
+) -> pa.RecordBatch:
+    """Return the batch with the changed rows of a column of text replaced by these texts."""
+    if not changed.any():
+        return batch
+    new = pa.array(texts, pa.large_string())
+    column = pc.replace_with_mask(batch[name], pa.array(changed), new)
+    return batch.set_column(batch.schema.get_field_index(name), name, column)
+
+
+def mask(batch: pa.RecordBatch) -> Verdict:
+    """Replace personal data in each prompt and text, and say how much of each kind there was."""
+    found = np.zeros((len(KINDS), batch.num_rows), np.int32)
+    for name in ("prompt", "text"):
+        texts, counts = mask_all(batch[name].to_pylist())
+        changed = np.array([bool(count) for count in counts], bool)
+        batch = _replaced(batch, name, itertools.compress(texts, changed), changed=changed)
+        found += np.array([[count.get(kind, 0) for count in counts] for kind in KINDS], np.int32)
+    for field, column in zip(MASKED, found, strict=True):
+        batch = _with(batch, field.name, pa.array(column))
+    return Verdict(batch, pa.nulls(batch.num_rows, pa.string()))
+
+
+def fingerprint(batch: pa.RecordBatch, signer: Signer | None = None) -> Verdict:
+    """Add the 128-bit hash of each prompt and text, with a signer also the MinHash signature."""
+    folded = [fold(text) for text in whole_texts(batch).to_pylist()]
+    high, low = text_hashes(folded)
+    batch = _with(batch, "hash_high", pa.array(high))
+    batch = _with(batch, "hash_low", pa.array(low))
+    if signer:
+        batch = _with(batch, "signature", packed(signer.signatures(folded)))
+    return Verdict(batch, pa.nulls(batch.num_rows, pa.string()))
+
+
+def judge(
+    batch: pa.RecordBatch, stages: Sequence[Stage], clock: Clock
+) -> tuple[pa.RecordBatch, list[Verdict]]:
+    """Return the rows that pass every stage, and per stage those that do not, with reasons.
+
+    Args:
+        batch: The rows.
+        stages: The stages in order.
+        clock: Told what each stage takes.
+    """
+    gone = []
+    for stage in stages:
+        with clock.time(stage.__name__):
+            batch, fallen = split_verdict(stage(batch))
+        gone.append(fallen)
+    return batch, gone
+
+
+def split_verdict(verdict: Verdict) -> tuple[pa.RecordBatch, Verdict]:
+    """Return the rows that stay, and the others with their reasons."""
+    if verdict.reasons.null_count == len(verdict.reasons):
+        return verdict.batch, Verdict(verdict.batch.slice(0, 0), verdict.reasons.slice(0, 0))
+    fallen = pc.is_valid(verdict.reasons)
+    return verdict.batch.filter(pc.invert(fallen)), Verdict(
+        verdict.batch.filter(fallen), verdict.reasons.filter(fallen)
+    )
+
+
+def _reasons(falls: Iterable[bool], reason: str) -> pa.Array:
+    return pa.array([reason if fall else None for fall in falls], pa.string())
+
+
+def _with(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
+    return batch.append_column(name, column)

@@ -1,0 +1,177 @@
+"""The task behind dedup: a range of orders to a shard.
+
+It ends with a record, written last under the task's name; a task whose record is there is done.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.dedup.drops import Drops, drop_path
+from pipelines.merge.merge import (
+    Piece,
+    Range,
+    cut,
+    dropped_rows,
+    held_out,
+    merged_rows,
+    take_range,
+    take_rows,
+    write_merged,
+    write_rows,
+)
+from pipelines.segments.audit import AUDIT, Tally, tally
+from pipelines.segments.histograms import Histogram, added, histograms
+from pipelines.segments.plan import Plan, load_plan
+from pipelines.segments.sparse import side_by_side
+from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
+from shards.records import sealed
+from shards.storage.files import canonical, write_json
+from shards.storage.remote import AnyPath
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeTask:
+    """One range of the order of one source, or the part of it that is held out."""
+
+    name: str
+    plan: str
+    source: str
+    split: str
+    """train or validation"""
+    index: int
+    total: int
+    holdout: int
+    """Holdout hashes below this are validation."""
+    drops: tuple[str, ...]
+    """References of the drop files that may name documents of the range."""
+
+    def __str__(self) -> str:
+        return f"merge of {self.split} shard {self.index} of {self.total} of {self.source}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeRecord:
+    """What a range of orders came to; a source without documents has no shards."""
+
+    shards: tuple[ShardEntry, ...]
+    validation: tuple[ShardEntry, ...]
+    audit: tuple[TableEntry, ...]
+    rejects: tuple[TableEntry, ...]
+    dropped_texts: tuple[TableEntry, ...]
+    tallies: tuple[Tally, ...]
+    """Counted anew, from the final audit rows."""
+    histograms: Mapping[str, Mapping[str, Histogram]]
+    """By column of the audit rows, then verdict."""
+
+    def tables(self) -> tuple[TableEntry, ...]:
+        """Return every file but the shards."""
+        return (*self.audit, *self.rejects, *self.dropped_texts)
+
+
+TASKS_VERSION = 4
+"""Raised by every change of this package that changes what these tasks write."""
+
+
+def task_name(*parts: Any) -> str:
+    """Return the name of a task: a hash of all that decides what it writes."""
+    return hashlib.sha256(canonical([*parts, TASKS_VERSION])).hexdigest()[:24]
+
+
+def prepare_merge(output: AnyPath) -> Callable[[MergeTask], None]:
+    """Return the function that runs merge tasks of the run in `output`."""
+    return partial(run_merge, output)
+
+
+def run_merge(output: AnyPath, task: MergeTask) -> None:
+    """Write a shard, for train with the audit rows and rejects of its range; then the record."""
+    work = output / WORK
+    plan = load_plan(work, task.plan)
+    stems = plan.stems(work, task.source)
+    paths = [drop_path(work, name) for name in task.drops]
+    within = Range.of(task.index, task.total)
+    if task.split == TRAIN:
+        drops = Drops.load(paths, within.low, within.high)
+
+        def taken(item: tuple[int, AnyPath]) -> Piece:
+            at, stem = item
+            return take_range(stem, within, dropped=drops.rows(at), holdout=task.holdout)
+
+        pieces = side_by_side(taken, stems.items(), where=work)
+        record = _write_shard(output, task, plan, pieces)
+        record = replace(record, **_write_rows(output, task, plan, stems, drops))
+    else:
+        rows = held_out(stems, task.holdout, within, drops=paths)
+        pieces = side_by_side(
+            lambda item: take_rows(item[1], rows[item[0]].rows), stems.items(), where=work
+        )
+        record = _write_shard(output, task, plan, pieces)
+    write_json(work / "merge" / f"{task.name}.json", sealed(record))
+
+
+def _write_shard(
+    output: AnyPath, task: MergeTask, plan: Plan, pieces: Sequence[Piece]
+) -> MergeRecord:
+    shards: tuple[ShardEntry, ...] = ()
+    if any(plan.segments[at].documents for at in plan.numbers(task.source)):
+        name = f"{'validation-' if task.split == VALIDATION else ''}{task.index:05}"
+        stem = output / plan.generation / task.source / name
+        dtype = np.dtype(plan.dtype).newbyteorder("<")
+        shards = (write_merged(stem, pieces, directory=output, dtype=dtype),)
+    held = task.split == VALIDATION
+    return MergeRecord(
+        shards=() if held else shards,
+        validation=shards if held else (),
+        audit=(),
+        rejects=(),
+        dropped_texts=(),
+        tallies=(),
+        histograms={},
+    )
+
+
+def _write_rows(
+    output: AnyPath, task: MergeTask, plan: Plan, stems: Mapping[int, AnyPath], drops: Drops
+) -> dict[str, Any]:
+    """Write the final audit rows and the rejects of a range; return those fields of the record."""
+    folder, name = output / plan.generation, f"{task.source}-{task.index:05}.parquet"
+    mine = {at: plan.segments[at] for at in stems}
+    ranges = cut(
+        Range.of(task.index, task.total),
+        rows=sum(each.rows for each in mine.values()),
+        held_bytes=sum(each.held_bytes for each in mine.values()),
+    )
+    rejected = {at: stem for at, stem in stems.items() if mine[at].rejects}
+    tallies: list[Tally] = []
+    counted: list[dict[str, dict[str, dict[str, int]]]] = []
+
+    def audit() -> Iterator[pa.Table]:
+        for part in ranges:
+            rows = merged_rows(stems, "audit", part, drops=drops)
+            tallies.extend(tally(rows))
+            counted.append(histograms(rows, rows.column_names[len(AUDIT) :]))
+            yield rows
+
+    rejects = (merged_rows(rejected, "rejects", part) for part in ranges)
+    dropped = (dropped_rows(stems, part, drops=drops) for part in ranges if plan.texts)
+    files = {
+        "audit": audit(),
+        "rejects": (rows for rows in rejects if rows.num_rows),
+        "dropped": dropped,
+    }
+    entries = {
+        folder_name: write_rows(folder / folder_name / name, tables, directory=output)
+        for folder_name, tables in files.items()
+    }
+    return {
+        "audit": entries["audit"],
+        "rejects": entries["rejects"],
+        "dropped_texts": entries["dropped"],
+        "tallies": tuple(tallies),
+        "histograms": added(counted),
+    }

@@ -1,0 +1,195 @@
+"""Which rejected records a run reads, in place of all that its inputs hold.
+
+The places of a file's rejects lie in a table of their own, sorted by place, which the driver writes
+and workers map:
+
+    position, length    of the record in the uncompressed file, or row number and 1
+    ordinal             of the document within the record; -1: all documents
+    reason              why it was rejected
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.inputs.sources import Split
+from pipelines.readers.record import MAX_RECORD_BYTES
+from pipelines.segments.tables import column, open_table, write_table
+from shards.errors import UserError
+from shards.manifest import Manifest
+from shards.storage.remote import AnyPath
+
+PLACES = pa.schema(
+    [
+        ("position", pa.int64()),
+        ("length", pa.int64()),
+        ("ordinal", pa.int32()),
+        ("reason", pa.large_string()),
+    ]
+)
+
+WHOLE = -1
+"""The ordinal that stands for all documents of a record."""
+
+PER_DOCUMENT = "tokenizer-failed"
+"""The reason that rejects a document and not its siblings; all others reject the record."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rejects:
+    """The rejected records of a dataset, and what is done about them."""
+
+    folder: AnyPath
+    """Where the tables lie."""
+    dataset: str
+    """Identity of the dataset that rejected them."""
+    reasons: tuple[str, ...]
+    """Those taken; none: all."""
+    bad_utf8: str = "reject"
+    """reject, or replace: invalid bytes and lone surrogates become U+FFFD."""
+    nul: str = "reject"
+    """reject, or remove: NUL characters are taken out."""
+    max_record_bytes: int = MAX_RECORD_BYTES
+    """A longer record is damage."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return what decides bytes, by the name of its flag, JSON-able."""
+        return {
+            "replay": self.dataset,
+            "reasons": sorted(self.reasons),
+            "bad_utf8": self.bad_utf8,
+            "nul": self.nul,
+            "max_record_bytes": self.max_record_bytes,
+        }
+
+    def write(
+        self, places: pa.Table, chain: Sequence[Split], *, crc32c: Sequence[int] | None
+    ) -> None:
+        """Write the places of one file.
+
+        Args:
+            places: PLACES, sorted.
+            chain: The splits of the file.
+            crc32c: Checksum of each split; None where they are not known.
+        """
+        starts = [split.start for split in chain]
+        told = {b"starts": json.dumps(starts), b"crc32c": json.dumps(crc32c and [*crc32c])}
+        write_table(self._path(chain[0]), places.replace_schema_metadata(told))
+
+    def of(self, split: Split) -> "SplitRejects":
+        """Return those of a split."""
+        table = open_table(self._path(split))
+        told = {name: json.loads(text) for name, text in table.schema.metadata.items()}
+        index = told[b"starts"].index(split.start)
+        following: Sequence[int] = told[b"starts"][index + 1 : index + 2]
+        # What lies at the end of a file, or was unpacked beyond its size, is the last split's.
+        edges = [split.start, *following]
+        rows = np.searchsorted(column(table, "position"), edges)
+        return SplitRejects(
+            table=table.slice(int(rows[0]), int(rows[1] - rows[0]) if following else None),
+            crc32c=told[b"crc32c"][index] if told[b"crc32c"] else None,
+        )
+
+    def _path(self, split: Split) -> AnyPath:
+        name = hashlib.sha256(f"{split.source}\0{split.relative}".encode()).hexdigest()
+        return self.folder / f"{name[:24]}.arrow"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SplitRejects:
+    """The rejects of one split."""
+
+    table: pa.Table
+    """PLACES."""
+    crc32c: int | None
+    """Checksum of the split's bytes as stored, where it is known."""
+
+    def reasons(self) -> Mapping[tuple[int, int], str]:
+        """Return why each place was rejected."""
+        names = ("position", "length", "reason")
+        positions, lengths, reasons = (self.table[name].to_pylist() for name in names)
+        return dict(zip(zip(positions, lengths, strict=True), reasons, strict=True))
+
+    def among(
+        self, positions: npt.NDArray[np.int64], ordinals: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.bool_]:
+        """Return which documents are of those that were rejected: their siblings were not."""
+        at, ordinal = column(self.table, "position"), column(self.table, "ordinal")
+        found: npt.NDArray[np.bool_] = np.isin(positions, at[ordinal == WHOLE])
+        single = {
+            *zip(at[ordinal != WHOLE].tolist(), ordinal[ordinal != WHOLE].tolist(), strict=True)
+        }
+        if single:
+            pairs = zip(positions.tolist(), ordinals.tolist(), strict=True)
+            found |= np.fromiter((pair in single for pair in pairs), bool, len(found))
+        return found
+
+
+def rejected_places(
+    directory: AnyPath, manifest: Manifest, *, reasons: Sequence[str]
+) -> dict[tuple[str, str], pa.Table]:
+    """Return what a dataset rejected, by source and path, as rows of PLACES sorted by place.
+
+    Args:
+        directory: The dataset.
+        manifest: Its manifest.
+        reasons: Why it was rejected; none: whyever.
+
+    Raises:
+        UserError: That is nothing; the message says what there is.
+    """
+    found: dict[str, list[pa.Table]] = {}
+    there: set[str] = set()
+    for generation in manifest.generations:
+        for table in (directory / each.path for each in generation.rejects):
+            rows = pq.read_table(table, columns=["path", "position", "length", "reason"])
+            there |= {*rows["reason"].unique().to_pylist()}
+            ordinal = pa.repeat(pa.scalar(WHOLE, pa.int32()), rows.num_rows)
+            rows = rows.append_column("ordinal", ordinal)
+            rows = rows.filter(pc.not_equal(rows["reason"], PER_DOCUMENT))
+            found.setdefault(_source(table), []).append(rows)
+        if PER_DOCUMENT in there and PER_DOCUMENT in (reasons or there):
+            for table in (directory / each.path for each in generation.audit):
+                found.setdefault(_source(table), []).append(_documents(table))
+    places: dict[tuple[str, str], pa.Table] = {}
+    for source, tables in sorted(found.items()):
+        rows = pa.concat_tables(tables)
+        if reasons:
+            rows = rows.filter(pc.is_in(rows["reason"], pa.array([*reasons], pa.large_string())))
+        places |= {(source, path): table for path, table in _by_path(rows)}
+    if not places:
+        raise UserError(
+            f"{directory} has nothing to replay: it rejected "
+            + (f"records as {', '.join(sorted(there))} alone" if there else "no record")
+        )
+    return places
+
+
+def _source(table: AnyPath) -> str:
+    return table.name.removesuffix(".parquet").rpartition("-")[0]  # SOURCE-NUMBER.parquet
+
+
+def _documents(audit: AnyPath) -> pa.Table:
+    """Return the places of documents that were rejected while their siblings were not."""
+    columns = ["path", "position", "length", "reason", "ordinal"]
+    return pq.read_table(audit, columns=columns, filters=pc.field("reason") == PER_DOCUMENT)
+
+
+def _by_path(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    names = ("path", "position", "length", "ordinal")
+    rows = rows.sort_by([(name, "ascending") for name in names]).combine_chunks()
+    counts = rows.group_by("path", use_threads=False).aggregate([("path", "count")])
+    start = 0
+    for path, num in zip(
+        *(counts[name].to_pylist() for name in ("path", "path_count")), strict=True
+    ):
+        yield path, rows.slice(start, num).select(PLACES.names).cast(PLACES)
+        start += num

@@ -1,0 +1,1 @@
+"""Records that a run rejected, read again into a dataset."""

@@ -1,0 +1,268 @@
+"""The records that a run rejected, read again into a dataset of their own.
+
+    python -m pipelines.replay build/wudao --output build/mended
+    python -m pipelines.replay build/wudao --output build/mended --bad-utf8 replace --nul remove
+
+They are read by path, offset and length, as the ordinary run of their corpus would, with the
+options of the dataset unless others are given. Source, path and position of a record are what they
+were, and so is its place in the order.
+"""
+
+import argparse
+import importlib.util
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from pipelines.corpus.flags import parse
+from pipelines.corpus.options import Options, names, positive
+from pipelines.corpus.recipe import load_recipe
+from pipelines.corpus.sources import Corpus
+from pipelines.engine.workers import num_workers
+from pipelines.map.attempts import died_before
+from pipelines.readers.reading import splits
+from pipelines.readers.record import MAX_RECORD_BYTES
+from pipelines.readers.rejects import Rejects, rejected_places
+from pipelines.replay.original import check_same, entries_of, find_again
+from pipelines.run.command import exit_code, log_plainly
+from pipelines.run.origin import options_of
+from shards.errors import UserError
+from shards.flags import Parser
+from shards.manifest import WORK, Manifest, load, parse_dataset
+from shards.storage.lock import locked
+from shards.storage.remote import AnyPath
+
+PROGRAM = "pipelines.replay"
+
+_FILES = ("tokenizer", "lid_model", "decontaminate", "url_blocklist")
+_LOG = logging.getLogger("corpusmill")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Replay what the command line asks for and return the exit code."""
+
+    def work() -> None:
+        run(argv)
+
+    log_plainly()
+    return exit_code(PROGRAM, work, stopped="the same command goes on from here")
+
+
+def run(argv: Sequence[str]) -> Manifest:
+    """Make the dataset that the command line asks for and return its manifest.
+
+    Raises:
+        UserError: It cannot be made; the message says why and what to do.
+    """
+    words = list(argv)
+    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help")):
+        raise UserError("name the dataset first: python -m pipelines.replay DATASET --output DIR")
+    end = words.index("--") if "--" in words else len(words)
+    ours, rest = _parser().parse_known_args(words[:end])
+    directory, number = parse_dataset(ours.dataset)
+    manifest = load(directory)
+    manifest = manifest if number is None else manifest.at(number)
+    module = _module(ours.corpus or manifest.corpus)
+    recipe = load_recipe(module)
+    defaults = {**options_of(directory, manifest, recipe.options), "max_reject_rate": 1.0}
+    options, flags = parse(
+        recipe.options,
+        [*rest, *words[end:]],
+        program=PROGRAM,
+        about=recipe.about,
+        defaults=defaults,
+    )
+    options = _completed(options, manifest, directory)
+    rejects = Rejects(
+        folder=options.output / WORK / "rejects",
+        dataset=manifest.identity,
+        reasons=ours.reasons,
+        bad_utf8=ours.bad_utf8,
+        nul=ours.nul,
+        max_record_bytes=ours.max_record_bytes,
+    )
+    same = {name for name in defaults if getattr(options, name) == defaults[name]}
+    return replay(
+        (directory, manifest), Corpus(module, options, rejects), unchanged=same, flags=flags
+    )
+
+
+def replay(
+    dataset: tuple[AnyPath, Manifest],
+    corpus: Corpus,
+    *,
+    unchanged: set[str],
+    flags: Sequence[str] = (),
+) -> Manifest:
+    """Make a dataset of rejected records, or finish it, or find it made.
+
+    Args:
+        dataset: The dataset that rejected them and its manifest.
+        corpus: Its corpus, with the options of the new dataset and what to replay.
+        unchanged: Options that are to mean what they meant for the dataset.
+        flags: Flags for Beam.
+
+    Raises:
+        UserError: It cannot be made; the message says why and what to do.
+    """
+    # Beam takes seconds to load, --help none.
+    from pipelines.engine.runner import Runner, hush  # noqa: PLC0415 - see above
+    from pipelines.run.build import Run  # noqa: PLC0415 - see above
+
+    directory, manifest = dataset
+    options, rejects = corpus.options, corpus.rejects
+    assert rejects is not None
+    places = rejected_places(directory, manifest, reasons=rejects.reasons)
+    corpora = _corpora(corpus, manifest)
+    entries = entries_of(manifest)
+    files = find_again(
+        directory,
+        places,
+        moved=options.input,
+        patterns={source: each.recipe.pattern for source, each in corpora.items()},
+        default_name=corpus.recipe.name,
+    )
+    corpora = {file.source: corpora[file.source] for file in files}
+    readings = {source: each.reading for source, each in corpora.items()}
+    size = manifest.options["split_bytes"]
+    check_same(files, entries, directory=directory, readings=readings, split_bytes=size)
+    hush()
+    workers = num_workers(options, work_bytes=sum(file.bytes for file in files))
+    with (
+        locked(options.output),
+        # As in a run of a corpus: where this process died with its work, a child shows the record.
+        Runner(flags, num_workers=workers or int(died_before(options.output / WORK))) as runner,
+    ):
+        made = Run(corpus, corpora, files=files, runner=runner)
+        _check_facts(manifest, made.chain.facts, unchanged=unchanged)
+        found = made.existing()
+        if found is not None:
+            return found
+        for file in files:
+            key = file.source, file.relative
+            chain = splits(file, readings[file.source], split_bytes=options.split_bytes)
+            known = entries[key].crc32c
+            alike = len(known) == len(chain) and (len(known) == 1 or size == options.split_bytes)
+            rejects.write(places[key], chain, crc32c=known if alike else None)
+        rows = sum(table.num_rows for table in places.values())
+        _LOG.info("%s rejected records in %d files", f"{rows:,}", len(files))
+        return made.make()
+
+
+def _corpora(corpus: Corpus, manifest: Manifest) -> dict[str, Corpus]:
+    """Return the corpus of each source of a dataset."""
+    shared = {each.name: getattr(corpus.options, each.name) for each in fields(Options)}
+    found = {source: corpus for source, _ in entries_of(manifest)}
+    for source, told in manifest.options.get("corpora", {}).items():
+        module = _module(told["corpus"])
+        own = {name: tuple(v) if isinstance(v, list) else v for name, v in told.items()}
+        values: dict[str, Any] = {**shared, **own}
+        del values["corpus"]
+        found[source] = Corpus(module, load_recipe(module).options(**values), corpus.rejects)
+    return found
+
+
+def _module(name: str) -> str:
+    module = name if "." in name else f"pipelines.{name}"
+    if importlib.util.find_spec(module) is None:
+        raise UserError(
+            f"there is no module {module}, which should hold the dataset's corpus {name!r}: give "
+            "--corpus PACKAGE.MODULE, the module whose command made the dataset"
+        )
+    return module
+
+
+def _completed(options: Options, manifest: Manifest, directory: AnyPath) -> Options:
+    """Return the options with the output absolute.
+
+    Raises:
+        UserError: A file that the run needs is not known, or the output will not do.
+    """
+    for name in _FILES:
+        if manifest.options.get(name) and not getattr(options, name) and name != "lid_model":
+            made_with = f" ({manifest.tokenizer.name})" if name == "tokenizer" else ""
+            raise UserError(
+                f"{directory} does not tell where its {name.replace('_', ' ')} lies{made_with}: "
+                f"give --{name.replace('_', '-')}"
+            )
+    if options.plan:
+        raise UserError("--plan tells of runs over whole corpora: leave it out here")
+    if options.part:
+        raise UserError("replay does its work in one run: leave --part out")
+    if options.output == Path():
+        raise UserError("--output is missing: the folder of the new dataset")
+    output = options.output.absolute()
+    if _same(output, directory):
+        raise UserError(
+            f"--output {options.output} is the dataset whose rejects are replayed; they make one "
+            "of their own: choose another folder"
+        )
+    return replace(options, output=output)
+
+
+def _same(one: AnyPath, other: AnyPath) -> bool:
+    if isinstance(one, Path) and isinstance(other, Path):
+        return one.resolve() == other.resolve()
+    return one == other
+
+
+def _check_facts(manifest: Manifest, facts: Mapping[str, Any], *, unchanged: set[str]) -> None:
+    """Check that the files behind options that nobody changed are the same as then."""
+    names = [name for name in _FILES if name in unchanged]
+    if {"quality", "threshold"} <= unchanged:
+        names.append("quality")
+    for name in names:
+        if name in facts and facts[name] != manifest.options[name]:
+            flag = f"--{name.replace('_', '-')}"
+            raise UserError(
+                f"what {flag} means is not what it was when the dataset was made: the file behind "
+                f"it, or this version of corpusmill, is another one. Give {flag} to replay with "
+                "what it is now"
+            )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=f"python -m {PROGRAM}",
+        usage="python -m pipelines.replay DATASET --output DIR [flags of DATASET's corpus]",
+        description="Read the records that a run rejected again, into a dataset of their own.",
+        epilog="All other flags are those of the corpus (python -m pipelines.CORPUS --help); the "
+        "defaults are what DATASET was made with. --input [NAME=]PATH says where files lie now.",
+    )
+    add = parser.add_argument
+    add("dataset", metavar="DATASET", help="the dataset that rejected them; it is not changed")
+    add(
+        "--reasons",
+        type=names,
+        default=(),
+        metavar="LIST",
+        help="replay these rejects alone, as in bad-utf8",
+    )
+    add(
+        "--bad-utf8",
+        choices=("reject", "replace"),
+        default="reject",
+        help="replace: what is no UTF-8, and lone surrogates in JSON, become U+FFFD",
+    )
+    add(
+        "--nul",
+        choices=("reject", "remove"),
+        default="reject",
+        help="remove: NUL characters are taken out of texts",
+    )
+    add(
+        "--max-record-bytes",
+        type=positive,
+        default=MAX_RECORD_BYTES,
+        metavar="N",
+        help="a longer record is rejected as too-long. Default: 32 MiB",
+    )
+    add("--corpus", metavar="MODULE", help="the module that holds the corpus, if not pipelines.*")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

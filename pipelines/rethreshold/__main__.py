@@ -1,0 +1,189 @@
+"""What other thresholds would keep of a dataset's texts, from its audit table alone.
+
+    python -m pipelines.rethreshold build/wudao --threshold gopher.min_words=30
+    python -m pipelines.rethreshold build/wudao --language-threshold 0.65 --languages zh
+
+No text is read and nothing is written.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pipelines.corpus.options import fraction, names, positive
+from pipelines.filters.langid import LANGUAGES
+from pipelines.rethreshold.forecast import Figure, Forecast, Line, Setting, forecasts, total
+from pipelines.rethreshold.recount import recount
+from pipelines.run.command import exit_code
+from pipelines.run.origin import Thresholds, languages_of, thresholds_of
+from shards.errors import UserError
+from shards.flags import Parser
+from shards.manifest import Manifest, load, parse_dataset
+from shards.records import to_json
+from shards.run import CAUSAL, GLM
+from shards.storage.remote import AnyPath
+from shards.windows import causal_windows, glm_windows
+
+PROGRAM = "pipelines.rethreshold"
+
+_ROW = "{:<28} {:>17} {:>17} {:>17}"
+_RULE = "{:<40} {:>14} {:>12} {:>12} {:>12} {:>12}"
+_ESTIMATED = (
+    "~ estimated. Tokens of texts that were never tokenized: from their bytes, by the tokens a "
+    "byte of texts kept in their language. What dedup and the stages before it would drop of such "
+    "texts: the share that they dropped of those that reached them, by source; a duplicate of a "
+    "text that now falls is taken to fall with it."
+)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print what the command line asks for and return the exit code."""
+
+    def work() -> None:
+        sys.stdout.write(run(_parser().parse_args(argv)) + "\n")
+
+    return exit_code(PROGRAM, work, stopped="nothing was written")
+
+
+def run(arguments: argparse.Namespace) -> str:
+    """Return what the thresholds of the command line would keep, as text or JSON.
+
+    Raises:
+        UserError: There is no such dataset, or its metrics cannot answer the question.
+    """
+    directory, number = parse_dataset(arguments.dataset)
+    manifest = load(directory)
+    manifest = manifest if number is None else manifest.at(number)
+    now = thresholds_of(manifest)
+    then = thresholds_of(manifest, arguments.threshold)
+    if arguments.language_threshold is not None:
+        then = replace(then, score=arguments.language_threshold)
+    if arguments.languages is not None:
+        then = replace(then, languages=languages_of(arguments.languages))
+        _check_measured(now, then)
+    spec = (glm_windows if arguments.objective == GLM else causal_windows)(arguments.length)
+    setting = Setting(
+        now=now,
+        then=then,
+        dedup=manifest.options["dedup"] != "none",
+        screened=bool(manifest.options.get("decontaminate")),
+        stride=spec.stride,
+    )
+    found = forecast_of(directory, manifest, setting)
+    if arguments.json:
+        return json.dumps(_as_json(manifest, found), ensure_ascii=False, indent=1)
+    return "\n".join(_lines(found))
+
+
+def forecast_of(directory: AnyPath, manifest: Manifest, setting: Setting) -> dict[str, Forecast]:
+    """Return what thresholds would make of each source of a dataset.
+
+    Raises:
+        DamageError: An audit table is not what the manifest says.
+    """
+    paths: dict[str, list[AnyPath]] = {name: [] for name in manifest.sources()}
+    for generation in manifest.generations:
+        for table in generation.audit:
+            # Named SOURCE-NUMBER.parquet.
+            paths[Path(table.path).stem.rpartition("-")[0]].append(directory / table.path)
+    counted = {name: recount(found, setting.now, setting.then) for name, found in paths.items()}
+    return forecasts(counted, setting)
+
+
+def _check_measured(now: Thresholds, then: Thresholds) -> None:
+    wanted = LANGUAGES if then.languages is None else then.languages
+    new = sorted(name for name in wanted if not now.wants(name) and then.rules(name))
+    if new:
+        had = ", ".join(sorted(now.languages or LANGUAGES))
+        raise UserError(
+            f"--languages: texts in {new[0]!r} were not measured, since the run kept {had} alone, "
+            f"and {len(then.rules(new[0]))} rules would judge them. Run the corpus again with that "
+            "language, on a sample (--sample 1%) to try it."
+        )
+
+
+def _as_json(manifest: Manifest, found: Mapping[str, Forecast]) -> object:
+    return {
+        "dataset": manifest.identity,
+        "sources": {name: to_json(each) for name, each in found.items()},
+        "total": to_json(total(found.values())),
+    }
+
+
+def _lines(found: Mapping[str, Forecast]) -> Iterator[str]:
+    blocks = {**found, "in total": total(found.values())} if len(found) > 1 else dict(found)
+    for name, forecast in blocks.items():
+        yield _ROW.format(name, "now", "then", "change")
+        yield "before dedup"
+        yield from _amounts(forecast.before_dedup)
+        yield "in the dataset"
+        yield from _amounts(forecast.dataset)
+        yield from _steps(forecast)
+        yield ""
+    every = [each for part in blocks.values() for each in (part.before_dedup, part.dataset)]
+    if all(figure.exact for each in every for figure in each.values()):
+        yield "all figures are exact"
+    else:
+        yield _ESTIMATED
+
+
+def _amounts(figures: Mapping[str, Figure]) -> Iterable[str]:
+    for name, figure in figures.items():
+        mark = "" if figure.exact else "~ "
+        change = f"{mark}{figure.then - figure.now:+,}"
+        yield _ROW.format(f"  {name}", f"{figure.now:,}", f"{mark}{figure.then:,}", change)
+
+
+def _steps(forecast: Forecast) -> Iterator[str]:
+    shown = [
+        line
+        for line in forecast.steps
+        if any(line.drops + line.breaks) or line.bounds[0] != line.bounds[1]
+    ]
+    if shown or forecast.unjudged:
+        yield _RULE.format("fall at", "bound", "now", "then", "break it: now", "then")
+    for reason, documents in forecast.unjudged.items():
+        yield _RULE.format(f"  {reason}", "", f"{documents:,}", f"{documents:,}", "", "")
+    for line in shown:
+        counts = (f"{count:,}" for count in line.drops + line.breaks)
+        yield _RULE.format(f"  {line.step}", _bound(line), *counts)
+
+
+def _bound(line: Line) -> str:
+    now, then = line.bounds
+    return now if now == then else f"{now} -> {then}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=f"python -m {PROGRAM}",
+        description="Tell what other thresholds would keep of a dataset's texts, from its audit "
+        "table, without reading text.",
+    )
+    add = parser.add_argument
+    add("dataset", metavar="DATASET", help="its folder; DIR@n: as it was at n")
+    add(
+        "--threshold",
+        type=names,
+        default=(),
+        metavar="LIST",
+        help="as of the corpus: gopher.min_words=30, zh:gopher.min_words=30, gopher.max_hashes=off",
+    )
+    add("--language-threshold", type=fraction, metavar="SCORE", help="least score of the language")
+    add("--languages", type=names, metavar="LIST", help="languages to keep, or all")
+    add("--length", type=positive, default=1024, metavar="L", help="of a sample. Default: 1024")
+    add(
+        "--objective",
+        choices=(GLM, CAUSAL),
+        default=GLM,
+        help="what samples are for: glm (L positions) or causal (L tokens). Default: glm",
+    )
+    add("--json", action="store_true", help="the same as JSON, for programs")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

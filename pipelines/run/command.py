@@ -1,0 +1,88 @@
+"""The commands of this package: flags in, exit code out."""
+
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pipelines.corpus.flags import parse
+from pipelines.corpus.options import Options
+from pipelines.corpus.recipe import Recipe, load_recipe
+from pipelines.map.parts import is_share
+from shards.errors import UserError
+
+
+def main(module: str, argv: Sequence[str]) -> int:
+    """Run the corpus of a module from its command line and return the exit code."""
+
+    def run() -> None:
+        recipe = load_recipe(module)
+        options, flags = parse(recipe.options, argv, program=module, about=recipe.about)
+        options = completed(options, recipe)
+        if options.plan and options.part:
+            raise UserError("--plan tells of whole runs: leave --part out")
+        if options.plan:
+            from pipelines.planning.run import plan  # noqa: PLC0415 - as below
+
+            print(plan(module, options))  # noqa: T201 - it is what was asked for
+            return
+        # Beam takes seconds to load, --help none.
+        from pipelines.run.build import build, map_part  # noqa: PLC0415 - see above
+
+        (map_part if is_share(options.part) else build)(module, options, flags=flags)
+
+    log_plainly()
+    return exit_code(module, run, stopped="the same command goes on from here")
+
+
+def exit_code(program: str, run: Callable[[], None], *, stopped: str) -> int:
+    """Return the exit code of a command: 2 after one paragraph where a person can mend what failed.
+
+    Args:
+        program: Its name, which begins every message.
+        run: Does the work.
+        stopped: What to say when the person stops it, which gives 130.
+    """
+    try:
+        run()
+    except UserError as error:
+        sys.stderr.write(f"{program}: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\n{program}: stopped; {stopped}\n")
+        return 130
+    return 0
+
+
+def completed(options: Options, recipe: Recipe) -> Options:
+    """Return the options with the recipe's sample and places filled in.
+
+    Raises:
+        UserError: There is an input of the person's own and no tokenizer for it, or no input.
+    """
+    if not options.input and recipe.sample is None:
+        raise UserError(
+            f"--input is missing: name the files of {recipe.name}, a folder, a glob or a URL. "
+            "(python -m pipelines.wudao runs on a built-in sample.)"
+        )
+    if options.input and not options.tokenizer:
+        raise UserError(
+            "--tokenizer is missing: give sentencepiece:FILE.model, tiktoken:NAME or "
+            "hf:tokenizer.json. To train one on this text: python -m pipelines.train_tokenizer "
+            f"--input {options.input[0]} --vocab-size 50000 --output tokenizer.model"
+        )
+    output = Path("build") / recipe.name if options.output == Path() else options.output
+    return replace(
+        options,
+        input=options.input or (str(recipe.sample),),
+        tokenizer=options.tokenizer or recipe.sample_tokenizer,
+        output=output.absolute(),
+    )
+
+
+def log_plainly() -> None:
+    """Show our own lines as they are, and of the libraries' only what went wrong."""
+    logging.basicConfig(format="%(message)s", level=logging.ERROR)
+    logging.getLogger("corpusmill").setLevel(logging.INFO)
+    logging.getLogger("pipelines").setLevel(logging.WARNING)

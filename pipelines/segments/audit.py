@@ -1,0 +1,127 @@
+"""The audit table: one row for everything read, whatever became of it, and its sums."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.segments.rows import DROPPED, KEPT, NAME, QUARANTINED, REJECTS
+
+AUDIT = pa.schema(
+    [
+        ("order", pa.uint64()),
+        ("path", NAME),
+        ("position", pa.int64()),
+        ("length", pa.int64()),
+        ("ordinal", pa.int32()),
+        ("group", NAME),
+        ("verdict", NAME),
+        ("reason", NAME),
+        ("bytes", pa.int64()),
+        ("repaired", pa.bool_()),
+        ("language", NAME),
+        ("score", pa.float32()),
+        ("tokens", pa.int32()),
+    ]
+)
+"""One row for everything read. Columns of stages that a record did not reach are null.
+
+The metrics of a run's stages follow, a column each (`audit_schema`).
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How much of one group of what was read met one verdict for one reason ("" when kept)."""
+
+    verdict: str
+    reason: str
+    rows: int
+    bytes: int
+    group: str = ""
+    tokens: int = 0
+    """Of those that were tokenized."""
+
+
+def tally(audit: pa.Table) -> tuple[Tally, ...]:
+    """Return the sums per group, verdict and reason of an audit table, sorted by these."""
+    plain = pa.table(
+        {
+            "group": audit["group"].cast(pa.string()),
+            "verdict": audit["verdict"].cast(pa.string()),
+            "reason": audit["reason"].cast(pa.string()).fill_null(""),
+            "bytes": audit["bytes"],
+            "tokens": audit["tokens"].cast(pa.int64()).fill_null(0),
+        }
+    )
+    names = ["group", "verdict", "reason"]
+    sums = plain.group_by(names).aggregate(
+        [("bytes", "sum"), ("bytes", "count"), ("tokens", "sum")]
+    )
+    return tuple(
+        Tally(
+            group=row["group"],
+            verdict=row["verdict"],
+            reason=row["reason"],
+            rows=row["bytes_count"],
+            bytes=row["bytes_sum"],
+            tokens=row["tokens_sum"],
+        )
+        for row in sums.sort_by([(name, "ascending") for name in names]).to_pylist()
+    )
+
+
+def audit_schema(metrics: Iterable[pa.Field]) -> pa.Schema:
+    """Return the columns of a run's audit table: AUDIT and the metrics of its stages."""
+    return pa.schema([*AUDIT, *metrics])
+
+
+def audit_rows(
+    rows: pa.RecordBatch | pa.Table, reasons: pa.Array, *, relative: str, schema: pa.Schema = AUDIT
+) -> pa.Table:
+    """Return rows of any stage as audit rows; columns of later stages are null.
+
+    Args:
+        rows: The rows.
+        reasons: Why each one fell, null where it stays.
+        relative: The path of their file.
+        schema: What audit_schema gives for the run.
+    """
+    verdicts = [
+        KEPT if reason is None else QUARANTINED if reason in REJECTS else DROPPED
+        for reason in reasons.to_pylist()
+    ]
+    known = {
+        "path": pa.nulls(rows.num_rows, pa.large_string()).fill_null(relative),
+        "verdict": pa.array(verdicts, pa.large_string()),
+        "reason": reasons,
+        "tokens": _lengths(rows),
+    }
+    lost = pa.array([verdict == QUARANTINED for verdict in verdicts], pa.bool_())
+    known["tokens"] = pc.if_else(lost, pa.scalar(None, pa.int32()), known["tokens"])
+    columns = [
+        known[field.name]
+        if field.name in known
+        else rows[field.name]
+        if field.name in rows.schema.names
+        else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(
+        [_cast(values, field.type) for values, field in zip(columns, schema, strict=True)],
+        schema=schema,
+    )
+
+
+def _lengths(rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
+    if "tokens" not in rows.schema.names:
+        return pa.nulls(rows.num_rows, pa.int32())
+    tokens = rows["tokens"]
+    return pc.list_value_length(tokens) if pa.types.is_large_list(tokens.type) else tokens
+
+
+def _cast(values: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    if pa.types.is_dictionary(kind) and not pa.types.is_dictionary(values.type):
+        values = values.cast(pa.large_string()).dictionary_encode()
+    return values.cast(kind)

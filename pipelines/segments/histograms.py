@@ -1,0 +1,85 @@
+"""Histograms of the columns of the audit table, of one grid for every column.
+
+From 0 to 1 the bins are 0.01 wide, above 1 they grow by an eighth of an octave: fine enough for
+shares and for counts alike, so nothing needs to be known of a column, and histograms of parts add
+up to that of the whole.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.segments.rows import DROPPED, KEPT
+
+PER_UNIT = 100
+PER_OCTAVE = 8
+PLAIN = ("bytes", "tokens", "score")
+"""Columns of every audit table that are counted, besides the metrics."""
+
+Histogram = Mapping[str, int]
+"""Rows by number of bin, as text, so that it can be written as JSON; bins without rows are left
+out."""
+
+
+def bins_of(values: np.ndarray) -> np.ndarray:
+    """Return the bin (int64[n]) of each value; values below 0 count as 0."""
+    values = np.maximum(values, 0)
+    with np.errstate(divide="ignore"):
+        octaves = np.floor(np.log2(values) * PER_OCTAVE)
+    fine = np.minimum(np.floor(values * PER_UNIT), PER_UNIT)
+    bins: np.ndarray = np.where(values > 1, PER_UNIT + 1 + octaves, fine).astype(np.int64)
+    return bins
+
+
+def edges_of(number: int) -> tuple[float, float]:
+    """Return the least value of a bin and the least of the next."""
+    if number < PER_UNIT:
+        return number / PER_UNIT, (number + 1) / PER_UNIT
+    if number == PER_UNIT:
+        return 1.0, 1.0
+    at = number - PER_UNIT - 1
+    return 2 ** (at / PER_OCTAVE), 2 ** ((at + 1) / PER_OCTAVE)
+
+
+def histograms(audit: pa.Table, metrics: Iterable[str]) -> dict[str, dict[str, dict[str, int]]]:
+    """Return by column and verdict (kept, dropped) how many rows lie in which bin.
+
+    Rows without a value are not counted, nor is what could not be read.
+
+    Args:
+        audit: Audit rows.
+        metrics: Columns besides PLAIN.
+    """
+    verdicts = np.array(audit["verdict"].to_pylist(), object)
+    return {
+        name: {
+            verdict: _counted(audit[name].to_numpy()[verdicts == verdict])
+            for verdict in (KEPT, DROPPED)
+        }
+        for name in (*PLAIN, *metrics)
+    }
+
+
+def _counted(values: np.ndarray) -> dict[str, int]:
+    values = values.astype(np.float64)
+    numbers, counts = np.unique(bins_of(values[~np.isnan(values)]), return_counts=True)
+    return {str(number): count for number, count in zip(*_lists(numbers, counts), strict=True)}
+
+
+def _lists(*arrays: np.ndarray) -> list[list[int]]:
+    return [array.tolist() for array in arrays]
+
+
+def added(
+    parts: Iterable[Mapping[str, Mapping[str, Histogram]]],
+) -> dict[str, dict[str, dict[str, int]]]:
+    """Return the histograms of all parts together."""
+    whole: dict[str, dict[str, dict[str, int]]] = {}
+    for part in parts:
+        for name, verdicts in part.items():
+            for verdict, counts in verdicts.items():
+                sums = whole.setdefault(name, {}).setdefault(verdict, {})
+                for number, count in counts.items():
+                    sums[number] = sums.get(number, 0) + count
+    return whole

@@ -1,0 +1,225 @@
+"""Files and tables behind a URL of which only what is asked for is fetched.
+
+Their bytes are a mapping without a file, as long as the file is: pages that nothing was fetched
+into take no memory.
+"""
+
+import mmap
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from shards.errors import DamageError
+from shards.storage.remote import AnyPath, RemotePath
+
+SMALL_BYTES = 256 << 10
+"""A file up to this size is fetched whole: the time to the first byte outweighs it."""
+
+END_BYTES = 64 << 10
+"""Of a larger table this much is fetched of its end, for the footer: schema, 24 bytes a block."""
+
+BLOCK_ROWS = 4096
+"""Rows of a table that lie together, all their columns: some are fetched by one request."""
+
+GAP_BYTES = 64 << 10
+"""Ranges closer than this are fetched as one."""
+
+AT_ONCE = 16
+"""Files that a task reads side by side: most of a request's time is waiting for its first byte."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def side_by_side(
+    read: Callable[[Item], Result], items: Iterable[Item], *, where: AnyPath
+) -> list[Result]:
+    """Return what `read` returns for each item: one after the other, of a URL several at once.
+
+    Args:
+        read: Reads one item; of a URL from a thread of its own.
+        items: What to read.
+        where: Where they lie.
+    """
+    if not isinstance(where, RemotePath):
+        return [read(item) for item in items]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(read, items))
+
+
+def forget_sizes() -> None:
+    """Ask for sizes anew: between phases and runs a file may be made again under its name."""
+    _size.cache_clear()
+
+
+@lru_cache(maxsize=1 << 16)
+def _size(path: RemotePath) -> int:
+    """Return the size of a file that does not change any more, asked for once in a process."""
+    if (size := path.size()) < 0:
+        raise DamageError(f"{path} is missing: restore it, or build it again.")
+    return size
+
+
+class SparseFile:
+    """A file behind a URL; `data` is uint8[size], zero where nothing was fetched yet."""
+
+    def __init__(self, path: RemotePath) -> None:
+        """Ask for the size of a file.
+
+        Raises:
+            DamageError: There is none.
+            UserError: The storage does not answer.
+        """
+        self._path = path
+        size = _size(path)
+        self._memory = mmap.mmap(-1, max(size, 1))
+        self.data = np.frombuffer(self._memory, np.uint8, size)
+        self._have = np.zeros((0, 2), np.int64)
+
+    def need(self, ranges: np.ndarray) -> None:
+        """Fetch ranges that are not here yet, those close together as one.
+
+        Args:
+            ranges: int64[n, 2], first byte and the byte after the last of each.
+        """
+        size = len(self.data)
+        if size <= SMALL_BYTES:
+            ranges = np.array([[0, size]])
+        wanted = joined(ranges[ranges[:, 0] < ranges[:, 1]], gap=GAP_BYTES)
+        missing = [pair for pair in wanted.tolist() if not self._has(*pair)]
+        if not missing:
+            return
+        for (start, stop), data in zip(missing, self._path.read_ranges(missing), strict=True):
+            self._memory[start:stop] = data
+        self._have = joined(np.concatenate([self._have, np.array(missing)]), gap=0)
+
+    def _has(self, start: int, stop: int) -> bool:
+        at = int(np.searchsorted(self._have[:, 0], start, "right")) - 1
+        return at >= 0 and bool(self._have[at, 1] >= stop)
+
+
+class SparseTable:
+    """A table behind a URL, in the blocks that write_table made of its rows.
+
+    Its footer is fetched first, which says where the blocks lie; then those that hold what is asked
+    for. The layout is that of the Arrow IPC file format (File.fbs and Message.fbs of apache/arrow).
+    """
+
+    def __init__(self, path: RemotePath) -> None:
+        """Fetch the footer.
+
+        Raises:
+            DamageError: There is no such file, or it holds no table.
+        """
+        self._file = SparseFile(path)
+        size = len(self._file.data)
+        self._file.need(np.array([[max(0, size - END_BYTES), size]]))
+        ending = self._file.data[-10:].tobytes()
+        if not ending.endswith(_MAGIC):
+            raise DamageError(f"{path} is no Arrow file: restore it, or build it again.")
+        start = size - len(ending) - int.from_bytes(ending[:4], "little")
+        self._file.need(np.array([[start, size]]))
+        footer = self._file.data[start : size - len(ending)].tobytes()
+        self._dictionaries = _blocks(footer, _DICTIONARIES)
+        self._blocks = _blocks(footer, _BATCHES)
+        self._reader = pa.ipc.open_file(pa.py_buffer(self._file.data))
+
+    def all(self) -> pa.Table:
+        """Return all rows."""
+        return self._read(0, len(self._blocks))
+
+    def rows(self, rows: slice) -> pa.Table:
+        """Return the rows from rows.start to rows.stop, without the rest of their blocks."""
+        first = rows.start // BLOCK_ROWS
+        found = self._read(first, -(-rows.stop // BLOCK_ROWS))
+        return _copied(found.slice(rows.start - first * BLOCK_ROWS, rows.stop - rows.start))
+
+    def _read(self, first: int, last: int) -> pa.Table:
+        """Return the rows of neighbouring blocks, which are one range of the file."""
+        last = min(last, len(self._blocks))
+        if first < last:
+            run = [self._blocks[first, 0], self._blocks[last - 1, 1]]
+            self._file.need(np.concatenate([self._dictionaries, [run]]))
+        batches = [self._reader.get_batch(at) for at in range(first, last)]
+        return pa.Table.from_batches(batches, self._reader.schema)
+
+    def row_of(self, key: str, bound: int) -> int:
+        """Return the first row whose key is not below a bound; the table is sorted by the key.
+
+        Keys are hashes (uint64) and even: the k-th of n lies near k / n of their range, off by
+        about the square root of n. So the blocks around a guess are fetched, and more where they
+        prove too few.
+        """
+        num = len(self._blocks)
+        if not bound or not num:
+            return 0
+        rows = num * BLOCK_ROWS - BLOCK_ROWS // 2  # of the last block half, for want of better
+        guess, slack = rows * bound >> 64, 64 + 2 * int(rows**0.5)
+        while True:
+            first = min(max(0, guess - slack) // BLOCK_ROWS, num - 1)
+            last = min((guess + slack) // BLOCK_ROWS + 1, num)
+            values = self._read(first, last)[key].to_numpy()
+            at = len(values)
+            if bound < 2**64:
+                at = int(np.searchsorted(values, np.uint64(bound)))
+            if (at or not first) and (at < len(values) or last == num):
+                return first * BLOCK_ROWS + at
+            slack *= 4
+
+
+def _copied(table: pa.Table) -> pa.Table:
+    """Return a table that keeps no more memory than its rows take: tasks hold many at once."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
+
+
+def joined(ranges: np.ndarray, *, gap: int) -> np.ndarray:
+    """Return ranges (int64[n, 2]) sorted, those joined that overlap or are at most `gap` apart."""
+    if not len(ranges):
+        return ranges
+    ranges = ranges[np.argsort(ranges[:, 0], kind="stable")]
+    ends = np.maximum.accumulate(ranges[:, 1])
+    first = np.ones(len(ranges), bool)
+    first[1:] = ranges[1:, 0] > ends[:-1] + gap
+    starts = np.flatnonzero(first)
+    return np.stack([ranges[starts, 0], ends[np.append(starts[1:], len(ranges)) - 1]], axis=1)
+
+
+_MAGIC = b"ARROW1"
+_DICTIONARIES, _BATCHES = 2, 3
+"""Fields of the footer."""
+
+_BLOCK = np.dtype(
+    {
+        "names": ["offset", "metadata", "body"],
+        "formats": ["<i8", "<i4", "<i8"],
+        "offsets": [0, 8, 16],
+        "itemsize": 24,
+    }
+)
+
+
+def _blocks(footer: bytes, field: int) -> np.ndarray:
+    """Return where the blocks that a field of the footer lists begin and end (int64[n, 2])."""
+
+    def number(at: int, size: int) -> int:
+        return int.from_bytes(footer[at : at + size], "little")
+
+    # A flatbuffer: a table has a list of where its fields stand, a field that is a vector points
+    # to its length and its items.
+    table = number(0, 4)
+    offsets = table - number(table, 4)
+    slot = 4 + 2 * field
+    where = number(offsets + slot, 2) if slot < number(offsets, 2) else 0
+    if not where:
+        return np.zeros((0, 2), np.int64)
+    vector = table + where + number(table + where, 4)
+    found = np.frombuffer(footer, _BLOCK, number(vector, 4), vector + 4)
+    starts = found["offset"]
+    return np.stack([starts, starts + found["metadata"] + found["body"]], axis=1)

@@ -1,0 +1,1 @@
+"""Which window is trained on at which position: a pure function of the seed."""

@@ -1,0 +1,297 @@
+"""Files that are either whole or absent.
+
+A file is written under a temporary name beside its final one, checked in as it is written (size and
+crc32c, so that nobody has to read it again), brought to the disk and renamed. A crash at any moment
+leaves the final name either untouched or complete; what it may leave besides is `.tmp-*`. Behind a
+URL there is no rename: a file is written on this machine and then uploaded under its final name.
+"""
+
+import errno
+import json
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import google_crc32c
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shards.errors import DamageError
+from shards.storage.disk import explain, explained_here
+from shards.storage.remote import AnyPath, RemotePath
+
+Bytes = bytes | bytearray | memoryview | NDArray[Any]
+
+TEMPORARY = ".tmp-"
+"""How the name of an unfinished file begins."""
+
+_BLOCK_BYTES = 4 << 20
+_BUFFER_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEntry:
+    """What a finished file must be."""
+
+    bytes: int
+    """Size of the file."""
+    crc32c: int
+    """Castagnoli checksum of the whole file."""
+
+
+def crc32c_of(data: Bytes, value: int = 0) -> int:
+    """Return the crc32c of `data`, going on from `value`; the data are not copied."""
+    # google_crc32c takes an array as it is, but no memoryview.
+    return int(google_crc32c.extend(value, np.frombuffer(data, np.uint8)))
+
+
+def crc32c(path: AnyPath) -> int:
+    """Return the crc32c of a file, read in blocks of 4 MiB."""
+    value = 0
+    if isinstance(path, RemotePath):
+        for data in blocks(path):
+            value = crc32c_of(data, value)
+        return value
+    block = np.empty(_BLOCK_BYTES, np.uint8)
+    with explained_here(path), path.open("rb", buffering=0) as file:
+        # mypy knows no buffer protocol before Python 3.12.
+        while count := file.readinto(block):  # type: ignore[arg-type]
+            value = crc32c_of(block[:count], value)
+    return value
+
+
+def intact(path: AnyPath, entry: FileEntry) -> bool:
+    """Return whether a file is there with its size and checksum; on a disk it is read to its end.
+
+    Behind a URL, where files are whole or absent, the size is enough.
+    """
+    if size_if_there(path) != entry.bytes:
+        return False
+    return isinstance(path, RemotePath) or crc32c(path) == entry.crc32c
+
+
+def blocks(path: AnyPath) -> Iterator[bytes]:
+    """Yield a file from its start in blocks of 4 MiB; where reading fails, a block is read again.
+
+    Raises:
+        UserError: It cannot be read.
+    """
+    total = size(path)
+    if isinstance(path, RemotePath):
+        for start in range(0, total, _BLOCK_BYTES):
+            yield path.read(start, min(start + _BLOCK_BYTES, total))
+        return
+    with explained_here(path), path.open("rb", buffering=0) as file:
+        while block := file.read(_BLOCK_BYTES):
+            yield block
+
+
+class Handle:
+    """A file being written; counts its bytes and crc32c. pyarrow's writers take it as a sink."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._file = file
+        self._path = path
+        self._bytes = 0
+        self._crc32c = 0
+
+    def write(self, data: Bytes) -> int:
+        """Append contiguous data and return its size in bytes."""
+        view = np.frombuffer(data, np.uint8)
+        try:  # no context manager here: it costs more than a small write
+            self._file.write(view.data)
+        except OSError as error:
+            raise explain(error, self._path) from error
+        self._crc32c = crc32c_of(view, self._crc32c)
+        self._bytes += view.size
+        return view.size
+
+    @property
+    def entry(self) -> FileEntry:
+        """Size and checksum of what was written so far; of the file, after its block."""
+        return FileEntry(bytes=self._bytes, crc32c=self._crc32c)
+
+    def tell(self) -> int:
+        """Return the position, which is the number of bytes written."""
+        return self._bytes
+
+    def writable(self) -> bool:
+        """Return True: pyarrow asks."""
+        return True
+
+    def flush(self) -> None:
+        """Do nothing: the file is flushed once, at the end of its block."""
+
+    def close(self) -> None:
+        """Do nothing: the block closes the file, not the writer that uses it."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the block has ended."""
+        return self._file.closed
+
+
+@contextmanager
+def atomic_write(path: AnyPath) -> Iterator[Handle]:
+    """Yield a handle whose content appears under `path` when the block ends without exception.
+
+    Folders on the way are made. On an exception the temporary file is removed. For a URL it lies,
+    without a name, in the folder for temporary files (TMPDIR).
+
+    Raises:
+        UserError: the disk is full, the folder is not writable, and the like.
+    """
+    if isinstance(path, RemotePath):
+        with tempfile.TemporaryFile(buffering=_BUFFER_BYTES) as unnamed:
+            here = Path(f"/proc/self/fd/{unnamed.fileno()}")
+            file = cast(BinaryIO, unnamed)
+            yield Handle(file, Path(tempfile.gettempdir(), path.name))
+            with explained_here(here):
+                unnamed.flush()
+            path.upload(here)
+        return
+    temporary = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex}-{path.name}")
+    with explained_here(path):
+        make_folder(path.parent)
+        file = temporary.open("xb", buffering=_BUFFER_BYTES)
+    try:
+        yield Handle(file, path)
+        with explained_here(path):
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+            temporary.replace(path)
+            _sync_folder(path.parent)
+    except BaseException:
+        # A full disk fails again while the buffer is flushed; the first error is the one to tell.
+        with suppress(OSError):
+            file.close()
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, durable against a crash of the machine."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    _sync_folder(folder.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems know no fsync of a folder; there a rename is durable by itself.
+        if error.errno != errno.EINVAL:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def canonical(value: object) -> bytes:
+    """Return the one JSON text of a value, in UTF-8: keys sorted, indent 1, a final newline."""
+    text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+    return f"{text}\n".encode()
+
+
+def write_json(path: AnyPath, value: object) -> FileEntry:
+    """Write a value as canonical JSON, whole or not at all, and return the file's entry."""
+    with atomic_write(path) as handle:
+        handle.write(canonical(value))
+    return handle.entry
+
+
+def read_json(path: AnyPath) -> Any:  # JSON may hold any shape: whoever reads it checks it
+    """Return the value in a JSON file.
+
+    Raises:
+        DamageError: the file is missing or holds no JSON.
+    """
+    content = map_bytes(path).tobytes()
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        raise DamageError(
+            f"{path} holds no valid JSON ({error}): it was changed after it was written. "
+            "Restore it from a copy, or delete it and run the command again that made it."
+        ) from error
+
+
+def size(path: AnyPath) -> int:
+    """Return the size of a file in bytes.
+
+    Raises:
+        DamageError: there is no such file.
+    """
+    if (found := size_if_there(path)) < 0:
+        raise _missing(path)
+    return found
+
+
+def size_if_there(path: AnyPath) -> int:
+    """Return the size of a file in bytes, -1 if there is none."""
+    if isinstance(path, RemotePath):
+        return path.size()
+    with explained_here(path):
+        try:
+            return path.stat().st_size if path.is_file() else -1
+        except (FileNotFoundError, NotADirectoryError):
+            return -1
+
+
+def _missing(path: AnyPath) -> DamageError:
+    return DamageError(f"{path} is missing: restore it, or build it again.")
+
+
+def map_bytes(path: AnyPath) -> NDArray[np.uint8]:
+    """Return the bytes of a file, read-only: memory-mapped, or fetched from its URL.
+
+    No descriptor stays open.
+
+    Raises:
+        DamageError: there is no such file.
+    """
+    if isinstance(path, RemotePath):
+        try:
+            return np.frombuffer(path.read(), np.uint8)
+        except FileNotFoundError as error:
+            raise _missing(path) from error
+    if size(path) == 0:  # an empty file cannot be mapped
+        return np.empty(0, np.uint8)
+    # Python's own mmap keeps a descriptor for every mapping, and a dataset may have many thousands.
+    with explained_here(path), pa.memory_map(str(path)) as file:
+        return np.frombuffer(file.read_buffer(), np.uint8)
+
+
+def files(folder: AnyPath) -> dict[str, int]:
+    """Return the sizes of all files below a folder, by relative path; nothing if it is not there.
+
+    Unfinished files are left out.
+    """
+    if isinstance(folder, RemotePath):
+        return dict(sorted(folder.files().items()))
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        with suppress(FileNotFoundError):  # it went while we looked
+            if path.is_file() and not path.name.startswith(TEMPORARY):
+                found[path.relative_to(folder).as_posix()] = path.stat().st_size
+    return found
+
+
+def remove_tree(folder: AnyPath) -> None:
+    """Delete a folder and all that is in it, as far as it is there."""
+    if isinstance(folder, RemotePath):
+        folder.remove_all()
+    else:
+        shutil.rmtree(folder, ignore_errors=True)

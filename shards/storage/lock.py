@@ -1,0 +1,59 @@
+"""A folder that has one writer, or several that know of each other."""
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from shards.errors import UserError
+from shards.storage.disk import explained_here
+from shards.storage.files import make_folder
+from shards.storage.lease import leased
+from shards.storage.remote import AnyPath, RemotePath
+
+
+@contextmanager
+def locked(folder: AnyPath, *, shared: bool = False) -> Iterator[None]:
+    """Hold the folder for this process while the block runs.
+
+    The lock is `flock` on `folder/.lock`: it ends with the process, however that ends. A program
+    started from here does not hold it; a forked child does, until it ends. For a URL it is a lease
+    (lease.py).
+
+    Args:
+        folder: What to hold.
+        shared: Together with others that ask for the same, instead of alone.
+
+    Raises:
+        UserError: another process holds the folder, or the file cannot be locked.
+    """
+    if isinstance(folder, RemotePath):
+        with leased(folder, shared=shared):
+            yield
+        return
+    path = folder / ".lock"
+    with explained_here(path):
+        make_folder(folder)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        with explained_here(path):
+            _take(descriptor, folder, shared=shared)
+            os.ftruncate(descriptor, 0)
+            owner = f"process {os.getpid()} on host {socket.gethostname()}"
+            os.pwrite(descriptor, owner.encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int, folder: Path, *, shared: bool) -> None:
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        owner = os.pread(descriptor, 1024, 0).decode(errors="replace") or "another process"
+        raise UserError(
+            f"{folder} is being written by {owner}; wait for it or choose another --output."
+        ) from error

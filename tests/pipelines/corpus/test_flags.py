@@ -1,0 +1,99 @@
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from pipelines.corpus.flags import parse
+from pipelines.wudao import RECIPE, WudaoOptions
+from shards.errors import UserError
+
+
+def read(*argv: str) -> tuple[WudaoOptions, list[str]]:
+    return parse(WudaoOptions, argv, program="pipelines.wudao", about=RECIPE.about)
+
+
+def test_no_flag_gives_the_defaults() -> None:
+    assert read() == (WudaoOptions(), [])
+
+
+@pytest.mark.parametrize(
+    ("argv", "changed"),
+    [
+        (["--output", "there"], {"output": Path("there")}),
+        (["--input", "a=/x", "--input=b=/y"], {"input": ("a=/x", "b=/y")}),
+        (["--languages=ja,zh"], {"languages": ("ja", "zh")}),
+        (["--validation", "5%"], {"validation": 0.05}),
+        (["--shard-tokens", "3M", "--shards=7"], {"shard_tokens": 3_000_000, "shards": 7}),
+        (["--keep-segments", "--overwrite"], {"keep_segments": True, "overwrite": True}),
+        (["--title-separator", "\n"], {"title_separator": "\n"}),
+        (["--title-separator="], {"title_separator": ""}),
+        (["--title", "always", "--min-chars", "0"], {"title": "always", "min_chars": 0}),
+        (["--seed", "1", "--seed", "2"], {"seed": 2}),
+        (["--dedup=none", "--workers", "4"], {"dedup": "none", "workers": 4}),
+    ],
+)
+def test_flags_give_options(argv: list[str], changed: dict[str, object]) -> None:
+    assert read(*argv) == (WudaoOptions(**changed), [])  # type: ignore[arg-type]  # a table of any option
+
+
+@pytest.mark.parametrize(
+    "beam",
+    [
+        ["--runner=FlinkRunner", "--flink_master=host:8081"],
+        ["--runner", "PrismRunner"],
+        ["--direct_num_workers=2", "--save_main_session"],
+    ],
+)
+def test_flags_of_beam_are_handed_on(beam: list[str]) -> None:
+    options, flags = read("--seed=3", *beam, "--min-chars=5")
+    assert options == WudaoOptions(seed=3, min_chars=5)
+    assert flags == beam
+
+
+def test_what_stands_behind_two_dashes_goes_on_word_for_word() -> None:
+    behind = ["--checkpointing_interval=5000", "--seed", "9", "--", "stray"]
+    options, flags = read("--seed", "1", "--runner=FlinkRunner", "--", *behind)
+    assert options == WudaoOptions(seed=1)
+    assert flags == ["--runner=FlinkRunner", *behind]
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--sead=3"], "unknown flag --sead=3: .* goes behind --, as in: -- --"),
+        (["--keep-segment"], "unknown flag --keep-segment: "),
+        (["--runn=DirectRunner"], "unknown flag --runn=DirectRunner: "),
+        (["stray"], "unknown flag stray: "),
+        (["--seed", "-1"], r"argument --seed: -1 is negative\. .* --help lists every flag"),
+        (["--sample", "2"], "argument --sample: 2 is not between 0 and 1"),
+        (["--workers=0"], "argument --workers: 0 is not at least 1"),
+        (["--dedup=fuzzy"], "argument --dedup: invalid choice: 'fuzzy'"),
+        (["--split-bytes=1.5M"], "argument --split-bytes: invalid positive value: '1.5M'"),
+        (
+            ["--input"],
+            r"argument --input: expected one argument\. python -m pipelines.wudao --help",
+        ),
+        (["--validation", "0.2"], "--validation 0.2 holds out more than 5 %"),
+        (["--languages="], "--languages names no language"),
+    ],
+)
+def test_flags_that_will_not_do_are_refused_by_name(argv: list[str], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read(*argv)
+
+
+def test_help_tells_of_every_flag_and_its_default(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        read("--help")
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    for each in fields(WudaoOptions):
+        assert re.search(rf"^  --{each.name.replace('_', '-')}\b", shown, re.MULTILINE)
+    plain = " ".join(shown.split())
+    assert RECIPE.about in plain
+    for default in ("100000000", "zh,en", "exact", "0.001", "unless-repeated", "' '", "101"):
+        assert f"Default: {default}." in plain
+    assert "at most 5 %;" in plain
+    assert "behind -- goes to the runner" in plain
+    assert "==SUPPRESS==" not in plain

@@ -1,0 +1,188 @@
+"""Whole runs with near-duplicates: pages of which many are versions of others, in many splits."""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.corpus.recipe import SAMPLE
+from pipelines.dedup.exact import fold
+from pipelines.dedup.minhash import Signer
+from pipelines.run.build import build
+from shards import Dataset
+from shards.verify import verify
+from tests.pipelines.runs import AT, content, small, write_wudao
+
+MODULE = "pipelines.wudao"
+
+
+def texts(rng: random.Random, num: int) -> list[str]:
+    """Pages of random characters: versions of each other, copies, strangers."""
+    alphabet = [chr(code) for code in range(0x4E00, 0x6E00)]
+    pages: list[str] = []
+    for _ in range(num):
+        kind = rng.random()
+        if pages and kind < 0.15:  # a copy, spaced otherwise
+            pages.append(f"  {rng.choice(pages)}\n")
+        elif pages and kind < 0.5:  # a version
+            page = list(rng.choice(pages))
+            for _ in range(rng.randint(1, 12)):
+                page[rng.randrange(len(page))] = rng.choice(alphabet)
+            pages.append("".join(page))
+        else:
+            pages.append("".join(rng.choices(alphabet, k=rng.randint(150, 400))))
+    return pages
+
+
+@pytest.fixture(scope="module")
+def pages() -> list[str]:
+    return texts(random.Random(11), 300)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory, pages: list[str]) -> Path:
+    folder = tmp_path_factory.mktemp("pages")
+    for part in range(3):
+        records = [
+            {"uniqueKey": f"{at}", "title": "", "content": page, "dataType": "手艺"}
+            for at, page in enumerate(pages)
+            if at % 3 == part
+        ]
+        write_wudao(folder / f"part-{part}.json", records)
+    return folder
+
+
+def options(output: Path, corpus: Path, **changes: Any) -> Any:
+    return small(output, corpus, shards=4, validation=0.02, split_bytes=40_000, **changes)
+
+
+def reasons(output: Path) -> dict[tuple[str, int], str | None]:
+    manifest = Dataset.open(output).manifest
+    tables = [pq.read_table(output / t.path) for g in manifest.generations for t in g.audit]
+    rows = [row for table in tables for row in table.to_pylist()]
+    assert len({(row["path"], row["position"]) for row in rows}) == len(rows)
+    return {(row["path"], row["position"]): row["reason"] for row in rows}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> dict[str, Path]:
+    """Datasets by what dedup they had."""
+    folder = tmp_path_factory.mktemp("made")
+    for name, changes in {
+        "exact": {"dedup": "exact"},
+        "near": {"dedup": "minhash"},
+        "bands": {"dedup": "minhash", "minhash_threshold": 0.0},
+        "components": {
+            "dedup": "minhash",
+            "minhash_threshold": 0.0,
+            "clusters": "components",
+        },
+    }.items():
+        build(MODULE, options(folder / name, corpus, **changes))
+    return {path.name: path for path in folder.iterdir()}
+
+
+def test_near_duplicates_come_on_top_of_exact_ones(made: dict[str, Path]) -> None:
+    found = {name: reasons(path) for name, path in made.items()}
+    dropped = {name: {k for k, why in each.items() if why} for name, each in found.items()}
+    for name in ("near", "bands", "components"):
+        equal = {key for key, why in found[name].items() if why == "duplicate"}
+        assert equal == dropped["exact"]
+    assert len(dropped["exact"]) > 20
+    assert dropped["exact"] < dropped["near"] < dropped["bands"]
+    assert dropped["bands"] <= dropped["components"]
+    assert len(dropped["near"]) > len(dropped["exact"]) + 50
+
+
+def test_the_account_tells_both_reasons(made: dict[str, Path]) -> None:
+    for name, path in made.items():
+        assert list(verify(Dataset.open(path))) == []
+        account = Dataset.open(path).manifest.generations[0].accounting["wudao"]
+        found = list(reasons(path).values())
+        for why in ("duplicate", "near-duplicate"):
+            assert account["dropped"].get(why, 0) == found.count(why)
+        assert account["read"] == 300 == account["kept"] + sum(account["dropped"].values())
+        assert ("near-duplicate" in account["dropped"]) == (name != "exact")
+
+
+def test_the_report_tells_what_was_compared(made: dict[str, Path]) -> None:
+    told = {name: json.loads((path / "report.json").read_text()) for name, path in made.items()}
+    assert set(told["exact"]["dedup"]) == {"exact"}
+    assert told["near"]["dedup"]["exact"] == told["exact"]["dedup"]["exact"]
+    near, bands = (told[name]["dedup"]["near"] for name in ("near", "bands"))
+    assert near["failed"] > 0 == bands["failed"]
+    assert near["without_kept_mate"]["of"] > near["without_kept_mate"]["documents"]
+    assert sum(told["components"]["dedup"]["near"]["components"].values()) > 20
+
+
+def test_no_two_that_are_kept_share_a_band(made: dict[str, Path], pages: list[str]) -> None:
+    signatures = Signer().signatures([fold(page) for page in pages])
+    for name in ("bands", "components"):
+        dataset = Dataset.open(made[name])
+        kept = [
+            int(key)
+            for split in ("train", "validation")
+            for shard in dataset.documents(split=split).shards()
+            for key in shard.documents["id"].to_pylist()
+        ]
+        assert len(kept) > 50
+        for band in signatures.bands[kept].T:
+            assert len(np.unique(band)) == len(kept)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", ["near", "components"])
+def test_worker_processes_make_the_same_bytes(
+    made: dict[str, Path], corpus: Path, tmp_path: Path, name: str, workers: int
+) -> None:
+    done = run(corpus, tmp_path / "out", name, "--workers", str(workers))
+    assert done.returncode == 0, done.stderr
+    assert content(tmp_path / "out") == content(made[name])
+
+
+def run(
+    corpus: Path, output: Path, name: str, *flags: str, script: tuple[object, ...] = ()
+) -> subprocess.CompletedProcess[str]:
+    words = [*(script or ("-m",)), MODULE, "--input", corpus, "--output", output]
+    words += ["--tokenizer", f"sentencepiece:{SAMPLE / 'sample.model'}", "--languages", "all"]
+    words += ["--language-threshold", "0", "--validation", "0.02", "--shards", "4"]
+    words += ["--split-bytes", "40000", "--dedup", "minhash", *flags]
+    if name == "components":
+        words += ["--minhash-threshold", "0", "--clusters", "components"]
+    command = [sys.executable, *map(str, words)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, start_new_session=True
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "pattern", "nth"),
+    [
+        ("near", r"\.work/map/.*\.bands$", 3),
+        ("near", r"\.work/map/.*\.links$", 2),
+        ("near", r"\.work/dedup/.*\.edges$", 4),
+        ("near", r"\.work/dedup/.*\.json$", 9),
+        ("near", r"\.work/drops/.*\.drops$", 1),
+        ("near", r"\.work/mates/.*\.json$", 1),
+        ("components", r"\.work/components/.*\.edges$", 2),
+        ("components", r"\.work/components/.*\.drops$", 1),
+    ],
+)
+def test_killed_anywhere_the_same_command_makes_the_same_bytes(
+    made: dict[str, Path], corpus: Path, tmp_path: Path, name: str, pattern: str, nth: int
+) -> None:
+    output = tmp_path / "out"
+    assert run(corpus, output, name, script=(AT, pattern, nth, "kill -9 0")).returncode == -9
+    assert not (output / "manifest.json").exists()
+    again = run(corpus, output, name)
+    assert again.returncode == 0, again.stderr
+    assert "tasks were finished before" in again.stderr
+    assert content(output) == content(made[name])

@@ -1,0 +1,157 @@
+"""Flags that go to Beam's runners, and engines that do not answer."""
+
+import os
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from pipelines.corpus.flags import parse
+from pipelines.corpus.recipe import SAMPLE
+from pipelines.engine.cluster import check_answers, engine, lead_path_here, with_processes
+from pipelines.engine.runner import Runner
+from pipelines.run.command import main
+from pipelines.wudao import RECIPE, WudaoOptions
+from shards.errors import UserError
+
+RUNNERS = {
+    "FlinkRunner": ["--flink_master=master:8081", "--parallelism=8", "--flink_submit_uber_jar"],
+    "PortableRunner": [
+        "--job_endpoint=server:8099",
+        "--environment_type=EXTERNAL",
+        "--environment_config=localhost:50000",
+        "--sdk_worker_parallelism=4",
+    ],
+    "SparkRunner": ["--spark_master_url=spark://master:7077", "--spark_version", "3"],
+    "PrismRunner": ["--prism_location=/opt/prism", "--prism_log_level=error"],
+    "DataflowRunner": [
+        "--project=p",
+        "--region=europe-west4",
+        "--temp_location=gs://b/tmp",
+        "--sdk_container_image=registry.example/worker:1",
+        "--max_num_workers=40",
+        "--experiments=use_runner_v2",
+        "--job_name=mine",
+    ],
+}
+
+
+@pytest.fixture(autouse=True)
+def path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A runner puts this Python's folder in front; this puts back what was there."""
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+
+
+@pytest.fixture
+def listener() -> Iterator[str]:
+    """The address of somebody who takes connections."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("name", RUNNERS)
+def test_a_runners_flags_reach_beam_as_they_are(name: str) -> None:
+    given = [f"--runner={name}", *RUNNERS[name]]
+    argv = ["--seed=3", *given, "--dedup=minhash", "--", "--only_java_knows=7"]
+    options, flags = parse(WudaoOptions, argv, program="pipelines.wudao", about=RECIPE.about)
+    assert options == WudaoOptions(seed=3, dedup="minhash")
+    assert flags == [*given, "--only_java_knows=7"]
+    assert engine(flags) == name
+    handed = PipelineOptions(with_processes(flags)).get_all_options(retain_unknown_options=True)
+    expected = PipelineOptions([*given, "--only_java_knows=7"]).get_all_options(
+        retain_unknown_options=True
+    )
+    changed = {key for key in handed if handed[key] != expected.get(key)}
+    assert changed <= ({"sdk_worker_parallelism"} if name == "FlinkRunner" else set())
+
+
+@pytest.mark.parametrize("flags", [[], ["--runner=DirectRunner"], ["--runner=FnApiRunner"]])
+def test_this_machines_own_workers_are_no_engine(flags: list[str]) -> None:
+    assert engine(flags) == ""
+    assert with_processes(flags) == flags
+
+
+FLINK = ("--runner=FlinkRunner", "--flink_master=m:8081")
+PORTABLE = ("--runner=PortableRunner", "--job_endpoint=s:8099")
+LOOPBACK = "--environment_type=LOOPBACK"
+
+
+@pytest.mark.parametrize(
+    ("flags", "added"),
+    [
+        ([*FLINK], [f"--sdk_worker_parallelism={2 * (os.cpu_count() or 1)}"]),
+        ([*FLINK, "--parallelism=6"], ["--sdk_worker_parallelism=12"]),
+        ([*FLINK, "--parallelism", "6", "--sdk_worker_parallelism", "2"], []),
+        ([*PORTABLE, "--parallelism=2"], ["--sdk_worker_parallelism=4"]),
+        (
+            [*PORTABLE, LOOPBACK, "--parallelism=1"],
+            ["--sdk_worker_parallelism=2", "--experiments=use_loopback_process_worker"],
+        ),
+        (
+            [*PORTABLE, LOOPBACK, "--experiments=use_loopback_process_worker", "--parallelism=3"],
+            ["--sdk_worker_parallelism=6"],
+        ),
+        ([*PORTABLE, LOOPBACK, "--sdk_worker_parallelism=1"], []),
+        (["--runner=SparkRunner"], []),
+        (["--runner=PrismRunner", LOOPBACK], []),
+    ],
+)
+def test_flink_gives_each_slot_a_process_unless_told_otherwise(
+    flags: Sequence[str], added: list[str]
+) -> None:
+    assert with_processes(flags) == [*flags, *added]
+
+
+def test_python_is_this_python_for_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin")
+    lead_path_here()
+    lead_path_here()
+    assert os.environ["PATH"] == os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--runner=PortableRunner", "--job_endpoint=127.0.0.1:9"], r"--job_endpoint 127.0.0.1:9 "),
+        (["--runner=FlinkRunner", "--flink_master=127.0.0.1:9"], r"--flink_master 127.0.0.1:9 "),
+        (["--runner=FlinkRunner", "--flink_master=http://127.0.0.1:9"], r"http://127.0.0.1:9 does"),
+        (["--runner=FlinkRunner", "--flink_master=here"], r"\(it names no host and port\)"),
+        (["--runner=PortableRunner", "--job_endpoint=host:port"], r"host:port does not answer"),
+    ],
+)
+def test_who_does_not_answer_is_told_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        check_answers(flags)
+    argv = [*flags, "--input", str(SAMPLE), "--output", str(tmp_path / "out")]
+    argv += ["--tokenizer", f"sentencepiece:{SAMPLE / 'sample.model'}"]
+    assert main("pipelines.wudao", argv) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "does not answer" in line
+    assert "start it" in line
+
+
+def test_who_answers_is_not_asked_more(listener: str) -> None:
+    check_answers(["--runner=PortableRunner", f"--job_endpoint={listener}"])
+    check_answers(["--runner=FlinkRunner", f"--flink_master={listener}"])
+    check_answers(["--runner=FlinkRunner", f"--flink_master=http://{listener}"])
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--runner=FlinkRunner"],
+        ["--runner=FlinkRunner", "--flink_master=[local]"],
+        ["--runner=PortableRunner", "--job_endpoint=embed"],
+        ["--runner=DataflowRunner"],
+    ],
+)
+def test_an_engine_that_beam_starts_or_finds_is_not_asked(flags: list[str]) -> None:
+    check_answers(flags)
+    assert Runner(flags, num_workers=4).num_workers == 0

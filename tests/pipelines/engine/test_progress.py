@@ -1,0 +1,166 @@
+import io
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipelines.engine import progress
+from pipelines.engine.progress import Heartbeat, Progress
+from tests.pipelines.duties import wait_for
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=made.monotonic))
+    return made
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def describe(record: Any) -> Mapping[str, int]:
+    found: Mapping[str, int] = record
+    return found
+
+
+def shown(work: Path, weights: Mapping[str, int], *, stream: io.StringIO | None = None) -> Progress:
+    tasks = {work / "map" / f"{name}.json": weight for name, weight in weights.items()}
+    return Progress("map", tasks, describe=describe, work=work, stream=stream or io.StringIO())
+
+
+def finish(work: Path, name: str, **counts: int) -> None:
+    (work / "map").mkdir(exist_ok=True)
+    (work / "map" / f"{name}.json").write_text(json.dumps(counts))
+
+
+def beat(work: Path, task: str, done: int, *, rows: int) -> None:
+    Heartbeat(work).beat(task, done, rows=rows)
+
+
+def test_the_line_follows_the_records(tmp_path: Path, clock: Clock) -> None:
+    line = shown(tmp_path, {"a": 1, "b": 1, "c": 2})
+    assert line.line() == "map   0 % | 0:00"
+    clock.now += 60
+    finish(tmp_path, "a", documents=1500, kept=1000)
+    assert line.line() == "map  25 % | 1,500 documents | 1,000 kept | ETA 3:00"
+    finish(tmp_path, "c", documents=500, kept=500)
+    assert line.line() == "map  75 % | 2,000 documents | 1,500 kept | ETA 0:20"
+    finish(tmp_path, "b", documents=0, kept=0)
+    clock.now += 3600
+    assert line.line() == "map 100 % | 2,000 documents | 1,500 kept | 1:01:00"
+
+
+def test_bytes_have_a_speed_and_what_is_under_way_counts(tmp_path: Path, clock: Clock) -> None:
+    line = shown(tmp_path, {"a": 40_000_000, "b": 60_000_000})
+    clock.now += 10
+    beat(tmp_path, "a", 10_000_000, rows=7)
+    beat(tmp_path, "b", 10_000_000, rows=5)
+    beat(tmp_path, "of another phase", 90_000_000, rows=9)
+    assert line.line() == "map  20 % | 12 documents | 2.0 MB/s | ETA 0:40"
+    finish(tmp_path, "a", documents=30)  # its heartbeat no longer counts
+    assert line.line() == "map  50 % | 35 documents | 5.0 MB/s | ETA 0:10"
+
+
+def test_a_task_is_never_more_than_done(tmp_path: Path, clock: Clock) -> None:
+    line = shown(tmp_path, {"a": 100, "b": 100})
+    clock.now += 10
+    beat(tmp_path, "a", 150, rows=1)
+    assert line.line().startswith("map  50 % | 1 documents")
+
+
+def test_of_a_task_tried_twice_the_last_heartbeat_counts(tmp_path: Path, clock: Clock) -> None:
+    line = shown(tmp_path, {"a": 100, "b": 100})
+    clock.now += 10
+    beat(tmp_path, "a", 80, rows=8)
+    (left,) = (tmp_path / "progress").iterdir()  # by a worker that died
+    os.utime(left, (1, 1))
+    beat(tmp_path, "a", 30, rows=3)
+    assert line.line().startswith("map  15 % | 3 documents")
+
+
+def test_broken_heartbeats_are_let_be(tmp_path: Path, clock: Clock) -> None:
+    line = shown(tmp_path, {"a": 100})
+    beat(tmp_path, "a", 50, rows=1)
+    clock.now += 10
+    (tmp_path / "progress" / "x.json").write_text("{")
+    assert line.line() == "map  50 % | 1 documents | ETA 0:10"
+
+
+def test_heartbeats_are_written_once_a_second_and_add_rows(tmp_path: Path, clock: Clock) -> None:
+    heart = Heartbeat(tmp_path)
+
+    def state() -> dict[str, Any]:
+        (path,) = (tmp_path / "progress").iterdir()
+        found: dict[str, Any] = json.loads(path.read_text())
+        return found
+
+    heart.beat("a", 10, rows=1)
+    heart.beat("a", 20, rows=2)
+    assert state() == {"task": "a", "bytes": 10, "rows": 1}
+    clock.now += 1
+    heart.beat("a", 30, rows=3)
+    assert state() == {"task": "a", "bytes": 30, "rows": 6}
+    clock.now += 1
+    heart.beat("b", 5, rows=4)
+    assert state() == {"task": "b", "bytes": 5, "rows": 4}
+
+
+def test_a_heartbeat_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "progress").write_text("a file where the folder should be")
+    Heartbeat(tmp_path).beat("a", 1, rows=1)
+    assert (tmp_path / "progress").is_file()
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_terminal_gets_one_line_that_changes(tmp_path: Path) -> None:
+    stream = Terminal()
+    with shown(tmp_path, {"a": 1}, stream=stream) as line:
+        line._show()
+        finish(tmp_path, "a", kept=2)
+    assert stream.getvalue() == "\r\033[Kmap   0 % | 0:00\r\033[Kmap 100 % | 2 kept | 0:00\n"
+
+
+@pytest.mark.usefixtures("clock")
+def test_elsewhere_lines_are_plain(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    with shown(tmp_path, {"a": 1}, stream=stream) as line:
+        line._show()
+        finish(tmp_path, "a", kept=2)
+    assert stream.getvalue() == "map   0 % | 0:00\nmap 100 % | 2 kept | 0:00\n"
+
+
+def test_the_line_is_shown_while_the_block_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.01)
+    stream = io.StringIO()
+    with shown(tmp_path, {"a": 1}, stream=stream):
+        wait_for(lambda: stream.getvalue().count("\n") >= 3)
+    assert set(stream.getvalue().splitlines()) == {"map   0 % | 0:00"}
+
+
+def test_the_line_goes_to_the_standard_error_of_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever replaces sys.stderr after this module was loaded gets the line."""
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    with Progress("map", {}, describe=describe, work=tmp_path):
+        pass
+    assert stream.getvalue().startswith("map   0 % | ")

@@ -1,0 +1,129 @@
+"""Small segments of made-up documents, for tests of what reads them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.dedup.sieve import SIGNATURE
+from pipelines.segments.plan import Plan, planned
+from pipelines.segments.rows import NAME, Verdict
+from pipelines.segments.segment import Segment, SegmentBuilder
+
+DTYPE = np.dtype(np.uint16)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doc:
+    """A document as the stages leave it; `reason` says why it fell, if it did."""
+
+    order: int
+    tokens: Sequence[int] = (1, 2)
+    holdout: int = 0
+    hash: int = 0
+    """128 bits; 0 for one of its own."""
+    position: int = 0
+    ordinal: int = 0
+    reason: str | None = None
+    signature: bytes | None = None
+    """Bands and slots; a segment has the column if it has one."""
+
+
+def judged(docs: Sequence[Doc]) -> tuple[pa.RecordBatch, Verdict]:
+    """The documents that stay and those that fall, with every column of the last stage."""
+    hashes = [doc.hash or (doc.order << 64) + doc.position + 1 for doc in docs]
+    lists = [list(doc.tokens) for doc in docs]
+    columns = {
+        "position": pa.array([doc.position for doc in docs], pa.int64()),
+        "length": pa.array([10] * len(docs), pa.int64()),
+        "ordinal": pa.array([doc.ordinal for doc in docs], pa.int32()),
+        "order": pa.array([doc.order for doc in docs], pa.uint64()),
+        "holdout": pa.array([doc.holdout for doc in docs], pa.uint64()),
+        "bytes": pa.array([100 + doc.position for doc in docs], pa.int64()),
+        "group": pa.array([""] * len(docs), pa.large_string()),
+        "prompt": pa.array([""] * len(docs), pa.large_string()),
+        "text": pa.array([f"text {doc.position}" for doc in docs], pa.large_string()),
+        "id": pa.array([f"id{doc.position}" for doc in docs], pa.large_string()),
+        "repaired": pa.array([False] * len(docs), pa.bool_()),
+        "language": pa.array(["zh"] * len(docs), pa.large_string()).cast(NAME),
+        "score": pa.array([0.9] * len(docs), pa.float32()),
+        "tokens": pa.array(lists, pa.large_list(pa.uint16())),
+        "prompt_tokens": pa.array([0] * len(docs), pa.int32()),
+        "hash_high": pa.array([value >> 64 for value in hashes], pa.uint64()),
+        "hash_low": pa.array([value % 2**64 for value in hashes], pa.uint64()),
+    }
+    if any(doc.signature for doc in docs):
+        columns["signature"] = pa.array([doc.signature for doc in docs], SIGNATURE)
+    batch = pa.record_batch(columns)
+    reasons = pa.array([doc.reason for doc in docs], pa.string())
+    fallen = reasons.is_valid()
+    kept = batch.filter(reasons.is_null())
+    return kept, Verdict(batch.filter(fallen), reasons.filter(fallen))
+
+
+def builder(
+    *, relative: str = "part-1.json", dedup: bool = True, threshold: float = 0.7
+) -> SegmentBuilder:
+    """A builder of one file's segments."""
+    return SegmentBuilder(relative=relative, dedup=dedup, threshold=threshold)
+
+
+def write_segment(
+    stem: Path,
+    docs: Sequence[Doc],
+    *,
+    relative: str = "part-1.json",
+    dedup: bool = True,
+    threshold: float = 0.7,
+) -> Segment:
+    """Write a segment of one batch."""
+    made = builder(relative=relative, dedup=dedup, threshold=threshold)
+    kept, gone = judged(docs)
+    made.add(kept, [gone])
+    return made.close(stem)
+
+
+def write_segments(
+    work: Path,
+    parts: Sequence[Sequence[Doc]],
+    *,
+    sources: Sequence[str] = (),
+    threshold: float = 0.7,
+) -> Plan:
+    """Write a segment of each part where a run has them, and return their plan, saved."""
+    made = [
+        write_segment(
+            work / "map" / f"s{at}", docs, relative=f"part-{at}.json", threshold=threshold
+        )
+        for at, docs in enumerate(parts)
+    ]
+    plan = Plan(
+        generation="g0001-00000000",
+        fingerprint="0" * 64,
+        dtype=DTYPE.name,
+        texts=False,
+        segments=tuple(
+            planned([each], sources[at] if sources else "s")[0] for at, each in enumerate(made)
+        ),
+    )
+    plan.save(work)
+    return plan
+
+
+def random_docs(
+    rng: np.random.Generator, num: int, *, low: int = 0, high: int = 2**64
+) -> list[Doc]:
+    """Documents of 1 to 6 tokens with hashes from anywhere, orders in [low, high)."""
+    orders = rng.integers(low, high - 1, num, np.uint64, endpoint=True).tolist()
+    holdouts = rng.integers(0, 2**64 - 1, num, np.uint64, endpoint=True).tolist()
+    return [
+        Doc(
+            order=order,
+            holdout=holdout,
+            tokens=rng.integers(0, 1000, rng.integers(1, 7)).tolist(),
+            position=at,
+        )
+        for at, (order, holdout) in enumerate(zip(orders, holdouts, strict=True))
+    ]

@@ -1,0 +1,132 @@
+"""The page in a real browser: nothing of a hostile document runs, loads or breaks the layout."""
+
+import functools
+import http.server
+import json
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.report.page import page
+from shards.manifest import Manifest
+from tests.pipelines.report.test_page import HOSTILE, hostile
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
+)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not BROWSER, reason="no chromium here (Debian: apt-get install chromium)"),
+]
+
+HARNESS = """<!doctype html><title>waiting</title>
+<iframe id="f" src="page.html" style="width:400px;height:800px;border:0"></iframe>
+<script>
+onload = () => {
+  const page = document.getElementById("f").contentDocument, root = page.documentElement;
+  const found = {title: page.title, wide: [root.scrollWidth - root.clientWidth]};
+  for (const each of page.querySelectorAll("details")) each.open = true;
+  found.wide.push(root.scrollWidth - root.clientWidth);
+  found.width = root.clientWidth;
+  found.sections = page.querySelectorAll("section").length;
+  found.charts = page.querySelectorAll("svg path.kept").length;
+  found.scripts = page.scripts.length + page.images.length;
+  found.height = root.scrollHeight;
+  document.title = JSON.stringify(found);
+};
+</script>"""
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder and remembers what was asked for."""
+
+    asked: list[str]
+
+    def __init__(self, *args: Any, asked: list[str], **kwargs: Any) -> None:
+        self.asked = asked
+        super().__init__(*args, **kwargs)
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        super().do_GET()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        del format, args
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
+    """The address of a server of tmp_path, and the paths that it was asked for."""
+    asked: list[str] = []
+    handler = functools.partial(Quiet, directory=str(tmp_path), asked=asked)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as served:
+        thread = threading.Thread(target=served.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{served.server_address[1]}", asked
+        served.shutdown()
+        thread.join()
+
+
+def browse(folder: Path, *flags: str) -> str:
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--virtual-time-budget=5000",
+        f"--user-data-dir={folder / 'profile'}",
+        *flags,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout
+
+
+def every_evil(address: str) -> str:
+    loads = (
+        f'<img src="{address}/stolen.png" onerror="document.title=1"><script src="{address}/x.js">'
+        f'</script><link rel=stylesheet href="{address}/x.css"><iframe src="{address}/y"></iframe>'
+    )
+    return "\n".join([loads, f'"{loads}', *(text[:5000] for text in HOSTILE.values())])
+
+
+def test_a_hostile_document_does_nothing_and_nothing_is_wider_than_a_narrow_screen(
+    manifest: Manifest, report: dict[str, Any], tmp_path: Path, server: tuple[str, list[str]]
+) -> None:
+    address, asked = server
+    hostile(report, every_evil(address))
+    (tmp_path / "page.html").write_text(page(manifest, report))
+    (tmp_path / "harness.html").write_text(HARNESS)
+    dom = browse(tmp_path, "--dump-dom", f"{address}/harness.html")
+    matched = re.search("<title>(.*?)</title>", dom, re.DOTALL)
+    assert matched is not None
+    found = json.loads(unescape(matched[1]))
+    assert found["title"] == "wudao: report of a corpusmill run"
+    assert found["scripts"] == 0
+    assert found["sections"] > 8
+    assert found["charts"] > 5
+    assert found["wide"] == [0, 0], "closed, and with all opened"
+    assert 380 <= found["width"] <= 400
+    assert found["height"] > 4000
+    assert set(asked) - {"/favicon.ico"} == {"/harness.html", "/page.html"}
+
+
+def test_the_page_paints_from_a_file_in_light_and_dark(made: Path, tmp_path: Path) -> None:
+    pictures = []
+    for name, flags in (("light", []), ("dark", ["--blink-settings=preferredColorScheme=0"])):
+        picture = tmp_path / f"{name}.png"
+        size = "--window-size=1200,3000"
+        browse(tmp_path, f"--screenshot={picture}", size, *flags, f"file://{made}/report.html")
+        pictures.append(picture.read_bytes())
+    light, dark = pictures
+    assert light.startswith(b"\x89PNG")
+    assert min(len(light), len(dark)) > 50_000, "an empty page is a small picture"
+    assert light != dark

@@ -1,0 +1,164 @@
+"""The page of a real run: valid, true to the account, and deaf to what documents say."""
+
+from typing import Any
+
+import pytest
+
+from pipelines.report.markup import visible
+from pipelines.report.page import page
+from shards import UserError
+from shards.manifest import TRAIN, VALIDATION, Manifest, total
+from tests.pipelines.report.reading import Page
+
+HOSTILE = {
+    "script": "</script><script>document.title='owned'</script>",
+    "attribute": "\"><img src=x onerror=\"document.title='owned'\">' onclick='x",
+    "closing": "</div></details></section></body></html><!-- ]]> -->",
+    "entity": "&lt;script&gt; &#x3c;b&#x3e; &nbsp;&",
+    "style": "</style><style>*{display:none}</style>",
+    "direction": "\u202egnp.exe\u2066 \u200f",
+    "controls": "\0\x01\x1b[31mred\x7f\x85\ufffe",
+    "long line": "x" * 1_000_000,
+    "marks": "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A" * 100,
+}
+
+
+def hostile(report: dict[str, Any], text: str) -> None:
+    """Put a text wherever a report holds text of the input."""
+    for reasons in report["examples"].values():
+        for rows in reasons.values():
+            rows[0] |= {"text": text, "path": text, "group": text, "language": text}
+    for rows in report["groups"].values():
+        rows[0]["group"] = text
+
+
+def test_the_page_is_valid_and_asks_for_nothing(manifest: Manifest, report: dict[str, Any]) -> None:
+    html = page(manifest, report)
+    found = Page(html)
+    assert not found.named("script")
+    assert not {"img", "link", "iframe", "object", "base", "form"} & {tag for tag, _ in found.tags}
+    targets = [each["href"] for each in found.named("a")]
+    ids = [each["id"] for each in found.named("section")]
+    assert len(targets) > 8
+    assert targets == [f"#{name}" for name in ids]
+    assert "url(" not in html
+    assert "@import" not in html
+    policy = {each.get("content") for each in found.named("meta")}
+    assert "default-src 'none'; style-src 'unsafe-inline'" in policy
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_document_stays_text(
+    manifest: Manifest, report: dict[str, Any], kind: str
+) -> None:
+    hostile(report, "harmless")
+    plain = Page(page(manifest, report))
+    hostile(report, HOSTILE[kind])
+    found = Page(page(manifest, report))
+    assert visible(HOSTILE[kind]) in found.text
+    assert [tag for tag, _ in found.tags] == [tag for tag, _ in plain.tags]
+    allowed = {"class", "style", "id", "dir", "open", "href", "lang"}
+    names = {name for tag, each in found.tags for name in each if tag in ("div", "bdi", "details")}
+    assert names <= allowed
+
+
+def test_the_page_is_a_function_of_report_and_manifest(
+    manifest: Manifest, report: dict[str, Any]
+) -> None:
+    assert page(manifest, report) == page(manifest, report)
+
+
+def rows(found: Page) -> list[list[str]]:
+    return [[cell.strip() for cell in row] for row in found.cells]
+
+
+def number(text: str) -> int:
+    return 0 if text == "–" else int(text.replace(",", ""))
+
+
+def test_figures_of_the_page_are_those_of_the_account(
+    manifest: Manifest, report: dict[str, Any]
+) -> None:
+    found = rows(Page(page(manifest, report)))
+    account = manifest.generations[-1].accounting
+    starts = [at for at, row in enumerate(found) if row[:1] == ["read"]]
+    assert len(starts) == 2
+    for at, (source, figures) in zip(starts, sorted(account.items()), strict=True):
+        end = next(i for i in range(at, len(found)) if found[i][1].startswith("validation"))
+        funnel = found[at : end + 1]
+        assert number(funnel[0][2]) == figures["read"]
+        told = {row[1]: number(row[2]) for row in funnel[1:-3]}
+        assert told == {**figures["dropped"], **figures["quarantined"]}
+        assert (funnel[-3][0], number(funnel[-3][2])) == ("kept", figures["kept"])
+        for row, split in zip(funnel[-2:], (TRAIN, VALIDATION), strict=True):
+            sums = total(manifest.shards(source, split=split))
+            assert row[1].startswith(split)
+            assert (number(row[2]), number(row[5])) == (sums.documents, sums.tokens)
+        assert number(funnel[-3][5]) == sum(number(row[5]) for row in funnel[-2:])
+    assert {"duplicate", "too-short", "glm-few-chars", "wrong-type"} <= {
+        row[1] for row in found if len(row) > 1
+    }
+
+
+def test_every_threshold_is_drawn_and_named(manifest: Manifest, report: dict[str, Any]) -> None:
+    html = page(manifest, report)
+    assert "Thresholds: min 150: every other language" in Page(html).text
+    assert html.count('<path class="mark"') >= 3, "of both sources, and of both together"
+
+
+def test_all_that_was_told_to_the_run_is_on_the_page(
+    manifest: Manifest, report: dict[str, Any]
+) -> None:
+    text = Page(page(manifest, report)).text
+    for name in manifest.options:
+        assert f"--{name.replace('_', '-')}" in text or name == "quality"
+    for name, version in manifest.libraries.items():
+        assert name in text
+        assert version in text
+    assert manifest.identity in text
+    assert "part-<b>&.json" in text
+
+
+def test_a_size_that_was_asked_for_is_projected_to(
+    manifest: Manifest, report: dict[str, Any]
+) -> None:
+    sizes = {row[0] for row in rows(Page(page(manifest, report, corpus_size=2 * 10**11)))}
+    assert {"100 GB", "200 GB", "1 TB", "3 TB", "100 TB"} <= sizes
+    assert "200 GB" not in {row[0] for row in rows(Page(page(manifest, report)))}
+
+
+def test_groups_of_duplicates_are_drawn_whatever_was_counted(
+    manifest: Manifest, report: dict[str, Any]
+) -> None:
+    assert "Duplicates" not in Page(page(manifest, {**report, "dedup": {}})).text
+    report["dedup"] = {
+        "exact": {"groups": {"100+": 1, "2": 4000, "5-9": 7}},
+        "near": {"band_groups": {}, "compared": 12345, "without_kept_mate": {"documents": 17}},
+        "something new": {"2": 5},
+    }
+    found = Page(page(manifest, report))
+    sizes = [(row[0], row[1]) for row in rows(found) if row[0].endswith(" documents")]
+    assert sizes[:3] == [("2 documents", "4,000"), ("5-9 documents", "7"), ("100+ documents", "1")]
+    assert "Groups of equal texts" in found.text
+    assert "something new" in found.text
+    assert "12,345" in found.text
+    assert "similar to nothing that was kept" in found.text
+
+
+def test_a_dataset_that_changed_since_is_told(manifest: Manifest, report: dict[str, Any]) -> None:
+    assert "has changed since" not in page(manifest, report)
+    report["dataset"] = "0" * 64
+    assert "has changed since" in page(manifest, report)
+
+
+def test_a_run_that_was_resumed_says_so(manifest: Manifest, report: dict[str, Any]) -> None:
+    report["tasks"]["map"]["finished_before"] = 3
+    assert "finished by an earlier attempt" in Page(page(manifest, report)).text
+
+
+def test_a_report_of_an_older_version_is_refused(
+    manifest: Manifest, report: dict[str, Any]
+) -> None:
+    del report["funnel"]
+    with pytest.raises(UserError, match=r"written by an older corpusmill.*Build the dataset again"):
+        page(manifest, report)

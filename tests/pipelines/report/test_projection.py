@@ -1,0 +1,88 @@
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+
+from pipelines.report.projection import costs
+from shards.manifest import FileEntry, Manifest, ShardEntry
+
+
+@dataclass(frozen=True)
+class Made:
+    """A manifest of which only the shards matter."""
+
+    tokens: int
+
+    def shards(self, source: str | None = None, *, split: str = "train") -> Sequence[ShardEntry]:
+        del source
+        files = {"bin": FileEntry(bytes=2 * self.tokens, crc32c=0)}
+        shard = ShardEntry(path="x", documents=1, tokens=self.tokens, files=files)
+        return [shard] if split == "train" else []
+
+
+def report(**changes: Any) -> dict[str, Any]:
+    read = {"read": 10, "not_sampled": 0, "bytes": {"kept": 800, "dropped": 200}}
+    return {
+        "accounting": {"a": read, "b": read},
+        "cpu_seconds": {"a": {"read": 10.0, "clean": 5.0}, "b": {"read": 20.0, "clean": 1.0}},
+        "seconds": {"map": 100.0, "dedup": 3.0, "merge": 6.0},
+        "tasks": {name: {"all": 4, "finished_before": 0} for name in ("map", "dedup", "merge")},
+        "workers": 2,
+        "input_MB": 0.004,
+        **changes,
+    }
+
+
+def test_everything_grows_with_the_bytes_of_text() -> None:
+    found = costs(cast("Manifest", Made(500)), report())
+    assert found is not None
+    assert found.map_seconds == {"read": 30.0, "clean": 6.0}
+    assert found.later_seconds == 18.0
+    assert found.text_bytes == 2000
+    twice = found.projected(4000)
+    assert twice.cpu_hours * 3600 == pytest.approx(2 * (36 + 18))
+    assert twice.wall_hours(8) == pytest.approx(twice.cpu_hours / 8)
+    assert (twice.tokens, twice.dataset_bytes, twice.file_bytes) == (1000, 2000, 8000)
+    assert found.projected(10**14).cpu_hours == pytest.approx(54 / 2000 * 10**14 / 3600)
+
+
+@pytest.mark.parametrize(
+    ("changes", "later"),
+    [
+        ({"workers": 0}, 9.0),  # the process that was started
+        ({"workers": 1}, 9.0),
+        ({"seconds": {"map": 1.0}}, 0.0),
+        # three of four were finished before: their time is that of the fourth
+        ({"tasks": {"dedup": {"all": 4, "finished_before": 3}}, "seconds": {"dedup": 3.0}}, 24.0),
+    ],
+)
+def test_the_later_phases_are_wall_time_times_workers(
+    changes: dict[str, Any], later: float
+) -> None:
+    found = costs(cast("Manifest", Made(1)), report(**changes))
+    assert found is not None
+    assert found.later_seconds == later
+
+
+def test_reading_what_the_sample_leaves_out_is_not_projected() -> None:
+    whole = report()
+    sampled = report(
+        accounting={
+            "a": {**whole["accounting"]["a"], "not_sampled": 90},
+            "b": whole["accounting"]["b"],
+        }
+    )
+    found = costs(cast("Manifest", Made(1)), sampled)
+    assert found is not None
+    assert found.map_seconds == {"read": pytest.approx(1.0 + 20.0), "clean": 6.0}
+    assert found.file_bytes == pytest.approx(4000 * 20 / 110)
+
+
+def test_without_text_or_times_nothing_is_projected() -> None:
+    nothing = {"read": 0, "not_sampled": 0, "bytes": {"kept": 0}}
+    made = cast("Manifest", Made(1))
+    assert costs(made, report(accounting={"a": nothing})) is None
+    old = report()
+    del old["cpu_seconds"]
+    assert costs(made, old) is None

@@ -1,0 +1,112 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.report.showcase import MOST_CHARACTERS, MOST_SHOWN, trimmed
+from pipelines.run.build import build
+from pipelines.segments.examples import PER_REASON
+from shards import Dataset
+from tests.pipelines.runs import many_splits, page, small, write_wudao
+
+
+def examples(output: Path) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    found: dict[str, Any] = json.loads((output / "report.json").read_bytes())
+    shown: dict[str, dict[str, list[dict[str, Any]]]] = found["examples"]
+    return shown
+
+
+def audit(output: Path) -> list[dict[str, Any]]:
+    (generation,) = Dataset.open(output).manifest.generations
+    tables = [pq.read_table(output / table.path) for table in generation.audit]
+    return [row for table in tables for row in table.to_pylist()]
+
+
+def test_examples_are_the_first_of_each_final_reason_in_the_order_of_the_dataset(
+    reference: Path,
+) -> None:
+    wanted: dict[str, list[tuple[str, int]]] = {}
+    for row in sorted(audit(reference), key=lambda row: row["order"]):
+        wanted.setdefault(row["reason"] or "", []).append((row["path"], row["position"]))
+    found = examples(reference)["wudao"]
+    assert set(found) == set(wanted)
+    assert {"", "duplicate", "language", "too-short", "wrong-type"} < set(found)
+    for reason, rows in found.items():
+        places = [(row["path"], row["position"]) for row in rows]
+        assert places == wanted[reason][:PER_REASON]
+
+
+def test_examples_say_what_the_audit_table_says(reference: Path) -> None:
+    rows = {(row["path"], row["position"]): row for row in audit(reference)}
+    shown = [row for found in examples(reference)["wudao"].values() for row in found]
+    assert len(shown) > 40
+    for each in shown:
+        row = rows[each["path"], each["position"]]
+        for name in ("ordinal", "group", "bytes", "language", "tokens"):
+            assert each[name] == row[name]
+        assert each["score"] == pytest.approx(row["score"], abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_examples_do_not_depend_on_the_workers(
+    reference: Path, tmp_path: Path, workers: int
+) -> None:
+    build("pipelines.wudao", many_splits(tmp_path / "out", workers=workers))
+    assert examples(tmp_path / "out") == examples(reference)
+
+
+def test_what_a_document_broke_is_told_with_its_figure(tmp_path: Path) -> None:
+    pages = [page(number) for number in range(30)]
+    long = [page(number, "很长的一页。" * 50) for number in range(30, 35)]
+    path = write_wudao(tmp_path / "part-1.json", [*pages, *long])
+    options = small(tmp_path / "out", path, quality=("glm",), threshold=("glm.min_chars=250",))
+    build("pipelines.wudao", options)
+    found = examples(tmp_path / "out")["wudao"]
+    assert len(found["glm-few-chars"]) == PER_REASON
+    for row in found["glm-few-chars"]:
+        broken = row["broken"]
+        assert (broken["metric"], broken["comparison"]) == ("glm.chars", "<")
+        assert broken["value"] == len(row["text"]) < broken["bound"] == 250
+    assert all(row["broken"] is None for row in found[""])
+
+
+def test_what_could_not_be_read_is_shown_by_its_first_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "part-1.json"
+    good = json.dumps(page(1), ensure_ascii=False).encode()
+    bad = b'{"content": "\xff\xfe' + b"a" * 1000 + b'"}'
+    path.write_bytes(b"[" + good + b"," + bad + b"]")
+    build("pipelines.wudao", small(tmp_path / "out", path, max_reject_rate=0.9))
+    (row,) = examples(tmp_path / "out")["wudao"]["bad-utf8"]
+    assert bytes.fromhex(row["head"]) == bad[:256]
+    assert row["position"] == 1 + len(good) + 1
+    (kept,) = examples(tmp_path / "out")["wudao"][""]
+    assert kept["head"] is None
+
+
+def rows(number: int, text: str = "x") -> list[dict[str, Any]]:
+    return [{"text": text, "position": at} for at in range(number)]
+
+
+def test_a_report_with_many_reasons_shows_fewer_of_each() -> None:
+    shown = {f"s{at}": {"": rows(20), "a": rows(20), "b": rows(1)} for at in range(100)}
+    found = trimmed(shown)
+    counts = [len(each) for reasons in found.values() for each in reasons.values()]
+    assert 0.5 * MOST_SHOWN < sum(counts) <= MOST_SHOWN
+    assert len(set(counts)) == 2, "as many of every reason that has them"
+    assert found["s0"]["a"] == rows(20)[: len(found["s0"]["a"])]
+    assert min(counts) == 1, "no reason is left out"
+
+
+def test_a_report_with_very_many_reasons_shows_less_of_each_text() -> None:
+    found = trimmed({f"s{at}": {"": rows(20, "字" * 1000)} for at in range(5000)})
+    texts = [row["text"] for reasons in found.values() for each in reasons.values() for row in each]
+    assert len(texts) == 5000
+    assert sum(map(len, texts)) == MOST_CHARACTERS
+
+
+def test_a_small_report_is_left_whole() -> None:
+    shown = {"s": {"": rows(20, "字" * 1000), "a": rows(3, "字")}}
+    assert trimmed(shown) == shown

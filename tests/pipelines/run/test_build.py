@@ -1,0 +1,470 @@
+"""The guarantees of a run, end to end: the sample in 37 splits, 8 shards, with duplicates."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.corpus.recipe import SAMPLE
+from pipelines.map import mapper
+from pipelines.run.build import build
+from pipelines.run.command import main
+from shards import DamageError, Dataset, UserError
+from shards.manifest import TRAIN, VALIDATION
+from shards.storage.lock import locked
+from shards.verify import verify
+from tests.pipelines.runs import (
+    FLAGS,
+    MODULE,
+    content,
+    many_splits,
+    page,
+    run,
+    shipped,
+    small,
+    write_wudao,
+)
+
+
+def documents(output: Path, split: str = TRAIN) -> dict[str, str]:
+    """The decoded text of every document, by uniqueKey."""
+    dataset = Dataset.open(output)
+    found = {}
+    for shard in dataset.documents(split=split).shards():
+        keys = shard.documents["id"].to_pylist()
+        for row, key in enumerate(keys):
+            found[key] = dataset.vocabulary.decode(shard[row][:-1])
+    return found
+
+
+def audit(output: Path) -> list[dict[str, object]]:
+    manifest = Dataset.open(output).manifest
+    tables = [pq.read_table(output / t.path) for g in manifest.generations for t in g.audit]
+    return [row for table in tables for row in table.to_pylist()]
+
+
+def rejects(output: Path) -> list[dict[str, object]]:
+    manifest = Dataset.open(output).manifest
+    tables = [pq.read_table(output / t.path) for g in manifest.generations for t in g.rejects]
+    return [row for table in tables for row in table.to_pylist()]
+
+
+# --- determinism
+
+
+def test_the_reference_is_cut_finely_and_sound(reference: Path):
+    dataset = Dataset.open(reference)
+    assert len(list((reference / ".work" / "map").glob("*.json"))) >= 20
+    entries = dataset.manifest.shards()
+    assert len(entries) == 8
+    assert min(entry.documents for entry in entries) > 0
+    assert list(verify(dataset)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_worker_processes_make_the_same_bytes(reference: Path, tmp_path: Path, workers: int):
+    done = run(*FLAGS, "--workers", workers, "--output", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["workers"] == workers
+    assert shipped(reference) == content(tmp_path / "out")
+
+
+def test_a_copy_of_the_corpus_elsewhere_makes_the_same_bytes(reference: Path, tmp_path: Path):
+    shutil.copytree(SAMPLE, tmp_path / "other name", copy_function=shutil.copyfile)
+    made = build(
+        MODULE,
+        many_splits(
+            tmp_path / "out",
+            input=(str(tmp_path / "other name"),),
+            tokenizer=f"sentencepiece:{SAMPLE / 'sample.model'}",
+        ),
+    )
+    assert made.identity == Dataset.open(reference).manifest.identity
+
+
+def test_the_number_of_shards_does_not_change_the_order(reference: Path, tmp_path: Path):
+    build(MODULE, many_splits(tmp_path / "out", shards=3))
+    ours, theirs = (
+        [
+            key
+            for shard in Dataset.open(path).documents().shards()
+            for key in shard.documents["id"].to_pylist()
+        ]
+        for path in (tmp_path / "out", reference)
+    )
+    assert ours == theirs
+    assert len(ours) > 400
+
+
+def test_a_second_run_into_the_same_folder_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    with locked(tmp_path / "out"):
+        assert main(MODULE, ["--output", str(tmp_path / "out")]) == 2
+    assert f"is being written by process {os.getpid()}" in capsys.readouterr().err
+
+
+def test_changed_versions_are_told_and_only_then_work_is_redone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    options = many_splits(tmp_path / "out", keep_segments=True)
+    build(MODULE, options)
+    (tmp_path / "out" / "manifest.json").unlink()
+    before = mapper.STAGES_VERSION
+    monkeypatch.setattr(mapper, "STAGES_VERSION", 99)
+    with caplog.at_level("INFO", logger="corpusmill"):
+        build(MODULE, options)
+    assert f"corpusmill stages ({before}, now 99) changed" in caplog.text
+    assert "finished before" not in caplog.text
+
+
+# --- what is there already
+
+
+def test_a_complete_dataset_is_left_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    inputs = tmp_path / "in"
+    shutil.copytree(SAMPLE, inputs)
+    tokenizer = f"sentencepiece:{SAMPLE / 'sample.model'}"
+    options = small(tmp_path / "out", inputs, tokenizer=tokenizer)
+    build(MODULE, options)
+    before = (tmp_path / "out" / "manifest.json").stat().st_mtime_ns
+    os.utime(inputs / "part-2026010101.json")
+    with caplog.at_level("INFO", logger="corpusmill"):
+        build(MODULE, options)
+    assert "nothing to do" in caplog.text
+    assert (tmp_path / "out" / "manifest.json").stat().st_mtime_ns == before
+
+    changed = inputs / "part-2026010102.json"
+    changed.write_bytes(changed.read_bytes().replace("的".encode(), "之".encode(), 1))
+    with pytest.raises(UserError, match=r"wudao/part-2026010102\.json has changed \(1 files"):
+        build(MODULE, options)
+    write_wudao(inputs / "part-9.json", [page(1)])
+    with pytest.raises(UserError, match=r"part-9\.json is new|\(2 files differ\)"):
+        build(MODULE, options)
+
+
+def test_a_complete_dataset_that_was_damaged_is_not_called_complete(tmp_path: Path):
+    options = many_splits(tmp_path / "out")
+    made = build(MODULE, options)
+    victim = tmp_path / "out" / f"{made.shards()[3].path}.bin"
+    whole = victim.read_bytes()
+    victim.write_bytes(whole[:-2])
+    with pytest.raises(
+        DamageError, match=rf"{victim} has .* bytes, not {len(whole):,}.*--overwrite"
+    ):
+        build(MODULE, options)
+    build(MODULE, replace(options, overwrite=True))
+    assert victim.read_bytes() == whole
+
+
+def test_other_options_are_refused_by_name_and_overwrite_replaces(tmp_path: Path):
+    first = build(MODULE, many_splits(tmp_path / "out"))
+    with pytest.raises(UserError, match=r"--seed is 7, the dataset has 0.*--overwrite"):
+        build(MODULE, many_splits(tmp_path / "out", seed=7))
+    with pytest.raises(UserError, match=r"--languages is en, the dataset has en,zh"):
+        build(MODULE, many_splits(tmp_path / "out", languages=("en",)))
+    second = build(MODULE, many_splits(tmp_path / "out", seed=7, overwrite=True))
+    assert (first.number, second.number) == (1, 2)
+    assert first.lineage != second.lineage
+    assert list(verify(Dataset.open(tmp_path / "out"))) == []
+    assert (tmp_path / "out" / first.generations[0].name).is_dir(), "only prune deletes"
+
+
+def test_operational_options_do_not_matter(tmp_path: Path):
+    build(MODULE, many_splits(tmp_path / "out"))
+    build(MODULE, many_splits(tmp_path / "out", max_reject_rate=0.5, workers=1))
+
+
+# --- accounting and rejects
+
+
+def test_the_account_of_the_sample(reference: Path):
+    account = Dataset.open(reference).manifest.generations[0].accounting["wudao"]
+    assert account["dropped"] == {"duplicate": 8, "language": 6, "too-short": 6}
+    assert account["quarantined"] == {"missing-field": 1, "wrong-type": 1}
+    assert account["read"] == 531 == account["kept"] + 20 + 2
+    rows = audit(reference)
+    assert len(rows) == 531
+    places = {(row["path"], row["position"]) for row in rows}
+    assert len(places) == 531
+    assert sum(row["bytes"] for row in rows) == sum(account["bytes"].values())
+    assert sum(row["tokens"] for row in rows if row["verdict"] == "kept") == sum(
+        shard.tokens
+        for split in (TRAIN, VALIDATION)
+        for shard in Dataset.open(reference).manifest.shards(split=split)
+    )
+
+
+def test_every_document_of_the_sample_is_there_once_or_accounted_for(reference: Path):
+    records = []
+    for path in sorted(SAMPLE.glob("part-*.json")):
+        read = json.loads(path.read_text())
+        records += read["RECORDS"] if isinstance(read, dict) else read
+    found = {**documents(reference), **documents(reference, VALIDATION)}
+    gone = {row["position"] for row in audit(reference) if row["verdict"] != "kept"}
+    assert len(found) + len(gone) == len(records)
+    clean = [r for r in records if r["uniqueKey"] in found and "Ã" not in str(r["content"])]
+    exact = sum(str(r["content"]).strip() in found[r["uniqueKey"]] for r in clean)
+    assert exact >= len(clean) - 4, "all but the repaired ones read back to the letter"
+
+
+DAMAGES = {
+    "bad-utf8": b'{"uniqueKey": "x", "content": "\xff\xfe' + b"a" * 200 + b'"}',
+    "bad-json": b'{"uniqueKey": "x", "content": "' + b"a" * 200 + b'", "id": 01}',
+    "wrong-type": b'{"uniqueKey": "x", "content": 17}',
+    "missing-field": b'{"uniqueKey": "x", "text": "' + b"a" * 200 + b'"}',
+    "nul": b'{"uniqueKey": "x", "content": "zero \\u0000 ' + b"a" * 200 + b'"}',
+    "not-an-object": b'"a string that stands where a page should"',
+    "too-long": b'{"uniqueKey": "x", "content": "' + b"long " * (7 << 20) + b'"}',
+    "lone surrogate": b'{"uniqueKey": "x", "content": "\\ud800 ' + b"a" * 200 + b'"}',
+    "cut short": b'{"uniqueKey": "x", "content": "this record was cut sho',
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_a_damaged_record_costs_itself_and_lands_in_rejects(tmp_path: Path, kind: str):
+    good = [json.dumps(page(number), ensure_ascii=False).encode() for number in range(12)]
+    parts = [*good[:6], DAMAGES[kind], *good[6:]]
+    raw = b"[" + b",\n".join(parts) + b"]"
+    path = tmp_path / "in" / "part-1.json"
+    path.parent.mkdir()
+    path.write_bytes(raw)
+    options = small(
+        tmp_path / "out",
+        path,
+        max_reject_rate=0.2,
+        split_bytes=max(1500, len(raw) // 3),
+    )
+    made = build(MODULE, options)
+    account = made.generations[0].accounting["wudao"]
+    reason = {"lone surrogate": "bad-json", "cut short": "bad-json"}.get(kind, kind)
+    assert account["quarantined"] == {reason: 1}
+    assert account["kept"] == 12
+    (reject,) = rejects(tmp_path / "out")
+    place = slice(reject["position"], reject["position"] + reject["length"])
+    assert raw[place].startswith(DAMAGES[kind])
+    assert reject["raw"] == raw[place][: 64 << 10]
+    assert (reject["path"], reject["reason"]) == ("part-1.json", reason)
+
+
+def test_a_file_cut_off_keeps_what_it_has_and_says_so(tmp_path: Path):
+    path = write_wudao(tmp_path / "part-1.json", [page(number) for number in range(100)])
+    path.write_bytes(path.read_bytes()[:-200])
+    made = build(
+        MODULE,
+        small(
+            tmp_path / "out",
+            path,
+            max_reject_rate=0.02,
+        ),
+    )
+    account = made.generations[0].accounting["wudao"]
+    assert (account["kept"], account["quarantined"]) == (99, {"truncated": 1})
+
+
+def test_too_many_rejects_fail_the_run_and_say_where_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = write_wudao(tmp_path / "part-1.json", [page(1), page(2), {"id": 3}])
+    tokenizer = f"sentencepiece:{SAMPLE / 'sample.model'}"
+    flags = ["--input", str(path), "--tokenizer", tokenizer, "--output", str(tmp_path / "out")]
+    assert main(MODULE, flags) == 2
+    told = capsys.readouterr().err
+    assert "33.33 % of the records cannot be read (1 missing-field)" in told
+    assert "--max-reject-rate" in told
+    assert "Traceback" not in told
+    assert main(MODULE, [*flags, "--max-reject-rate", "50%"]) == 0
+
+
+def test_nothing_left_is_an_error(tmp_path: Path):
+    path = write_wudao(tmp_path / "part-1.json", [page(1)])
+    with pytest.raises(UserError, match=r"no document is left of this input.*1 language"):
+        build(
+            MODULE,
+            small(
+                tmp_path / "out",
+                path,
+                languages=("fr",),
+            ),
+        )
+
+
+# --- meaning of the options
+
+
+def test_special_token_strings_in_text_stay_text(tmp_path: Path):
+    strings = [
+        "<|endoftext|>",
+        "[MASK]",
+        "[gMASK]",
+        "[CLS]",
+        "<|startofpiece|>",
+        "</s>",
+        "<s>",
+        "<unk>",
+    ]
+    path = write_wudao(
+        tmp_path / "part-1.json",
+        [page(n, f"{text} 里的字 {text}") for n, text in enumerate(strings)],
+    )
+    build(
+        MODULE,
+        small(
+            tmp_path / "out",
+            path,
+            shards=1,
+            validation=0.0,
+        ),
+    )
+    dataset = Dataset.open(tmp_path / "out")
+    texts = documents(tmp_path / "out")
+    for number, text in enumerate(strings):
+        assert texts[f"{number:032x}"].count(text) == 2
+    (shard,) = dataset.documents().shards()
+    control = dataset.vocabulary.special[shard.tokens]
+    eos = dataset.manifest.tokenizer.special["eos"]
+    assert control.sum() == len(strings)
+    assert set(np.asarray(shard.tokens)[control].tolist()) == {eos}
+
+
+def test_samples_nest(tmp_path: Path):
+    found = []
+    for share in (0.2, 0.5, 1.0):
+        output = tmp_path / str(share)
+        build(MODULE, many_splits(output, sample=share, shards=2))
+        found.append({(row["path"], row["position"]) for row in audit(output)})
+        account = Dataset.open(output).manifest.generations[0].accounting["wudao"]
+        assert account["read"] + account["not_sampled"] == 531
+    assert 60 < len(found[0]) < 150
+    assert found[0] < found[1] < found[2]
+
+
+def test_validation_is_at_most_a_twentieth_and_disjoint(reference: Path):
+    train, held = documents(reference), documents(reference, VALIDATION)
+    assert len(held) == 509 // 20
+    assert not set(train) & set(held)
+
+
+def test_several_inputs_are_several_sources_and_duplicates_go_across(tmp_path: Path):
+    write_wudao(tmp_path / "a" / "part-1.json", [page(n) for n in range(60)])
+    write_wudao(tmp_path / "b" / "part-1.json", [page(n) for n in range(40, 100)])
+    made = build(
+        MODULE,
+        small(
+            tmp_path / "out",
+            f"one={tmp_path / 'a'}",
+            f"two={tmp_path / 'b'}",
+            shards=2,
+            validation=0.001,
+        ),
+    )
+    account = made.generations[0].accounting
+    assert set(account) == set(made.sources()) == {"one", "two"}
+    assert sum(account[name]["dropped"]["duplicate"] for name in account) == 20
+    assert min(account[name]["dropped"]["duplicate"] for name in account) > 0
+    keys = [*documents(tmp_path / "out"), *documents(tmp_path / "out", VALIDATION)]
+    assert len(keys) == len(set(keys)) == 100
+    assert list(verify(Dataset.open(tmp_path / "out"))) == []
+
+
+def test_without_dedup_everything_stays(tmp_path: Path):
+    made = build(MODULE, many_splits(tmp_path / "out", dedup="none"))
+    account = made.generations[0].accounting["wudao"]
+    assert "duplicate" not in account["dropped"]
+    assert account["kept"] == 517
+    assert made.generations[0].signatures == ()
+
+
+def test_nested_arrays_that_look_like_records_make_no_difference(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    records = [
+        {**page(n), "comments": [page(1000 * n + m) for m in range(1, 30)]} for n in range(1, 9)
+    ]
+    path = write_wudao(tmp_path / "part-1.json", records)
+    with caplog.at_level("INFO", logger="corpusmill"):
+        build(
+            MODULE,
+            small(
+                tmp_path / "out",
+                path,
+                split_bytes=3000,
+                validation=0.0,
+            ),
+        )
+    assert "read as one" in caplog.text
+    assert set(documents(tmp_path / "out")) == {f"{n:032x}" for n in range(1, 9)}
+
+
+# --- places that cannot be written
+
+
+def test_an_output_that_cannot_be_written_is_one_paragraph(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "file").write_text("")
+    assert main(MODULE, ["--output", str(tmp_path / "file" / "out")]) == 2
+    told = capsys.readouterr().err.strip()
+    assert "a file is where a folder is needed" in told
+    assert "\n" not in told
+
+
+# --- the command line
+
+
+def test_an_input_without_tokenizer_is_refused_with_the_way_to_get_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert main(MODULE, ["--input", str(SAMPLE), "--output", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    assert "--tokenizer is missing" in told
+    assert f"python -m pipelines.train_tokenizer --input {SAMPLE}" in told
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--input", "/nowhere/at/all", "--tokenizer", "sentencepiece:x"], "/nowhere/at/all"),
+        (["--input", str(SAMPLE), "--tokenizer", "sentencepiece:/no.model"], "no file /no.model"),
+        (["--languages", "chinese"], 'write "zh"'),
+        (["--lid-model", "/no.ftz"], "/no.ftz: no such language model"),
+        (["--zork"], "unknown flag --zork"),
+        (["--validation", "0.2"], "--validation 0.2"),
+    ],
+)
+def test_what_a_person_gets_wrong_is_told_in_one_paragraph(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], told: str
+):
+    assert main(MODULE, [*flags, "--output", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert "Traceback" not in error
+    assert len(error.strip().splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_the_plain_command_runs_from_any_folder(tmp_path: Path):
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run(
+        [sys.executable, "-m", MODULE, "--runner=DirectRunner"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "531 read = 509 kept + 20 dropped + 2 quarantined" in done.stderr
+    assert "8  dropped: duplicate" in done.stderr
+    assert "WARNING" not in done.stderr
+    assert (tmp_path / "build" / "wudao" / "manifest.json").exists()

@@ -1,0 +1,194 @@
+import itertools
+import uuid
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.segments import sparse
+from pipelines.segments.sparse import joined, side_by_side
+from pipelines.segments.tables import (
+    column,
+    lookup,
+    map_items,
+    open_between,
+    open_rows,
+    open_table,
+    rows_between,
+    write_table,
+)
+from shards.errors import DamageError
+from shards.storage.remote import RemotePath
+
+NUM = 40_000
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[RemotePath]:
+    path = RemotePath(f"memory://{uuid.uuid4().hex}")
+    yield path
+    path.remove_all()
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    """Rows of every kind of column that segments have, sorted by a hash."""
+    rng = np.random.default_rng(1)
+    keys = np.sort(rng.integers(0, 2**64, NUM, np.uint64))
+    words = ["一", "two", "", "four" * 9]
+    texts = [words[at] * int(at) for at in rng.integers(0, 4, NUM)]
+    return pa.table(
+        {
+            "order": keys,
+            "tokens": rng.integers(0, 99, NUM).astype(np.int32),
+            "flag": pa.array(rng.integers(0, 2, NUM).astype(bool)),
+            "text": pa.array(texts, pa.large_string()),
+            "short": pa.array(texts, pa.string()),
+            "raw": pa.array([text.encode() for text in texts], pa.large_binary()),
+            "score": pa.array([None if at % 7 else at / 3 for at in range(NUM)], pa.float32()),
+            "path": pa.array([f"part-{at % 3}" for at in range(NUM)]).dictionary_encode(),
+            "signature": pa.array([bytes([at % 251] * 5) for at in range(NUM)], pa.binary(5)),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def path(folder: RemotePath, table: pa.Table) -> RemotePath:
+    write_table(folder / "t", table)
+    return folder / "t"
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of bytes of each request."""
+    sizes: list[int] = []
+    whole = RemotePath.read_ranges
+
+    def read_ranges(self: RemotePath, ranges: list[tuple[int, int]]) -> list[bytes]:
+        sizes.append(sum(stop - start for start, stop in ranges))
+        return whole(self, ranges)
+
+    monkeypatch.setattr(RemotePath, "read_ranges", read_ranges)
+    return sizes
+
+
+ROWS = st.tuples(st.integers(0, NUM), st.integers(0, NUM)).map(sorted)
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=ROWS)
+def test_rows_are_those_of_the_table(path: RemotePath, table: pa.Table, rows: list[int]) -> None:
+    found = open_rows(path, slice(*rows))
+    assert found.to_pydict() == table.slice(rows[0], rows[1] - rows[0]).to_pydict()
+
+
+@settings(deadline=None, max_examples=60)
+@given(bounds=st.tuples(st.integers(0, 2**64), st.integers(0, 2**64)).map(sorted))
+def test_rows_are_found_by_their_hash(path: RemotePath, table: pa.Table, bounds: list[int]) -> None:
+    low, high = bounds
+    keys = column(table, "order")
+    first, last = (int((keys.astype(object) < bound).sum()) for bound in bounds)
+    assert rows_between(path, "order", low=low, high=high) == slice(first, last)
+    found = open_between(path, "order", low=low, high=high)
+    assert found.to_pydict() == table.slice(first, last - first).to_pydict()
+
+
+def test_keys_that_are_not_even_are_found_too(folder: RemotePath) -> None:
+    keys = np.sort(np.append(np.zeros(50_000, np.uint64), np.arange(9, dtype=np.uint64) << 61))
+    write_table(folder / "uneven", pa.table({"order": keys}))
+    for low, high in ((0, 1), (1, 2**64), (1 << 61, (1 << 61) + 1), (2**63, 2**63)):
+        first, last = np.searchsorted(keys, [np.uint64(low), np.uint64(min(high, 2**64 - 1))])
+        found = rows_between(folder / "uneven", "order", low=low, high=high)
+        assert found == slice(int(first), int(last) if high < 2**64 else len(keys))
+
+
+def test_a_part_costs_a_part(path: RemotePath, fetched: list[int]) -> None:
+    found = open_between(path, "order", low=2**63, high=2**63 + 2**50)
+    assert found.num_rows < 10
+    assert sum(fetched) < path.size() / 4
+    assert len(fetched) == 2
+
+
+def test_some_rows_keep_no_more_than_their_memory(path: RemotePath) -> None:
+    assert open_rows(path, slice(20_000, 20_010)).get_total_buffer_size() < 4096
+    assert open_between(path, "order", low=0, high=2**54).get_total_buffer_size() < 8192
+
+
+def test_some_rows_are_looked_up(path: RemotePath, table: pa.Table, fetched: list[int]) -> None:
+    rows = np.array([39_000, 3, 20_000])
+    found = lookup(path, "order", column(table, "order")[rows])
+    assert found.to_pydict() == table.take(rows).to_pydict()
+    assert sum(fetched) < path.size()
+
+
+def test_small_tables_are_fetched_once(folder: RemotePath, fetched: list[int]) -> None:
+    write_table(folder / "small", pa.table({"order": np.arange(9, dtype=np.uint64)}))
+    assert open_between(folder / "small", "order", low=3, high=5)["order"].to_pylist() == [3, 4]
+    assert len(fetched) == 1
+
+
+def test_long_descriptions_of_columns_are_read_to_their_end(folder: RemotePath) -> None:
+    names = {f"column {at} {'x' * 400}": np.arange(200.0) for at in range(300)}
+    write_table(folder / "wide", pa.table(names))
+    assert (folder / "wide").size() > sparse.SMALL_BYTES
+    assert open_rows(folder / "wide", slice(7, 9)).to_pydict() == {
+        name: [7.0, 8.0] for name in names
+    }
+
+
+def test_long_dictionaries_are_read_to_their_end(folder: RemotePath) -> None:
+    words = pa.array([f"{at:09}" for at in range(60_000)])
+    made = pa.table({"path": pa.DictionaryArray.from_arrays(np.arange(60_000)[::-1], words)})
+    write_table(folder / "dictionary", made)
+    found = open_rows(folder / "dictionary", slice(59_000, 59_002))
+    assert found["path"].to_pylist() == ["000000999", "000000998"]
+
+
+def test_runs_of_items_can_be_read(folder: RemotePath) -> None:
+    items = np.arange(300_000, dtype="<u2")
+    (folder / "tokens").write(items.tobytes())
+    starts, lengths = np.array([299_990, 7, 100_000]), np.array([10, 0, 5])
+    data = map_items(folder / "tokens", starts=starts, lengths=lengths, size=len(items)).view("<u2")
+    for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
+        part = slice(start, start + length)
+        assert np.array_equal(data[part], items[part])
+
+
+def test_what_is_no_table_is_damage(folder: RemotePath) -> None:
+    (folder / "none").write(bytes(300_000))
+    with pytest.raises(DamageError, match=r"none is no Arrow file"):
+        open_rows(folder / "none", slice(0, 1))
+    with pytest.raises(DamageError, match=r"nowhere is missing"):
+        open_rows(folder / "nowhere", slice(0, 1))
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=12)
+
+
+@given(pairs=PAIRS, gap=st.integers(0, 5))
+def test_joined_ranges_cover_the_same_and_lie_apart(pairs: list[tuple[int, int]], gap: int) -> None:
+    ranges = np.array([[start, start + size] for start, size in pairs], np.int64).reshape(-1, 2)
+    found = joined(ranges, gap=gap).tolist()
+    wanted = {at for start, stop in ranges.tolist() for at in range(start, stop)}
+    covered = {at for start, stop in found for at in range(start, stop)}
+    assert wanted <= covered
+    assert all(two[0] > one[1] + gap for one, two in itertools.pairwise(found))
+    edges = {edge for pair in ranges.tolist() for edge in pair}
+    assert {edge for pair in found for edge in pair} <= edges
+
+
+def test_items_keep_their_order_here_and_there(folder: RemotePath) -> None:
+    items = list(range(100))
+    for where in (folder, "here"):
+        assert side_by_side(lambda item: item * 2, items, where=where) == [  # type: ignore[arg-type]  # what is no URL
+            item * 2 for item in items
+        ]
+
+
+def test_an_empty_table_has_no_rows(folder: RemotePath, table: pa.Table) -> None:
+    write_table(folder / "empty", table[:0])
+    assert open_between(folder / "empty", "order", low=1, high=5).num_rows == 0
+    assert open_table(folder / "empty").schema.names == table.schema.names

@@ -1,0 +1,159 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from shards.order.permutation import derive, permutation_key, permute, text_key, unpermute
+
+WORD = 2**64 - 1
+KEY = permutation_key(1, "wudao", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("args", "key"),
+    [
+        ((0, "", 0, 0), 0x50394B2614BE95F4),
+        ((1, "wudao", 0, 0), 0xAAAD46172B301BEA),
+        ((1, "wudao", 1, 0), 0xCA71A726935994EE),
+        ((1, "wudao", 0, 1), 0xBF988749F52D23BE),
+        ((2, "wudao", 0, 0), 0x8A82C4A56D34DBBC),
+        ((-1, "悟道", 63, 10**6), 0x767DB03E0BE90BE9),
+    ],
+)
+def test_golden_keys(args: tuple[int, str, int, int], key: int) -> None:
+    assert permutation_key(*args) == key
+
+
+@pytest.mark.parametrize(
+    ("size", "golden"),
+    [
+        (1, [0]),
+        (10, [6, 8, 2, 5, 9, 3, 1, 7, 0, 4]),
+        (64, [48, 52, 22, 45, 62, 28, 18, 50]),
+        (65, [58, 21, 14, 61, 10, 48, 62, 6]),
+        (1000, [43, 258, 915, 334, 129, 185, 692, 500]),
+        (1_000_003, [500163, 456609, 305003, 583350, 361796, 694991, 426050, 257067]),
+        (2**40, [503103611221, 642160920355, 84925758137, 505585724142, 9710065163]),
+        (2**62, [4514608345297631330, 4194242348083063308, 4273301394893686970]),
+    ],
+)
+def test_golden_orders(size: int, golden: list[int]) -> None:
+    assert permute(range(len(golden)), size, KEY).tolist() == golden
+
+
+def splitmix(word: int) -> int:
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 & WORD
+    word = (word ^ word >> 27) * 0x94D049BB133111EB & WORD
+    return word ^ word >> 31
+
+
+def one_by_one(index: int, size: int, key: int) -> int:
+    """Return what `permute` must, from its definition, in Python's integers."""
+    gamma = 0x9E3779B97F4A7C15
+    keys = [
+        splitmix(key + i * gamma & WORD) for i in range(1, max(size, 8) + 1 if size < 99 else 9)
+    ]
+    if size <= 64:
+        return sum(other < keys[index] for other in keys[:size])
+    a = int(np.sqrt(float(size))) + 1
+    b = -(-size // a)
+    while True:
+        y, x = divmod(index, a)
+        for i in range(0, 8, 2):
+            x = (x + ((splitmix(y + keys[i] & WORD) >> 32) * a >> 32)) % a
+            y = (y + ((splitmix(x + keys[i + 1] & WORD) >> 32) * b >> 32)) % b
+        index = x + a * y
+        if index < size:
+            return index
+
+
+@given(st.data(), st.integers(1, 2**62) | st.integers(1, 200), st.integers(0, WORD))
+def test_vectors_are_as_defined(data: st.DataObject, size: int, key: int) -> None:
+    index = data.draw(st.integers(0, size - 1))
+    there = permute([index, 0], [size, 1], [key, key])
+    assert there.tolist() == [one_by_one(index, size, key), 0]
+    assert unpermute(there, [size, 1], [key, key]).tolist() == [index, 0]
+
+
+@given(st.integers(1, 10_000), st.integers(0, WORD))
+def test_a_bijection(size: int, key: int) -> None:
+    there = permute(np.arange(size), size, key)
+    assert np.array_equal(np.sort(there), np.arange(size))
+    assert np.array_equal(unpermute(there, size, key), np.arange(size))
+
+
+def test_every_order_of_a_few_occurs() -> None:
+    keys = derive(np.array([7], np.uint64), np.arange(6000))
+    orders = np.stack([permute(i, 3, keys) for i in range(3)], axis=1)
+    found, counts = np.unique(orders, axis=0, return_counts=True)
+    assert len(found) == 6
+    assert ((counts - 1000) ** 2 / 1000).sum() < 20  # chi² of 5 degrees: p = 0.001
+
+
+def test_sizes_and_keys_of_their_own() -> None:
+    sizes = np.array([5, 100, 64, 10**12, 1])
+    keys = np.array([1, 2, 3, 4, 5], np.uint64)
+    alone = [int(permute(0, size, key)[0]) for size, key in zip(sizes, keys, strict=True)]
+    assert permute(0, sizes, keys).tolist() == alone
+    assert permute([], 5, KEY).tolist() == []
+
+
+@pytest.mark.parametrize(("index", "size"), [(5, 5), (0, 0), (-1, 10)])
+def test_an_index_out_of_range(index: int, size: int) -> None:
+    with pytest.raises(ValueError, match=rf"index of {index} is not below its size in {size}"):
+        permute(index, size, KEY)
+
+
+def test_keys_differ_in_every_part() -> None:
+    keys = {
+        permutation_key(seed, stream, scatter, epoch)
+        for seed in range(4)
+        for stream in ("a", "b", "0a")
+        for scatter in range(4)
+        for epoch in range(4)
+    }
+    assert len(keys) == 4 * 3 * 4 * 4
+    assert text_key(1, "2x") != text_key(12, "x")
+
+
+# How good the shuffle is: the measures are those at which other loaders' shuffles fail.
+NUM, DRAWN = 1_000_003, 200_000
+
+
+@pytest.fixture(scope="module")
+def drawn() -> list[NDArray[Any]]:
+    indices = np.arange(DRAWN)
+    keys = [permutation_key(seed, "quality", 0, 0) for seed in range(4)]
+    return [permute(indices, NUM, key).astype(np.int64) for key in keys]
+
+
+def test_no_lag_is_correlated(drawn: list[NDArray[Any]]) -> None:
+    """Of 4 x 1024 lags as many lie beyond 3 sigma as chance puts there, none beyond 5."""
+    sigmas = []
+    for values in drawn:
+        spectrum = np.fft.rfft(values - values.mean(), 2 * DRAWN)
+        correlation = np.fft.irfft(np.abs(spectrum) ** 2)[:1025]
+        sigmas.append(correlation[1:] / correlation[0] * np.sqrt(DRAWN))
+    assert np.abs(sigmas).max() < 5
+    assert (np.abs(sigmas) > 3).mean() < 0.005  # expected: 0.0027
+    assert np.abs(np.mean(sigmas, axis=0)[[0, 1, 3, 7, 15, 31]]).max() < 3 / np.sqrt(4)
+
+
+def test_differences_are_as_various_as_numpys(drawn: list[NDArray[Any]]) -> None:
+    ideal = np.random.default_rng(0).permutation(NUM)[:DRAWN]
+    expected = len(np.unique(np.diff(ideal)))
+    for values in drawn:
+        assert len(np.unique(np.diff(values))) > 0.99 * expected
+
+
+def test_regions_in_a_batch(drawn: list[NDArray[Any]]) -> None:
+    """512 draws fall into 64 regions as evenly as chance has it, and no more evenly."""
+    for values in drawn:
+        batches = values[: DRAWN // 512 * 512].reshape(-1, 512) * 64 // NUM
+        counts = np.stack([np.bincount(batch, minlength=64) for batch in batches])
+        chi2 = ((counts - 8) ** 2 / 8).sum(axis=1)
+        assert abs(chi2.mean() - 63) < 4 * np.sqrt(2 * 63 / len(chi2))
+        assert abs(chi2.std() / np.sqrt(2 * 63) - 1) < 0.2

@@ -1,0 +1,34 @@
+import pytest
+
+from shards.storage.address import said, shown
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("s3://bucket/a", "s3://bucket/a"),
+        ("s3://key:secret@bucket/a", "s3://bucket/a"),
+        ("s3://bucket/part-?.json", "s3://bucket/part-?.json"),
+        ("https://u:p@h:80/a@b?c=d#e", "https://h:80/a@b"),
+        ("abfs://container@account/a", "abfs://container@account/a"),
+        ("hf://datasets/o/n@main/a:b@c", "hf://datasets/o/n@main/a:b@c"),
+    ],
+)
+def test_secrets_are_not_shown(url: str, expected: str) -> None:
+    assert shown(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OSError("No\n  way."), "No way"),
+        (OSError(), "OSError"),
+        (
+            OSError('Cannot GET "http://u:p@h/x?X-Amz-Signature=1f", sorry'),
+            'Cannot GET "http://h/x", sorry',
+        ),
+        (OSError("x" * 1000), "x" * 300 + "..."),
+    ],
+)
+def test_what_libraries_say_is_one_short_line(error: Exception, expected: str) -> None:
+    assert said(error) == expected

@@ -1,0 +1,249 @@
+import errno
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shards.errors import DamageError, UserError
+from shards.storage.disk import explain
+from shards.storage.files import (
+    FileEntry,
+    Handle,
+    atomic_write,
+    canonical,
+    crc32c,
+    crc32c_of,
+    map_bytes,
+    read_json,
+    size,
+    write_json,
+)
+from shards.storage.lock import locked
+
+
+def names(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_crc32c_check_values() -> None:
+    # RFC 3720, B.4, and the usual check value.
+    assert crc32c_of(b"123456789") == 0xE3069283
+    assert crc32c_of(bytes(32)) == 0x8A9136AA
+    assert crc32c_of(np.full(32, 255, np.uint8)) == 0x62A8AB43
+    assert crc32c_of(b"") == 0
+
+
+@given(st.binary(max_size=64), st.binary(max_size=64))
+def test_crc32c_goes_on(first: bytes, second: bytes) -> None:
+    assert crc32c_of(memoryview(second), crc32c_of(bytearray(first))) == crc32c_of(first + second)
+
+
+def test_crc32c_of_a_file_over_several_blocks(tmp_path: Path) -> None:
+    content = np.random.default_rng(0).integers(0, 256, (4 << 20) + 7, np.uint8)
+    (tmp_path / "x").write_bytes(content.tobytes())
+    assert crc32c(tmp_path / "x") == crc32c_of(content)
+
+
+def test_write_appears_whole_with_its_entry(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "er" / "x.bin"
+    with atomic_write(path) as handle:
+        handle.write(b"ab")
+        handle.write(np.array([1, 2], "<u2"))
+        assert not path.exists()
+        assert handle.tell() == 6
+    assert path.read_bytes() == b"ab\x01\x00\x02\x00"
+    assert handle.closed
+    assert handle.entry == FileEntry(bytes=6, crc32c=crc32c(path))
+    assert names(path.parent) == ["x.bin"]
+
+
+def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"old")
+
+    def fail() -> None:
+        with atomic_write(path) as handle:
+            handle.write(b"new")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["x"]
+
+
+def test_a_killed_writer_leaves_only_a_temporary_file(tmp_path: Path) -> None:
+    code = """
+import os, pathlib, sys
+from shards.storage.files import atomic_write
+with atomic_write(pathlib.Path(sys.argv[1])) as handle:
+    handle.write(bytes(3 << 20))
+    os._exit(9)
+"""
+    assert run(code, tmp_path / "x").returncode == 9
+    (left,) = names(tmp_path)
+    assert left.startswith(".tmp-")
+    assert left.endswith("-x")
+
+
+def test_pyarrow_writes_into_a_handle(tmp_path: Path) -> None:
+    table = pa.table({"a": [1, 2, 3]})
+    with atomic_write(tmp_path / "x.arrow") as arrow, pa.ipc.new_file(arrow, table.schema) as sink:
+        sink.write_table(table)
+    with atomic_write(tmp_path / "x.parquet") as parquet:
+        pq.write_table(table, parquet)
+    with pa.ipc.open_file(pa.py_buffer(map_bytes(tmp_path / "x.arrow"))) as reader:
+        assert reader.read_all() == table
+    assert pq.read_table(pa.BufferReader((tmp_path / "x.parquet").read_bytes())) == table
+    assert arrow.entry.crc32c == crc32c(tmp_path / "x.arrow")
+    assert parquet.entry.crc32c == crc32c(tmp_path / "x.parquet")
+
+
+def test_a_full_disk_says_what_to_do() -> None:
+    full = Path("/dev/full")
+    with full.open("wb", buffering=0) as file:
+        handle = Handle(file, full)
+        with pytest.raises(UserError) as error:
+            handle.write(b"x")
+        assert re.fullmatch(
+            r"no space left on the disk that holds /dev/full \([\d,]+ MB free\): make room and "
+            r"run the same command again; finished work is kept\.",
+            str(error.value),
+        )
+        with (
+            pytest.raises(UserError, match="no space left"),
+            pa.ipc.new_file(handle, pa.schema([("a", pa.int64())])) as sink,
+        ):
+            sink.write_table(pa.table({"a": [1]}))
+
+
+def test_a_disk_that_fills_up_at_the_end_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UserError, match="no space left on the disk"), atomic_write(tmp_path / "x"):
+        pass
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (errno.EACCES, r"no right to this place; choose another"),
+        (errno.EPERM, r"no right to this place"),
+        (errno.EROFS, r"can only be read; choose a place on another"),
+        (errno.ENOTDIR, r"a file where a folder is needed"),
+        (errno.ENAMETOOLONG, r"too long .*shorter"),
+        (errno.EFBIG, r"ulimit -f"),
+        (errno.EIO, r"check the disk"),
+    ],
+)
+def test_errors_name_the_path_and_the_way_out(code: int, expected: str) -> None:
+    message = str(explain(OSError(code, "?"), Path("/data/out")))
+    assert message.startswith(f"/data/out: {os.strerror(code)}: ")
+    assert message.endswith(".")
+    assert re.search(expected, message)
+
+
+def test_a_file_in_the_way_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with (
+        pytest.raises(
+            UserError, match=r"file/x/y: File exists: a file is where a folder is needed"
+        ),
+        atomic_write(tmp_path / "file" / "x" / "y"),
+    ):
+        pytest.fail("the block must not run")
+
+
+def test_json_is_canonical(tmp_path: Path) -> None:
+    entry = write_json(tmp_path / "x.json", {"b": [1, "你好"], "a": 0.5})
+    content = (tmp_path / "x.json").read_bytes()
+    assert content.decode() == '{\n "a": 0.5,\n "b": [\n  1,\n  "你好"\n ]\n}\n'
+    assert content == canonical({"a": 0.5, "b": [1, "你好"]})
+    assert entry == FileEntry(bytes=len(content), crc32c=crc32c_of(content))
+    assert read_json(tmp_path / "x.json") == {"b": [1, "你好"], "a": 0.5}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"a": \xff}', b"nope"])
+def test_json_that_is_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises(DamageError, match=r"x\.json holds no valid JSON .*Restore it"):
+        read_json(tmp_path / "x.json")
+
+
+def test_missing_files_are_damage(tmp_path: Path) -> None:
+    for read in (read_json, size, map_bytes):
+        with pytest.raises(DamageError, match=r"x\.json is missing"):
+            read(tmp_path / "x.json")
+
+
+def test_map_bytes_copies_nothing_and_takes_an_empty_file(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"abc")
+    (tmp_path / "empty").write_bytes(b"")
+    view = map_bytes(tmp_path / "x")
+    (tmp_path / "x").write_bytes(b"abd")  # the same file, so the mapping sees it
+    assert view.tobytes() == b"abd"
+    assert not view.flags.writeable
+    assert map_bytes(tmp_path / "empty").size == 0
+
+
+HOLD = """
+import pathlib, sys
+from shards.storage.lock import locked
+with locked(pathlib.Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, tmp_path / "d"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with (
+            pytest.raises(
+                UserError,
+                match=rf"d is being written by process {holder.pid} on host \S+; wait for it "
+                "or choose another --output",
+            ),
+            locked(tmp_path / "d"),
+        ):
+            pytest.fail("the block must not run")
+        holder.kill()
+        holder.wait()
+    with locked(tmp_path / "d"):
+        assert str(os.getpid()) in (tmp_path / "d" / ".lock").read_text()
+
+
+def test_a_lock_ends_with_its_block_and_is_not_inherited(tmp_path: Path) -> None:
+    with locked(tmp_path), subprocess.Popen(["sleep", "5"], close_fds=False) as child:
+        with pytest.raises(UserError), locked(tmp_path):
+            pytest.fail("the same process cannot hold it twice")
+        descriptors = {str(f.readlink()) for f in Path(f"/proc/{child.pid}/fd").iterdir()}
+        child.kill()
+    assert descriptors
+    assert str(tmp_path / ".lock") not in descriptors
+    with locked(tmp_path):
+        pass
