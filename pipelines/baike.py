@@ -8,13 +8,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.corpus.fields import optional_text
-from pipelines.corpus.options import SEGMENTS, Options, option
-from pipelines.corpus.recipe import Recipe, always, strings
+from pipelines.corpus import (
+    SEGMENTS,
+    Document,
+    Options,
+    Reading,
+    Recipe,
+    Rejected,
+    always,
+    option,
+    optional_text,
+    strings,
+)
 from pipelines.inputs.endings import JSON_FILES
-from pipelines.readers.reading import Reading
 from pipelines.run.command import main
-from pipelines.segments.rows import Document, Rejected
 
 _FIELDS = ("title", "abstract", "content")
 

@@ -10,13 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.corpus.fields import as_text, optional_text, required_text
-from pipelines.corpus.options import SEGMENTS, Options, count, option
-from pipelines.corpus.recipe import Recipe, always, strings
+from pipelines.corpus import (
+    SEGMENTS,
+    Document,
+    Options,
+    Reading,
+    Recipe,
+    always,
+    as_text,
+    count,
+    option,
+    optional_text,
+    required_text,
+    strings,
+)
 from pipelines.inputs.endings import JSON_FILES
-from pipelines.readers.reading import Reading
 from pipelines.run.command import main
-from pipelines.segments.rows import Document
 
 _ORIGIN = {"url": "url", "date_publish": "date", "source_domain": "domain"}
 

@@ -10,24 +10,42 @@ Nothing is deleted, and no file that is there is changed.
 
 import argparse
 import hashlib
+import itertools
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.corpus.options import count, fraction, positive
+import numpy as np
+
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.inputs.sources import InputFile, match_inputs, open_input
-from pipelines.pick import Tally, pick_below, pick_least, write_picked
-from pipelines.run.command import exit_code
-from pipelines.segments.rows import below
+from pipelines.corpus.values import count, fraction, positive
+from pipelines.inputs.sources import InputFile, match_inputs, open_input, split_file
+from pipelines.readers.json_array import JsonArrayReader
+from pipelines.readers.record import Record
+from pipelines.segments.identity import below, sample_hashes
 from pipelines.wudao import PATTERN
+from shards.command import Parser, exit_code
 from shards.errors import UserError
-from shards.flags import Parser
-from shards.storage.files import atomic_write
+from shards.storage.files import atomic_write, crc32c
 
 PROGRAM = "pipelines.cp_wudao"
 _BLOCK_BYTES = 4 << 20
+
+
+_BATCH = 1 << 16
+
+_PLACES = np.dtype([("hash", "<u8"), ("file", "<i8"), ("offset", "<i8"), ("length", "<i8")])
+
+
+@dataclass(kw_only=True)
+class PickCounts:
+    """What was read."""
+
+    records: int = 0
+    damages: int = 0
+    """Stretches that hold no record, though they should."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -106,26 +124,100 @@ def copy_documents(
             f"{output} holds {foreign[0]}, which is not of this input; remove the folder or choose "
             "another --output."
         )
-    tally = Tally()
-    least = None if number is None else pick_least(files, number, seed=seed, tally=tally)
+    counts = PickCounts()
+    least = None if number is None else pick_least(files, number, seed=seed, counts=counts)
     taken = 0
     for index, file in enumerate(files):
         _progress(file, index, len(files))
         if least is None:
-            places = pick_below(file, below(share), seed=seed, tally=tally)
+            places = pick_below(file, below(share), seed=seed, counts=counts)
         else:
             places = least[least["file"] == index]
         if len(places) or file.relative in present:
             write_picked(file, places, output / file.relative)
         taken += len(places)
     if not taken:
-        raise UserError(f"None of {tally.records} documents falls into the share; ask for more.")
+        raise UserError(f"None of {counts.records} documents falls into the share; ask for more.")
     notes = [f"{taken} documents in {_holding(output)}"]
     if taken < (number or 0):
         notes.append(f"all there are ({number} were asked for)")
-    if tally.damages:
-        notes.append(f"{tally.damages} damaged stretches left out")
+    if counts.damages:
+        notes.append(f"{counts.damages} damaged stretches left out")
     return ", ".join(notes)
+
+
+def pick_below(file: InputFile, limit: int, *, seed: int, counts: PickCounts) -> np.ndarray:
+    """Return the places of a file's records whose sample hash is below a limit (at most 2**64).
+
+    A place has the fields hash, file (0), offset and length in bytes; they come in file order.
+    """
+    batches = _places(file, 0, seed=seed, counts=counts)
+    return _joined([places[places["hash"] < limit] for places in batches])
+
+
+def pick_least(
+    files: Sequence[InputFile], number: int, *, seed: int, counts: PickCounts
+) -> np.ndarray:
+    """Return the places of the records with the least sample hashes, as pick_below() does.
+
+    `file` is an index into `files`; ties go to the earlier record. Memory holds no more than
+    twice `number` places and a batch.
+    """
+    best, limit = _joined([]), np.iinfo(np.uint64).max
+    for index, file in enumerate(files):
+        for places in _places(file, index, seed=seed, counts=counts):
+            best = _joined([best, places[places["hash"] <= limit]])
+            if len(best) > 2 * number:
+                best = _least(best, number)
+                limit = best["hash"].max()
+    best = _least(best, number)
+    return best[np.lexsort((best["offset"], best["file"]))]
+
+
+def write_picked(file: InputFile, places: np.ndarray, path: Path) -> None:
+    """Write the records of a file at some places as a JSON array, each with the bytes it had.
+
+    Raises:
+        UserError: Something else is at `path`; it is left alone.
+    """
+    with atomic_write(path) as handle, open_input(file.path) as source:
+        handle.write(b"[")
+        before = b"\n"
+        for offset, length in zip(places["offset"], places["length"], strict=True):
+            source.seek(offset)
+            handle.write(before + source.read(length))
+            before = b",\n"
+        handle.write(b"\n]\n")
+        if path.exists() and crc32c(path) != handle.entry.crc32c:
+            raise UserError(
+                f"{path} is there already and holds other documents; remove the folder or choose "
+                "another --output."
+            )
+
+
+def _places(file: InputFile, index: int, *, seed: int, counts: PickCounts) -> Iterator[np.ndarray]:
+    """Yield the places of all records of a file, in batches."""
+    (split,) = split_file(file, file.bytes)
+    # The batches need no text, and a whole file is read, so no field is asked for.
+    reader = iter(JsonArrayReader(split, text_fields=()))
+    while items := list(itertools.islice(reader, _BATCH)):
+        spans = [(item.offset, item.length) for item in items if isinstance(item, Record)]
+        places = np.zeros(len(spans), _PLACES)
+        if spans:
+            places["offset"], places["length"] = np.array(spans).T
+        places["file"] = index
+        places["hash"] = sample_hashes(file.source, file.relative, places["offset"], seed=seed)
+        counts.records += len(spans)
+        counts.damages += len(items) - len(spans)
+        yield places
+
+
+def _least(places: np.ndarray, number: int) -> np.ndarray:
+    return places[np.lexsort((places["offset"], places["file"], places["hash"]))[:number]]
+
+
+def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.zeros(0, _PLACES), *parts])
 
 
 def _rank(relative: str, seed: int) -> bytes:

@@ -12,12 +12,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.corpus.fields import as_text, required_text
-from pipelines.corpus.options import SEGMENTS, Options, count, option
-from pipelines.corpus.recipe import Recipe, always
-from pipelines.readers.reading import Reading
+from pipelines.corpus import (
+    SEGMENTS,
+    Document,
+    Options,
+    Reading,
+    Recipe,
+    always,
+    as_text,
+    count,
+    option,
+    required_text,
+)
 from pipelines.run.command import main
-from pipelines.segments.rows import Document
 
 COLUMNS: Mapping[str, tuple[str, pa.DataType]] = {
     **{

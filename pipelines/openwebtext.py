@@ -9,13 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from pipelines.corpus.fields import as_text, required_text
-from pipelines.corpus.options import SEGMENTS, Options, count, option
-from pipelines.corpus.recipe import Recipe, always, strings
+from pipelines.corpus import (
+    SEGMENTS,
+    Document,
+    Options,
+    Reading,
+    Recipe,
+    always,
+    as_text,
+    count,
+    option,
+    required_text,
+    strings,
+)
 from pipelines.inputs.endings import TEXT_FILES
-from pipelines.readers.reading import Reading
 from pipelines.run.command import main
-from pipelines.segments.rows import Document
 
 _SHARED = {each.name: each.metadata for each in fields(Options)}
 

@@ -8,14 +8,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.corpus.fields import as_text, value_at
-from pipelines.corpus.options import SEGMENTS, Options, count, names, option
-from pipelines.corpus.recipe import Recipe
+from pipelines.corpus import (
+    SEGMENTS,
+    Document,
+    Options,
+    Reading,
+    Recipe,
+    Rejected,
+    as_text,
+    count,
+    names,
+    option,
+)
+from pipelines.corpus.fields import value_at
 from pipelines.inputs.endings import TEXT_FILES
-from pipelines.readers.reading import Reading
 from pipelines.run.command import main
 from pipelines.segments.audit import AUDIT
-from pipelines.segments.rows import READ, Document, Rejected
+from pipelines.segments.rows import READ
 from shards.errors import UserError
 
 TAKEN = frozenset(

@@ -10,12 +10,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.corpus.fields import optional_text, required_text
-from pipelines.corpus.options import SEGMENTS, Options, count, option
-from pipelines.corpus.recipe import SAMPLE, Recipe, always, strings
-from pipelines.readers.reading import Reading
+from pipelines.corpus import (
+    SEGMENTS,
+    Document,
+    Options,
+    Reading,
+    Recipe,
+    always,
+    count,
+    option,
+    optional_text,
+    required_text,
+    strings,
+)
+from pipelines.corpus.recipe import SAMPLE
 from pipelines.run.command import main
-from pipelines.segments.rows import Document
 
 PATTERN = "part-*.json"
 

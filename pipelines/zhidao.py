@@ -10,13 +10,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.corpus.fields import optional_text, shortened
-from pipelines.corpus.options import SEGMENTS, Options, count, option
-from pipelines.corpus.recipe import Recipe, always, strings
+from pipelines.corpus import (
+    SEGMENTS,
+    Document,
+    Options,
+    Reading,
+    Recipe,
+    Rejected,
+    always,
+    count,
+    option,
+    optional_text,
+    strings,
+)
+from pipelines.corpus.fields import shortened
 from pipelines.inputs.endings import JSON_FILES
-from pipelines.readers.reading import Reading
 from pipelines.run.command import main
-from pipelines.segments.rows import Document, Rejected
 
 
 @dataclass(frozen=True, kw_only=True)

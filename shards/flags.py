@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import Any, NoReturn
 
 from shards.corpus import Mix
 from shards.errors import UserError
@@ -10,17 +9,6 @@ from shards.run import BatchSize, Run
 
 _GIVEN = ("seed", "scatters", "objective", "length", "slack", "steps")
 """Flags that have the name of their field."""
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors are UserErrors, and whose flags are written in full."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(allow_abbrev=False, **settings)
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what is wrong with the command line."""
-        raise UserError(f"{message}. {self.prog} --help lists every flag")
 
 
 def add_run_flags(parser: argparse.ArgumentParser) -> None:

@@ -14,9 +14,10 @@ from dataclasses import Field, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from shards.command import Parser
 from shards.corpus import parse_data
 from shards.errors import UserError
-from shards.flags import Parser, add_run_flags, count, run_of
+from shards.flags import add_run_flags, count, run_of
 from shards.run import Run
 from trainer.deepspeed_json import CONFIGS, adam_of, batch_size_of, presets, read_json
 from trainer.settings import Settings

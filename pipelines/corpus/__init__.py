@@ -1,1 +1,18 @@
-"""What describes a run: its corpora, their records, the options and their flags."""
+"""What describes a corpus and its run. A corpus module imports from here all that it needs."""
+
+from pipelines.corpus.document import Document as Document
+from pipelines.corpus.document import Rejected as Rejected
+from pipelines.corpus.fields import as_text as as_text
+from pipelines.corpus.fields import optional_text as optional_text
+from pipelines.corpus.fields import required_text as required_text
+from pipelines.corpus.options import SEGMENTS as SEGMENTS
+from pipelines.corpus.options import Options as Options
+from pipelines.corpus.options import option as option
+from pipelines.corpus.recipe import Recipe as Recipe
+from pipelines.corpus.recipe import always as always
+from pipelines.corpus.recipe import strings as strings
+from pipelines.corpus.values import count as count
+from pipelines.corpus.values import fraction as fraction
+from pipelines.corpus.values import names as names
+from pipelines.corpus.values import positive as positive
+from pipelines.readers.reading import Reading as Reading

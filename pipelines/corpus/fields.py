@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from pipelines.segments.rows import Rejected
+from pipelines.corpus.document import Rejected
 
 
 def required_text(record: Mapping[str, Any], name: str) -> str:

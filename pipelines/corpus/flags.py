@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pipelines.corpus.options import Options
-from shards.errors import UserError
-from shards.flags import Parser
+from shards.command import Parser
 
 OptionsType = TypeVar("OptionsType", bound=Options)
 
@@ -22,10 +21,10 @@ def parse(
     about: str,
     defaults: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[OptionsType, list[str]]:
-    """Return the options that the flags give, and the flags meant for Beam.
+    """Return the options that the flags give, and the words that are no flags of ours.
 
-    Flags that Beam's Python SDK knows are handed on, and so is everything behind `--`, word for
-    word.
+    Those are meant for Beam (`pipelines.engine.cluster.beam_flags`); `--` and what follows it come
+    last.
 
     Args:
         kind: The options.
@@ -35,9 +34,9 @@ def parse(
         defaults: Of fields whose default is another one here.
 
     Raises:
-        UserError: A flag that neither knows, or a value that does not fit.
+        UserError: A value does not fit.
     """
-    ours, runners = _partition(argv)
+    end = argv.index("--") if "--" in argv else len(argv)
     parser = Parser(
         prog=f"python -m {program}",
         description=textwrap.dedent(about),
@@ -48,24 +47,17 @@ def parse(
     )
     for each in fields(kind):
         _add_flag(parser, each)
-    known, rest = parser.parse_known_args(ours)
-    beam = _beam_flags(rest)
+    known, rest = parser.parse_known_args(list(argv[:end]))
     values = vars(known)
     for each in fields(kind):
         if isinstance(values.get(each.name), list):
             values[each.name] = tuple(values[each.name])
-    return kind(**{**defaults, **values}), [*beam, *runners]
+    return kind(**{**defaults, **values}), [*rest, *argv[end:]]
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30, width=100)
-
-
-def _partition(argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    words = list(argv)
-    at = words.index("--") if "--" in words else len(words)
-    return words[:at], words[at + 1 :]
 
 
 def _add_flag(parser: argparse.ArgumentParser, each: "Field[Any]") -> None:
@@ -74,25 +66,3 @@ def _add_flag(parser: argparse.ArgumentParser, each: "Field[Any]") -> None:
         shown = ",".join(each.default) if isinstance(each.default, tuple) else str(each.default)
         text += f" Default: {shown!r}." if shown.isspace() else f" Default: {shown}."
     parser.add_argument(f"--{each.name.replace('_', '-')}", help=text, **each.metadata["flag"])
-
-
-def _beam_flags(rest: Sequence[str]) -> list[str]:
-    """Return the flags unchanged if Beam knows them all."""
-    from apache_beam.options.pipeline_options import PipelineOptions  # noqa: PLC0415 - a second to load
-
-    parser = Parser(prog="beam", add_help=False)
-    for kind in (PipelineOptions, *_subclasses(PipelineOptions)):
-        if "_add_argparse_args" in vars(kind):
-            kind._add_argparse_args(parser)
-    unknown = parser.parse_known_args(list(rest))[1]
-    if unknown:
-        raise UserError(
-            f"unknown flag {unknown[0]}: neither this command nor Beam's Python SDK has it. "
-            "What only the runner knows goes behind --, as in: -- --checkpointing_interval=5000"
-        )
-    return list(rest)
-
-
-def _subclasses(kind: Any) -> list[Any]:
-    found = list(kind.__subclasses__())
-    return found + [deeper for child in found for deeper in _subclasses(child)]

@@ -5,13 +5,12 @@ how the work is done (house word: *operational*). The first two are *semantic*: 
 manifest, and a dataset is never continued with others. flags.py makes flags of the dataclass.
 """
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from pipelines.map.parts import parse_part
+from pipelines.corpus.values import count, fraction, names, parse_part, positive
 from shards.errors import UserError
 from shards.storage.remote import AnyPath, any_path
 
@@ -37,36 +36,6 @@ def option(
         argument: Further arguments of argparse's add_argument.
     """
     return field(default=default, metadata={"help": help, "decides": decides, "flag": argument})
-
-
-def fraction(text: str) -> float:
-    """Return a number from 0 to 1 given as such or in per cent ("0.05", "5%")."""
-    value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return value
-
-
-def count(text: str) -> int:
-    """Return a whole number, with k, M or G for powers of ten ("100M")."""
-    scale = {"k": 10**3, "M": 10**6, "G": 10**9}.get(text[-1:], 1)
-    value = int(text if scale == 1 else text[:-1]) * scale
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
-    return value
-
-
-def positive(text: str) -> int:
-    """Return a whole number of at least 1, written as for count()."""
-    value = count(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
-    return value
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Return the parts of a comma-separated list, each once, in the order given."""
-    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.corpus.document import Document
 from pipelines.corpus.options import Options
 from pipelines.readers.reading import Reading
-from pipelines.segments.rows import Document
 
 SAMPLE = Path(__file__).parents[1] / "sample"
 """The corpus and the tokenizer that come with the package."""

@@ -16,8 +16,8 @@ from pipelines.dedup.components import Edges, Stars, large_star, roots, small_st
 from pipelines.dedup.drops import DROPS, GONE, Drops, drop_path
 from pipelines.dedup.exact import histogram
 from pipelines.dedup.near import ALL, Members, edge_path, looked_up, near_drops, segment_links
-from pipelines.merge.merge import EVERYTHING, Range
 from pipelines.segments.plan import Plan, load_plan
+from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.sparse import side_by_side
 from pipelines.segments.tables import open_between, open_table, write_entry
 from shards.manifest import WORK, TableEntry

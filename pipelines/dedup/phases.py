@@ -27,7 +27,6 @@ from pipelines.dedup.links import (
 )
 from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.dedup.near import ALL
-from pipelines.dedup.sieve import Sieved
 from pipelines.dedup.tasks import (
     TEXT,
     DedupRecord,
@@ -38,10 +37,10 @@ from pipelines.dedup.tasks import (
     prepare_drops,
 )
 from pipelines.engine.phases import Phases
-from pipelines.merge.merge import Range
-from pipelines.merge.tasks import task_name
-from pipelines.run import existing
-from pipelines.segments.plan import Plan
+from pipelines.engine.records import complete_files
+from pipelines.segments.plan import Plan, task_name
+from pipelines.segments.range import Range
+from pipelines.segments.segment import Sieved
 from shards.manifest import TableEntry
 from shards.storage.remote import AnyPath
 
@@ -130,7 +129,7 @@ class Dedup:
 
     def _complete(self, record: Any) -> bool:
         entries = (*getattr(record, "signatures", ()), *getattr(record, "files", ()))
-        return existing.complete_files(self._output, entries)
+        return complete_files(self._output, entries)
 
     def _name(self, *parts: Any) -> str:
         return task_name(self._plan.name, *parts)

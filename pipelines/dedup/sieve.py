@@ -9,8 +9,6 @@ Rows are those of .documents; a document that fell as a near-duplicate has none,
 it: documents elsewhere are still compared with it.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
@@ -19,6 +17,7 @@ from pipelines.dedup.drops import GONE
 from pipelines.dedup.exact import MOST_COPIES
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signatures
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
+from pipelines.segments.segment import Sieved
 from pipelines.segments.tables import write_table
 from shards.storage.files import FileEntry
 from shards.storage.remote import AnyPath
@@ -35,21 +34,6 @@ def packed(signatures: Signatures) -> pa.Array:
     rows[:, 8 * NUM_BANDS :] = signatures.slots
     validity = pa.array(signatures.signed).buffers()[1]
     return pa.Array.from_buffers(SIGNATURE, num, [validity, pa.py_buffer(rows)])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sieved:
-    """What dedup within a segment came to."""
-
-    texts: int = 0
-    """Distinct texts: rows of .hashes."""
-    signed: int = 0
-    """Rows of .slots."""
-    links: int = 0
-    """Rows of .links."""
-    compared: int = 0
-    failed: int = 0
-    """Candidates compared within the segment, once per band, and those not similar enough."""
 
 
 class Sieve:

@@ -18,8 +18,8 @@ from pipelines.dedup.components import Edges
 from pipelines.dedup.drops import DROPS, EXACT, count_drops, drop_path, drop_table, merged_drops
 from pipelines.dedup.exact import Candidates, duplicates, group_sizes, groups, signature_table
 from pipelines.dedup.near import edge_path, edges_between, is_linked, near_drops, pairs, read_range
-from pipelines.merge.merge import Range
 from pipelines.segments.plan import Plan, load_plan
+from pipelines.segments.range import Range
 from pipelines.segments.sparse import side_by_side
 from pipelines.segments.tables import column, open_between, write_entry
 from shards.manifest import WORK, TableEntry

@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from apache_beam.options.pipeline_options import (
@@ -19,6 +20,7 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 
+from shards.command import Parser
 from shards.errors import UserError
 
 ANSWER_SECONDS = 10.0
@@ -93,3 +95,31 @@ def _connect(flag: str, address: str, expected: str) -> None:
             "give the address where it runs. Nothing was begun; what an earlier run finished is "
             "kept"
         ) from error
+
+
+def beam_flags(words: Sequence[str]) -> list[str]:
+    """Return the flags for Beam among the words of a command line that are no flags of a corpus.
+
+    Args:
+        words: Flags of Beam's Python SDK; then, behind `--`, what only the runner knows.
+
+    Raises:
+        UserError: Beam's Python SDK does not know one of them.
+    """
+    end = words.index("--") if "--" in words else len(words)
+    parser = Parser(prog="beam", add_help=False)
+    for options_class in (PipelineOptions, *_subclasses(PipelineOptions)):
+        if "_add_argparse_args" in vars(options_class):
+            options_class._add_argparse_args(parser)
+    unknown = parser.parse_known_args(list(words[:end]))[1]
+    if unknown:
+        raise UserError(
+            f"unknown flag {unknown[0]}: neither this command nor Beam's Python SDK has it. "
+            "What only the runner knows goes behind --, as in: -- --checkpointing_interval=5000"
+        )
+    return [*words[:end], *words[end + 1 :]]
+
+
+def _subclasses(kind: Any) -> list[Any]:
+    found = list(kind.__subclasses__())
+    return found + [deeper for child in found for deeper in _subclasses(child)]

@@ -7,10 +7,9 @@ from itertools import compress
 from operator import not_
 from typing import Any, TypeVar
 
-from pipelines.engine.progress import Progress
+from pipelines.engine.progress import Progress, progress_counts
+from pipelines.engine.records import finished, read_record
 from pipelines.engine.runner import Runner, Work
-from pipelines.run.account import progress_counts
-from pipelines.run.existing import finished, read_record
 from pipelines.segments.sparse import forget_sizes, side_by_side
 from shards.storage.files import files
 from shards.storage.remote import AnyPath

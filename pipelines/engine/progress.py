@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from pipelines.segments.rows import KEPT
 from shards.errors import UserError
 from shards.storage.files import read_json
 from shards.storage.remote import AnyPath, RemotePath
@@ -169,3 +170,14 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def progress_counts(record: Mapping[str, Any]) -> dict[str, int]:
+    """Return what the record of a finished task adds to the line of progress."""
+    if "segments" not in record:
+        dropped = [rows for by in record.get("dropped", {}).values() for rows in by.values()]
+        return {"documents dropped": sum(dropped)} if dropped else {}
+    tallies = [tally for segment in record["segments"] for tally in segment["tallies"]]
+    kept = sum(tally["rows"] for tally in tallies if tally["verdict"] == KEPT)
+    rows = sum(tally["rows"] for tally in tallies)
+    return {"documents": rows, "kept": kept, "dropped": rows - kept}

@@ -21,7 +21,6 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from pipelines.corpus.options import Options
 from shards.errors import DamageError, UserError
 
 MOST_DEATHS = 3
@@ -37,13 +36,17 @@ class LostTask(UserError):
         self.task = task
 
 
-def num_workers(options: Options, *, work_bytes: int) -> int:
-    """Return how many worker processes to start for so much input; 0 does the work in this one.
+def num_workers(asked: int, *, work_bytes: int) -> int:
+    """Return how many worker processes to start; 0 does the work in this process.
 
     A worker takes seconds to start, so an input of a few megabytes gets none.
+
+    Args:
+        asked: The value of --workers; 0 leaves it to this function.
+        work_bytes: Bytes of input to map.
     """
     cores = len(os.sched_getaffinity(0))
-    return options.workers or min(cores, work_bytes // (8 << 20))
+    return asked or min(cores, work_bytes // (8 << 20))
 
 
 @dataclass

@@ -7,19 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.corpus.document import Document, Rejected
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.sources import Split
 from pipelines.readers.record import Damage, Record
-from pipelines.segments.rows import (
-    READ,
-    Document,
-    Rejected,
-    Verdict,
-    below,
-    holdout_hashes,
-    order_hashes,
-    sample_hashes,
-)
+from pipelines.segments.identity import below, holdout_hashes, order_hashes, sample_hashes
+from pipelines.segments.rows import READ, Verdict
 
 BATCH_RECORDS = 1000
 BATCH_BYTES = 4 << 20

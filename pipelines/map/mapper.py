@@ -18,13 +18,14 @@ from pipelines.engine.progress import Heartbeat
 from pipelines.engine.workers import MOST_DEATHS
 from pipelines.inputs.sources import Link, Split
 from pipelines.map.attempts import WRITING, Attempt, Place, attempt
+from pipelines.map.builder import SegmentBuilder
 from pipelines.map.clock import Clock
 from pipelines.map.intake import Intake, batches
 from pipelines.map.stages import Chain, judge, split_verdict
 from pipelines.readers.record import Damage, Reader, Record
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.rows import REJECTS, Verdict
-from pipelines.segments.segment import Segment, SegmentBuilder
+from pipelines.segments.segment import Segment
 from shards.errors import UserError
 from shards.records import sealed
 from shards.storage.files import canonical, write_json

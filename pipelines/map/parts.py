@@ -6,52 +6,21 @@ machine reads mostly files of its own. It depends on the corpus and on N alone, 
 different N cover the corpus together where their lengths do.
 """
 
-import argparse
-import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from pipelines.corpus.values import share_bounds
 from pipelines.inputs.sources import InputFile, Split
 
-MERGE = "merge"
-"""Stands in place of shares for the run that makes the dataset of what they left."""
-
-MOST_PARTS = 1000
-
-_SHARE = re.compile(r"([0-9]+)/([0-9]+)")
 _SHOWN = 8
 
 Chains = Mapping[InputFile, Sequence[Split]]
 """The splits of every file, in order."""
 
 
-def parse_part(text: str) -> tuple[str, ...]:
-    """Return the shares that a person named, as in "1/4" or "2/4,3/4"; of "merge" that alone."""
-    words = tuple(dict.fromkeys(word.strip() for word in text.split(",")))
-    for word in words if words != (MERGE,) else ():
-        matched = _SHARE.fullmatch(word)
-        if not matched or not 1 <= int(matched[1]) <= int(matched[2]) <= MOST_PARTS:
-            raise argparse.ArgumentTypeError(
-                f"{word!r} is no share of at most {MOST_PARTS} (2/4 is the second of four), and "
-                f"not {MERGE!r}"
-            )
-    return words
-
-
-def is_share(part: Sequence[str]) -> bool:
-    """Return whether these are shares to map, and not a whole run or its end."""
-    return bool(part) and tuple(part) != (MERGE,)
-
-
-def length(part: Sequence[str]) -> float:
-    """Return how much of the corpus these shares are, at most; 1 for what is no share."""
-    shares = map(_bounds, part) if is_share(part) else [(Fraction(0), Fraction(1))]
-    return min(1.0, float(sum(high - low for low, high in shares)))
-
-
 def chosen(chains: Chains, part: Sequence[str]) -> list[Split]:
     """Return the splits of some shares, in order."""
-    bounds = [_bounds(share) for share in part]
+    bounds = [share_bounds(share) for share in part]
     return [
         split
         for split, middle in _middles(chains).items()
@@ -90,11 +59,6 @@ def ranges(splits: Sequence[Split]) -> str:
 
 def _unit(name: str) -> str:
     return "rows" if name.endswith(".parquet") else "bytes"
-
-
-def _bounds(share: str) -> tuple[Fraction, Fraction]:
-    index, num = map(int, share.split("/"))
-    return Fraction(index - 1, num), Fraction(index, num)
 
 
 def _middles(chains: Chains) -> dict[Split, Fraction]:

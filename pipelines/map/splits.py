@@ -6,14 +6,16 @@ from itertools import compress
 from operator import not_
 from typing import Any
 
+from pipelines.corpus.values import MERGE
 from pipelines.engine.phases import Phases
+from pipelines.engine.records import read_record
 from pipelines.engine.workers import MOST_DEATHS, LostTask
 from pipelines.inputs.sources import InputFile, Split, seamless
+from pipelines.map import resume
 from pipelines.map.attempts import MOST_POISON, advice
 from pipelines.map.mapper import Job, MapTask, SplitRecord, prepare_map, record_name
-from pipelines.map.parts import MERGE, chosen, ranges, shares_for
+from pipelines.map.parts import chosen, ranges, shares_for
 from pipelines.readers.reading import check_head, splits
-from pipelines.run import existing
 from pipelines.segments.sparse import side_by_side
 from shards.errors import UserError
 from shards.storage.files import files as files_in
@@ -134,7 +136,7 @@ class Splits:
             record = self._folder / f"{task.name}.json"
             if (record.name not in there) if there is not None else not record.exists():
                 return False
-            found = existing.usable(
+            found = resume.usable(
                 task,
                 self._folder,
                 # Machines have other times for the same file.
@@ -148,7 +150,7 @@ class Splits:
             return found
 
         todo = list(compress(tasks, map(not_, side_by_side(usable, tasks, where=self._folder))))
-        changed = existing.changed_versions(
+        changed = resume.changed_versions(
             todo, self._folder, self._job.versions, known=known or tasks
         )
         for text, segments in changed.items():
@@ -173,7 +175,7 @@ class Splits:
             told = advice(self._job.work, lost.task.name, run=self._job.run)
             raise UserError(f"{lost}.{told}" if told else str(lost)) from lost
         records = side_by_side(
-            lambda task: existing.read_record(SplitRecord, self._folder / f"{task.name}.json"),
+            lambda task: read_record(SplitRecord, self._folder / f"{task.name}.json"),
             tasks,
             where=self._folder,
         )

@@ -16,12 +16,10 @@ import numpy as np
 
 from pipelines.corpus.options import Options
 from pipelines.dedup.phases import num_tasks
-from pipelines.dedup.sieve import Sieved
 from pipelines.engine.phases import Phases
-from pipelines.merge.tasks import task_name
 from pipelines.merge.union import write_union
-from pipelines.segments.plan import Plan, PlannedSegment
-from pipelines.segments.segment import with_suffix
+from pipelines.segments.plan import Plan, PlannedSegment, task_name
+from pipelines.segments.segment import Sieved, with_suffix
 from shards.records import sealed
 from shards.storage.files import FileEntry, intact, write_json
 from shards.storage.remote import AnyPath

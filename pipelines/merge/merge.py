@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.dedup.drops import EXACT, REASONS, Drops
+from pipelines.segments.range import Range
 from pipelines.segments.rows import DROPPED, KEPT, NAME, NEAR_DUPLICATE
 from pipelines.segments.segment import NUM_BINS, gather, with_suffix
 from pipelines.segments.sparse import side_by_side
@@ -33,22 +34,6 @@ from shards.manifest import ShardEntry, TableEntry
 from shards.storage.files import atomic_write
 from shards.storage.remote import AnyPath, relative
 from shards.writer import write_shard
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
-    """The documents with low <= order < high."""
-
-    low: int
-    high: int
-
-    @classmethod
-    def of(cls, index: int, total: int) -> "Range":
-        """Return the range of a shard: those with (order * total) >> 64 == index."""
-        return cls(low=-(-(index << 64) // total), high=-(-((index + 1) << 64) // total))
-
-
-EVERYTHING = Range(low=0, high=2**64)
 
 ROWS_AT_ONCE = 500_000
 BYTES_AT_ONCE = 128 << 20

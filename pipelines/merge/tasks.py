@@ -3,7 +3,6 @@
 It ends with a record, written last under the task's name; a task whose record is there is done.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +14,6 @@ import pyarrow as pa
 from pipelines.dedup.drops import Drops, drop_path
 from pipelines.merge.merge import (
     Piece,
-    Range,
     cut,
     dropped_rows,
     held_out,
@@ -28,10 +26,11 @@ from pipelines.merge.merge import (
 from pipelines.segments.audit import AUDIT, Tally, tally
 from pipelines.segments.histograms import Histogram, added, histograms
 from pipelines.segments.plan import Plan, load_plan
+from pipelines.segments.range import Range
 from pipelines.segments.sparse import side_by_side
 from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
 from shards.records import sealed
-from shards.storage.files import canonical, write_json
+from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
 
 
@@ -72,15 +71,6 @@ class MergeRecord:
     def tables(self) -> tuple[TableEntry, ...]:
         """Return every file but the shards."""
         return (*self.audit, *self.rejects, *self.dropped_texts)
-
-
-TASKS_VERSION = 4
-"""Raised by every change of this package that changes what these tasks write."""
-
-
-def task_name(*parts: Any) -> str:
-    """Return the name of a task: a hash of all that decides what it writes."""
-    return hashlib.sha256(canonical([*parts, TASKS_VERSION])).hexdigest()[:24]
 
 
 def prepare_merge(output: AnyPath) -> Callable[[MergeTask], None]:

@@ -27,8 +27,7 @@ from pipelines.dedup.bands import (
 )
 from pipelines.dedup.drops import GONE
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
-from pipelines.report.showcase import most_examples
-from pipelines.segments.examples import EXAMPLES
+from pipelines.segments.examples import EXAMPLES, most_examples
 from pipelines.segments.segment import gather, with_suffix
 from pipelines.segments.sparse import BLOCK_ROWS
 from pipelines.segments.tables import column, map_items, open_rows, open_table, write_table

@@ -12,12 +12,12 @@ from pipelines.dedup.exact import ROWS_PER_TASK
 from pipelines.dedup.phases import BAND_ROWS_PER_TASK
 from pipelines.dedup.tasks import DedupTask
 from pipelines.inputs.sources import Split
+from pipelines.map.builder import MAX_HELD_BYTES, MAX_RECORDS, MAX_TOKENS
 from pipelines.map.mapper import MapTask
 from pipelines.merge.merge import BYTES_AT_ONCE, ROWS_AT_ONCE
 from pipelines.merge.tasks import MergeTask
 from pipelines.planning.requests import Requests, requests
 from pipelines.planning.sizes import Extent, Source, grouped
-from pipelines.segments.segment import MAX_HELD_BYTES, MAX_RECORDS, MAX_TOKENS
 
 START_SECONDS = 4.0
 """Until the first task of a run runs: Python, Beam, models."""

@@ -55,7 +55,7 @@ def planned(
     sources = {source: scaled(each, cut[source]) for source, each in sampled.items()}
     found = estimate(
         extent(sources, options, token_bytes=chain.tokenizer.dtype.itemsize),
-        workers=max(1, num_workers(options, work_bytes=sum(file.bytes for file in files))),
+        workers=max(1, num_workers(options.workers, work_bytes=sum(file.bytes for file in files))),
         split=_longest(cut),
         model_bytes=max(0.0, _resident_bytes() - IDLE_BYTES),
         remote=isinstance(options.output, RemotePath),

@@ -14,10 +14,11 @@ from pipelines.dedup.exact import num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.dedup.phases import BAND_ROWS_PER_TASK, DROPS_PER_TASK
 from pipelines.inputs.sources import Split
+from pipelines.map.builder import MAX_RECORDS, MAX_TOKENS
 from pipelines.merge.group import BYTES_PER_GROUP, MOST_MEMBERS, MOST_SLICES, ROWS_PER_GROUP
+from pipelines.merge.holdout import LEAST_VALIDATION
 from pipelines.planning.sample import Sampled
-from pipelines.segments.plan import LEAST_VALIDATION
-from pipelines.segments.segment import MAX_RECORDS, MAX_TOKENS, NUM_BINS
+from pipelines.segments.segment import NUM_BINS
 
 BINS_BYTES = 16 * (NUM_BINS + 1) + 1024
 """Of a segment's .bins."""

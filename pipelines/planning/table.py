@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from pipelines.corpus.options import Options
+from pipelines.map.builder import MAX_RECORDS, MAX_TOKENS
 from pipelines.merge.group import MOST_SLICES
 from pipelines.planning.estimate import Estimate
 from pipelines.planning.requests import Requests
 from pipelines.planning.sizes import Extent, grouped
-from pipelines.segments.segment import MAX_RECORDS, MAX_TOKENS
 
 _FULL = 0.4
 """Segments less full than this are worth fewer of them."""

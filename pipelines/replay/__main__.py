@@ -18,19 +18,19 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.corpus.flags import parse
-from pipelines.corpus.options import Options, names, positive
+from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus
+from pipelines.corpus.values import names, positive
 from pipelines.engine.workers import num_workers
 from pipelines.map.attempts import died_before
 from pipelines.readers.reading import splits
 from pipelines.readers.record import MAX_RECORD_BYTES
 from pipelines.readers.rejects import Rejects, rejected_places
 from pipelines.replay.original import check_same, entries_of, find_again
-from pipelines.run.command import exit_code, log_plainly
 from pipelines.run.origin import options_of
+from shards.command import Parser, exit_code, log_plainly
 from shards.errors import UserError
-from shards.flags import Parser
 from shards.manifest import WORK, Manifest, load, parse_dataset
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath
@@ -57,20 +57,19 @@ def run(argv: Sequence[str]) -> Manifest:
     Raises:
         UserError: It cannot be made; the message says why and what to do.
     """
-    words = list(argv)
-    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help")):
+    if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help")):
         raise UserError("name the dataset first: python -m pipelines.replay DATASET --output DIR")
-    end = words.index("--") if "--" in words else len(words)
-    ours, rest = _parser().parse_known_args(words[:end])
+    end = argv.index("--") if "--" in argv else len(argv)
+    ours, rest = _parser().parse_known_args(list(argv[:end]))
     directory, number = parse_dataset(ours.dataset)
     manifest = load(directory)
     manifest = manifest if number is None else manifest.at(number)
     module = _module(ours.corpus or manifest.corpus)
     recipe = load_recipe(module)
     defaults = {**options_of(directory, manifest, recipe.options), "max_reject_rate": 1.0}
-    options, flags = parse(
+    options, words = parse(
         recipe.options,
-        [*rest, *words[end:]],
+        [*rest, *argv[end:]],
         program=PROGRAM,
         about=recipe.about,
         defaults=defaults,
@@ -84,9 +83,15 @@ def run(argv: Sequence[str]) -> Manifest:
         nul=ours.nul,
         max_record_bytes=ours.max_record_bytes,
     )
+    # Beam takes seconds to load, --help none.
+    from pipelines.engine.cluster import beam_flags  # noqa: PLC0415 - see above
+
     same = {name for name in defaults if getattr(options, name) == defaults[name]}
     return replay(
-        (directory, manifest), Corpus(module, options, rejects), unchanged=same, flags=flags
+        (directory, manifest),
+        Corpus(module, options, rejects),
+        unchanged=same,
+        flags=beam_flags(words),
     )
 
 
@@ -108,7 +113,6 @@ def replay(
     Raises:
         UserError: It cannot be made; the message says why and what to do.
     """
-    # Beam takes seconds to load, --help none.
     from pipelines.engine.runner import Runner, hush  # noqa: PLC0415 - see above
     from pipelines.run.build import Run  # noqa: PLC0415 - see above
 
@@ -130,7 +134,7 @@ def replay(
     size = manifest.options["split_bytes"]
     check_same(files, entries, directory=directory, readings=readings, split_bytes=size)
     hush()
-    workers = num_workers(options, work_bytes=sum(file.bytes for file in files))
+    workers = num_workers(options.workers, work_bytes=sum(file.bytes for file in files))
     with (
         locked(options.output),
         # As in a run of a corpus: where this process died with its work, a child shows the record.

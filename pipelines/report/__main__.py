@@ -8,32 +8,17 @@ draws the page anew from what the run left; no document is read.
 import re
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pipelines.report.page import page
-from pipelines.run.command import exit_code
+from pipelines.report.write import PAGE, REPORT, write_html
 from shards import manifest as manifests
+from shards.command import Parser, exit_code
 from shards.errors import UserError
-from shards.flags import Parser
-from shards.manifest import Manifest
-from shards.storage.files import atomic_write, read_json
-from shards.storage.remote import AnyPath, any_path
-
-REPORT, PAGE = "report.json", "report.html"
-"""What is known of a run, as figures and as a page: about the run, no part of the dataset."""
+from shards.storage.files import read_json
+from shards.storage.remote import any_path
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGTP]?)(i?)B", re.IGNORECASE)
-
-
-def write_page(output: AnyPath, manifest: Manifest, report: Mapping[str, Any]) -> None:
-    """Write the page of the run that made a dataset into its folder."""
-    _write(output / PAGE, page(manifest, report))
-
-
-def _write(path: AnyPath, text: str) -> None:
-    with atomic_write(path) as handle:
-        handle.write(text.encode())
 
 
 def corpus_size(text: str) -> int:
@@ -75,7 +60,7 @@ def draw(argv: Sequence[str]) -> None:
             "manifest knows"
         )
     output = options.output or options.dataset / PAGE
-    _write(output, page(manifest, read_json(path), corpus_size=options.corpus_size))
+    write_html(output, page(manifest, read_json(path), corpus_size=options.corpus_size))
     sys.stdout.write(f"{output}\n")
 
 

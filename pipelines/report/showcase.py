@@ -17,16 +17,13 @@ from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality, Rule
 from pipelines.quality.profile import BELOW
 from pipelines.report.sums import MOST_NAME
-from pipelines.segments.examples import PER_REASON
+from pipelines.segments.examples import PER_REASON, most_examples
 from pipelines.segments.plan import Plan, PlannedSegment
 from pipelines.segments.segment import with_suffix
 from pipelines.segments.tables import column, lookup, open_table
 from shards.manifest import WORK, TableEntry
 from shards.storage.files import map_bytes
 from shards.storage.remote import AnyPath
-
-MOST_OPEN = 1000
-"""Documents of a source that wait for dedup's verdict; the first of them are shown as kept."""
 
 MOST_SHOWN = 1000
 """Documents that a report shows in all; where reasons are many, fewer of each."""
@@ -112,11 +109,6 @@ class Chosen:
         """Return the examples by reason, with the final verdicts on the open ones."""
         self.add([{**row, "reason": verdicts[_place(row)]} for row in self._rows.pop("", [])])
         return {reason: found[:PER_REASON] for reason, found in sorted(self._rows.items())}
-
-
-def most_examples(reason: str) -> int:
-    """Return how many of the examples of a reason ("" for kept) may be shown."""
-    return PER_REASON if reason else MOST_OPEN
 
 
 def _rows(stem: AnyPath, segment: PlannedSegment, chosen: Chosen) -> Iterator[Row]:

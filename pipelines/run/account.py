@@ -11,7 +11,7 @@ from typing import Any
 from pipelines.dedup.tasks import DropsRecord
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
-from pipelines.report.__main__ import PAGE
+from pipelines.report.write import PAGE
 from pipelines.segments.audit import Tally
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, NEAR_DUPLICATE, QUARANTINED
 from shards.errors import DamageError, UserError
@@ -193,17 +193,6 @@ def lines(account: Mapping[str, Any], made: Manifest, output: AnyPath) -> list[s
     shown.append(f"dataset in {output}; look at it: python -m shards inspect {output} --doc 0")
     shown.append(f"report in {output / PAGE}")
     return shown
-
-
-def progress_counts(record: Mapping[str, Any]) -> dict[str, int]:
-    """Return what the record of a finished task adds to the line of progress."""
-    if "segments" not in record:
-        dropped = [rows for by in record.get("dropped", {}).values() for rows in by.values()]
-        return {"documents dropped": sum(dropped)} if dropped else {}
-    tallies = [tally for segment in record["segments"] for tally in segment["tallies"]]
-    kept = sum(tally["rows"] for tally in tallies if tally["verdict"] == KEPT)
-    rows = sum(tally["rows"] for tally in tallies)
-    return {"documents": rows, "kept": kept, "dropped": rows - kept}
 
 
 def _rows(source: str, tallies: Iterable[Tally]) -> Account:

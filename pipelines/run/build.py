@@ -13,26 +13,28 @@ from typing import Any
 
 from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
 from pipelines.corpus.sources import Corpus, match_corpora, others
+from pipelines.corpus.values import corpus_fraction, is_share
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.engine.phases import Phases
+from pipelines.engine.records import complete_files
 from pipelines.engine.runner import Runner, hush
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.sources import InputFile
 from pipelines.map.attempts import died_before
 from pipelines.map.mapper import Job, SplitRecord, versions
-from pipelines.map.parts import is_share, length
 from pipelines.map.splits import Splits
 from pipelines.map.stages import Chain
 from pipelines.merge.group import grouped
-from pipelines.merge.merge import Range
-from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge, task_name
+from pipelines.merge.holdout import holdout_threshold, num_shards
+from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
 from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.run import account, existing
 from pipelines.run.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
 from pipelines.run.origin import given
-from pipelines.segments.plan import Plan, holdout_threshold, num_shards, planned
+from pipelines.segments.plan import Plan, planned, task_name
+from pipelines.segments.range import Range
 from shards import manifest as manifests
 from shards.manifest import TRAIN, VALIDATION, WORK, Manifest
 from shards.records import to_json
@@ -78,8 +80,8 @@ def map_part(module: str, options: Options, *, flags: Sequence[str] = ()) -> Non
 def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Run"]:
     hush()
     files, corpora = match_corpora(module, options)
-    share = sum(file.bytes for file in files) * length(options.part)
-    workers = num_workers(options, work_bytes=int(share))
+    share = sum(file.bytes for file in files) * corpus_fraction(options.part)
+    workers = num_workers(options.workers, work_bytes=int(share))
     with locked(options.output, shared=is_share(options.part)):
         # Where this process died with its work, a child shows at which record.
         workers = workers or int(died_before(options.output / WORK))
@@ -242,7 +244,7 @@ class Run:
             prepare_merge,
             self.output,
             kind=MergeRecord,
-            complete=lambda record: existing.complete_files(
+            complete=lambda record: complete_files(
                 self.output, [*record.shards, *record.validation, *record.tables()]
             ),
         )

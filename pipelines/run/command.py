@@ -1,15 +1,14 @@
 """The commands of this package: flags in, exit code out."""
 
-import logging
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from pipelines.corpus.flags import parse
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import Recipe, load_recipe
-from pipelines.map.parts import is_share
+from pipelines.corpus.values import is_share
+from shards.command import exit_code, log_plainly
 from shards.errors import UserError
 
 
@@ -18,41 +17,25 @@ def main(module: str, argv: Sequence[str]) -> int:
 
     def run() -> None:
         recipe = load_recipe(module)
-        options, flags = parse(recipe.options, argv, program=module, about=recipe.about)
+        options, words = parse(recipe.options, argv, program=module, about=recipe.about)
+        # Beam takes seconds to load, --help none.
+        from pipelines.engine.cluster import beam_flags  # noqa: PLC0415 - see above
+
+        flags = beam_flags(words)
         options = completed(options, recipe)
         if options.plan and options.part:
             raise UserError("--plan tells of whole runs: leave --part out")
         if options.plan:
-            from pipelines.planning.run import plan  # noqa: PLC0415 - as below
+            from pipelines.planning.run import plan  # noqa: PLC0415 - see above
 
             print(plan(module, options))  # noqa: T201 - it is what was asked for
             return
-        # Beam takes seconds to load, --help none.
         from pipelines.run.build import build, map_part  # noqa: PLC0415 - see above
 
         (map_part if is_share(options.part) else build)(module, options, flags=flags)
 
     log_plainly()
     return exit_code(module, run, stopped="the same command goes on from here")
-
-
-def exit_code(program: str, run: Callable[[], None], *, stopped: str) -> int:
-    """Return the exit code of a command: 2 after one paragraph where a person can mend what failed.
-
-    Args:
-        program: Its name, which begins every message.
-        run: Does the work.
-        stopped: What to say when the person stops it, which gives 130.
-    """
-    try:
-        run()
-    except UserError as error:
-        sys.stderr.write(f"{program}: {error}\n")
-        return 2
-    except KeyboardInterrupt:
-        sys.stderr.write(f"\n{program}: stopped; {stopped}\n")
-        return 130
-    return 0
 
 
 def completed(options: Options, recipe: Recipe) -> Options:
@@ -79,10 +62,3 @@ def completed(options: Options, recipe: Recipe) -> Options:
         tokenizer=options.tokenizer or recipe.sample_tokenizer,
         output=output.absolute(),
     )
-
-
-def log_plainly() -> None:
-    """Show our own lines as they are, and of the libraries' only what went wrong."""
-    logging.basicConfig(format="%(message)s", level=logging.ERROR)
-    logging.getLogger("corpusmill").setLevel(logging.INFO)
-    logging.getLogger("pipelines").setLevel(logging.WARNING)

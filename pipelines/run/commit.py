@@ -13,8 +13,8 @@ from pipelines.dedup.phases import Deduplicated
 from pipelines.inputs.sources import InputFile
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
-from pipelines.report.__main__ import REPORT, write_page
 from pipelines.report.sums import machine
+from pipelines.report.write import REPORT, write_page
 from pipelines.run import account
 from pipelines.run.existing import INPUTS
 from pipelines.segments.plan import Plan

@@ -67,3 +67,12 @@ class Examples:
 
 def _sorted(examples: pa.Table) -> pa.Table:
     return examples.sort_by([("order", "ascending"), ("position", "ascending")])
+
+
+MOST_OPEN = 1000
+"""Documents of a source that wait for dedup's verdict; the first of them are shown as kept."""
+
+
+def most_examples(reason: str) -> int:
+    """Return how many of the examples of a reason ("" for kept) may be shown."""
+    return PER_REASON if reason else MOST_OPEN

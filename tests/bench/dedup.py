@@ -30,8 +30,8 @@ from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.dedup.sieve import Sieve, packed
 from pipelines.engine.phases import Phases
 from pipelines.engine.runner import Runner, hush
+from pipelines.segments.identity import holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.plan import Plan, PlannedSegment, load_plan
-from pipelines.segments.rows import holdout_hashes, order_hashes, sample_hashes
 from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
 from tests.bench import inputs, memory

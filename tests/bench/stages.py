@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from pipelines.corpus.document import Rejected
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus, match_corpora
 from pipelines.dedup import tasks as dedup_tasks
@@ -25,6 +26,7 @@ from pipelines.engine.runner import Runner
 from pipelines.filters.clean import repair
 from pipelines.filters.langid import LanguageIdentifier, load_identifier
 from pipelines.map import mapper as mapping
+from pipelines.map.builder import SegmentBuilder
 from pipelines.map.intake import Intake
 from pipelines.map.mapper import Mapper
 from pipelines.map.stages import Chain
@@ -33,8 +35,7 @@ from pipelines.quality import Quality
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Damage, Record
 from pipelines.run.build import Run
-from pipelines.segments.rows import Rejected, Stage
-from pipelines.segments.segment import SegmentBuilder
+from pipelines.segments.rows import Stage
 from pipelines.text import TextOptions
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.storage.lock import locked

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from pipelines.corpus.document import Document
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import Recipe, always, strings
 from pipelines.readers.reading import Reading
 from pipelines.run.command import main
-from pipelines.segments.rows import Document
 
 EXIT, KILL = "This text ends its reader", "This text eats all memory"
 

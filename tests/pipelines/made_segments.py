@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.sieve import SIGNATURE
+from pipelines.map.builder import SegmentBuilder
 from pipelines.segments.plan import Plan, planned
 from pipelines.segments.rows import NAME, Verdict
-from pipelines.segments.segment import Segment, SegmentBuilder
+from pipelines.segments.segment import Segment
 
 DTYPE = np.dtype(np.uint16)
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from pipelines.baike import RECIPE, BaikeOptions, documents
-from pipelines.segments.rows import Rejected
+from pipelines.corpus.document import Rejected
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from pipelines.cc_news import RECIPE, CcNewsOptions, documents
-from pipelines.segments.rows import Rejected
+from pipelines.corpus.document import Rejected
 
 BODY = "It rained. " * 10
 

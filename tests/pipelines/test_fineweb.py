@@ -4,9 +4,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipelines.corpus.document import Rejected
 from pipelines.fineweb import RECIPE, FinewebOptions, documents
 from pipelines.segments.audit import AUDIT
-from pipelines.segments.rows import READ, Rejected
+from pipelines.segments.rows import READ
 from tests.pipelines.real import real_records
 
 PAGE = {

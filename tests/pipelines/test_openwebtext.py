@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
+from pipelines.corpus.document import Rejected
 from pipelines.corpus.flags import parse
 from pipelines.openwebtext import RECIPE, OpenwebtextOptions, documents
-from pipelines.segments.rows import Rejected
 
 
 @pytest.mark.parametrize(("length", "reason"), [(101, None), (100, "too-short")])

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.pile import RECIPE, PileOptions, documents
-from pipelines.pile_subsets import GLM_SHARES, SUBSETS
-from pipelines.segments.rows import REJECTS, Rejected
+from pipelines.corpus.document import Rejected
+from pipelines.pile import GLM_SHARES, RECIPE, SUBSETS, PileOptions, documents
+from pipelines.segments.rows import REJECTS
 from shards.errors import UserError
 from tests.pipelines.real import real_records
 

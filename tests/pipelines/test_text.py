@@ -4,9 +4,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipelines.corpus.document import Rejected
 from pipelines.filters.listing import read_whole
 from pipelines.readers.record import Record
-from pipelines.segments.rows import Rejected
 from pipelines.text import RECIPE, TextOptions, documents
 from shards.errors import UserError
 from tests.pipelines.real import real_records

@@ -2,8 +2,9 @@ from typing import Any
 
 import pytest
 
+from pipelines.corpus.document import Rejected
 from pipelines.corpus.recipe import SAMPLE, load_recipe
-from pipelines.segments.rows import REJECTS, Rejected
+from pipelines.segments.rows import REJECTS
 from pipelines.wudao import RECIPE, WudaoOptions, documents
 
 LONG = "字" * 200

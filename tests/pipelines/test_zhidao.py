@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.segments.rows import Rejected
+from pipelines.corpus.document import Rejected
 from pipelines.zhidao import RECIPE, ZhidaoOptions, documents
 
 PROMPT = "问题：怎么办？问题描述：很急回答："

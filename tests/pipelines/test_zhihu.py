@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.segments.rows import Rejected
+from pipelines.corpus.document import Rejected
 from pipelines.zhihu import RECIPE, ZhihuOptions, documents
 
 ANSWER = {

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
+from pipelines.corpus.document import Rejected
 from pipelines.corpus.fields import as_text, optional_text, required_text, shortened, value_at
-from pipelines.segments.rows import Rejected
 
 
 @pytest.mark.parametrize(

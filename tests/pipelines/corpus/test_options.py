@@ -6,17 +6,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.corpus.options import (
-    DATASET,
-    NOTHING,
-    SEGMENTS,
-    Options,
-    count,
-    fraction,
-    names,
-    positive,
-    semantic,
-)
+from pipelines.corpus.options import DATASET, NOTHING, SEGMENTS, Options, semantic
+from pipelines.corpus.values import count, fraction, names, positive
 from pipelines.engine.workers import num_workers
 from pipelines.wudao import WudaoOptions
 from shards.errors import UserError
@@ -178,4 +169,4 @@ def test_small_inputs_start_few_workers(
     monkeypatch: pytest.MonkeyPatch, given: int, cores: int, megabytes: int, started: int
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
-    assert num_workers(Options(workers=given), work_bytes=megabytes << 20) == started
+    assert num_workers(given, work_bytes=megabytes << 20) == started

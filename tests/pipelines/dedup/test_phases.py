@@ -16,8 +16,9 @@ from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.engine.phases import Phases
-from pipelines.merge.merge import EVERYTHING, merged_rows
+from pipelines.merge.merge import merged_rows
 from pipelines.segments.plan import Plan
+from pipelines.segments.range import EVERYTHING
 from pipelines.segments.tables import open_table
 from pipelines.wudao import WudaoOptions
 from tests.pipelines.made_segments import Doc, write_segments

@@ -15,13 +15,13 @@ import pytest
 from pipelines.dedup.drops import GONE
 from pipelines.dedup.exact import MOST_GROWTH, ROWS_PER_TASK, num_ranges
 from pipelines.dedup.phases import Deduplicated
-from pipelines.dedup.sieve import Sieved
 from pipelines.merge import group, union
-from pipelines.merge.merge import EVERYTHING, Range
 from pipelines.merge.union import Ranks, write_union
 from pipelines.run.build import build
 from pipelines.segments import segment
 from pipelines.segments.plan import PlannedSegment
+from pipelines.segments.range import EVERYTHING, Range
+from pipelines.segments.segment import Sieved
 from pipelines.segments.tables import open_table
 from tests.pipelines.dedup.test_near_run import texts
 from tests.pipelines.made_segments import DTYPE, Doc, random_docs, write_segment

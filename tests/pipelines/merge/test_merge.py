@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from pipelines.dedup.drops import DROPS, EXACT, GONE, NEAR, Drops
 from pipelines.merge import merge
 from pipelines.merge.merge import (
-    EVERYTHING,
     Piece,
-    Range,
     cut,
     held_out,
     merged_rows,
@@ -22,6 +20,7 @@ from pipelines.merge.merge import (
     write_merged,
     write_rows,
 )
+from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.rows import NAME
 from pipelines.segments.segment import NUM_BINS
 from pipelines.segments.tables import write_table

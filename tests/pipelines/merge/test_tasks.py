@@ -7,8 +7,8 @@ import pytest
 
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.tasks import TEXT, DedupRecord, DedupTask, prepare_dedup
+from pipelines.engine.records import read_record
 from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
-from pipelines.run.existing import read_record
 from pipelines.segments.audit import Tally
 from pipelines.segments.plan import Plan
 from pipelines.segments.tables import open_table

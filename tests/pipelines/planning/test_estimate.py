@@ -17,7 +17,6 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
 from pipelines.inputs.sources import Split
 from pipelines.merge.group import MOST_SLICES
-from pipelines.merge.merge import Range
 from pipelines.planning import sample
 from pipelines.planning.estimate import beam_bytes, estimate, phase_seconds, worker_bytes
 from pipelines.planning.requests import Blocks, Requests, requests, uploaded
@@ -34,6 +33,7 @@ from pipelines.planning.table import clock, lines, size
 from pipelines.run import command
 from pipelines.run.build import build
 from pipelines.run.command import completed
+from pipelines.segments.range import Range
 from pipelines.segments.tables import open_between, open_rows, write_table
 from pipelines.wudao import RECIPE
 from shards.manifest import TRAIN, VALIDATION, total

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines import text
+from pipelines.corpus.document import Document
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.replay.__main__ import main
 from pipelines.run import build
 from pipelines.run.command import main as run_corpus
-from pipelines.segments.rows import Document
 from pipelines.tokenizers.tokenizer import Tokenizer
 from shards import Dataset
 from shards.manifest import load

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.dedup.drops import DROPS
+from pipelines.merge.holdout import LEAST_VALIDATION, holdout_threshold, num_shards
 from pipelines.merge.merge import Held, held_out
-from pipelines.segments.plan import LEAST_VALIDATION, Plan, holdout_threshold, load_plan, num_shards
-from pipelines.segments.rows import below
+from pipelines.segments.identity import below
+from pipelines.segments.plan import Plan, load_plan
 from pipelines.segments.segment import NUM_BINS
 from pipelines.segments.tables import open_table, write_table
 from shards.errors import DamageError

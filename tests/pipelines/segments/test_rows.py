@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.segments.rows import below, holdout_hashes, order_hashes, sample_hashes
+from pipelines.segments.identity import below, holdout_hashes, order_hashes, sample_hashes
 
 POSITIONS = np.array([0, 1, 17, 1 << 40], np.int64)
 GOLDEN = {

@@ -4,10 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pipelines.map.builder import SegmentBuilder
 from pipelines.segments import segment
 from pipelines.segments.audit import AUDIT, Tally, audit_schema
 from pipelines.segments.rows import READ
-from pipelines.segments.segment import NUM_BINS, SegmentBuilder, gather, with_suffix
+from pipelines.segments.segment import NUM_BINS, gather, with_suffix
 from pipelines.segments.tables import open_table
 from tests.pipelines.made_segments import Doc, builder, judged, random_docs, write_segment
 

@@ -1,0 +1,20 @@
+"""What a corpus makes of a record: documents, or a reason to reject it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text found in a record, with its provenance, or with the reason to leave it out."""
+
+    text: str
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    reason: str | None = None
+    prompt: str = ""
+    """Stands before the text and carries no loss."""
+
+
+class Rejected(Exception):
+    """Raised by a corpus for a record that is not what it should be; says the reason."""

@@ -1,0 +1,192 @@
+"""Collects the judged batches of a split into segments."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.dedup.sieve import Sieve
+from pipelines.segments.audit import AUDIT, audit_rows, tally
+from pipelines.segments.examples import Examples
+from pipelines.segments.rows import NAME, Verdict, whole_texts
+from pipelines.segments.segment import NUM_BINS, REJECT, Segment, Sieved, gather, with_suffix
+from pipelines.segments.tables import write_table
+from shards.storage.files import FileEntry, atomic_write
+from shards.storage.remote import AnyPath
+
+MAX_RECORDS = 131_072
+
+MAX_TOKENS = 32 << 20
+
+MAX_HELD_BYTES = 256 << 20
+"""Of texts and rejects, which are held until a segment is closed."""
+
+
+class SegmentBuilder:
+    """Collects judged batches of one split until a segment is full."""
+
+    def __init__(
+        self,
+        *,
+        relative: str,
+        dedup: bool,
+        threshold: float = 0.0,
+        schema: pa.Schema = AUDIT,
+        keep_texts: bool = False,
+    ) -> None:
+        """Make a builder.
+
+        Args:
+            relative: The path of the file that the batches come from.
+            dedup: Leave out documents that the segment holds already (sieve.py), write its files.
+            threshold: Least similarity of near-duplicates, where the batches have signatures.
+            schema: Columns of the audit table.
+            keep_texts: Write .texts.
+        """
+        self._relative = relative
+        self._dedup = dedup
+        self._threshold = threshold
+        self._schema = schema
+        self._keep_texts = keep_texts
+        self._examples = Examples(relative)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._audit: list[pa.Table] = []
+        self._kept: list[pa.RecordBatch] = []
+        self._tokens: list[np.ndarray] = []
+        self._rejects: list[dict[str, Any]] = []
+        self._num_records = 0
+        self._num_tokens = 0
+        self._held_bytes = 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was added since the last segment."""
+        return self._num_records == 0
+
+    @property
+    def full(self) -> bool:
+        """Whether the segment must be closed before more is added."""
+        return (
+            self._num_records >= MAX_RECORDS
+            or self._num_tokens >= MAX_TOKENS
+            or self._held_bytes >= MAX_HELD_BYTES
+        )
+
+    def add(self, kept: pa.RecordBatch, gone: Iterable[Verdict]) -> None:
+        """Take a judged batch: the documents that passed every stage, and those that fell."""
+        for verdict in gone:
+            if verdict.batch.num_rows:
+                self._hold(verdict.batch)
+                self._audit.append(self._audited(verdict.batch, verdict.reasons))
+                self._examples.add(verdict.batch, verdict.reasons)
+            self._num_records += verdict.batch.num_rows
+        if kept.num_rows:
+            self._hold(kept)
+            self._examples.add(kept, pa.nulls(kept.num_rows, pa.string()))
+        if not self._keep_texts:
+            kept = kept.drop_columns(["prompt", "text"])
+        if kept.num_rows or not self._kept:  # the columns are those of the first batch
+            tokens = kept["tokens"]
+            self._tokens.append(tokens.flatten().to_numpy())
+            at = kept.schema.get_field_index("tokens")
+            self._kept.append(
+                kept.set_column(at, "tokens", tokens.value_lengths().cast(pa.int32()))
+            )
+            self._num_tokens += len(self._tokens[-1])
+        self._num_records += kept.num_rows
+
+    def _hold(self, rows: pa.RecordBatch) -> None:
+        if self._keep_texts:
+            sizes = [pc.sum(pc.binary_length(rows[name])).as_py() for name in ("prompt", "text")]
+            self._held_bytes += sum(sizes)
+
+    def reject(self, row: Mapping[str, Any], *, reason: str, raw: bytes) -> None:
+        """Keep what is known of a record that goes to rejects/: a row of READ, why, first bytes."""
+        place = {name: row[name] for name in ("order", "position", "length")}
+        self._held_bytes += min(len(raw), 64 << 10)
+        self._rejects.append(
+            {**place, "path": self._relative, "reason": reason, "raw": raw[: 64 << 10]}
+        )
+
+    def close(self, stem: AnyPath) -> Segment:
+        """Write the segment's files under `stem` and start the next one."""
+        documents = self._sorted_documents()
+        sieve = Sieve(documents, threshold=self._threshold) if self._dedup else None
+        reasons = sieve.reasons if sieve else pa.nulls(documents.num_rows, pa.string())
+        audit = pa.concat_tables([*self._audit, self._audited(documents, reasons)])
+        audit = audit.take(np.argsort(audit["order"].to_numpy(), kind="stable"))
+        survivors = documents.filter(reasons.is_null())
+        tables = {"examples": self._examples.table()}
+        if self._keep_texts:
+            tables["texts"] = audit.select(["text"])
+            audit = audit.drop_columns(["text"])
+        tables["audit"] = audit
+        if self._rejects:
+            tables["rejects"] = pa.Table.from_pylist(self._rejects, REJECT).sort_by("order")
+        files = self._write_documents(stem, survivors)
+        files |= {name: write_table(with_suffix(stem, name), tables[name]) for name in tables}
+        lengths = survivors["tokens"].to_numpy()
+        segment = Segment(
+            stem=stem.name,
+            documents=len(lengths),
+            tokens=int(lengths.sum()),
+            longest=int(lengths.max(initial=0)),
+            rejects=len(self._rejects),
+            fanned_out=int(pc.sum(pc.greater(audit["ordinal"], 0)).as_py() or 0),
+            sieved=sieve.write(stem) if sieve else Sieved(),
+            tallies=tally(audit),
+            files=files | sieve.files if sieve else files,
+        )
+        self._clear()
+        return segment
+
+    def _sorted_documents(self) -> pa.Table:
+        """Return the documents by order, with their place in the tokens."""
+        documents = pa.Table.from_batches(self._kept)
+        lengths = documents["tokens"].to_numpy().astype(np.int64)
+        starts = np.cumsum(lengths) - lengths
+        documents = documents.append_column("start", pa.array(starts))
+        return documents.take(np.argsort(documents["order"].to_numpy(), kind="stable"))
+
+    def _audited(self, rows: pa.RecordBatch | pa.Table, reasons: pa.Array) -> pa.Table:
+        audit = audit_rows(rows, reasons, relative=self._relative, schema=self._schema)
+        if not self._keep_texts:
+            return audit
+        return audit.append_column("text", whole_texts(rows))
+
+    def _write_documents(self, stem: AnyPath, documents: pa.Table) -> dict[str, FileEntry]:
+        starts, lengths = (documents[name].to_numpy() for name in ("start", "tokens"))
+        tokens = np.concatenate(self._tokens)
+        with atomic_write(with_suffix(stem, "tokens")) as handle:
+            owners = np.zeros(len(starts), np.int64)
+            for chunk in gather([tokens], owners, starts=starts, lengths=lengths):
+                handle.write(chunk)
+        order = documents["order"].to_numpy()
+        holdout = documents["holdout"].to_numpy()
+        rows = np.argsort(holdout, kind="stable")
+        metrics = self._schema.names[len(AUDIT) :]
+        unused = {"start", "length", "group", "prompt", "text", "hash_high", "hash_low", *metrics}
+        unused |= {"signature"}
+        plain = documents.drop_columns(sorted(unused & set(documents.column_names)))
+        path = pa.nulls(documents.num_rows, pa.large_string()).fill_null(self._relative)
+        tables = {
+            "bins": _bins(order, lengths),
+            "holdout": pa.table(
+                {"holdout": holdout[rows], "row": rows.astype(np.uint32), "order": order[rows]}
+            ),
+            "documents": plain.append_column("path", path.cast(NAME)),
+        }
+        files = {name: write_table(with_suffix(stem, name), tables[name]) for name in tables}
+        return {"tokens": handle.entry, **files}
+
+
+def _bins(order: np.ndarray, lengths: np.ndarray) -> pa.Table:
+    """Return documents and tokens before each bin: NUM_BINS + 1 rows."""
+    edges = np.arange(NUM_BINS, dtype=np.uint64) << np.uint64(64 - NUM_BINS.bit_length() + 1)
+    documents = np.append(np.searchsorted(order, edges), len(order))
+    tokens = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))[documents]
+    return pa.table({"documents": documents.astype(np.int64), "tokens": tokens})

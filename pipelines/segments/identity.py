@@ -1,0 +1,61 @@
+"""The identity of documents and the three hashes made of it."""
+
+import hashlib
+
+import numpy as np
+
+
+def order_hashes(
+    source: str, relative: str, *, positions: np.ndarray, ordinals: np.ndarray, seed: int
+) -> np.ndarray:
+    """Return the order hash (uint64) of each document of one file.
+
+    Args:
+        source: Name of the input.
+        relative: Path of the file relative to the input, with forward slashes.
+        positions: int64[n], byte offsets or row numbers of the records.
+        ordinals: int[n], number of the document within its record.
+        seed: Seed of the run.
+    """
+    records = _hashes("order", source, relative, positions, seed)
+    steps = ordinals.astype(np.uint64) * np.uint64(_GOLDEN)
+    return _mixed(records + steps)
+
+
+def sample_hashes(source: str, relative: str, positions: np.ndarray, *, seed: int) -> np.ndarray:
+    """Return the sample hash (uint64) of each record of one file; arguments as in order_hashes."""
+    return _hashes("sample", source, relative, positions, seed)
+
+
+def holdout_hashes(source: str, relative: str, positions: np.ndarray, *, seed: int) -> np.ndarray:
+    """Return the holdout hash (uint64) of each record of one file; arguments as in order_hashes."""
+    return _hashes("holdout", source, relative, positions, seed)
+
+
+def below(fraction: float) -> int:
+    """Return the hash value below which a fraction of all records lies, at most 2**64."""
+    return min(int(fraction * 2**64), 2**64)
+
+
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+def _hashes(
+    domain: str, source: str, relative: str, positions: np.ndarray, seed: int
+) -> np.ndarray:
+    text = "\0".join((domain, str(seed), source, relative))
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return _mixed(positions.astype(np.uint64) ^ np.uint64(int.from_bytes(digest, "little")))
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Return the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) of each value, twice.
+
+    It is a bijection, so records of one file never share a hash.
+    """
+    for _ in range(2):
+        values = values + np.uint64(_GOLDEN)
+        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        values = values ^ (values >> np.uint64(31))
+    return values

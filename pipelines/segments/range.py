@@ -1,0 +1,19 @@
+"""A range of orders: what one task of merge works on."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """The documents with low <= order < high."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, index: int, total: int) -> "Range":
+        """Return the range of a shard: those with (order * total) >> 64 == index."""
+        return cls(low=-(-(index << 64) // total), high=-(-((index + 1) << 64) // total))
+
+
+EVERYTHING = Range(low=0, high=2**64)
