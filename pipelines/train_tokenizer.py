@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> str:
     )
     recipe = load_recipe(f"pipelines.{arguments.corpus}")
     files = match_inputs(arguments.input, pattern=recipe.pattern, default_name=recipe.name)
-    sample = Sample(files, recipe, num_bytes=arguments.sample_bytes, seed=arguments.seed)
+    sample = TrainingTexts(files, recipe, num_bytes=arguments.sample_bytes, seed=arguments.seed)
     model = train(sample, options=options)
     with atomic_write(output) as handle:
         handle.write(model)
@@ -144,7 +144,7 @@ def train(texts: Iterable[str], *, options: TrainOptions) -> bytes:
     return sink.getvalue()
 
 
-class Sample:
+class TrainingTexts:
     """The texts of about so many bytes of a corpus's records, chosen by their sample hash.
 
     Iterated, it gives the texts to train on and keeps some back in `held`.

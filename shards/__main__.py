@@ -163,7 +163,7 @@ def _place(options: argparse.Namespace) -> int:
     dataset = Dataset.open(options.dataset)
     check_scatters(streams_of(dataset), options.scatters)
     scatters = scatters_of_node(options.scatters, nodes=options.nodes, node=options.node)
-    pieces = place.Pieces(scatters=scatters, num_scatters=options.scatters)
+    pieces = place.NodeShare(scatters=scatters, num_scatters=options.scatters)
     print(f"node {options.node} of {len(options.nodes)}: {pieces}")
     if options.list:
         _print(
@@ -184,7 +184,7 @@ def _place(options: argparse.Namespace) -> int:
     return OK
 
 
-def _check_placed(dataset: Dataset, pieces: place.Pieces) -> int:
+def _check_placed(dataset: Dataset, pieces: place.NodeShare) -> int:
     num_problems = 0
     for problem in place.check(dataset, pieces):
         print(problem)

@@ -3,8 +3,8 @@
 import argparse
 from collections.abc import Sequence
 
-from shards.corpus import Mix
 from shards.errors import UserError
+from shards.mixture import Mix
 from shards.run import BatchSize, Run
 
 _GIVEN = ("seed", "scatters", "objective", "length", "slack", "steps")

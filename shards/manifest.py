@@ -115,7 +115,7 @@ class Removal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tokenizer:
+class TokenizerEntry:
     """What made the token ids; all that training needs to know of it."""
 
     spec: str
@@ -149,7 +149,7 @@ class Manifest:
     corpus: str
     options: Mapping[str, Any]
     """The semantic options: those that decide bytes."""
-    tokenizer: Tokenizer
+    tokenizer: TokenizerEntry
     vocabulary: TableEntry
     libraries: Mapping[str, str]
     """Versions of the libraries that decide bytes."""

@@ -23,7 +23,7 @@ _NUM_NAMED = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pieces:
+class NodeShare:
     """The part of the corpus that a process or a node reads."""
 
     scatters: Collection[int]
@@ -52,7 +52,7 @@ class Placed:
     """False: it was there already, with the right checksum."""
 
 
-def needed(manifest: Manifest, pieces: Pieces) -> Iterator[tuple[str, FileEntry]]:
+def needed(manifest: Manifest, pieces: NodeShare) -> Iterator[tuple[str, FileEntry]]:
     """Yield the files that `pieces` are in, without the manifest: path in the dataset, entry."""
     yield manifest.vocabulary.path, manifest.vocabulary
     for removal in manifest.removals:
@@ -62,14 +62,14 @@ def needed(manifest: Manifest, pieces: Pieces) -> Iterator[tuple[str, FileEntry]
             yield f"{shard.path}.{suffix}", entry
 
 
-def _shards(manifest: Manifest, pieces: Pieces) -> Iterator[ShardEntry]:
+def _shards(manifest: Manifest, pieces: NodeShare) -> Iterator[ShardEntry]:
     for generation in manifest.generations:
         for _, source in sorted(generation.sources.items()):
             yield from pieces.of(source.split(TRAIN))
             yield from source.split(VALIDATION)
 
 
-def require(dataset: Dataset, pieces: Pieces) -> None:
+def require(dataset: Dataset, pieces: NodeShare) -> None:
     """Return if all files that `pieces` are in are there and of the right size; else raise.
 
     Only sizes are looked at, so that a run can ask whenever it starts.
@@ -112,14 +112,14 @@ def ranges(numbers: Collection[int]) -> str:
     return ", ".join("-".join(map(str, run)) for run in runs)
 
 
-def check(dataset: Dataset, pieces: Pieces) -> Iterator[str]:
+def check(dataset: Dataset, pieces: NodeShare) -> Iterator[str]:
     """Yield a line for every needed file that is missing or not the right one; all are read."""
     for path, entry in needed(dataset.manifest, pieces):
         if problem := check_file(dataset.directory / path, entry):
             yield problem
 
 
-def place(dataset: Dataset, pieces: Pieces, *, to: Path) -> Iterator[Placed]:
+def place(dataset: Dataset, pieces: NodeShare, *, to: Path) -> Iterator[Placed]:
     """Copy what is needed of a dataset into the folder `to`, and yield each file when it is there.
 
     Files that are there with the right checksum are kept, so that the same call finishes what an

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shards.corpus import Mix, epoch_caps, open_corpus
 from shards.errors import UserError
+from shards.mixture import Mix, epoch_caps, open_mixture
 from shards.order.sampler import Sampler
 from shards.records import from_json, to_json
 from shards.storage.files import read_json, write_json
@@ -104,7 +104,7 @@ class Run:
             UserError: data are not there, or weights, scatters and caps do not fit them.
         """
         window = self.window
-        corpus = open_corpus(self.mixes, stride=window.stride)
+        corpus = open_mixture(self.mixes, stride=window.stride)
         return Sampler(
             corpus.streams,
             seed=self.seed,

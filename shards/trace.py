@@ -26,7 +26,7 @@ _ORIGIN = ("source", "path", "position", "id", "url")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Document:
+class TracedDocument:
     """A document that a run may train on."""
 
     stream: int
@@ -37,7 +37,7 @@ class Document:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample:
+class TracedSample:
     """A window at a position, and what is in it."""
 
     step: int
@@ -67,12 +67,12 @@ class Tracer:
             self._opened[stream] = _documents(self.sampler.streams[stream])
         return self._opened[stream].shard(number)
 
-    def samples(self, step: int) -> Iterator[Sample]:
+    def samples(self, step: int) -> Iterator[TracedSample]:
         """Yield the samples of a step's batch, by position."""
         first = self.run.position_of(step)
         yield from self._at(range(first, first + self.run.batch_size(step)))
 
-    def _at(self, positions: Sequence[int]) -> Iterator[Sample]:
+    def _at(self, positions: Sequence[int]) -> Iterator[TracedSample]:
         if not positions:
             return
         draws = self.sampler.draw(np.array(positions, np.int64))
@@ -82,7 +82,7 @@ class Tracer:
         for position, (stream, scatter, epoch, shard, window, phase) in zip(
             positions, rows, strict=True
         ):
-            yield Sample(
+            yield TracedSample(
                 step=self.run.step_of(position),
                 position=position,
                 stream=stream,
@@ -100,7 +100,7 @@ class Tracer:
         ends = span(shard, window, spec=self.sampler.window, marks=marks, phase=phase)
         return pieces(shard, *ends)
 
-    def seen(self, document: Document, *, until: int | None) -> list[Sample]:
+    def seen(self, document: TracedDocument, *, until: int | None) -> list[TracedSample]:
         """Return the samples with a piece of a document, by position; none if it was removed.
 
         Args:
@@ -121,7 +121,7 @@ class Tracer:
                 break
         return list(self._at(sorted(found)))
 
-    def _positions(self, document: Document, *, epoch: int) -> list[int]:
+    def _positions(self, document: TracedDocument, *, epoch: int) -> list[int]:
         """Return the sorted positions of a document's windows in an epoch, as far as drawn."""
         stream, shard = document.stream, document.shard
         found = (
@@ -130,7 +130,7 @@ class Tracer:
         )
         return sorted(position for position in found if position is not None)
 
-    def _windows(self, document: Document, *, epoch: int) -> list[int]:
+    def _windows(self, document: TracedDocument, *, epoch: int) -> list[int]:
         """Return the windows with a piece of a document in an epoch."""
         stream, number = document.stream, document.shard
         shard, spec = self.shard(stream, number), self.sampler.window
@@ -148,7 +148,7 @@ class Tracer:
             in {piece.row for piece in self._pieces(stream, number, window=window, phase=phase)}
         ]
 
-    def find(self, text: str) -> list[Document]:
+    def find(self, text: str) -> list[TracedDocument]:
         """Return the documents that a person means, of all streams of the run.
 
         Args:
@@ -169,7 +169,7 @@ class Tracer:
             "PATH:POSITION, an id or an url. What was dropped, and why, is in the audit tables."
         )
 
-    def describe(self, document: Document) -> str:
+    def describe(self, document: TracedDocument) -> str:
         """Return SHARD:ROW of a document, and where it comes from."""
         shard = self.shard(document.stream, document.shard)
         names = [name for name in _ORIGIN if name in shard.documents.column_names]
@@ -182,14 +182,14 @@ def _documents(stream: Stream) -> Documents:
     return Documents(stream.dataset, stream.shards)
 
 
-def _find(stream: Stream, index: int, text: str) -> list[Document]:
+def _find(stream: Stream, index: int, text: str) -> list[TracedDocument]:
     head, _, tail = text.rpartition(":")
     number = int(tail) if tail.isdecimal() else -1
     for i, entry in enumerate(stream.shards):
         if entry.path == head and 0 <= number < entry.documents:
-            return [Document(stream=index, shard=i, row=number)]
+            return [TracedDocument(stream=index, shard=i, row=number)]
     return [
-        Document(stream=index, shard=i, row=row)
+        TracedDocument(stream=index, shard=i, row=row)
         for i, shard in enumerate(_documents(stream).shards())
         for row in _rows(shard.documents, text, path=head, position=number)
     ]
@@ -223,7 +223,7 @@ def step_lines(tracer: Tracer, step: int) -> Iterator[str]:
             f"window {sample.window} of {shard.path}"
         )
         for piece in sample.pieces:
-            document = Document(stream=sample.stream, shard=sample.shard, row=piece.row)
+            document = TracedDocument(stream=sample.stream, shard=sample.shard, row=piece.row)
             yield f"  {_extent(tracer, document, piece)}  {tracer.describe(document)}"
 
 
@@ -247,7 +247,7 @@ def document_lines(tracer: Tracer, text: str, *, until: int | None) -> Iterator[
                     )
 
 
-def _extent(tracer: Tracer, document: Document, piece: Piece) -> str:
+def _extent(tracer: Tracer, document: TracedDocument, piece: Piece) -> str:
     shard = tracer.shard(document.stream, document.shard)
     first, size = int(shard.offsets[document.row]), len(shard[document.row])
     return f"tokens {piece.begin - first}-{piece.end - first} of {size}"

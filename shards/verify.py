@@ -6,7 +6,7 @@ import numpy as np
 
 from shards.errors import DamageError
 from shards.format import ARROW, BIN, IDX, SUFFIXES, read_index
-from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, Tokenizer
+from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, TokenizerEntry
 from shards.reader import Dataset, Shard
 from shards.storage.files import FileEntry, crc32c, size
 from shards.storage.remote import AnyPath
@@ -79,7 +79,7 @@ def _check_stream(
             yield f"{shard.file(ARROW)} holds documents of another shard's range of the order"
 
 
-def check_shard(shard: Shard, tokenizer: Tokenizer) -> Iterator[str]:
+def check_shard(shard: Shard, tokenizer: TokenizerEntry) -> Iterator[str]:
     """Yield what contradicts itself within a shard.
 
     Raises:
@@ -107,7 +107,7 @@ def check_shard(shard: Shard, tokenizer: Tokenizer) -> Iterator[str]:
         yield from _check_tokens(shard, ends, tokenizer=tokenizer)
 
 
-def _check_tokens(shard: Shard, ends: np.ndarray, *, tokenizer: Tokenizer) -> Iterator[str]:
+def _check_tokens(shard: Shard, ends: np.ndarray, *, tokenizer: TokenizerEntry) -> Iterator[str]:
     eos = tokenizer.special["eos"]
     if len(odd := np.flatnonzero(shard.tokens[ends - 1] != eos)):
         yield f"{shard.file(BIN)}: {len(odd)} documents, first {odd[0]}, do not end in eos ({eos})"

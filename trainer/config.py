@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from shards.command import Parser
-from shards.corpus import parse_data
 from shards.errors import UserError
 from shards.flags import add_run_flags, count, run_of
+from shards.mixture import parse_data
 from shards.run import Run
 from trainer.deepspeed_json import CONFIGS, adam_of, batch_size_of, presets, read_json
 from trainer.settings import Settings

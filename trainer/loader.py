@@ -28,7 +28,7 @@ from shards.errors import DamageError
 from shards.order.onepass import OnePass
 from shards.order.sampler import Sampler
 from shards.order.scatter import check_layout, rank_slots, scatters_of_rank
-from shards.place import Pieces, require
+from shards.place import NodeShare, require
 from trainer.blanks import BlankMaker
 from trainer.tensors import Plan, Tensors, WindowReader, datasets_of
 
@@ -113,7 +113,7 @@ class Loader(IterableDataset[Tensors]):
             scatters = range(num_scatters)
         for dataset in datasets_of(self.sampler.streams):
             try:
-                require(dataset, Pieces(scatters=scatters, num_scatters=num_scatters))
+                require(dataset, NodeShare(scatters=scatters, num_scatters=num_scatters))
             except DamageError:
                 # Where shards were placed on nodes, a batch that does not fit is the first fault.
                 check_layout(self.batch_size, num_scatters, world=self.world, placed=True)

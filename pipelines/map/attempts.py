@@ -38,7 +38,7 @@ Items = Sequence[Record | Damage]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class AttemptPosition:
     """Where in a file an attempt was; offsets are those of records."""
 
     doing: str = ""
@@ -67,27 +67,27 @@ class Attempt:
     """One attempt at a split. Without a file it watches nothing."""
 
     file: AnyPath | None = None
-    deaths: Sequence[Place] = ()
+    deaths: Sequence[AttemptPosition] = ()
     """Where earlier attempts died."""
     poison: frozenset[tuple[int, int]] = frozenset()
     """The records to leave out: where they begin and end."""
-    _suspects: list[Place] = field(init=False)
+    _suspects: list[AttemptPosition] = field(init=False)
 
     def __post_init__(self) -> None:
         self._suspects = [place for place in self.deaths if place.doing == JUDGING]
 
-    def say(self, place: Place) -> None:
+    def say(self, place: AttemptPosition) -> None:
         """Note where the attempt is now, if others died."""
         if self.deaths and self.file:
             _write(self.file, place)
 
     def watched(self, batches: Iterable[Items], *, start: int) -> Iterator[Items]:
         """Yield batches, noting before each one that it is about to be read."""
-        self.say(Place(doing=READING, start=start, end=start))
+        self.say(AttemptPosition(doing=READING, start=start, end=start))
         for items in batches:
             yield items
             start = items[-1].offset + items[-1].length
-            self.say(Place(doing=READING, start=start, end=start))
+            self.say(AttemptPosition(doing=READING, start=start, end=start))
 
     def steps(self, items: Items) -> Iterator[Items]:
         """Yield what is to be judged together, noting each: suspects alone, poison as damage."""
@@ -95,7 +95,7 @@ class Attempt:
             found = list(run)
             for step in ([item] for item in found) if alone else (found,):
                 start, end = step[0].offset, step[-1].offset + step[-1].length
-                self.say(Place(doing=JUDGING, start=start, end=end, records=len(step)))
+                self.say(AttemptPosition(doing=JUDGING, start=start, end=end, records=len(step)))
                 yield step
 
     def _is_suspect(self, item: Record | Damage) -> bool:
@@ -131,7 +131,7 @@ def attempt(work: AnyPath, task: str, *, run: str, skip: bool, name: str) -> Ite
     made = Attempt(folder / f"{task}-{run}-{uuid.uuid4().hex}.json", deaths)
     made.poison = frozenset(found if skip else ())
     assert made.file is not None
-    _write(made.file, Place())
+    _write(made.file, AttemptPosition())
     try:
         yield made
     except MemoryError:  # the process is about to be ended for it: the note stays
@@ -160,7 +160,7 @@ def forget(work: AnyPath) -> None:
     remove_tree(work / "attempts")
 
 
-def _check(deaths: Sequence[Place], *, skip: bool, name: str) -> None:
+def _check(deaths: Sequence[AttemptPosition], *, skip: bool, name: str) -> None:
     again = Counter(place for place in deaths if place.doing and not (skip and place.is_record))
     records = {place for place in deaths if place.is_record}
     silent = sum(not place.doing for place in deaths)
@@ -177,7 +177,7 @@ def _check(deaths: Sequence[Place], *, skip: bool, name: str) -> None:
         )
 
 
-def _told(deaths: Sequence[Place]) -> str:
+def _told(deaths: Sequence[AttemptPosition]) -> str:
     known = [place for place in deaths if place.doing]
     if not known:
         return ""
@@ -196,14 +196,14 @@ def _notes(folder: AnyPath, prefix: str) -> list[AnyPath]:
     return sorted(folder.glob(f"{prefix}*.json"))
 
 
-def _place(path: AnyPath) -> Place:
+def _place(path: AnyPath) -> AttemptPosition:
     try:
-        return Place(**read_json(path))
+        return AttemptPosition(**read_json(path))
     except DamageError:  # its process died while it wrote, or has just ended
-        return Place()
+        return AttemptPosition()
 
 
-def _write(path: AnyPath, place: Place) -> None:
+def _write(path: AnyPath, place: AttemptPosition) -> None:
     """Write a note at once, without bringing it to the disk: it has to outlive a process."""
     text = json.dumps(asdict(place))
     if isinstance(path, RemotePath):

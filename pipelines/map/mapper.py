@@ -17,7 +17,7 @@ from pipelines.corpus.sources import Corpus
 from pipelines.engine.progress import Heartbeat
 from pipelines.engine.workers import MOST_DEATHS
 from pipelines.inputs.sources import Link, Split
-from pipelines.map.attempts import WRITING, Attempt, Place, attempt
+from pipelines.map.attempts import WRITING, Attempt, AttemptPosition, attempt
 from pipelines.map.builder import SegmentBuilder
 from pipelines.map.clock import Clock
 from pipelines.map.intake import Intake, batches
@@ -194,7 +194,7 @@ class Mapper:
         segments: list[Segment] = []
 
         def close() -> None:
-            watch.say(Place(doing=WRITING, end=reader.done))
+            watch.say(AttemptPosition(doing=WRITING, end=reader.done))
             with clock.time("segment"):
                 stem = self._job.work / "map" / f"{task.name}-{len(segments):04}"
                 segments.append(builder.close(stem))

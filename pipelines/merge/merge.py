@@ -41,7 +41,7 @@ BYTES_AT_ONCE = 128 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class SegmentSlice:
     """Documents of one segment: their rows, and where each one's tokens begin in `tokens`."""
 
     documents: pa.Table
@@ -49,7 +49,7 @@ class Piece:
     tokens: np.ndarray
 
 
-def take_range(stem: AnyPath, within: Range, *, dropped: np.ndarray, holdout: int) -> Piece:
+def take_range(stem: AnyPath, within: Range, *, dropped: np.ndarray, holdout: int) -> SegmentSlice:
     """Return the documents of a segment in a range that are neither dropped nor held out.
 
     Args:
@@ -77,7 +77,7 @@ def take_range(stem: AnyPath, within: Range, *, dropped: np.ndarray, holdout: in
     return _piece(stem, documents.take(chosen), starts[exact.start :][chosen], size=int(tokens[-1]))
 
 
-def take_rows(stem: AnyPath, rows: np.ndarray) -> Piece:
+def take_rows(stem: AnyPath, rows: np.ndarray) -> SegmentSlice:
     """Return the documents of a segment in these rows, which are sorted."""
     bins = open_table(with_suffix(stem, "bins"))
     before, tokens = column(bins, "documents"), column(bins, "tokens")
@@ -91,7 +91,7 @@ def take_rows(stem: AnyPath, rows: np.ndarray) -> Piece:
     return _piece(stem, near.take(chosen), starts[chosen], size=int(tokens[-1]))
 
 
-def _piece(stem: AnyPath, documents: pa.Table, starts: np.ndarray, *, size: int) -> Piece:
+def _piece(stem: AnyPath, documents: pa.Table, starts: np.ndarray, *, size: int) -> SegmentSlice:
     """Return documents whose tokens begin at `starts` in the segment's file of `size` tokens."""
     tokens = map_items(
         with_suffix(stem, "tokens"),
@@ -99,7 +99,7 @@ def _piece(stem: AnyPath, documents: pa.Table, starts: np.ndarray, *, size: int)
         lengths=column(documents, "tokens"),
         size=size,
     )
-    return Piece(documents=documents, starts=starts, tokens=tokens)
+    return SegmentSlice(documents=documents, starts=starts, tokens=tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def held_out(
 
 
 def write_merged(
-    stem: AnyPath, pieces: Sequence[Piece], *, directory: AnyPath, dtype: np.dtype[Any]
+    stem: AnyPath, pieces: Sequence[SegmentSlice], *, directory: AnyPath, dtype: np.dtype[Any]
 ) -> ShardEntry:
     """Write the documents of all pieces, by order, as a shard.
 

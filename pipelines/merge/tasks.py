@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pipelines.dedup.drops import Drops, drop_path
 from pipelines.merge.merge import (
-    Piece,
+    SegmentSlice,
     cut,
     dropped_rows,
     held_out,
@@ -88,7 +88,7 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
     if task.split == TRAIN:
         drops = Drops.load(paths, within.low, within.high)
 
-        def taken(item: tuple[int, AnyPath]) -> Piece:
+        def taken(item: tuple[int, AnyPath]) -> SegmentSlice:
             at, stem = item
             return take_range(stem, within, dropped=drops.rows(at), holdout=task.holdout)
 
@@ -105,7 +105,7 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
 
 
 def _write_shard(
-    output: AnyPath, task: MergeTask, plan: Plan, pieces: Sequence[Piece]
+    output: AnyPath, task: MergeTask, plan: Plan, pieces: Sequence[SegmentSlice]
 ) -> MergeRecord:
     shards: tuple[ShardEntry, ...] = ()
     if any(plan.segments[at].documents for at in plan.numbers(task.source)):

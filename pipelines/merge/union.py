@@ -40,7 +40,7 @@ BYTES_AT_ONCE = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Ranks:
+class MergedOrder:
     """The rows of several tables, each sorted, in the order that they have together.
 
     `rows` (uint32[n]) are numbers in the tables back to back, of which each begins at its `starts`
@@ -51,7 +51,7 @@ class Ranks:
     starts: np.ndarray
 
     @classmethod
-    def of(cls, keys: Sequence[np.ndarray]) -> "Ranks":
+    def of(cls, keys: Sequence[np.ndarray]) -> "MergedOrder":
         """Return the order by a key; rows of one key keep the order of the tables."""
         starts = np.cumsum([0, *(len(key) for key in keys)])
         rows = np.argsort(np.concatenate(keys), kind="stable").astype(np.uint32)
@@ -98,7 +98,7 @@ def write_union(
         dtype: Type of a token.
     """
     orders = _columns(members, "audit", "order")["order"]
-    audit = Ranks.of(orders)
+    audit = MergedOrder.of(orders)
     order = np.concatenate(orders)[audit.rows]
     if (order[1:] == order[:-1]).any():
         return {}
@@ -111,9 +111,9 @@ def write_union(
     files["examples"] = _write_examples(stem, members)
     rejecting = [each for each in members if with_suffix(each, "rejects").exists()]
     if rejecting:
-        ranks = Ranks.of(_columns(rejecting, "rejects", "order")["order"])
+        ranks = MergedOrder.of(_columns(rejecting, "rejects", "order")["order"])
         files["rejects"] = _write_long(stem, rejecting, "rejects", ranks)
-    documents = Ranks.of(_columns(members, "documents", "order")["order"])
+    documents = MergedOrder.of(_columns(members, "documents", "order")["order"])
     files["documents"] = _write_sorted(stem, members, "documents", documents)
     # The allocator would keep what the tables took, beside the arrays that follow.
     pa.default_memory_pool().release_unused()
@@ -138,7 +138,7 @@ def _columns(members: Sequence[AnyPath], suffix: str, *names: str) -> dict[str, 
 
 
 def _write_sorted(
-    stem: AnyPath, members: Sequence[AnyPath], suffix: str, ranks: Ranks
+    stem: AnyPath, members: Sequence[AnyPath], suffix: str, ranks: MergedOrder
 ) -> FileEntry:
     """Write the rows of a table of all segments as one batch."""
     tables = [open_table(with_suffix(member, suffix)) for member in members]
@@ -156,7 +156,9 @@ def _whole(parts: Sequence[pa.ChunkedArray], kind: pa.DataType) -> pa.Array:
     return whole.unify_dictionaries().combine_chunks()
 
 
-def _write_long(stem: AnyPath, members: Sequence[AnyPath], suffix: str, ranks: Ranks) -> FileEntry:
+def _write_long(
+    stem: AnyPath, members: Sequence[AnyPath], suffix: str, ranks: MergedOrder
+) -> FileEntry:
     """Write the rows of a table with long strings, a batch at a time."""
     paths = [with_suffix(member, suffix) for member in members]
     size = sum(max(0, size_if_there(path)) for path in paths)
@@ -190,7 +192,7 @@ def _write_examples(stem: AnyPath, members: Sequence[AnyPath]) -> FileEntry:
 
 
 def _write_tokens(
-    stem: AnyPath, members: Sequence[AnyPath], ranks: Ranks, *, dtype: np.dtype[Any]
+    stem: AnyPath, members: Sequence[AnyPath], ranks: MergedOrder, *, dtype: np.dtype[Any]
 ) -> FileEntry:
     """Write the documents' tokens in their order."""
     lengths_of = _columns(members, "documents", "tokens")["tokens"]
@@ -221,7 +223,7 @@ def _write_bins(stem: AnyPath, members: Sequence[AnyPath]) -> FileEntry:
     return write_table(with_suffix(stem, "bins"), pa.table(sums))
 
 
-def _write_holdout(stem: AnyPath, members: Sequence[AnyPath], documents: Ranks) -> FileEntry:
+def _write_holdout(stem: AnyPath, members: Sequence[AnyPath], documents: MergedOrder) -> FileEntry:
     parts = _columns(members, "holdout", "holdout", "order", "row")
     holdout, order = (np.concatenate(parts[name]) for name in ("holdout", "order"))
     row = documents.renumbered(parts["row"])
@@ -230,7 +232,7 @@ def _write_holdout(stem: AnyPath, members: Sequence[AnyPath], documents: Ranks) 
     return write_table(with_suffix(stem, "holdout"), table)
 
 
-def _write_hashes(stem: AnyPath, members: Sequence[AnyPath], documents: Ranks) -> FileEntry:
+def _write_hashes(stem: AnyPath, members: Sequence[AnyPath], documents: MergedOrder) -> FileEntry:
     names = ("hash_high", "hash_low", "order", "row", "copies")
     columns = _columns(members, "hashes", *names)
     row = documents.renumbered(columns.pop("row"))
@@ -243,11 +245,11 @@ def _write_hashes(stem: AnyPath, members: Sequence[AnyPath], documents: Ranks) -
 
 
 def _write_signatures(
-    stem: AnyPath, members: Sequence[AnyPath], documents: Ranks
+    stem: AnyPath, members: Sequence[AnyPath], documents: MergedOrder
 ) -> dict[str, FileEntry]:
     """Write signers, their bands and their links."""
     slots = [with_suffix(member, "slots") for member in members]
-    signers = Ranks.of([read_slots(path, "order") for path in slots])
+    signers = MergedOrder.of([read_slots(path, "order") for path in slots])
     return {
         "slots": _write_slots(stem, slots, documents, signers),
         "bands": _write_bands(stem, members, signers),
@@ -256,7 +258,7 @@ def _write_signatures(
 
 
 def _write_slots(
-    stem: AnyPath, slots: Sequence[AnyPath], documents: Ranks, signers: Ranks
+    stem: AnyPath, slots: Sequence[AnyPath], documents: MergedOrder, signers: MergedOrder
 ) -> FileEntry:
     order = np.concatenate([read_slots(path, "order") for path in slots])[signers.rows]
     row = documents.renumbered([read_slots(path, "row") for path in slots])[signers.rows]
@@ -267,12 +269,12 @@ def _write_slots(
     return write_slots(with_suffix(stem, "slots"), Signers(order, row, values))
 
 
-def _places(ranks: Ranks) -> np.ndarray:
+def _places(ranks: MergedOrder) -> np.ndarray:
     """Return where each row, by its number in the tables back to back, stands (uint32[n])."""
     return ranks.renumbered([np.arange(len(ranks.rows))])
 
 
-def _write_bands(stem: AnyPath, members: Sequence[AnyPath], signers: Ranks) -> FileEntry:
+def _write_bands(stem: AnyPath, members: Sequence[AnyPath], signers: MergedOrder) -> FileEntry:
     paths = [with_suffix(member, "bands") for member in members]
     bands = []
     for band in range(NUM_BANDS):
@@ -285,7 +287,7 @@ def _write_bands(stem: AnyPath, members: Sequence[AnyPath], signers: Ranks) -> F
     return write_bands(with_suffix(stem, "bands"), bands)
 
 
-def _write_links(stem: AnyPath, members: Sequence[AnyPath], signers: Ranks) -> FileEntry:
+def _write_links(stem: AnyPath, members: Sequence[AnyPath], signers: MergedOrder) -> FileEntry:
     parts = _columns(members, "links", "signer", "smaller")
     links = {name: signers.renumbered(found) for name, found in parts.items()}
     by = np.lexsort((links["smaller"], links["signer"]))

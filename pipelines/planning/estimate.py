@@ -17,7 +17,7 @@ from pipelines.map.mapper import MapTask
 from pipelines.merge.merge import BYTES_AT_ONCE, ROWS_AT_ONCE
 from pipelines.merge.tasks import MergeTask
 from pipelines.planning.requests import Requests, requests
-from pipelines.planning.sizes import Extent, Source, grouped
+from pipelines.planning.sizes import Extent, SourceSize, grouped
 
 START_SECONDS = 4.0
 """Until the first task of a run runs: Python, Beam, models."""
@@ -169,7 +169,7 @@ def worker_bytes(extent: Extent, *, remote: bool) -> dict[str, float]:
     return found
 
 
-def _segment_bytes(source: Source, token_bytes: int) -> float:
+def _segment_bytes(source: SourceSize, token_bytes: int) -> float:
     """Return what a worker holds to write a full segment: tokens twice, rows three times."""
     tokens = min(MAX_TOKENS, source.tokens / source.segments)
     rows = min(MAX_RECORDS, source.records / source.segments)
@@ -178,7 +178,7 @@ def _segment_bytes(source: Source, token_bytes: int) -> float:
     return 2 * tokens * token_bytes + 3 * rows * width + kept
 
 
-def _shard_bytes(source: Source, shards: int, token_bytes: int, remote: bool) -> float:
+def _shard_bytes(source: SourceSize, shards: int, token_bytes: int, remote: bool) -> float:
     """Return what a worker holds to write a shard: its rows three times, of a URL its tokens."""
     rows = source.documents / shards * source.row_bytes.get("documents", 0.0)
     audit = min(source.records / shards, ROWS_AT_ONCE) * 3 * source.row_bytes.get("audit", 0.0)

@@ -18,7 +18,7 @@ from pipelines.planning.sizes import (
     BINS_BYTES,
     TABLE_BYTES,
     Extent,
-    Source,
+    SourceSize,
     grouped,
 )
 from pipelines.segments.segment import NUM_BINS
@@ -154,7 +154,7 @@ class Blocks:
 class _Segment:
     """The mean segment of a source."""
 
-    source: Source
+    source: SourceSize
 
     def table(self, suffix: str) -> Blocks:
         """Return one of its tables."""

@@ -42,7 +42,7 @@ UNEVEN = 1.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SourceSize:
     """What one source comes to."""
 
     files: int
@@ -78,7 +78,7 @@ class Source:
 class Extent:
     """How large a run is."""
 
-    sources: Mapping[str, Source]
+    sources: Mapping[str, SourceSize]
     token_bytes: int
     """Of a token: 2 or 4."""
     shards: Mapping[str, int]
@@ -174,7 +174,7 @@ class Extent:
         return float(sum(getattr(each, name) for each in self.sources.values()))
 
 
-def scaled(sampled: Sampled, splits: Sequence[Split]) -> Source:
+def scaled(sampled: Sampled, splits: Sequence[Split]) -> SourceSize:
     """Return what a source comes to if all of it is like its sample."""
     sizes = {split.path: split.file_bytes for split in splits}
     ends = {split.path: split.end for split in splits}
@@ -185,7 +185,7 @@ def scaled(sampled: Sampled, splits: Sequence[Split]) -> Source:
         (split.end - split.start) / max(ends[split.path], 1) * split.file_bytes / max(stored, 1)
         for split in splits
     ]
-    return Source(
+    return SourceSize(
         files=len(sizes),
         stored_bytes=stored,
         splits=len(splits),
@@ -210,7 +210,7 @@ def num_segments(records: float, tokens: float) -> int:
     return max(1, math.ceil(records / MAX_RECORDS), math.ceil(tokens / MAX_TOKENS))
 
 
-def extent(sources: Mapping[str, Source], options: Options, *, token_bytes: int) -> Extent:
+def extent(sources: Mapping[str, SourceSize], options: Options, *, token_bytes: int) -> Extent:
     """Return how large a run over these sources becomes.
 
     Args:
@@ -251,7 +251,7 @@ def grouped(extent: Extent) -> Extent:
     )
 
 
-def members(source: Source) -> int:
+def members(source: SourceSize) -> int:
     """Return how many segments of a source make a group."""
     rows = source.records / source.segments
     width = max(source.row_bytes.get("documents", 0.0), source.row_bytes.get("audit", 0.0))
@@ -259,7 +259,7 @@ def members(source: Source) -> int:
     return max(1, min(MOST_MEMBERS, int(fit)))
 
 
-def num_shards(source: Source, options: Options) -> int:
+def num_shards(source: SourceSize, options: Options) -> int:
     """Return how many shards a source gets, about as plan.num_shards counts it."""
     if options.shards:
         return options.shards
@@ -269,7 +269,7 @@ def num_shards(source: Source, options: Options) -> int:
     return shards
 
 
-def share_held(source: Source, options: Options) -> float:
+def share_held(source: SourceSize, options: Options) -> float:
     """Return the share of a source's documents that is held out."""
     if not options.validation:
         return 0.0

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pipelines.filters.langid import LANGUAGES
 from pipelines.quality.profile import Bounds, Measure, Profile, Threshold
 from pipelines.quality.punctuation import TERMINAL
-from pipelines.quality.words import DATATROVE, ENGLISH, UNSPACED, Text
+from pipelines.quality.words import DATATROVE, ENGLISH, UNSPACED, MeasuredText
 
 PAPER = "C4 (JMLR 21-140), section 2.2"
 PAPER_CODE = "tensorflow_datasets, text/c4_utils.py"
@@ -48,7 +48,7 @@ class _Reading:
     ends: tuple[str, ...]
     num_words: Callable[[str, str], int]
     """From the line as it was, and without citations."""
-    num_sentences: Callable[[Text, Sequence[str]], int]
+    num_sentences: Callable[[MeasuredText, Sequence[str]], int]
 
 
 _PAPER_READING = _Reading(
@@ -58,7 +58,7 @@ _PAPER_READING = _Reading(
 )
 
 
-def _num_spacy_sentences(text: Text, lines: Sequence[str]) -> int:
+def _num_spacy_sentences(text: MeasuredText, lines: Sequence[str]) -> int:
     # What has no end mark but at its very end is one sentence: spaCy need not be asked.
     several = [line for line in lines if _TERMINAL.search(line.rstrip(_TERMINALS))]
     return len(lines) - len(several) + text.splitters.num_sentences(several)
@@ -72,7 +72,7 @@ _DATATROVE_READING = _Reading(
 
 
 def _measure(reading: _Reading) -> Measure:
-    def measure(text: Text, bounds: Bounds) -> tuple[Text, tuple[float, ...]]:
+    def measure(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
         lines = _content(text.text, bounds, reading)
         lorem_ipsum = len(lines) - len(_without(lines, LOREM_IPSUM))
         lines = _without(lines, JAVASCRIPT)

@@ -15,7 +15,7 @@ from pipelines.quality.fineweb import content_lines, punctuated, repeated_chars
 from pipelines.quality.profile import Bounds, Profile, Threshold
 from pipelines.quality.punctuation import chinese_units, ended, single_line
 from pipelines.quality.repetition import duplicates, share
-from pipelines.quality.words import CHINESE, DATATROVE, Text
+from pipelines.quality.words import CHINESE, DATATROVE, MeasuredText
 
 FINEWEB2 = "FineWeb-2, configs/cmn_Hani.yml (05e6729)"
 FINEWEB2_PIPELINE = "FineWeb-2, fineweb-2-pipeline.py (7ee60b3)"
@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _GRAM = 13
 
 
-def _measure_lines(text: Text, _: Bounds) -> tuple[Text, tuple[float, ...]]:
+def _measure_lines(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
     whole = text.text
     parts = _LINES.split(whole)
     lines = content_lines(whole)
@@ -46,7 +46,7 @@ def _measure_lines(text: Text, _: Bounds) -> tuple[Text, tuple[float, ...]]:
     )
 
 
-def _measure_units(text: Text, bounds: Bounds) -> tuple[Text, tuple[float, ...]]:
+def _measure_units(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
     if not single_line(text.text):
         return _measure_lines(text, bounds)
     units = chinese_units(text.text)
@@ -59,7 +59,7 @@ def _measure_units(text: Text, bounds: Bounds) -> tuple[Text, tuple[float, ...]]
 
 
 def _fineweb2(
-    text: Text, *, dup_line: float, punctuated_lines: float, dup_line_chars: float
+    text: MeasuredText, *, dup_line: float, punctuated_lines: float, dup_line_chars: float
 ) -> tuple[float, ...]:
     words = text.words(DATATROVE)
     return (
@@ -72,7 +72,7 @@ def _fineweb2(
     )
 
 
-def _measure_web(text: Text, _: Bounds) -> tuple[Text, tuple[float, ...]]:
+def _measure_web(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
     whole = text.text
     units = chinese_units(whole) if single_line(whole) else whole.split("\n")
     han = sum(map(len, _HAN.findall(whole)))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pipelines.quality.profile import NAN, Bounds, Measure, Profile, Threshold
 from pipelines.quality.punctuation import TERMINAL
 from pipelines.quality.repetition import duplicates, share
-from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, Text
+from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, MeasuredText
 
 PAPER = "FineWeb (arXiv 2406.17557), section 3.6"
 CODE = "datatrove 0.10.1, FineWebQualityFilter"
@@ -38,7 +38,7 @@ def repeated_chars(lines: Sequence[str], text: str) -> float:
 
 
 def _measure(kind: str) -> Measure:
-    def measure(text: Text, bounds: Bounds) -> tuple[Text, tuple[float, ...]]:
+    def measure(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
         whole = text.text
         lines = content_lines(whole)
         most = bounds["short_line_chars"]

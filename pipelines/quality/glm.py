@@ -1,10 +1,10 @@
 """What GLM's own corpora ask of a text: more than 100 characters."""
 
 from pipelines.quality.profile import Bounds, Profile, Threshold
-from pipelines.quality.words import Text
+from pipelines.quality.words import MeasuredText
 
 
-def _measure(text: Text, _: Bounds) -> tuple[Text, tuple[float, ...]]:
+def _measure(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
     return text, (len(text.text),)
 
 

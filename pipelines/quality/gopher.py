@@ -13,7 +13,7 @@ from itertools import product
 from pipelines.quality.profile import NAN, Bounds, Profile, Threshold
 from pipelines.quality.punctuation import PUNCTUATION
 from pipelines.quality.repetition import share
-from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, Text
+from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, MeasuredText
 
 PAPER = "Gopher (arXiv 2112.11446), A1.1"
 
@@ -36,7 +36,7 @@ METRICS = (
 _ELLIPSES = ("...", "…")
 
 
-def datatrove_metrics(text: Text, stop_words: Collection[str]) -> tuple[float, ...]:
+def datatrove_metrics(text: MeasuredText, stop_words: Collection[str]) -> tuple[float, ...]:
     """Return the metrics (METRICS) as datatrove's GopherQualityFilter computes them."""
     words = text.words(DATATROVE)
     plain = [word for word in words if word[0].isalpha() or word.strip(PUNCTUATION)]
@@ -50,11 +50,11 @@ def datatrove_metrics(text: Text, stop_words: Collection[str]) -> tuple[float, .
     )
 
 
-def _measure_datatrove(text: Text, _: Bounds) -> tuple[Text, tuple[float, ...]]:
+def _measure_datatrove(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
     return text, datatrove_metrics(text, ENGLISH_STOP_WORDS)
 
 
-def _measure_paper(text: Text, _: Bounds) -> tuple[Text, tuple[float, ...]]:
+def _measure_paper(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
     words = text.words(SPACES)
     return text, (
         len(words),

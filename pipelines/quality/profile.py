@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pipelines.quality.words import CHINESE, UNSPACED, Text
+from pipelines.quality.words import CHINESE, UNSPACED, MeasuredText
 
 Bounds = Mapping[str, float]
 """The value of each threshold of a profile, by name; NaN where it is off."""
 
-Measure = Callable[[Text, Bounds], tuple[Text, tuple[float, ...]]]
+Measure = Callable[[MeasuredText, Bounds], tuple[MeasuredText, tuple[float, ...]]]
 """From a text to the text handed on (the same, or one with fewer lines) and its metrics."""
 
 BELOW, ABOVE = "<", ">"

@@ -19,14 +19,21 @@ from pipelines.quality.catalog import PROFILES, REASONS
 from pipelines.quality.profile import Profile, Rule
 from pipelines.quality.selection import (
     EVERY,
-    Chosen,
+    BoundProfile,
     Selection,
     chosen_for,
     find_warnings,
     parse_selection,
 )
 from pipelines.quality.verdict import Metrics, first_broken, language_codes, metric_columns
-from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, Splitters, Text, engine_version
+from pipelines.quality.words import (
+    CHINESE,
+    DATATROVE,
+    ENGLISH,
+    MeasuredText,
+    Splitters,
+    engine_version,
+)
 from shards.errors import UserError
 
 
@@ -178,7 +185,7 @@ class Quality:
 
     def _measure(self, text: str, language: str, plan: "_Plan") -> tuple[str, list[float]]:
         """Return the text that the last profile hands on, and the metrics of all of them."""
-        current = Text(text, language, splitters=self._splitters)
+        current = MeasuredText(text, language, splitters=self._splitters)
         values: list[float] = []
         for each in plan.chosen:
             current, measured = each.profile.measure(current, each.bounds)
@@ -203,7 +210,7 @@ class Quality:
 class _Plan:
     """The profiles of a language, and the rows of the metrics that theirs go to."""
 
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[BoundProfile, ...]
     rows: npt.NDArray[np.intp]
 
 

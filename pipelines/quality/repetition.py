@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from pipelines.quality.profile import Bounds, Profile, Threshold
-from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, Text
+from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, MeasuredText
 
 TOP_N = (2, 3, 4)
 DUP_N = (5, 6, 7, 8, 9, 10)
@@ -158,7 +158,7 @@ def _num_repeated_chars(
     return num_chars
 
 
-def _measure_datatrove(text: Text, _: Bounds) -> tuple[Text, tuple[float, ...]]:
+def _measure_datatrove(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
     whole = text.text
     paragraphs = _PARAGRAPHS.split(whole.strip())
     lines = _LINES.split(whole)
@@ -173,7 +173,7 @@ def _measure_datatrove(text: Text, _: Bounds) -> tuple[Text, tuple[float, ...]]:
     )
 
 
-def _measure_paper(text: Text, _: Bounds) -> tuple[Text, tuple[float, ...]]:
+def _measure_paper(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
     shares: list[float] = []
     # What runs of more line breaks leave at the ends of a part is stripped off it.
     for separator in ("\n\n", "\n"):

@@ -31,14 +31,14 @@ _OVERRIDE = "Write PROFILE.THRESHOLD=NUMBER or LANG:PROFILE.THRESHOLD=NUMBER"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class BoundProfile:
     """A profile with the bounds that it has for a language."""
 
     profile: Profile
     bounds: Bounds
 
 
-Selection = Mapping[str, tuple[Chosen, ...]]
+Selection = Mapping[str, tuple[BoundProfile, ...]]
 """The profiles of each language named, in order of application, and of EVERY."""
 
 
@@ -48,7 +48,7 @@ def parse_selection(specs: Iterable[str], overrides: Iterable[str] = ()) -> Sele
     Raises:
         UserError: a name is unknown, said twice, or of a profile that cannot judge the language.
     """
-    selection: dict[str, tuple[Chosen, ...]] = {}
+    selection: dict[str, tuple[BoundProfile, ...]] = {}
     for spec in specs:
         language, chosen = _parse_spec(spec)
         if language in selection:
@@ -63,7 +63,7 @@ def parse_selection(specs: Iterable[str], overrides: Iterable[str] = ()) -> Sele
     return MappingProxyType(selection)
 
 
-def _parse_spec(spec: str) -> tuple[str, tuple[Chosen, ...]]:
+def _parse_spec(spec: str) -> tuple[str, tuple[BoundProfile, ...]]:
     before, equals, names = spec.rpartition("=")
     language = _language(before) if equals else EVERY
     parts = [part.strip() for part in names.split("+")]
@@ -75,7 +75,7 @@ def _parse_spec(spec: str) -> tuple[str, tuple[Chosen, ...]]:
         return language, ()
     profiles = [find_profile(part) for part in parts]
     _check(spec, language, profiles)
-    return language, tuple(Chosen(profile=each, bounds=each.defaults) for each in profiles)
+    return language, tuple(BoundProfile(profile=each, bounds=each.defaults) for each in profiles)
 
 
 def _check(spec: str, language: str, profiles: Sequence[Profile]) -> None:
@@ -103,8 +103,8 @@ def _language(code: str) -> str:
 
 
 def _overridden(
-    selection: Mapping[str, tuple[Chosen, ...]], override: str
-) -> dict[str, tuple[Chosen, ...]]:
+    selection: Mapping[str, tuple[BoundProfile, ...]], override: str
+) -> dict[str, tuple[BoundProfile, ...]]:
     """Return the selection with one bound set."""
     language, name, threshold, bound = _parse_override(override)
     changed = dict(selection)
@@ -126,7 +126,7 @@ def _overridden(
     return changed
 
 
-def chosen_for(selection: Selection, language: str) -> tuple[Chosen, ...]:
+def chosen_for(selection: Selection, language: str) -> tuple[BoundProfile, ...]:
     """Return the profiles of a language: its own, or those of every language that can judge it."""
     if language in selection:
         return selection[language]
@@ -161,13 +161,13 @@ def _called(profile: Profile, name: str) -> bool:
     return name in (profile.name, profile.family)
 
 
-def _bounded(chosen: Chosen, threshold: str, bound: float, override: str) -> Chosen:
+def _bounded(chosen: BoundProfile, threshold: str, bound: float, override: str) -> BoundProfile:
     if threshold not in chosen.bounds:
         raise UserError(
             f'"{override}": {chosen.profile.short} has no threshold "{threshold}": '
             f"{nearest(threshold, [*chosen.bounds])}."
         )
-    return Chosen(profile=chosen.profile, bounds={**chosen.bounds, threshold: bound})
+    return BoundProfile(profile=chosen.profile, bounds={**chosen.bounds, threshold: bound})
 
 
 def find_warnings(selection: Selection, languages: Iterable[str]) -> tuple[str, ...]:

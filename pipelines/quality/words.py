@@ -77,7 +77,7 @@ class Splitters:
         return english
 
 
-class Text:
+class MeasuredText:
     """A text on its way through the profiles; its words are found once."""
 
     __slots__ = ("_words", "language", "splitters", "text")
@@ -96,9 +96,9 @@ class Text:
             self._words[kind] = words
         return self._words[kind]
 
-    def replaced(self, text: str) -> "Text":
+    def replaced(self, text: str) -> "MeasuredText":
         """Return this text with other wording."""
-        return Text(text, self.language, splitters=self.splitters)
+        return MeasuredText(text, self.language, splitters=self.splitters)
 
 
 def engine_version(name: str) -> str:

@@ -26,7 +26,7 @@ from pipelines.readers.json_scan import (
     BLANKS,
     NEXT,
     REACH,
-    Window,
+    ScanWindow,
     diagnosis,
     element_end,
     parse_object,
@@ -39,7 +39,7 @@ from pipelines.readers.record import (
     Reason,
     Record,
 )
-from pipelines.readers.stream import Stream, open_stream
+from pipelines.readers.stream import ByteStream, open_stream
 from shards.errors import UserError
 
 _BRACE_AND_KEY = re.compile(rb'\{[ \t\n\r]{0,%d}+"' % REACH)
@@ -80,8 +80,8 @@ class JsonArrayReader:
         self._max_bytes = max_record_bytes
         self._block_bytes = block_bytes
         self._told = False
-        self._stream: Stream
-        self._window: Window
+        self._stream: ByteStream
+        self._window: ScanWindow
 
     @property
     def done(self) -> int:
@@ -100,7 +100,7 @@ class JsonArrayReader:
         """
         start = self._split.start
         with open_stream(self._split, at=max(0, start - REACH)) as self._stream:
-            self._window = Window(self._stream, floor=start, block_bytes=self._block_bytes)
+            self._window = ScanWindow(self._stream, floor=start, block_bytes=self._block_bytes)
             first = yield from self._first()
             stop = None if first is None else (yield from self._walk(first))
             if self._stream.failure and not self._told:

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from pipelines.readers.record import Reason
-from pipelines.readers.stream import Stream
+from pipelines.readers.stream import ByteStream
 
 BLANKS = b" \t\n\r"
 REACH = 4096
@@ -34,13 +34,13 @@ _BEYOND_BYTES = 1 << 16
 """Size of the first block read behind the end of a split."""
 
 
-class Window:
+class ScanWindow:
     """The bytes [base, base + len(data)) of a file; offsets are offsets in the file.
 
     It grows at its end and forgets what lies more than REACH before `floor`.
     """
 
-    def __init__(self, stream: Stream, *, floor: int, block_bytes: int) -> None:
+    def __init__(self, stream: ByteStream, *, floor: int, block_bytes: int) -> None:
         self.data = b""
         self.base = stream.at
         self.floor = floor
@@ -97,7 +97,7 @@ class Window:
 
 
 def parse_object(
-    window: Window, at: int, *, max_bytes: int
+    window: ScanWindow, at: int, *, max_bytes: int
 ) -> tuple[dict[str, Any], int] | tuple[None, int]:
     """Return the object at `at` and its end, or None and the offset up to which it was looked for.
 
@@ -119,7 +119,7 @@ def parse_object(
     return None, max(end, reached)
 
 
-def element_end(window: Window, at: int, *, limit: int) -> int | None:
+def element_end(window: ScanWindow, at: int, *, limit: int) -> int | None:
     """Return where the array element at `at` ends, blanks taken off, or None when that is unclear.
 
     It ends before the first comma or closing bracket that no string and no bracket encloses. What
@@ -151,7 +151,7 @@ def diagnosis(damaged: bytes) -> Reason:
     return "not-an-object"
 
 
-def _likely_ends(window: Window, at: int, *, limit: int) -> Iterator[int]:
+def _likely_ends(window: ScanWindow, at: int, *, limit: int) -> Iterator[int]:
     """Yield the ends of braces that look as if the next element followed them."""
     while at < limit:
         brace = window.data.find(b"}", at - window.base)
@@ -166,7 +166,7 @@ def _likely_ends(window: Window, at: int, *, limit: int) -> Iterator[int]:
             yield at
 
 
-def _balanced_end(window: Window, at: int, *, limit: int) -> tuple[bool, int]:
+def _balanced_end(window: ScanWindow, at: int, *, limit: int) -> tuple[bool, int]:
     """Return whether the value at `at` ends, and where; if not, how far was looked."""
     while True:
         last = min(window.end, limit)

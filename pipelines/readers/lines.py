@@ -16,7 +16,7 @@ from pipelines.readers.record import (
     Reason,
     Record,
 )
-from pipelines.readers.stream import Stream, open_stream
+from pipelines.readers.stream import ByteStream, open_stream
 from shards.errors import UserError
 
 Parse = Callable[[int, bytes, Reason | None], Record | Damage | None]
@@ -62,7 +62,7 @@ class LineReader:
         self._parse = parse
         self._max_bytes = max_record_bytes
         self._block_bytes = block_bytes
-        self._stream: Stream
+        self._stream: ByteStream
 
     @property
     def done(self) -> int:

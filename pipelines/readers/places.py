@@ -16,7 +16,7 @@ from pipelines.readers.parquet import ParquetReader
 from pipelines.readers.reading import Format, Reading, format_of
 from pipelines.readers.record import RAW_BYTES, Damage, Record
 from pipelines.readers.row_groups import first_rows, open_table
-from pipelines.readers.stream import PlainStream, Stream, UnpackedStream
+from pipelines.readers.stream import ByteStream, PlainStream, UnpackedStream
 
 Place = tuple[int, int]
 """Offset and length of a record: its identity in its file."""
@@ -114,7 +114,7 @@ def _stretches(
 ) -> Iterator[tuple[int, int, bytes]]:
     """Yield each place with its bytes, of what is longer than a record the first ones."""
     kind = compression(whole.path)
-    stream: Stream
+    stream: ByteStream
     handle.seek(0)
     if kind:
         stream = UnpackedStream(handle, whole.path, file_bytes=whole.file_bytes, kind=kind)

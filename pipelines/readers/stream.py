@@ -14,7 +14,7 @@ from shards.storage.files import crc32c_of
 _MAGIC_BYTES = 4
 
 
-class Stream(Protocol):
+class ByteStream(Protocol):
     """What readers of text read; offsets count bytes of the uncompressed file."""
 
     @property
@@ -142,7 +142,7 @@ class UnpackedStream:
 
 
 @contextmanager
-def open_stream(split: Split, *, at: int = 0) -> Iterator[Stream]:
+def open_stream(split: Split, *, at: int = 0) -> Iterator[ByteStream]:
     """Open the file of a split and yield its bytes from offset `at` on; 0 if it is compressed.
 
     Raises:

@@ -114,7 +114,7 @@ def replay(
         UserError: It cannot be made; the message says why and what to do.
     """
     from pipelines.engine.runner import Runner, hush  # noqa: PLC0415 - see above
-    from pipelines.run.build import Run  # noqa: PLC0415 - see above
+    from pipelines.run.build import Build  # noqa: PLC0415 - see above
 
     directory, manifest = dataset
     options, rejects = corpus.options, corpus.rejects
@@ -140,7 +140,7 @@ def replay(
         # As in a run of a corpus: where this process died with its work, a child shows the record.
         Runner(flags, num_workers=workers or int(died_before(options.output / WORK))) as runner,
     ):
-        made = Run(corpus, corpora, files=files, runner=runner)
+        made = Build(corpus, corpora, files=files, runner=runner)
         _check_facts(manifest, made.chain.facts, unchanged=unchanged)
         found = made.existing()
         if found is not None:

@@ -21,7 +21,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class FileState:
     """Where a file lay when the dataset was made, and its state then."""
 
     path: str
@@ -131,19 +131,19 @@ def _moved(
     return found
 
 
-def _places(directory: AnyPath) -> dict[Key, Place]:
+def _places(directory: AnyPath) -> dict[Key, FileState]:
     path = directory / INPUTS
     if not path.is_file():
         return {}
     return {
-        (each["source"], each["path"]): Place(
+        (each["source"], each["path"]): FileState(
             path=each["from"], mtime_ns=each["mtime_ns"], etag=each["etag"]
         )
         for each in read_json(path)
     }
 
 
-def _at_its_place(key: Key, place: Place | None) -> InputFile:
+def _at_its_place(key: Key, place: FileState | None) -> InputFile:
     source, relative = key
     if place is None:
         raise UserError(

@@ -62,9 +62,9 @@ def showcase(
         output: The dataset's folder; its segments are still there.
         quality: The rules of the run: what a document broke is told with the figure.
     """
-    chosen: dict[str, Chosen] = {}
+    chosen: dict[str, SourceExamples] = {}
     for segment in plan.segments:
-        found = chosen.setdefault(segment.source, Chosen())
+        found = chosen.setdefault(segment.source, SourceExamples())
         found.add(_rows(segment.path(output / WORK), segment, found))
     shown = {}
     for source in sorted(chosen):
@@ -81,7 +81,7 @@ def _place(row: Row) -> Place:
     return row["order"], row["path"], row["position"], row["ordinal"]
 
 
-class Chosen:
+class SourceExamples:
     """The examples of one source so far, the smallest orders of each reason."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class Chosen:
         return {reason: found[:PER_REASON] for reason, found in sorted(self._rows.items())}
 
 
-def _rows(stem: AnyPath, segment: PlannedSegment, chosen: Chosen) -> Iterator[Row]:
+def _rows(stem: AnyPath, segment: PlannedSegment, chosen: SourceExamples) -> Iterator[Row]:
     """Yield the examples of a segment that may be among the first, with what is known of each."""
     examples = open_table(with_suffix(stem, "examples"))
     reasons = examples["reason"].to_pylist()

@@ -26,7 +26,7 @@ from pipelines.rethreshold.recount import (
     THEN,
     TOKENS,
     Recount,
-    Source,
+    SourceRecount,
 )
 from pipelines.run.origin import Thresholds
 from shards.windows import num_windows
@@ -118,7 +118,7 @@ class Setting:
     """Tokens from one window to the next."""
 
 
-def forecasts(sources: Mapping[str, Source], setting: Setting) -> dict[str, Forecast]:
+def forecasts(sources: Mapping[str, SourceRecount], setting: Setting) -> dict[str, Forecast]:
     """Return the forecast of each source."""
     return {
         name: _forecast(source, _Densities(sources.values(), source), setting)
@@ -134,7 +134,7 @@ def total(found: Iterable[Forecast]) -> Forecast:
 class _Densities:
     """Tokens per byte of text, eos apart, from the nearest texts that were tokenized."""
 
-    def __init__(self, sources: Iterable[Source], source: Source) -> None:
+    def __init__(self, sources: Iterable[SourceRecount], source: SourceRecount) -> None:
         self._near = [source, *sources]
 
     def of(self, language: str) -> float:
@@ -159,7 +159,7 @@ def _reached(counts: Recount, when: int) -> Amounts:
     return reached
 
 
-def _forecast(source: Source, densities: _Densities, setting: Setting) -> Forecast:
+def _forecast(source: SourceRecount, densities: _Densities, setting: Setting) -> Forecast:
     every = source.languages.values()
     passed = sum((counts.passed for counts in every), np.zeros((2, 4, 3), np.int64))
     now = passed[NOW, [KEPT, DOUBLE]].sum(axis=0)
@@ -203,7 +203,7 @@ def _figures(
     }
 
 
-def _lines(source: Source, setting: Setting) -> tuple[Line, ...]:
+def _lines(source: SourceRecount, setting: Setting) -> tuple[Line, ...]:
     """Return what each step drops: the languages, their score, then the rules by language."""
     lines: dict[str, Line] = {}
     languages = sorted(source.languages, key=lambda name: (setting.then.group(name), name))

@@ -86,7 +86,7 @@ class _Rows:
 
 
 @dataclass(kw_only=True)
-class Source:
+class SourceRecount:
     """All of one source."""
 
     languages: dict[str, Recount] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Source:
     """Records that had fallen before their language was asked for, by reason."""
 
 
-def recount(paths: Iterable[AnyPath], now: Thresholds, then: Thresholds) -> Source:
+def recount(paths: Iterable[AnyPath], now: Thresholds, then: Thresholds) -> SourceRecount:
     """Return what thresholds do to the texts in some audit tables.
 
     Both have the same profiles, and `then` no rules for a language that `now` left out.
@@ -103,7 +103,7 @@ def recount(paths: Iterable[AnyPath], now: Thresholds, then: Thresholds) -> Sour
         DamageError: A table is not there, lacks a column, or was not made with the thresholds
             `now`.
     """
-    found = Source()
+    found = SourceRecount()
     for path in paths:
         for batch in _batches(path, _columns(then)):
             _add(found, batch, (now, then), path=path)
@@ -138,7 +138,11 @@ def _batches(path: AnyPath, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _add(
-    found: Source, batch: pa.RecordBatch, both: tuple[Thresholds, Thresholds], *, path: AnyPath
+    found: SourceRecount,
+    batch: pa.RecordBatch,
+    both: tuple[Thresholds, Thresholds],
+    *,
+    path: AnyPath,
 ) -> None:
     languages, codes = language_codes(batch["language"])
     reasons, reason_codes = language_codes(batch["reason"])

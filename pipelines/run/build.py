@@ -77,7 +77,7 @@ def map_part(module: str, options: Options, *, flags: Sequence[str] = ()) -> Non
 
 
 @contextmanager
-def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Run"]:
+def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Build"]:
     hush()
     files, corpora = match_corpora(module, options)
     share = sum(file.bytes for file in files) * corpus_fraction(options.part)
@@ -86,10 +86,10 @@ def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Ru
         # Where this process died with its work, a child shows at which record.
         workers = workers or int(died_before(options.output / WORK))
         with Runner(flags, num_workers=workers) as runner:
-            yield Run(Corpus(module, options), corpora, files=files, runner=runner)
+            yield Build(Corpus(module, options), corpora, files=files, runner=runner)
 
 
-class Run:
+class Build:
     """One run; the lock on its output is held."""
 
     def __init__(

@@ -52,7 +52,7 @@ def describe(
     *,
     corpus: str,
     options: Mapping[str, Any],
-    tokenizer: manifests.Tokenizer,
+    tokenizer: manifests.TokenizerEntry,
     vocabulary: TableEntry,
     number: int,
 ) -> Manifest:
@@ -95,10 +95,10 @@ def describe(
     )
 
 
-def tokenizer_entry(spec: str, tokenizer: Tokenizer) -> manifests.Tokenizer:
+def tokenizer_entry(spec: str, tokenizer: Tokenizer) -> manifests.TokenizerEntry:
     """Return what the manifest says of a tokenizer."""
     kind, _, name = spec.partition(":")
-    return manifests.Tokenizer(
+    return manifests.TokenizerEntry(
         spec=kind,
         name=Path(name).name,
         sha256=tokenizer.fingerprint,

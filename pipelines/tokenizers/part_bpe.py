@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.tokenizers.pair_table import NONE, NOTHING, PairTable
-from pipelines.tokenizers.sentencepiece_model import Piece
+from pipelines.tokenizers.sentencepiece_model import VocabularyPiece
 
 _ROW_BITS = 4
 _ROW = (1 << _ROW_BITS) - 1
@@ -30,7 +30,7 @@ _Array = npt.NDArray[np.int64]
 class PartBpe:
     """The pairs of symbols that a model joins."""
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    def __init__(self, pieces: Sequence[VocabularyPiece]) -> None:
         """Prepare the pairs of ordinary pieces, of which no two long ones have the same score.
 
         Raises:

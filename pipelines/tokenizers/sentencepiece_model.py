@@ -26,7 +26,7 @@ _CHARSMAP, _DUMMY_PREFIX, _REMOVE_EXTRA, _ESCAPE = 2, 3, 4, 5
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Piece:
+class VocabularyPiece:
     """An entry of a model's vocabulary."""
 
     id: int
@@ -40,7 +40,7 @@ class CuttableModel:
     """A BPE model whose texts can be cut into parts that have ids of their own."""
 
     content: bytes
-    pieces: Sequence[Piece]
+    pieces: Sequence[VocabularyPiece]
     """What neighbours can be joined to."""
     symbols: Sequence[str]
     """User-defined characters; nothing replaces them, and nothing is joined to them."""
@@ -71,7 +71,7 @@ def cuttable(content: bytes) -> CuttableModel | None:
     Raises:
         ValueError, IndexError: the bytes are no model.
     """
-    kinds: dict[int, list[Piece]] = {}
+    kinds: dict[int, list[VocabularyPiece]] = {}
     ids = itertools.count()
     for number, start, end in fields(content, 0, len(content)):
         if number == PIECES:
@@ -123,7 +123,7 @@ def _inner(content: bytes, message: int) -> Iterator[tuple[int, int, int]]:
             yield from fields(content, start, end)
 
 
-def _piece(content: bytes, start: int, end: int, *, id_: int) -> Piece:
+def _piece(content: bytes, start: int, end: int, *, id_: int) -> VocabularyPiece:
     text, score, kind = "", 0.0, NORMAL
     for number, begin, after in fields(content, start, end):
         if number == PIECE:
@@ -132,7 +132,7 @@ def _piece(content: bytes, start: int, end: int, *, id_: int) -> Piece:
             (score,) = struct.unpack("<f", content[begin:after])
         elif number == TYPE:
             kind = varint(content, begin)[0]
-    return Piece(id=id_, text=text, score=score, kind=kind)
+    return VocabularyPiece(id=id_, text=text, score=score, kind=kind)
 
 
 def for_parts(model: CuttableModel) -> bytes:

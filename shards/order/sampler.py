@@ -33,7 +33,7 @@ from shards.order.permutation import (
     text_key,
     unpermute,
 )
-from shards.order.stages import Integers, Stage, Stages, check_names
+from shards.order.stages import Integers, MixtureStage, Stages, check_names
 from shards.order.streams import Stream, check_scatters
 from shards.storage.files import canonical
 from shards.windows import WindowSpec
@@ -85,7 +85,7 @@ class Sampler:
     seed: int
     num_scatters: int
     window: WindowSpec
-    stages: Sequence[Stage] = ()
+    stages: Sequence[MixtureStage] = ()
     """By start, the first at 0. Without stages a stream weighs its number of windows."""
     epoch_caps: Mapping[str, float] = field(default_factory=dict)
     """How often the windows of a stream may be seen until `end`, by name."""
@@ -115,7 +115,9 @@ class Sampler:
 
     @cached_property
     def _stages(self) -> Stages:
-        every = Stage(start=0, weights=dict(zip(self._names, self.cells.totals, strict=True)))
+        every = MixtureStage(
+            start=0, weights=dict(zip(self._names, self.cells.totals, strict=True))
+        )
         return Stages(
             self.stages or (every,), self._names, num_scatters=self.num_scatters, seed=self.seed
         )

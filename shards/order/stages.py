@@ -15,7 +15,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
+class MixtureStage:
     """The weights of the streams from a position on."""
 
     start: int
@@ -52,7 +52,7 @@ class Stages:
     """
 
     def __init__(
-        self, stages: Sequence[Stage], names: Sequence[str], *, num_scatters: int, seed: int
+        self, stages: Sequence[MixtureStage], names: Sequence[str], *, num_scatters: int, seed: int
     ) -> None:
         """Make the tables.
 
@@ -141,12 +141,12 @@ class Stages:
         return (position - scatters + self.num_scatters - 1) // self.num_scatters
 
 
-def saved_stages(history: Sequence[Mapping[str, Any]]) -> tuple[Stage, ...]:
+def saved_stages(history: Sequence[Mapping[str, Any]]) -> tuple[MixtureStage, ...]:
     """Return the stages that `Stages.history` gave; further ones may be added to them."""
-    return tuple(Stage(start=part["start"], weights=part["draws"]) for part in history)
+    return tuple(MixtureStage(start=part["start"], weights=part["draws"]) for part in history)
 
 
-def _check(stages: Sequence[Stage], names: Sequence[str]) -> None:
+def _check(stages: Sequence[MixtureStage], names: Sequence[str]) -> None:
     starts = [stage.start for stage in stages]
     if starts[:1] != [0] or any(a >= b for a, b in pairwise(starts)):
         raise UserError(

@@ -34,7 +34,7 @@ from pipelines.merge import tasks
 from pipelines.quality import Quality
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Damage, Record
-from pipelines.run.build import Run
+from pipelines.run.build import Build
 from pipelines.segments.rows import Stage
 from pipelines.text import TextOptions
 from pipelines.tokenizers.tokenizer import load_tokenizer
@@ -112,7 +112,7 @@ def _run(text: inputs.Text, output: Path, duel: Duel, *, fast: bool) -> tuple[st
         (corpus,) = corpora.values()
         enter(locked(output))
         runner = enter(Runner((), num_workers=0))
-        run = Run(corpus, corpora, files=files, runner=runner)
+        run = Build(corpus, corpora, files=files, runner=runner)
         for patched in _timers(duel, chain=run.chain, corpus=corpus):
             enter(patched)
         with duel.total.measure("chain"):
@@ -148,8 +148,8 @@ def _timers(duel: Duel, *, chain: Chain, corpus: Corpus) -> Iterator[Any]:
     yield timed(dedup_tasks, "run_dedup", "dedup")
     yield timed(tasks, "run_merge", "merge")
     yield timed(Runner, "run", "runner")
-    yield timed(Run, "plan", "plan and commit")
-    yield timed(Run, "commit", "plan and commit")
+    yield timed(Build, "plan", "plan and commit")
+    yield timed(Build, "commit", "plan and commit")
 
 
 def _with_turns(

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.format import ARROW, BIN, IDX, shard_file
-from shards.manifest import Generation, Manifest, ShardEntry, SourceEntry, Tokenizer, commit
+from shards.manifest import Generation, Manifest, ShardEntry, SourceEntry, TokenizerEntry, commit
 from shards.storage.files import FileEntry
 from shards.vocabulary import vocabulary_table, write_vocabulary
 from shards.writer import write_shard
@@ -131,7 +131,7 @@ def _commit(folder: Path, shards: Sequence[ShardEntry]) -> None:
         rejects=(),
         accounting={},
     )
-    tokenizer = Tokenizer(
+    tokenizer = TokenizerEntry(
         spec="none",
         name="made up",
         sha256="0" * 64,

@@ -15,7 +15,7 @@ from shards.manifest import (
     ShardEntry,
     SourceEntry,
     TableEntry,
-    Tokenizer,
+    TokenizerEntry,
     commit,
 )
 from shards.order.streams import Stream
@@ -70,7 +70,7 @@ def build(directory: Path) -> Manifest:
         lineage="0" * 64,
         corpus="wudao",
         options={"seed": 1, "rules": ["short"]},
-        tokenizer=Tokenizer(
+        tokenizer=TokenizerEntry(
             spec="bytes",
             name="bytes",
             sha256="0" * 64,

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from shards.manifest import Generation, Manifest, ShardEntry, SourceEntry, Tokenizer, commit
+from shards.manifest import Generation, Manifest, ShardEntry, SourceEntry, TokenizerEntry, commit
 from shards.vocabulary import vocabulary_table, write_vocabulary
 from shards.writer import write_shard
 
@@ -53,7 +53,7 @@ def build(directory: Path, *, sha256: str = "0" * 64, prompts: int = 0) -> Manif
         lineage="0" * 64,
         corpus="numbered",
         options={},
-        tokenizer=Tokenizer(
+        tokenizer=TokenizerEntry(
             spec="numbers",
             name=f"numbers-{sha256[:2]}",
             sha256=sha256,

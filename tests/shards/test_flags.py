@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from shards.corpus import Mix
 from shards.errors import UserError
 from shards.flags import add_run_flags, counts, run_of
+from shards.mixture import Mix
 from shards.run import BatchSize, Run
 
 

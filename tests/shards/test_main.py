@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from shards.__main__ import main
-from shards.corpus import Mix
 from shards.manifest import commit, load
+from shards.mixture import Mix
 from shards.run import BatchSize, Run
 from shards.storage.files import atomic_write
 from shards.storage.lock import locked

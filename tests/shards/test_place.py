@@ -13,7 +13,7 @@ from shards.manifest import Manifest, ShardEntry, commit, load
 from shards.order.sampler import Sampler
 from shards.order.scatter import rank_slots, scatters_of_node
 from shards.order.streams import streams_of
-from shards.place import Pieces, needed, ranges, require
+from shards.place import NodeShare, needed, ranges, require
 from shards.reader import Dataset
 from shards.storage.files import atomic_write
 from shards.windows import causal_windows
@@ -38,13 +38,13 @@ def full(dataset: Path, put_shard: Callable[..., ShardEntry]) -> Path:
     return dataset
 
 
-def stems(manifest: Manifest, pieces: Pieces) -> list[str]:
+def stems(manifest: Manifest, pieces: NodeShare) -> list[str]:
     paths = [path for path, _ in needed(manifest, pieces) if path.endswith(".bin")]
     return [path.split("/", 1)[1].removesuffix(".bin") for path in paths]
 
 
-def pieces_of(*scatters: int, of: int) -> Pieces:
-    return Pieces(scatters=scatters, num_scatters=of)
+def pieces_of(*scatters: int, of: int) -> NodeShare:
+    return NodeShare(scatters=scatters, num_scatters=of)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def pieces_of(*scatters: int, of: int) -> Pieces:
     ],
 )
 def test_a_node_needs_its_shards_and_the_common_ones(
-    full: Path, pieces: Pieces, shards: list[int]
+    full: Path, pieces: NodeShare, shards: list[int]
 ) -> None:
     own = [f"wudao/{number:05d}" for number in shards]
     assert sorted(stems(load(full), pieces)) == sorted([*COMMON, *own])
@@ -86,7 +86,7 @@ def test_all_nodes_together_need_all_shards(full: Path) -> None:
     assert set.intersection(*parts) == {item for item in whole if "wudao/0000" not in item[0]}
 
 
-def put_all(dataset: Path, pieces: Pieces, to: Path) -> list[tuple[str, bool]]:
+def put_all(dataset: Path, pieces: NodeShare, to: Path) -> list[tuple[str, bool]]:
     placed = place.place(Dataset.open(dataset), pieces, to=to)
     return [(item.path, item.copied) for item in placed]
 
@@ -231,7 +231,7 @@ def test_a_long_list_is_cut(pristine: Path, tmp_path: Path) -> None:
 def test_a_node_has_all_that_its_ranks_read(full: Path, tmp_path: Path, node: int) -> None:
     nodes, scatters = (2, 1, 1), 4
     own = scatters_of_node(scatters, nodes=nodes, node=node)
-    put_all(full, Pieces(scatters=own, num_scatters=scatters), to := tmp_path / "disk")
+    put_all(full, NodeShare(scatters=own, num_scatters=scatters), to := tmp_path / "disk")
     samplers = [
         Sampler(
             streams_of(Dataset.open(directory)),

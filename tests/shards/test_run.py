@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shards.corpus import Mix
 from shards.errors import UserError
+from shards.mixture import Mix
 from shards.run import BatchSize, Run
 from shards.windows import causal_windows, glm_windows
 

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from shards.batch import read_window
-from shards.corpus import Mix
 from shards.errors import UserError
 from shards.manifest import Manifest, Removal, ShardEntry, SourceEntry, TableEntry, commit, load
+from shards.mixture import Mix
 from shards.removals import SCHEMA
 from shards.run import BatchSize, Run
 from shards.storage.files import atomic_write
-from shards.trace import Document, Tracer, document_lines, step_lines
+from shards.trace import TracedDocument, Tracer, document_lines, step_lines
 from shards.windows import Marks
 from shards.writer import write_shard
 
@@ -80,11 +80,11 @@ def run_on(directory: Path, **values: object) -> Run:
     return replace(run, **values)
 
 
-def documents(tracer: Tracer) -> Iterator[Document]:
+def documents(tracer: Tracer) -> Iterator[TracedDocument]:
     for i, stream in enumerate(tracer.sampler.streams):
         for j, shard in enumerate(stream.shards):
             for row in range(shard.documents):
-                yield Document(stream=i, shard=j, row=row)
+                yield TracedDocument(stream=i, shard=j, row=row)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_both_directions_agree_over_several_epochs(
         for sample in tracer.samples(step):
             assert sample.step == step
             for row in {piece.row for piece in sample.pieces}:
-                key = Document(stream=sample.stream, shard=sample.shard, row=row)
+                key = TracedDocument(stream=sample.stream, shard=sample.shard, row=row)
                 forward[key].append((step, sample.position, sample.epoch))
     backward = {
         document: [

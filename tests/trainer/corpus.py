@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from shards.manifest import Generation, Manifest, ShardEntry, SourceEntry, Tokenizer, commit
+from shards.manifest import Generation, Manifest, ShardEntry, SourceEntry, TokenizerEntry, commit
 from shards.order.permutation import derive
 from shards.vocabulary import vocabulary_table, write_vocabulary
 from shards.writer import write_shard
@@ -58,7 +58,7 @@ def build(
         lineage="0" * 64,
         corpus="rule",
         options={},
-        tokenizer=Tokenizer(
+        tokenizer=TokenizerEntry(
             spec="rule",
             name="rule",
             sha256="0" * 64,

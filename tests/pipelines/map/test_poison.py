@@ -21,7 +21,7 @@ from pipelines.map.attempts import (
     READING,
     WRITING,
     Attempt,
-    Place,
+    AttemptPosition,
     advice,
     attempt,
     died_before,
@@ -176,7 +176,7 @@ def test_records_judged_one_by_one_make_the_same_bytes(
 
     @contextmanager
     def careful(*_: object, **__: object) -> Iterator[Attempt]:
-        yield Careful(deaths=[Place(doing=JUDGING, start=0, end=1 << 40, records=9)])
+        yield Careful(deaths=[AttemptPosition(doing=JUDGING, start=0, end=1 << 40, records=9)])
 
     monkeypatch.setattr(mapper, "attempt", careful)
     build("pipelines.wudao", many_splits(tmp_path / "out"))
@@ -199,7 +199,7 @@ def work(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyPath]:
     MemoryFileSystem().store.clear()
 
 
-def die(work: AnyPath, *places: Place, task: str = "t", run: str = "r") -> None:
+def die(work: AnyPath, *places: AttemptPosition, task: str = "t", run: str = "r") -> None:
     """Leave the note of an attempt that died."""
     with (
         suppress(KeyboardInterrupt),
@@ -216,8 +216,8 @@ def die(work: AnyPath, *places: Place, task: str = "t", run: str = "r") -> None:
         tried.file.write(note)
 
 
-def judging(start: int, end: int, records: int) -> Place:
-    return Place(doing=JUDGING, start=start, end=end, records=records)
+def judging(start: int, end: int, records: int) -> AttemptPosition:
+    return AttemptPosition(doing=JUDGING, start=start, end=end, records=records)
 
 
 def test_an_attempt_that_ends_leaves_no_note(work: AnyPath) -> None:
@@ -282,7 +282,7 @@ def test_notes_of_other_runs_and_tasks_do_not_count(work: AnyPath) -> None:
 
 @pytest.mark.parametrize("doing", [READING, WRITING])
 def test_who_dies_reading_or_writing_is_not_tried_for_ever(work: AnyPath, doing: str) -> None:
-    where = Place(doing=doing, start=5, end=5)
+    where = AttemptPosition(doing=doing, start=5, end=5)
     die(work)
     die(work, where)
     die(work, where)
@@ -308,4 +308,4 @@ def test_a_note_cut_short_is_a_death_somewhere(tmp_path: Path) -> None:
     (note,) = (tmp_path / "attempts").iterdir()
     os.truncate(note, 5)
     with attempt(tmp_path, "t", run="r", skip=False, name="x") as second:
-        assert second.deaths == [Place()]
+        assert second.deaths == [AttemptPosition()]

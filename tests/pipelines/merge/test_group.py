@@ -16,7 +16,7 @@ from pipelines.dedup.drops import GONE
 from pipelines.dedup.exact import MOST_GROWTH, ROWS_PER_TASK, num_ranges
 from pipelines.dedup.phases import Deduplicated
 from pipelines.merge import group, union
-from pipelines.merge.union import Ranks, write_union
+from pipelines.merge.union import MergedOrder, write_union
 from pipelines.run.build import build
 from pipelines.segments import segment
 from pipelines.segments.plan import PlannedSegment
@@ -185,7 +185,7 @@ def test_equal_texts_stay_two_rows_and_what_is_gone_stays_gone(tmp_path: Path) -
 
 
 def test_rows_are_numbered_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    ranks = Ranks.of([np.array([10, 30, 50]), np.array([], int), np.array([20, 30])])
+    ranks = MergedOrder.of([np.array([10, 30, 50]), np.array([], int), np.array([20, 30])])
     assert ranks.rows.tolist() == [0, 3, 1, 4, 2]
     old = [np.array([2, GONE, 0], np.uint32), np.array([], np.uint32), np.array([1], np.uint32)]
     assert ranks.renumbered(old).tolist() == [4, GONE, 0, 3]

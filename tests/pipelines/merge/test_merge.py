@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pipelines.dedup.drops import DROPS, EXACT, GONE, NEAR, Drops
 from pipelines.merge import merge
 from pipelines.merge.merge import (
-    Piece,
+    SegmentSlice,
     cut,
     held_out,
     merged_rows,
@@ -32,7 +32,7 @@ NONE = np.zeros(0, np.uint32)
 TOTALS = (1, 2, 3, 7, 64, 1000, NUM_BINS - 1, NUM_BINS, 3 * NUM_BINS + 1)
 
 
-def texts(piece: Piece) -> list[list[int]]:
+def texts(piece: SegmentSlice) -> list[list[int]]:
     """The tokens of each document of a piece."""
     tokens = piece.tokens.view(DTYPE)
     lengths = piece.documents["tokens"].to_pylist()
@@ -147,7 +147,7 @@ def drops(*rows: tuple[int, ...]) -> pa.Table:
     return pa.table(list(map(list, zip(*full, strict=True))), schema=DROPS)
 
 
-def shard_of(tmp_path: Path, pieces: list[Piece]) -> tuple[pa.Table, list[int]]:
+def shard_of(tmp_path: Path, pieces: list[SegmentSlice]) -> tuple[pa.Table, list[int]]:
     stem = tmp_path / "out" / "00000"
     entry = write_merged(stem, pieces, directory=tmp_path, dtype=np.dtype("<u2"))
     table = pa.ipc.open_file(stem.with_suffix(".arrow")).read_all()

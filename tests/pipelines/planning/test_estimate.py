@@ -22,7 +22,7 @@ from pipelines.planning.estimate import beam_bytes, estimate, phase_seconds, wor
 from pipelines.planning.requests import Blocks, Requests, requests, uploaded
 from pipelines.planning.run import planned
 from pipelines.planning.sizes import (
-    Source,
+    SourceSize,
     extent,
     grouped,
     num_segments,
@@ -53,9 +53,9 @@ SPLIT = Split(
 )
 
 
-def source(splits: int = 100, **changes: Any) -> Source:
+def source(splits: int = 100, **changes: Any) -> SourceSize:
     """A source of full segments, one a split."""
-    plain = Source(
+    plain = SourceSize(
         files=splits,
         stored_bytes=splits * (128 << 20),
         splits=splits,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.quality.catalog import PROFILES, find_profile
-from pipelines.quality.words import Splitters, Text
+from pipelines.quality.words import MeasuredText, Splitters
 
 with warnings.catch_warnings():  # jieba has invalid escapes
     warnings.simplefilter("ignore")
@@ -21,7 +21,7 @@ SPLITTERS = Splitters()
 def measured(name: str, text: str, language: str = "") -> dict[str, float]:
     profile = find_profile(name)
     language = language or ORACLES[profile.name][0]
-    _, values = profile.measure(Text(text, language, splitters=SPLITTERS), profile.defaults)
+    _, values = profile.measure(MeasuredText(text, language, splitters=SPLITTERS), profile.defaults)
     return dict(zip(profile.metrics, values, strict=True))
 
 
@@ -114,9 +114,9 @@ def test_by_hand(name: str, text: str, wanted: dict[str, float]) -> None:
 def test_lines_that_c4_takes_out() -> None:
     profile = find_profile("c4")
     for text in TEXTS:
-        page, _ = profile.measure(Text(text, "en", splitters=SPLITTERS), profile.defaults)
+        page, _ = profile.measure(MeasuredText(text, "en", splitters=SPLITTERS), profile.defaults)
         assert page.text == c4_page(text)[1]
-    whole = Text("A line of prose that stays.", "en", splitters=SPLITTERS)
+    whole = MeasuredText("A line of prose that stays.", "en", splitters=SPLITTERS)
     assert profile.measure(whole, profile.defaults)[0] is whole
 
 
@@ -134,7 +134,7 @@ def test_lines_that_c4_takes_out() -> None:
 def test_line_thresholds_of_c4(bound: dict[str, float], text: str, left: str) -> None:
     profile = find_profile("c4")
     bounds = {**profile.defaults, **bound}
-    assert profile.measure(Text(text, "en", splitters=SPLITTERS), bounds)[0].text == left
+    assert profile.measure(MeasuredText(text, "en", splitters=SPLITTERS), bounds)[0].text == left
 
 
 @given(st.text(st.sampled_from("ab。！？…；”’)「」 ")))
@@ -162,7 +162,7 @@ def test_stop_words_by_language() -> None:
 
 def test_a_short_line_is_what_its_threshold_says() -> None:
     profile = find_profile("fineweb")
-    text = Text("five5\nsixsix", "en", splitters=SPLITTERS)
+    text = MeasuredText("five5\nsixsix", "en", splitters=SPLITTERS)
     for most, wanted in ((4, 0), (5, 0.5), (6, 1)):
         _, values = profile.measure(text, {**profile.defaults, "short_line_chars": most})
         assert values[1] == wanted

@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.quality.words import DATATROVE, SPACES, Splitters, Text
+from pipelines.quality.words import DATATROVE, SPACES, MeasuredText, Splitters
 
 
 class Counting(Splitters):
@@ -19,7 +19,7 @@ def splitters() -> Counting:
 
 def test_chinese_words_are_found_once(splitters: Counting) -> None:
     splitters.calls.clear()
-    text = Text("我来到北京清华大学。\n 他来到了网易杭研大厦", "zh", splitters=splitters)
+    text = MeasuredText("我来到北京清华大学。\n 他来到了网易杭研大厦", "zh", splitters=splitters)
     wanted = ["我", "来到", "北京", "清华大学", "。", "他", "来到", "了", "网易", "杭研", "大厦"]
     assert text.words(SPACES) == text.words(DATATROVE) == wanted
     assert splitters.calls == [SPACES]
@@ -32,7 +32,7 @@ def test_other_chinese_languages_are_split_too(splitters: Counting, language: st
 
 
 def test_other_words_are_those_between_spaces(splitters: Counting) -> None:
-    text = Text(" l'été\u00a0arrive,\nenfin ", "fr", splitters=splitters)
+    text = MeasuredText(" l'été\u00a0arrive,\nenfin ", "fr", splitters=splitters)
     assert text.words(SPACES) == ["l'été", "arrive,", "enfin"]
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pipelines.inputs.sources import Link, Split, match_inputs, seamless, split_file
 from pipelines.readers.json_array import JsonArrayReader
-from pipelines.readers.json_scan import Window, parse_object
+from pipelines.readers.json_scan import ScanWindow, parse_object
 from pipelines.readers.record import RAW_BYTES, Damage, Record
 from shards.errors import UserError
 
@@ -327,7 +327,7 @@ def test_hostile_damage_takes_linear_work(
     """One unit makes every brace look like a record that ends far away or nowhere."""
     looked = []
 
-    def parse(window: Window, at: int, *, max_bytes: int) -> Any:
+    def parse(window: ScanWindow, at: int, *, max_bytes: int) -> Any:
         value, reached = parse_object(window, at, max_bytes=max_bytes)
         looked.append(reached - at)
         return value, reached

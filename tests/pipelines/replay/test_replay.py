@@ -278,7 +278,7 @@ def test_a_run_that_was_interrupted_goes_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(build.Run, "plan", stop)
+        patch.setattr(build.Build, "plan", stop)
         assert replay(dataset, tmp_path / "again", "--nul", "remove") == 130
     with caplog.at_level("INFO", logger="corpusmill"):
         assert replay(dataset, tmp_path / "again", "--nul", "remove") == 0

@@ -2,7 +2,16 @@ import pytest
 
 from pipelines.quality.selection import parse_selection
 from pipelines.rethreshold.forecast import Figure, Setting, forecasts, total
-from pipelines.rethreshold.recount import DOUBLE, KEPT, LATER, NOW, RULED, THEN, Recount, Source
+from pipelines.rethreshold.recount import (
+    DOUBLE,
+    KEPT,
+    LATER,
+    NOW,
+    RULED,
+    THEN,
+    Recount,
+    SourceRecount,
+)
 from pipelines.run.origin import Thresholds
 
 GLM = Thresholds(languages=frozenset({"zh", "en"}), score=0.5, selection=parse_selection(["glm"]))
@@ -28,9 +37,9 @@ def counts(now: dict[int, tuple[int, int, int]], then: dict[int, tuple[int, int,
 PASSED = {KEPT: (80, 8000, 2080), DOUBLE: (20, 2000, 520)}
 
 
-def source(admitted: tuple[int, int, int] = (6, 300, 0), *, later: int = 0) -> Source:
+def source(admitted: tuple[int, int, int] = (6, 300, 0), *, later: int = 0) -> SourceRecount:
     now = {**PASSED, LATER: (later, 0, 0)}
-    return Source(
+    return SourceRecount(
         languages={"zh": counts(now, {**now, RULED: admitted})}, unjudged={"too-short": 3}
     )
 
@@ -83,9 +92,9 @@ def test_without_dedup_the_dataset_is_what_the_rules_keep() -> None:
 
 def test_a_language_without_tokens_of_its_own_takes_those_of_the_nearest() -> None:
     new = counts({}, {RULED: (10, 1000, 0)})
-    here = Source(languages={**source((0, 0, 0)).languages, "en": new})
+    here = SourceRecount(languages={**source((0, 0, 0)).languages, "en": new})
     dense = counts({KEPT: (1, 100, 101)}, {KEPT: (1, 100, 101)})
-    elsewhere = Source(languages={"en": dense})
+    elsewhere = SourceRecount(languages={"en": dense})
     alone = forecasts({"s": here}, setting())["s"].before_dedup["tokens"].then
     assert alone == 2600 + 10 + 250, "a quarter token a byte, as Chinese here"
     both = forecasts({"s": here, "t": elsewhere}, setting())["s"].before_dedup["tokens"].then

@@ -13,7 +13,7 @@ from pipelines.readers.reading import Reading
 from pipelines.run import existing
 from pipelines.segments.segment import Segment
 from shards.errors import DamageError, UserError
-from shards.manifest import Generation, InputEntry, Manifest, ShardEntry, TableEntry, Tokenizer
+from shards.manifest import Generation, InputEntry, Manifest, ShardEntry, TableEntry, TokenizerEntry
 from shards.records import sealed
 from shards.storage.files import FileEntry, crc32c_of, write_json
 
@@ -280,7 +280,7 @@ def manifest(options: dict[str, Any], *inputs: InputEntry) -> Manifest:
         rejects=(),
         accounting={},
     )
-    tokenizer = Tokenizer(
+    tokenizer = TokenizerEntry(
         spec="s", name="n", sha256="0", pieces=1, vocabulary_size=1, dtype="uint16", special={}
     )
     return Manifest(

@@ -26,7 +26,7 @@ from pipelines.tokenizers.part_tables import ODD
 from pipelines.tokenizers.parts import PartCutter
 from pipelines.tokenizers.protobuf import field, fields
 from pipelines.tokenizers.sentencepiece import disarmed
-from pipelines.tokenizers.sentencepiece_model import CuttableModel, Piece, cuttable
+from pipelines.tokenizers.sentencepiece_model import CuttableModel, VocabularyPiece, cuttable
 from pipelines.tokenizers.tokenizer import load_tokenizer
 
 ROOT = Path(__file__).parents[3]
@@ -408,7 +408,10 @@ def test_joiners_are_all_of_them(nmt_nfkc: bytes) -> None:
 
 def test_byte_pair_encoding_of_parts() -> None:
     texts = ["a", "b", "c", "d", "ab", "bc", "abc", "cd", "aa", "aaa"]
-    pieces = [Piece(id=10 + i, text=text, score=float(-i), kind=1) for i, text in enumerate(texts)]
+    pieces = [
+        VocabularyPiece(id=10 + i, text=text, score=float(-i), kind=1)
+        for i, text in enumerate(texts)
+    ]
     ids = {piece.text: piece.id for piece in pieces}
     cases = {
         "a": ["a"], "ab": ["ab"], "ba": ["b", "a"], "abc": ["abc"], "abcd": ["abc", "d"],
@@ -423,14 +426,14 @@ def test_byte_pair_encoding_of_parts() -> None:
 
 
 def test_more_pieces_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    pieces = [Piece(id=i, text="a" * (i + 1), score=float(-i), kind=1) for i in range(9)]
+    pieces = [VocabularyPiece(id=i, text="a" * (i + 1), score=float(-i), kind=1) for i in range(9)]
     monkeypatch.setattr(part_bpe, "NONE", 7 << 4)
     with pytest.raises(ValueError, match="8 long pieces"):
         PartBpe(pieces)
 
 
 def test_byte_pair_encoding_of_nothing() -> None:
-    pieces = [Piece(id=0, text="a", score=0.0, kind=1)]
+    pieces = [VocabularyPiece(id=0, text="a", score=0.0, kind=1)]
     found, lengths = PartBpe(pieces).encode(np.empty(0, np.int32), np.empty(0, np.int64))
     assert (len(found), len(lengths)) == (0, 0)
 

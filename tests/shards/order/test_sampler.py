@@ -14,7 +14,7 @@ from shards.errors import UserError
 from shards.order.permutation import permutation_key, permute
 from shards.order.sampler import Sampler
 from shards.order.scatter import rank_slots
-from shards.order.stages import Stage, saved_stages
+from shards.order.stages import MixtureStage, saved_stages
 from shards.order.streams import Stream
 from shards.windows import causal_windows
 
@@ -179,7 +179,10 @@ def test_back_to_the_position(streams: list[Stream], positions: list[int], scatt
 
 
 def test_a_stream_that_is_no_longer_drawn(streams: list[Stream]) -> None:
-    stages = [Stage(start=0, weights={"wide": 1, "one": 1}), Stage(start=40, weights={"wide": 1})]
+    stages = [
+        MixtureStage(start=0, weights={"wide": 1, "one": 1}),
+        MixtureStage(start=40, weights={"wide": 1}),
+    ]
     made = sampler(streams, stages=stages)
     found = [made.position_of(3, shard=0, window=0, epoch=epoch) for epoch in range(30)]
     known = [position for position in found if position is not None]
@@ -223,7 +226,7 @@ def test_going_on_with_more_data(streams: list[Stream], make_stream: Make) -> No
     old = sampler(streams)
     state = old.state_dict(777)
     more = [make_stream("g2", [300] * 4), *streams]
-    later = Stage(start=777, weights={"wide": 1, "g2": 1})
+    later = MixtureStage(start=777, weights={"wide": 1, "g2": 1})
     new = sampler(more, stages=[*saved_stages(state["stages"]), later])
     assert new.load_state_dict(state) == 777
     before = [(stream + 1, *row) for stream, *row in rows(old, range(777))]
@@ -238,7 +241,10 @@ def test_going_on_with_more_data(streams: list[Stream], make_stream: Make) -> No
         ({"seed": 2}, "seed was 1, now it is 2"),
         ({"num_scatters": 8}, "num_scatters was 4, now it is 8"),
         ({"window": causal_windows(20)}, "window was .*'length': 10.*'length': 20"),
-        ({"stages": [Stage(start=0, weights={"wide": 1})]}, "stages was .* further stage from 99"),
+        (
+            {"stages": [MixtureStage(start=0, weights={"wide": 1})]},
+            "stages was .* further stage from 99",
+        ),
         ({"stages": ()}, None),
     ],
 )
@@ -255,10 +261,10 @@ def test_states_of_another_run(
 
 
 def test_states_of_other_shards(streams: list[Stream], make_stream: Make) -> None:
-    state = sampler(streams, stages=[Stage(start=0, weights={"wide": 1})]).state_dict(9)
+    state = sampler(streams, stages=[MixtureStage(start=0, weights={"wide": 1})]).state_dict(9)
     recut = make_stream("wide", [sum(TOKENS["wide"][i::4]) for i in range(4)])
     with pytest.raises(UserError, match="position 9: shards was"):
-        sampler([recut], stages=[Stage(start=0, weights={"wide": 1})]).load_state_dict(state)
+        sampler([recut], stages=[MixtureStage(start=0, weights={"wide": 1})]).load_state_dict(state)
 
 
 def test_caps(streams: list[Stream]) -> None:
@@ -293,6 +299,6 @@ def test_what_does_not_fit(streams: list[Stream], make_stream: Make) -> None:
     with pytest.raises(UserError, match=r"3 scatters do not fit: stream wide has 8 shards"):
         sampler(streams, num_scatters=3)
     with pytest.raises(UserError, match="a weight is given for wudao"):
-        sampler(streams, stages=[Stage(start=0, weights={"wudao": 1})])
+        sampler(streams, stages=[MixtureStage(start=0, weights={"wudao": 1})])
     with pytest.raises(ValueError, match="position -5 is negative"):
         sampler(streams).draw([-5])

@@ -4,17 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shards.errors import UserError
-from shards.order.stages import Stage, Stages, saved_stages
+from shards.order.stages import MixtureStage, Stages, saved_stages
 
 NAMES = ["a", "b", "c"]
 SCHEDULE = (
-    Stage(start=0, weights={"a": 7, "b": 3}),
-    Stage(start=1003, weights={"a": 0.5, "c": 0.5}),
-    Stage(start=5000, weights={"c": 1}),
+    MixtureStage(start=0, weights={"a": 7, "b": 3}),
+    MixtureStage(start=1003, weights={"a": 0.5, "c": 0.5}),
+    MixtureStage(start=5000, weights={"c": 1}),
 )
 
 
-def stages(schedule: tuple[Stage, ...] = SCHEDULE, *, num_scatters: int = 8) -> Stages:
+def stages(schedule: tuple[MixtureStage, ...] = SCHEDULE, *, num_scatters: int = 8) -> Stages:
     return Stages(schedule, NAMES, num_scatters=num_scatters, seed=1)
 
 
@@ -97,7 +97,7 @@ def test_history_is_what_was_used(position: int, num: int) -> None:
 )
 def test_stages_that_cannot_be(schedule: list[tuple[int, dict[str, float]]], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        stages(tuple(Stage(start=start, weights=weights) for start, weights in schedule))
+        stages(tuple(MixtureStage(start=start, weights=weights) for start, weights in schedule))
 
 
 def test_a_negative_position() -> None:

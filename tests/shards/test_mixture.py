@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from shards.corpus import Data, Mix, epoch_caps, open_corpus, parse_data
 from shards.errors import UserError
 from shards.manifest import ShardEntry, SourceEntry, commit, load
+from shards.mixture import Mix, WeightedData, epoch_caps, open_mixture, parse_data
 
 PILE, WUDAO = "3f9c12ab/pile", "3f9c12ab/wudao"
 STRIDE = 4
@@ -15,7 +15,7 @@ STRIDE = 4
 
 
 def weights(*data: str) -> dict[str, float]:
-    corpus = open_corpus([Mix(start=0, data=data)], stride=STRIDE)
+    corpus = open_mixture([Mix(start=0, data=data)], stride=STRIDE)
     (stage,) = corpus.stages
     assert list(stage.weights) == [stream.name for stream in corpus.streams]
     return dict(stage.weights)
@@ -24,15 +24,15 @@ def weights(*data: str) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("text", "data"),
     [
-        ("a", Data(dataset="a")),
-        ("a@3", Data(dataset="a@3")),
-        ("a=0.25", Data(dataset="a", weight=0.25)),
-        ("a:pile", Data(dataset="a", source="pile")),
-        ("x/a@3:pile=2", Data(dataset="x/a@3", source="pile", weight=2)),
-        ("x=1/a", Data(dataset="x=1/a")),
+        ("a", WeightedData(dataset="a")),
+        ("a@3", WeightedData(dataset="a@3")),
+        ("a=0.25", WeightedData(dataset="a", weight=0.25)),
+        ("a:pile", WeightedData(dataset="a", source="pile")),
+        ("x/a@3:pile=2", WeightedData(dataset="x/a@3", source="pile", weight=2)),
+        ("x=1/a", WeightedData(dataset="x=1/a")),
     ],
 )
-def test_names_of_data(text: str, data: Data) -> None:
+def test_names_of_data(text: str, data: WeightedData) -> None:
     assert parse_data(text) == data
     assert str(data) == text
 
@@ -40,9 +40,9 @@ def test_names_of_data(text: str, data: Data) -> None:
 def test_a_folder_s_own_name_comes_first(tmp_path: Path) -> None:
     for name in ("a=1", "a:b"):
         (tmp_path / name).mkdir()
-    assert parse_data(f"{tmp_path}/a=1") == Data(dataset=f"{tmp_path}/a=1")
-    assert parse_data(f"{tmp_path}/a=1=2") == Data(dataset=f"{tmp_path}/a=1", weight=2)
-    assert parse_data(f"{tmp_path}/a:b:c") == Data(dataset=f"{tmp_path}/a:b", source="c")
+    assert parse_data(f"{tmp_path}/a=1") == WeightedData(dataset=f"{tmp_path}/a=1")
+    assert parse_data(f"{tmp_path}/a=1=2") == WeightedData(dataset=f"{tmp_path}/a=1", weight=2)
+    assert parse_data(f"{tmp_path}/a:b:c") == WeightedData(dataset=f"{tmp_path}/a:b", source="c")
 
 
 def test_without_weights_every_window_weighs_the_same(pristine: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_weight_is_spread_over_the_windows_of_its_data(pristine: Path) -> None
 
 
 def test_only_what_is_named_is_drawn(pristine: Path) -> None:
-    corpus = open_corpus([Mix(start=0, data=(f"{pristine}:pile",))], stride=STRIDE)
+    corpus = open_mixture([Mix(start=0, data=(f"{pristine}:pile",))], stride=STRIDE)
     assert [stream.name for stream in corpus.streams] == [PILE]
 
 
@@ -80,7 +80,7 @@ def grown(dataset: Path, put_shard: Callable[..., ShardEntry]) -> Path:
 
 def test_a_corpus_that_grows_keeps_its_streams(grown: Path) -> None:
     mixes = [Mix(start=0, data=(f"{grown}@1",)), Mix(start=500, data=(f"{grown}@2",))]
-    corpus = open_corpus(mixes, stride=STRIDE)
+    corpus = open_mixture(mixes, stride=STRIDE)
     assert [stream.name for stream in corpus.streams] == [PILE, WUDAO, "aa/pile"]
     first, second = corpus.stages
     assert (first.start, dict(first.weights)) == (0, {PILE: 2, WUDAO: 13})

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from shards.errors import UserError
 from shards.manifest import parse_dataset
-from shards.order.stages import Stage
+from shards.order.stages import MixtureStage
 from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset
 from shards.storage.address import is_url, shown
@@ -21,7 +21,7 @@ from shards.windows import num_windows
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data:
+class WeightedData:
     """A dataset, or one source of it, with its weight."""
 
     dataset: str
@@ -52,7 +52,7 @@ class Data:
         return tuple(stream for stream in streams_of(dataset) if stream.name in names)
 
 
-def parse_data(text: str) -> Data:
+def parse_data(text: str) -> WeightedData:
     """Return what a text like `DIR:SOURCE=2` names; a folder that has this very name comes first.
 
     Raises:
@@ -67,9 +67,9 @@ def parse_data(text: str) -> Data:
     if not _is_folder(text) and (split := re.fullmatch(r"(.+)=([^=/]*)", text, re.DOTALL)):
         name, weight = split[1], _number(split[2], text)
     if _is_folder(name) or ":" not in name:
-        return Data(dataset=name, weight=weight)
+        return WeightedData(dataset=name, weight=weight)
     dataset, _, source = name.rpartition(":")
-    return Data(dataset=dataset, source=source, weight=weight)
+    return WeightedData(dataset=dataset, source=source, weight=weight)
 
 
 def _is_folder(text: str) -> bool:
@@ -95,11 +95,11 @@ class Mix:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Corpus:
+class Mixture:
     """The streams of some mixes, and their weights as the sampler takes them."""
 
     streams: tuple[Stream, ...]
-    stages: tuple[Stage, ...]
+    stages: tuple[MixtureStage, ...]
 
     @property
     def datasets(self) -> tuple[Dataset, ...]:
@@ -107,7 +107,7 @@ class Corpus:
         return tuple({stream.dataset.directory: stream.dataset for stream in self.streams}.values())
 
 
-def open_corpus(mixes: Sequence[Mix], *, stride: int) -> Corpus:
+def open_mixture(mixes: Sequence[Mix], *, stride: int) -> Mixture:
     """Return the streams of mixes, windows of this stride weighing what their data do.
 
     A stream that several mixes draw from is taken from the last of them: of a dataset that grew,
@@ -126,11 +126,11 @@ def open_corpus(mixes: Sequence[Mix], *, stride: int) -> Corpus:
                     raise UserError(f"{data}: its stream {stream.name} is given twice.")
                 weights[stream.name] = weight
                 streams[stream.name] = stream
-        stages.append(Stage(start=mix.start, weights=weights))
-    return Corpus(streams=tuple(streams.values()), stages=tuple(stages))
+        stages.append(MixtureStage(start=mix.start, weights=weights))
+    return Mixture(streams=tuple(streams.values()), stages=tuple(stages))
 
 
-def _parsed(mix: Mix) -> Sequence[Data]:
+def _parsed(mix: Mix) -> Sequence[WeightedData]:
     entries = [parse_data(text) for text in mix.data]
     bare = [str(data) for data in entries if data.weight is None]
     if not entries:
@@ -143,7 +143,7 @@ def _parsed(mix: Mix) -> Sequence[Data]:
     return entries
 
 
-def _weighed(data: Data, *, stride: int) -> Iterator[tuple[Stream, float]]:
+def _weighed(data: WeightedData, *, stride: int) -> Iterator[tuple[Stream, float]]:
     """Yield the streams of data, the weight spread over them by what each has of windows."""
     streams = data.streams()
     sizes = [sum(num_windows(s.tokens, stride) for s in stream.shards) for stream in streams]
