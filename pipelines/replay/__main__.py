@@ -21,7 +21,6 @@ from pipelines.corpus.flags import parse
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus
-from pipelines.corpus.values import names, positive
 from pipelines.engine.workers import num_workers
 from pipelines.map.attempts import died_before
 from pipelines.readers.reading import splits
@@ -31,6 +30,7 @@ from pipelines.replay.original import check_same, entries_of, find_again
 from pipelines.run.origin import options_of
 from shards.command import Parser, exit_code, log_plainly
 from shards.errors import UserError
+from shards.flags import names, positive
 from shards.manifest import WORK, Manifest, load, parse_dataset
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath

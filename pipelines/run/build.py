@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
+from pipelines.corpus.part import corpus_fraction, is_share
 from pipelines.corpus.sources import Corpus, match_corpora, others
-from pipelines.corpus.values import corpus_fraction, is_share
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.engine.phases import Phases
