@@ -117,8 +117,8 @@ def replay(
     from pipelines.run.build import Build  # noqa: PLC0415 - see above
 
     directory, manifest = dataset
-    options, rejects = corpus.options, corpus.rejects
-    assert rejects is not None
+    options, rejects = corpus.options, corpus.readers
+    assert isinstance(rejects, Rejects)
     places = rejected_places(directory, manifest, reasons=rejects.reasons)
     corpora = _corpora(corpus, manifest)
     entries = entries_of(manifest)
@@ -162,10 +162,14 @@ def _corpora(corpus: Corpus, manifest: Manifest) -> dict[str, Corpus]:
     found = {source: corpus for source, _ in entries_of(manifest)}
     for source, told in manifest.options.get("corpora", {}).items():
         module = _module(told["corpus"])
-        own = {name: tuple(v) if isinstance(v, list) else v for name, v in told.items()}
+        names = {field.name for field in fields(load_recipe(module).options)}
+        own = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in told.items()
+            if name in names
+        }
         values: dict[str, Any] = {**shared, **own}
-        del values["corpus"]
-        found[source] = Corpus(module, load_recipe(module).options(**values), corpus.rejects)
+        found[source] = Corpus(module, load_recipe(module).options(**values), corpus.readers)
     return found
 
 

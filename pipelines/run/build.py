@@ -117,13 +117,13 @@ class Build:
         self.job = Job(
             options=self.options,
             corpora=dict(corpora),
-            versions=versions(self.chain),
+            versions=versions(self.chain, corpora),
             run=uuid.uuid4().hex,
         )
         self.work = self.job.work
         self.semantic = semantic(self.options, self.chain.facts, decides=(SEGMENTS, DATASET))
         self.semantic |= others(corpora, corpus)
-        self.semantic |= corpus.rejects.facts() if corpus.rejects else {}
+        self.semantic |= corpus.facts()
         self.runner = runner
         self.phases = Phases(self.work, runner)
 
