@@ -152,6 +152,6 @@ def test_an_edited_corpus_is_mapped_again_and_a_finished_dataset_is_not_called_c
     assert new.identity != old.identity
     assert run(tmp_path, keep_segments=True).manifest.identity == new.identity
     write(folder, package="mine", suffix=" newer")
-    with pytest.raises(UserError, match="other code of its corpus 'notes' made: .* --overwrite"):
+    with pytest.raises(UserError, match=r"other code of its corpus 'notes' made: .* --overwrite"):
         run(tmp_path)
     assert run(tmp_path, overwrite=True).manifest.identity not in (old.identity, new.identity)
