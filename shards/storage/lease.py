@@ -17,7 +17,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -182,12 +182,12 @@ def _owner(content: bytes) -> str:
 
 
 def _has_ended(content: bytes) -> bool:
-    """Return whether the holder is a process of this machine that has ended."""
+    """Return whether the holder is known to be a process of this machine that has ended."""
     try:
         state = json.loads(content)
         on_this_machine: bool = state["machine"] == _machine_id()
         return on_this_machine and _start_time(state["process"]) != str(state["started"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, PermissionError):
         return False
 
 
@@ -202,10 +202,15 @@ def _start_time(process: int) -> str:
 
     Together with the start time a process number is unique; by itself it is used again. A process
     that was killed but not yet reaped by its parent (a zombie) has ended.
+
+    Raises:
+        PermissionError: It is another user's, and hidden from this one (hidepid of /proc).
     """
     try:
         status = Path(f"/proc/{process}/stat").read_text()
     except OSError:
+        with suppress(ProcessLookupError):
+            os.kill(process, 0)
         return ""
     # See proc(5). The name before the closing bracket may itself contain spaces and brackets.
     state, *fields = status.rpartition(")")[2].split()

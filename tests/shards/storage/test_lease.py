@@ -177,6 +177,20 @@ def test_only_a_process_known_to_have_ended_is_taken_over_at_once(
         assert pauses == [1]
 
 
+def test_a_hidden_process_of_another_user_counts_as_alive(
+    folder: RemotePath, pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(lease.os, "kill", refuse)
+    hidden = 2**22 + 1  # beyond the kernel's largest number, so never in /proc
+    left_by_a_holder(folder, machine=f"{BOOT} {NAMESPACE}", process=hidden)
+    with pytest.raises(TimeoutError), locked(folder):
+        pass
+    assert pauses == [1]
+
+
 def test_a_lease_is_renewed(folder: RemotePath, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "RENEWED_AFTER", 0.02)
     with locked(folder):
