@@ -100,7 +100,7 @@ class _Lease:
             raise _held_by(self.folder, b"")
 
     def release(self) -> None:
-        """Delete the file, unless by now it is another process's."""
+        """Delete the file, unless it now belongs to another process."""
         if self._is_mine():
             self.file.unlink(missing_ok=True)
 

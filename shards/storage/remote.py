@@ -67,7 +67,7 @@ class RemotePath:
     def size(self) -> int:
         """Return the size of the file in bytes, or -1 if there is no such file."""
         try:
-            info = self._do(lambda system, key: system.info(key))
+            info = self._request(lambda system, key: system.info(key))
         except FileNotFoundError:
             return -1
         return int(info["size"]) if info["type"] == "file" else -1
@@ -88,7 +88,7 @@ class RemotePath:
             UserError: It cannot be read.
         """
         if stop is None:
-            return bytes(self._do(lambda system, key: system.cat_file(key)))
+            return bytes(self._request(lambda system, key: system.cat_file(key)))
         return self.read_ranges([(start, stop)])[0]
 
     def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -117,7 +117,7 @@ class RemotePath:
             if failure is not None:
                 raise failure
 
-        self._do(fetch)
+        self._request(fetch)
         return [received[pair] for pair in wanted]
 
     def write(self, data: bytes) -> None:
@@ -126,7 +126,7 @@ class RemotePath:
         Raises:
             UserError: It cannot be written.
         """
-        self._do(lambda system, key: system.pipe_file(key, data), done="written")
+        self._request(lambda system, key: system.pipe_file(key, data), done="written")
 
     def create(self, data: bytes) -> bool:
         """Create the file with these bytes unless it exists; return whether it now is ours.
@@ -146,7 +146,7 @@ class RemotePath:
                 raise FileExistsError(str(error)) from error
 
         try:
-            self._do(create, done="written")
+            self._request(create, done="written")
         except FileExistsError:
             # The answer may have been lost after the file was created; then it is our own.
             try:
@@ -161,7 +161,7 @@ class RemotePath:
         Raises:
             UserError: It cannot be written.
         """
-        self._do(lambda system, key: system.put_file(str(file), key), done="written")
+        self._request(lambda system, key: system.put_file(str(file), key), done="written")
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Delete the file.
@@ -172,7 +172,7 @@ class RemotePath:
         """
         if missing_ok and not self.exists():
             return
-        self._do(lambda system, key: system.rm_file(key), done="deleted")
+        self._request(lambda system, key: system.rm_file(key), done="deleted")
 
     def files(self) -> Mapping[str, int]:
         """Return the sizes in bytes of all files below this folder, by relative path.
@@ -189,7 +189,7 @@ class RemotePath:
                 if info["type"] == "file" and str(name).startswith(f"{key}/")
             }
 
-        return self._do(find, done="listed")
+        return self._request(find, done="listed")
 
     def remove_all(self) -> None:
         """Delete all files below this folder.
@@ -203,9 +203,9 @@ class RemotePath:
             system.rm([f"{key}/{name}" for name in names])
 
         if names:
-            self._do(remove, done="deleted")
+            self._request(remove, done="deleted")
 
-    def _do(self, action: Callable[[Any, str], Result], *, done: str = "read") -> Result:
+    def _request(self, action: Callable[[Any, str], Result], *, done: str = "read") -> Result:
         """Return the result of `action` on fsspec's file system and its key of this file.
 
         Transient failures are retried. That a file exists or is missing is raised for the caller to
