@@ -124,7 +124,7 @@ class Dedup:
         self, phase: str, tasks: Sequence[Any], kind: type[Any], prepare: Any
     ) -> dict[str, Any]:
         return self._phases.finish(
-            phase, tasks, prepare, self._output, kind=kind, complete=self._complete
+            phase, tasks, prepare, self._output, record_type=kind, complete=self._complete
         )
 
     def _complete(self, record: Any) -> bool:

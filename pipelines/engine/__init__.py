@@ -1,1 +1,1 @@
-"""Where tasks run: in this process, in workers, on a cluster; alone in knowing Beam."""
+"""Where tasks run: in this process, in workers, on a cluster; the only room that imports Beam."""

@@ -1,9 +1,9 @@
-"""What this package takes of Apache Beam, imported without its warnings about absent extras."""
+"""The names of Apache Beam that this package uses, imported without warnings of missing extras."""
 
 import logging
 
 _disabled = logging.root.manager.disable
-# Beam's BigQuery client warns through the root logger wherever Google's libraries are not there.
+# Beam's BigQuery client warns through the root logger if Google's libraries are not installed.
 logging.disable(logging.WARNING)
 try:
     from apache_beam import Create, DoFn, ParDo, Pipeline, PTransform, Reshuffle

@@ -1,7 +1,7 @@
-"""What engines other than this machine's own workers are told, and asked, before they run a task.
+"""Flags for engines other than this machine's own workers, and checks before a run starts on them.
 
-A person's flags go to Beam as they are. Two are added where they are missing, for Flink, which
-would let one Python process serve all slots of a machine, and so leave all its cores but one idle.
+The user's flags go to Beam unchanged. For Flink two are added if they are missing: by default one
+Python process serves all slots of a machine, which leaves all cores but one idle.
 """
 
 import os
@@ -23,7 +23,7 @@ from shards.command import Parser
 from shards.errors import UserError
 
 ANSWER_SECONDS = 10.0
-"""How long an engine may take to take a connection."""
+"""How long an engine may take to accept a connection."""
 
 _LOCAL = {"", "DirectRunner", "FnApiRunner"}
 _FLINK = {"FlinkRunner", "PortableRunner"}
@@ -31,23 +31,25 @@ _PROCESSES = "sdk_worker_parallelism"
 _LOOPBACK_PROCESSES = "use_loopback_process_worker"
 
 
-def engine(flags: Sequence[str]) -> str:
-    """Return the name of the runner that the flags ask for; empty for this machine's workers."""
+def engine_name(flags: Sequence[str]) -> str:
+    """Return the name of the runner that the flags select; empty for this machine's workers."""
     name = (PipelineOptions([*flags]).view_as(StandardOptions).runner or "").rpartition(".")[2]
     return "" if name in _LOCAL else name
 
 
 def with_processes(flags: Sequence[str]) -> list[str]:
-    """Return the flags, and what gives each slot of Flink a Python process of its own.
+    """Return the flags, with those added that give each slot of Flink its own Python process.
 
     --sdk_worker_parallelism is how many processes one TaskManager may start; it starts one when a
-    step of a slot asks for it, and deals them out in turn. A job has two steps in Python, one that
-    hands out tasks and one that does them; with fewer processes than steps two slots could share
-    one. A machine's slots are at most the job's, so twice those are enough wherever they lie.
+    step of a slot asks for it, and assigns them in turn. A job has two steps in Python, one that
+    hands out tasks and one that runs them; with fewer processes than steps two slots could share
+    one. A machine has at most as many slots as the job, so twice that number is always enough.
 
-    With environment LOOPBACK workers are children of the driver; Beam by itself has threads there.
+    With environment LOOPBACK workers are children of the driver; Beam's default there is threads.
     """
-    if engine(flags) not in _FLINK or any(flag.startswith(f"--{_PROCESSES}") for flag in flags):
+    if engine_name(flags) not in _FLINK or any(
+        flag.startswith(f"--{_PROCESSES}") for flag in flags
+    ):
         return [*flags]
     options = PipelineOptions([*flags])
     slots = options.view_as(FlinkRunnerOptions).parallelism
@@ -58,26 +60,26 @@ def with_processes(flags: Sequence[str]) -> list[str]:
     return [*flags, *added]
 
 
-def lead_path_here() -> None:
-    """Make `python` this Python for child processes: Beam starts its workers by that name."""
-    here = str(Path(sys.executable).parent)
+def put_this_python_first() -> None:
+    """Make `python` mean this Python in child processes: Beam starts its workers by that name."""
+    folder = str(Path(sys.executable).parent)
     paths = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    if paths[0] != here:
-        os.environ["PATH"] = os.pathsep.join([here, *paths])
+    if paths[0] != folder:
+        os.environ["PATH"] = os.pathsep.join([folder, *paths])
 
 
-def check_answers(flags: Sequence[str]) -> None:
-    """Check that somebody listens where the flags say that the engine is.
+def check_engine_answers(flags: Sequence[str]) -> None:
+    """Check that something listens at the address that the flags give for the engine.
 
     Raises:
-        UserError: Nobody does; it is found out in ANSWER_SECONDS.
+        UserError: Nothing does; known after at most ANSWER_SECONDS.
     """
     options = PipelineOptions([*flags])
     endpoint = options.view_as(PortableOptions).job_endpoint
     master = options.view_as(FlinkRunnerOptions).flink_master
     if endpoint and endpoint != "embed":
         _connect("--job_endpoint", endpoint, "a job server of Beam (HOST:PORT)")
-    elif engine(flags) == "FlinkRunner" and not master.startswith("["):
+    elif engine_name(flags) == "FlinkRunner" and not master.startswith("["):
         _connect("--flink_master", master, "the REST address of Flink's JobManager (HOST:PORT)")
 
 
@@ -86,24 +88,24 @@ def _connect(flag: str, address: str, expected: str) -> None:
         parts = urlsplit(address if "//" in address else f"//{address}")
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
         if not parts.hostname or not port:
-            raise ValueError("it names no host and port")
+            raise ValueError("host or port is missing")
         socket.create_connection((parts.hostname, port), timeout=ANSWER_SECONDS).close()
     except (OSError, ValueError) as error:
         raise UserError(
             f"{flag} {address} does not answer ({error}). It should be {expected}: start it, or "
-            "give the address where it runs. Nothing was begun; what an earlier run finished is "
+            "give the address where it runs. Nothing was started; what earlier runs finished is "
             "kept"
         ) from error
 
 
 def beam_flags(words: Sequence[str]) -> list[str]:
-    """Return the flags for Beam among the words of a command line that are no flags of a corpus.
+    """Return Beam's flags, out of the words of a command line that are not flags of the corpus.
 
     Args:
-        words: Flags of Beam's Python SDK; then, behind `--`, what only the runner knows.
+        words: Flags of Beam's Python SDK; then, after `--`, those that only the runner knows.
 
     Raises:
-        UserError: Beam's Python SDK does not know one of them.
+        UserError: Beam's Python SDK does not know one of the flags before `--`.
     """
     end = words.index("--") if "--" in words else len(words)
     parser = Parser(prog="beam", add_help=False)
@@ -114,11 +116,11 @@ def beam_flags(words: Sequence[str]) -> list[str]:
     if unknown:
         raise UserError(
             f"unknown flag {unknown[0]}: neither this command nor Beam's Python SDK has it. "
-            "What only the runner knows goes behind --, as in: -- --checkpointing_interval=5000"
+            "Flags that only the runner knows go after --, as in: -- --checkpointing_interval=5000"
         )
     return [*words[:end], *words[end + 1 :]]
 
 
-def _subclasses(kind: Any) -> list[Any]:
-    found = list(kind.__subclasses__())
-    return found + [deeper for child in found for deeper in _subclasses(child)]
+def _subclasses(parent: Any) -> list[Any]:
+    children = parent.__subclasses__()
+    return [*children, *(deeper for child in children for deeper in _subclasses(child))]

@@ -1,15 +1,13 @@
-"""A phase of a run: the tasks that no earlier run finished are done, then all records read."""
+"""A phase of a run: tasks that no earlier run finished are run, then all records are read."""
 
 import logging
 import time
 from collections.abc import Callable, Sequence
-from itertools import compress
-from operator import not_
 from typing import Any, TypeVar
 
 from pipelines.engine.progress import Progress, progress_counts
-from pipelines.engine.records import finished, read_record
-from pipelines.engine.runner import Runner, Work
+from pipelines.engine.records import finished_record, read_record
+from pipelines.engine.runner import Runner, RunTask
 from pipelines.segments.sparse import forget_sizes, side_by_side
 from shards.storage.files import files
 from shards.storage.remote import AnyPath
@@ -23,9 +21,9 @@ class Phases:
 
     def __init__(self, work: AnyPath, runner: Runner) -> None:
         self.seconds: dict[str, float] = {}
-        """How long each phase worked."""
+        """How long each phase ran."""
         self.tasks: dict[str, dict[str, int]] = {}
-        """How many tasks each phase has, and how many of them were finished before."""
+        """How many tasks each phase has, and how many of them earlier runs had finished."""
         self._started = time.monotonic()
         self._work = work
         self._runner = runner
@@ -34,42 +32,42 @@ class Phases:
         self,
         phase: str,
         tasks: Sequence[Any],
-        prepare: Callable[[Any], Work],
+        prepare: Callable[[Any], RunTask],
         argument: Any,
         *,
-        kind: type[RecordType],
+        record_type: type[RecordType],
         complete: Callable[[RecordType], bool],
     ) -> dict[str, RecordType]:
-        """Return the records of tasks by name, after running those that are not finished.
+        """Return the records of tasks by name, after running the tasks that are not finished.
 
         Args:
             phase: Its name.
             tasks: All tasks of the phase.
-            prepare: Makes, of `argument`, the function that does a task.
-            argument: What every task is told.
-            kind: The type of a record.
+            prepare: prepare(argument) returns the function that runs a task.
+            argument: The same for all tasks.
+            record_type: The class of a record.
             complete: Whether the files that a record names are there.
         """
         folder = self._work / phase
+        names_in_folder = files(folder)  # behind a URL one listing instead of a request per task
 
-        there = files(folder)  # behind a URL one listing instead of a request a task
-
-        def done(task: Any) -> bool:
-            if f"{task.name}.json" not in there:
+        def is_finished(task: Any) -> bool:
+            if f"{task.name}.json" not in names_in_folder:
                 return False
-            record = finished(kind, folder / f"{task.name}.json")
+            record = finished_record(record_type, folder / f"{task.name}.json")
             if record is not None and complete(record):
                 return True
             (folder / f"{task.name}.json").unlink(missing_ok=True)
             return False
 
-        todo = list(compress(tasks, map(not_, side_by_side(done, tasks, where=folder))))
+        done = side_by_side(is_finished, tasks, where=folder)
+        todo = [task for task, finished in zip(tasks, done, strict=True) if not finished]
         self.run(
             phase, todo, prepare, argument, weights=[1] * len(todo), done=len(tasks) - len(todo)
         )
         names = [task.name for task in tasks]
         records = side_by_side(
-            lambda name: read_record(kind, folder / f"{name}.json"), names, where=folder
+            lambda name: read_record(record_type, folder / f"{name}.json"), names, where=folder
         )
         return dict(zip(names, records, strict=True))
 
@@ -77,21 +75,21 @@ class Phases:
         self,
         phase: str,
         todo: Sequence[Any],
-        prepare: Callable[[Any], Work],
+        prepare: Callable[[Any], RunTask],
         argument: Any,
         *,
         weights: Sequence[int],
         done: int,
     ) -> None:
-        """Run tasks, showing how far they are.
+        """Run tasks, showing progress.
 
         Args:
             phase: Its name.
             todo: The tasks; none of them has a record.
-            prepare: Makes, of `argument`, the function that does a task.
-            argument: What every task is told.
-            weights: Share of each task in the whole: bytes of input, or 1.
-            done: How many more tasks were finished before.
+            prepare: prepare(argument) returns the function that runs a task.
+            argument: The same for all tasks.
+            weights: How much each task counts in the progress: bytes of input, or 1.
+            done: How many other tasks earlier runs had finished.
         """
         counts = self.tasks.setdefault(phase, {"all": 0, "finished_before": 0})
         counts["all"] += len(todo) + done
@@ -109,12 +107,11 @@ class Phases:
             work=self._work,
         )
         with progress:
-            told = (self._work / phase, prepare, argument)
-            self._runner.run(todo, prepare_unfinished, told)
+            self._runner.run(todo, prepare_unfinished, (self._work / phase, prepare, argument))
         self.seconds[phase] = self.seconds.get(phase, 0) + time.monotonic() - started
 
     def figures(self) -> dict[str, Any]:
-        """Return what report.json says of the phases: seconds, also in all so far, and tasks."""
+        """Return the phases' part of report.json: seconds by phase and in total, and tasks."""
         return {
             "seconds": {name: round(value, 1) for name, value in self.seconds.items()},
             "elapsed": round(time.monotonic() - self._started, 1),
@@ -122,22 +119,21 @@ class Phases:
         }
 
 
-def prepare_unfinished(told: tuple[AnyPath, Callable[[Any], Work], Any]) -> Work:
-    """Return the function that does a task unless its record is there.
+def prepare_unfinished(arguments: tuple[AnyPath, Callable[[Any], RunTask], Any]) -> RunTask:
+    """Return the function that runs a task unless its record is there.
 
-    No task has one when its phase begins, so it is from an earlier attempt in the same phase: an
-    engine that loses a machine hands out all the tasks of a job again.
+    No task has a record when its phase begins, so a record is from an earlier attempt in the same
+    phase: an engine that loses a machine hands out all tasks of a job again.
 
     Args:
-        told: The folder of the phase's records, what makes the function that does a task, and what
-            that is told.
+        arguments: The folder of the phase's records, and `prepare` and `argument` of Phases.run.
     """
-    folder, prepare, argument = told
+    folder, prepare, argument = arguments
     forget_sizes()
-    work = prepare(argument)
+    run_task = prepare(argument)
 
-    def do(task: Any) -> None:
+    def run_unfinished(task: Any) -> None:
         if not (folder / f"{task.name}.json").exists():
-            work(task)
+            run_task(task)
 
-    return do
+    return run_unfinished

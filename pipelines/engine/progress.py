@@ -1,8 +1,7 @@
-"""How far a run is: one line that changes on a terminal, plain lines elsewhere.
+"""Progress of a run: one line that changes on a terminal, plain lines elsewhere.
 
-Finished tasks are known by their records. For what is under way each local worker keeps a small
-file with its task and the bytes done; on a cluster, where workers have other disks, only records
-count.
+Finished tasks are known by their records. For tasks under way each local worker keeps a small file
+with its task and the bytes done; on a cluster, whose workers have other disks, only records count.
 """
 
 import json
@@ -22,25 +21,25 @@ from shards.storage.remote import AnyPath, RemotePath
 
 PLAIN_SECONDS = 10.0
 
-LOOKING = 20
-"""Between two looks passes at least so many times as long as one of them took."""
+PAUSE_FACTOR = 20
+"""The pause between two looks is at least this many times as long as the last look took."""
 
 
 class Heartbeat:
-    """What a worker tells of the task that it works on."""
+    """A worker's reports of how far its current task is."""
 
     def __init__(self, work: AnyPath) -> None:
         folder = work / "progress"
-        # Behind a URL it would cost more than it tells.
+        # Behind a URL these reports would cost more than they are worth.
         self._path = folder / f"{uuid.uuid4().hex}.json" if isinstance(folder, Path) else None
         self._task = ""
         self._rows = 0
         self._due = 0.0
 
     def beat(self, task: str, done_bytes: int, *, rows: int) -> None:
-        """Say that the task has come so far; written about once a second.
+        """Report how far the task is; written about once a second.
 
-        Progress is no reason to fail: what cannot be written is left.
+        A report that cannot be written is skipped: progress is no reason to fail.
         """
         self._rows = rows + (self._rows if task == self._task else 0)
         self._task = task
@@ -60,8 +59,8 @@ class Progress:
 
     Args:
         phase: Its name.
-        tasks: What there is to do: record path and weight (bytes of input, or 1) of each task.
-        describe: What a finished record adds to the line, as counts by name.
+        tasks: Weight (bytes of input, or 1) of each task, by the path of its record.
+        describe: Returns what the record of a finished task adds to the line: counts by name.
         work: The run's folder of intermediate files.
         stream: Where the line goes; the standard error by default.
     """
@@ -103,10 +102,10 @@ class Progress:
         pause = 1.0 if self._terminal and local else PLAIN_SECONDS
         while not self._stop.wait(pause):
             started = time.monotonic()
-            with suppress(UserError):  # the storage is away: this is no reason to fail
+            with suppress(UserError):  # the storage does not answer: no reason to fail
                 self._show()
-            # Behind a URL a look at millions of files takes minutes, and each page is paid for.
-            pause = max(pause, LOOKING * (time.monotonic() - started))
+            # Behind a URL a look at millions of files takes minutes, and each page costs money.
+            pause = max(pause, PAUSE_FACTOR * (time.monotonic() - started))
 
     def _show(self, *, last: bool = False) -> None:
         line = self.line()
@@ -130,9 +129,9 @@ class Progress:
         if self._total > len(self._waiting) + 1e6:  # the weights are bytes
             parts.append(f"{done / 1e6 / seconds:.1f} MB/s")
         if 0 < done < self._total:
-            parts.append(f"ETA {_clock(seconds * (self._total - done) / done)}")
+            parts.append(f"ETA {_duration(seconds * (self._total - done) / done)}")
         else:
-            parts.append(_clock(seconds))
+            parts.append(_duration(seconds))
         return " | ".join(parts)
 
     def _collect(self) -> None:
@@ -146,12 +145,12 @@ class Progress:
     def _finished(self) -> list[AnyPath]:
         first = next(iter(self._waiting), None)
         if isinstance(first, RemotePath):  # all are of one folder: one listing shows them
-            there = first.parent.files()
-            return [path for path in self._waiting if path.name in there]
+            names = first.parent.files()
+            return [path for path in self._waiting if path.name in names]
         return [path for path in self._waiting if path.exists()]
 
     def _under_way(self) -> tuple[int, int]:
-        """Return bytes and rows of the tasks that workers are at, the last heartbeat of each."""
+        """Return bytes and rows done of the tasks under way, by the last heartbeat of each."""
         if not isinstance(self._heartbeats, Path):
             return 0, 0
         waiting = {path.name[: -len(".json")]: weight for path, weight in self._waiting.items()}
@@ -166,16 +165,17 @@ class Progress:
         return sum(beat[1] for beat in states.values()), sum(beat[2] for beat in states.values())
 
 
-def _clock(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def progress_counts(record: Mapping[str, Any]) -> dict[str, int]:
-    """Return what the record of a finished task adds to the line of progress."""
+    """Return what the record of a finished task adds to the progress line."""
     if "segments" not in record:
-        dropped = [rows for by in record.get("dropped", {}).values() for rows in by.values()]
+        sources = record.get("dropped", {}).values()
+        dropped = [rows for reasons in sources for rows in reasons.values()]
         return {"documents dropped": sum(dropped)} if dropped else {}
     tallies = [tally for segment in record["segments"] for tally in segment["tallies"]]
     kept = sum(tally["rows"] for tally in tallies if tally["verdict"] == KEPT)

@@ -1,4 +1,4 @@
-"""Records of finished tasks, and whether the files they name are intact."""
+"""Records of finished tasks, and checks of the files they name."""
 
 import logging
 from collections.abc import Iterable
@@ -14,45 +14,49 @@ _LOG = logging.getLogger("corpusmill")
 RecordType = TypeVar("RecordType")
 
 
-def read_record(kind: type[RecordType], path: AnyPath) -> RecordType:
+def read_record(record_type: type[RecordType], path: AnyPath) -> RecordType:
     """Return the record that a finished task left.
 
     Raises:
-        DamageError: There is none, or it is not one.
+        DamageError: The file is missing, or is not such a record.
     """
     try:
-        return unsealed(kind, read_json(path), where=str(path))
+        return unsealed(record_type, read_json(path), where=str(path))
     except ValueError as error:
         raise DamageError(f"{error}: delete this file and run the command again") from error
 
 
-def finished(kind: type[RecordType], path: AnyPath) -> RecordType | None:
-    """Return the record of a task if the task is finished; what was changed counts as none."""
+def finished_record(record_type: type[RecordType], path: AnyPath) -> RecordType | None:
+    """Return the record of a task, None if there is none or it was changed."""
     if not path.exists():
         return None
     try:
-        return read_record(kind, path)
+        return read_record(record_type, path)
     except DamageError:
-        _LOG.warning("%s was changed, or another version wrote it: its task is done again", path)
+        _LOG.warning("%s was changed, or another version wrote it: its task runs again", path)
         return None
 
 
 def complete_files(output: AnyPath, entries: Iterable[ShardEntry | TableEntry]) -> bool:
-    """Return whether files below `output` are there as they were written; they are read."""
+    """Return whether files below `output` are as they were written; their contents are read."""
     written: list[tuple[AnyPath, FileEntry]] = []
     for entry in entries:
         if isinstance(entry, TableEntry):
-            found = FileEntry(bytes=entry.bytes, crc32c=entry.crc32c)
-            written.append((output / entry.path, found))
+            table = FileEntry(bytes=entry.bytes, crc32c=entry.crc32c)
+            written.append((output / entry.path, table))
         else:
-            written += [(output / f"{entry.path}.{s}", f) for s, f in entry.files.items()]
+            written += [
+                (output / f"{entry.path}.{suffix}", file) for suffix, file in entry.files.items()
+            ]
     return intact_files(written)
 
 
 def intact_files(files: Iterable[tuple[AnyPath, FileEntry]]) -> bool:
-    """Return whether files are as they were written; the first one that is not is logged."""
+    """Return whether files are as they were written; the first that is not is logged."""
     for path, entry in files:
         if not intact(path, entry):
-            _LOG.warning("%s is missing or was changed after it was written: made again", path)
+            _LOG.warning(
+                "%s is missing or was changed after it was written: it is made again", path
+            )
             return False
     return True

@@ -1,10 +1,10 @@
 """Worker processes on this machine, and what happens when one of them dies.
 
 Beam's own multi-processing ends or hangs with the first worker that dies, and deals tasks out in
-advance. Here each worker is a child that runs one small Beam pipeline per task and gets the next
-task when it is done; the driver sees which task a dead child was at, starts another child and tries
-again. A task whose child died twice is tried once more with nothing beside it, so that it is not
-blamed for others' hunger.
+advance. Here each worker is a child process that runs one small Beam pipeline per task and gets the
+next task when it is done. The driver knows which task a dead child was running, starts another
+child and tries again. A task whose child died twice is tried once more with nothing running beside
+it, so that it is not blamed for the memory that others take.
 """
 
 import logging
@@ -24,29 +24,29 @@ from typing import Any
 from shards.errors import DamageError, UserError
 
 MOST_DEATHS = 3
-"""Children that a task may cost before it is given up, unless its `most_deaths` says another."""
+"""Children a task may cost before it is given up; a task's own `most_deaths` overrides it."""
 
 
 class LostTask(UserError):
     """Raised when a task has cost too many children."""
 
     def __init__(self, message: str, task: Any) -> None:
-        """Make it of what a person is told and the task."""
+        """Make it from a message to the user and the task."""
         super().__init__(message)
         self.task = task
 
 
-def num_workers(asked: int, *, work_bytes: int) -> int:
-    """Return how many worker processes to start; 0 does the work in this process.
+def num_workers(requested: int, *, work_bytes: int) -> int:
+    """Return how many worker processes to start; 0 runs the tasks in this process.
 
     A worker takes seconds to start, so an input of a few megabytes gets none.
 
     Args:
-        asked: The value of --workers; 0 leaves it to this function.
+        requested: The value of --workers; 0 leaves the choice to this function.
         work_bytes: Bytes of input to map.
     """
     cores = len(os.sched_getaffinity(0))
-    return asked or min(cores, work_bytes // (8 << 20))
+    return requested or min(cores, work_bytes // (8 << 20))
 
 
 @dataclass
@@ -58,11 +58,11 @@ class _Child:
 
 @dataclass
 class Workers:
-    """A pool of children; use it as a context, which ends them."""
+    """A pool of children; as a context manager it ends them."""
 
     num_workers: int
     run: Callable[[bytes, Any], None]
-    """What a child does: run(payload, task)."""
+    """What a child calls for each task: run(payload, task)."""
     _children: list[_Child] = field(default_factory=list)
 
     def __enter__(self) -> "Workers":
@@ -76,16 +76,16 @@ class Workers:
         self._children.clear()
 
     def run_all(self, tasks: Sequence[Any], payload: bytes) -> None:
-        """Run every task in some child and return when all are done.
+        """Run each task in one of the children and return when all are done.
 
         Args:
             tasks: Small picklable records.
-            payload: Goes to the child's function with every task.
+            payload: Passed to the child's function with every task.
 
         Raises:
             UserError: A task raised it.
             LostTask: A task has cost MOST_DEATHS children.
-            RuntimeError: A task raised anything else; the text is its traceback.
+            RuntimeError: A task raised anything else; the message is its traceback.
         """
         waiting = deque(tasks)
         deaths: Counter[Any] = Counter()
@@ -95,7 +95,7 @@ class Workers:
             ready = set(wait([child.pipe for child in busy]))
             for child in [child for child in busy if child.pipe in ready]:
                 busy.remove(child)
-                if not self._result(child):
+                if not self._finished(child):
                     deaths[child.task] += 1
                     self._bury(child, deaths[child.task])
                     waiting.append(child.task)
@@ -103,7 +103,7 @@ class Workers:
     def _hand_out(
         self, waiting: deque[Any], busy: list[_Child], *, deaths: Counter[Any], payload: bytes
     ) -> None:
-        """Give waiting tasks to idle children; one that was suspected twice runs alone."""
+        """Give waiting tasks to idle children; a task whose child died twice runs alone."""
         while waiting and len(busy) < self.num_workers:
             alone = deaths[waiting[0]] >= MOST_DEATHS - 1
             if busy and (alone or any(deaths[child.task] >= MOST_DEATHS - 1 for child in busy)):
@@ -119,7 +119,7 @@ class Workers:
         for child in [child for child in self._children if child not in busy]:
             if child.process.is_alive():
                 return child
-            self._children.remove(child)  # it died while it had nothing to do
+            self._children.remove(child)  # it died while idle
             child.pipe.close()
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
@@ -129,14 +129,14 @@ class Workers:
         self._children.append(_Child(process, ours))
         return self._children[-1]
 
-    def _result(self, child: _Child) -> bool:
+    def _finished(self, child: _Child) -> bool:
         """Return whether the child finished its task; False if it died."""
         try:
-            kind, text = child.pipe.recv()
+            error_type, text = child.pipe.recv()
         except (EOFError, ConnectionResetError):
             return False
-        if kind is not None:
-            raise kind(text)
+        if error_type is not None:
+            raise error_type(text)
         return True
 
     def _bury(self, child: _Child, deaths: int) -> None:
@@ -145,23 +145,23 @@ class Workers:
         child.pipe.close()
         if deaths >= getattr(child.task, "most_deaths", MOST_DEATHS):
             raise LostTask(
-                f"a worker died {deaths} times at the same task, the last time with nothing beside "
-                f"it: {_cause(child.process.exitcode)}. The task: {child.task}. Finished work is "
-                "kept; the same command tries again",
+                f"a worker died {deaths} times at the same task, the last time with nothing "
+                f"running beside it: {_cause(child.process.exitcode)}. The task: {child.task}. "
+                "Finished work is kept; the same command tries again",
                 child.task,
             )
 
 
 def _cause(code: int | None) -> str:
     if code == -signal.SIGKILL:
-        return "it was killed, most likely for want of memory"
+        return "it was killed, most likely for lack of memory"
     if code is not None and code < 0:
         return f"it was ended by {signal.Signals(-code).name}"
-    return f"it left with exit code {code}"
+    return f"it exited with code {code}"
 
 
 def _serve(pipe: "Connection[Any, Any]") -> None:
-    """Do tasks until the driver ends; what a task raises is sent back."""
+    """Run tasks until the driver ends; what a task raises is sent back."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
     logging.basicConfig(level=logging.ERROR)  # before a message makes this process load Beam
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -175,13 +175,13 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
             run(payload, task)
         except UserError as error:
             outcome = (DamageError if isinstance(error, DamageError) else UserError, str(error))
-        except Exception:  # noqa: BLE001 - whatever it is, the driver raises it
+        except Exception:  # noqa: BLE001 - the driver raises it, whatever it is
             outcome = (RuntimeError, traceback.format_exc())
         pipe.send(outcome)
 
 
 def _end_with_parent() -> None:
-    """End this process with the driver: a killed run leaves no workers behind."""
+    """End this process when the driver ends: a killed run leaves no workers behind."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from pipelines.engine.records import finished, intact_files, read_record
+from pipelines.engine.records import finished_record, intact_files, read_record
 from pipelines.inputs.sources import InputFile, Split
 from pipelines.map.mapper import MapTask, SplitRecord
 from pipelines.readers.reading import Reading, stored_crc32c
@@ -34,7 +34,7 @@ def usable(
     """
     if there is not None and f"{task.name}.json" not in there:
         return False
-    record = finished(SplitRecord, folder / f"{task.name}.json")
+    record = finished_record(SplitRecord, folder / f"{task.name}.json")
     if record is None or not _of_this_file(record, task.split, reading):
         return False
     if record.poison and not skip_poison:

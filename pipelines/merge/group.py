@@ -79,7 +79,7 @@ def grouped(plan: Plan, phases: Phases, options: Options, *, work: AnyPath) -> P
         list(tasks.values()),
         prepare_group,
         work,
-        kind=GroupRecord,
+        record_type=GroupRecord,
         complete=partial(_complete, work),
     )
     written = {

@@ -113,7 +113,7 @@ def replay(
     Raises:
         UserError: It cannot be made; the message says why and what to do.
     """
-    from pipelines.engine.runner import Runner, hush  # noqa: PLC0415 - see above
+    from pipelines.engine.runner import Runner, silence_beam  # noqa: PLC0415 - see above
     from pipelines.run.build import Build  # noqa: PLC0415 - see above
 
     directory, manifest = dataset
@@ -133,7 +133,7 @@ def replay(
     readings = {source: each.reading for source, each in corpora.items()}
     size = manifest.options["split_bytes"]
     check_same(files, entries, directory=directory, readings=readings, split_bytes=size)
-    hush()
+    silence_beam()
     workers = num_workers(options.workers, work_bytes=sum(file.bytes for file in files))
     with (
         locked(options.output),

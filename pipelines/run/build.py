@@ -18,7 +18,7 @@ from pipelines.dedup.drops import drop_path
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.engine.phases import Phases
 from pipelines.engine.records import complete_files
-from pipelines.engine.runner import Runner, hush
+from pipelines.engine.runner import Runner, silence_beam
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.sources import InputFile
 from pipelines.map.attempts import died_before
@@ -78,7 +78,7 @@ def map_part(module: str, options: Options, *, flags: Sequence[str] = ()) -> Non
 
 @contextmanager
 def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Build"]:
-    hush()
+    silence_beam()
     files, corpora = match_corpora(module, options)
     share = sum(file.bytes for file in files) * corpus_fraction(options.part)
     workers = num_workers(options.workers, work_bytes=int(share))
@@ -243,7 +243,7 @@ class Build:
             tasks,
             prepare_merge,
             self.output,
-            kind=MergeRecord,
+            record_type=MergeRecord,
             complete=lambda record: complete_files(
                 self.output, [*record.shards, *record.validation, *record.tables()]
             ),

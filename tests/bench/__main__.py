@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from pipelines.engine.runner import hush
+from pipelines.engine.runner import silence_beam
 from tests.bench import blanks, dedup, loading, memory, planning, rivals, stages
 from tests.bench.table import machine
 
@@ -58,7 +58,7 @@ def main() -> None:
         "resume": ("A GLM run goes on", loading.measure_resume),
         "blanks": ("GLM windows to rows with blanks", blanks.measure),
     }
-    hush()
+    silence_beam()
     for name in asked.only or questions:
         title, measure = questions[name]
         command = shlex.join(["python", "-m", "tests.bench", "--only", name])

@@ -29,7 +29,7 @@ from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signer
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.dedup.sieve import Sieve, packed
 from pipelines.engine.phases import Phases
-from pipelines.engine.runner import Runner, hush
+from pipelines.engine.runner import Runner, silence_beam
 from pipelines.segments.identity import holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.plan import Plan, PlannedSegment, load_plan
 from pipelines.wudao import WudaoOptions
@@ -156,7 +156,7 @@ def _row(folder: Path, dedup: str, clusters: str, workers: int) -> list[str]:
 
 def run(folder: Path, options: WudaoOptions) -> Deduplicated:
     """Return what dedup of a folder that generate() made comes to."""
-    hush()
+    silence_beam()
     plan = load_plan(folder / WORK, (folder / "plan").read_text())
     with Runner((), num_workers=options.workers) as runner:
         return Dedup(Phases(folder / WORK, runner), plan, folder, options).run()

@@ -1,4 +1,4 @@
-"""What a task meets on Flink: slots, processes, errors."""
+"""Tasks on Flink: slots, processes, errors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from pipelines.engine.runner import Runner
 from shards.errors import UserError
 from tests.pipelines import duties
-from tests.pipelines.duties import told
+from tests.pipelines.duties import read_events
 
 pytestmark = [
     pytest.mark.engine,
@@ -30,7 +30,7 @@ def test_both_slots_work_at_once_each_in_a_process_of_its_own(
 ) -> None:
     tasks = [(name, "starts:2") for name in "abcdef"]
     run(tmp_path, request.getfixturevalue(flags), *tasks)
-    pids = [pid for event, _, pid in told(tmp_path) if event == "end"]
+    pids = [pid for event, _, pid in read_events(tmp_path) if event == "end"]
     assert len(pids) == 6
     assert len(set(pids)) == 2
 
@@ -40,18 +40,18 @@ def test_a_process_that_serves_two_slots_does_one_task_at_a_time(
 ) -> None:
     flags = [*job_server, "--sdk_worker_parallelism=1"]
     run(tmp_path, flags, *((name, "sleep:0.2") for name in "abcdef"))
-    events = [event for event, _, _ in told(tmp_path) if event != "prepare"]
+    events = [event for event, _, _ in read_events(tmp_path) if event != "prepare"]
     assert events == ["start", "end"] * 6
 
 
-def test_what_a_person_can_mend_comes_through_flink_word_for_word(
+def test_a_user_error_comes_through_flink_word_for_word(
     job_server: Sequence[str], tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match=r"^mend x: 请改$"):
         run(tmp_path, job_server, ("x", "raise:user"))
 
 
-def test_any_other_failure_is_told_in_a_paragraph(
+def test_any_other_failure_is_reported_in_a_paragraph(
     job_server: Sequence[str], tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match=r"^the runner failed: .*x is broken.* Look at its own log"):

@@ -1,11 +1,10 @@
-"""What children do in the tests of workers; a module of its own, so that they can import it.
+"""Tasks for the tests of workers and engines, in a module that child processes can import.
 
 A task is (name, duty). Every start and end is a line of the log in the folder that the payload
-names: lines are appended whole, so their order is the order of events.
+names: lines are appended whole, so their order is that of the events.
 """
 
 import os
-import pickle
 import signal
 import sys
 import time
@@ -19,7 +18,7 @@ Task = tuple[str, str]
 
 
 class Awkward(UserError):
-    """Pickles, but cannot be made again from what was pickled."""
+    """Can be pickled, but not unpickled."""
 
     def __init__(self, path: str, size: int) -> None:
         super().__init__(f"{path} has {size} bytes")
@@ -33,39 +32,39 @@ class Closed(UserError):
         self.cause = lambda: text
 
 
-def tell(folder: Path, event: str, name: str) -> None:
+def log_event(folder: Path, event: str, name: str) -> None:
     descriptor = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(descriptor, f"{event} {name} {os.getpid()}\n".encode())
     os.close(descriptor)
 
 
-def told(folder: Path) -> list[tuple[str, str, int]]:
-    """The events so far: what, of which task, in which process."""
+def read_events(folder: Path) -> list[tuple[str, str, int]]:
+    """The events so far: kind of event, task, process."""
     path = folder / "log"
     lines = path.read_text().splitlines() if path.exists() else []
     return [(event, name, int(pid)) for event, name, pid in map(str.split, lines)]
 
 
 def starts(folder: Path, name: str) -> int:
-    return sum(event == "start" and at == name for event, at, _ in told(folder))
+    return sum(event == "start" and task == name for event, task, _ in read_events(folder))
 
 
 def wait_for(done: Callable[[], bool], *, seconds: float = 20) -> None:
     end = time.monotonic() + seconds
     while not done():
         if time.monotonic() > end:
-            raise TimeoutError("what this waits for does not come")
+            raise TimeoutError(f"this did not happen in {seconds} s")
         time.sleep(0.01)
 
 
 def work(payload: bytes, task: Task) -> None:
-    """Do a duty: nothing, raise, die by a signal the first so many times, or wait."""
+    """Do the duty of a task and log its start and its end."""
     folder = Path(os.fsdecode(payload))
     name, duty = task
-    tell(folder, "start", name)
+    log_event(folder, "start", name)
     kind, _, argument = duty.partition(":")
     _DUTIES[kind](folder, name, argument)
-    tell(folder, "end", name)
+    log_event(folder, "end", name)
 
 
 def _raise(folder: Path, name: str, argument: str) -> None:
@@ -81,6 +80,7 @@ def _raise(folder: Path, name: str, argument: str) -> None:
 
 
 def _die(folder: Path, name: str, argument: str) -> None:
+    """Die by a signal, or with an exit code: HOW*TIMES, the first TIMES times."""
     how, times = argument.split("*")
     if starts(folder, name) > int(times):
         return
@@ -91,15 +91,15 @@ def _die(folder: Path, name: str, argument: str) -> None:
 
 
 def _ends(folder: Path, name: str, argument: str) -> None:
-    """Wait until so many tasks have ended."""
+    """Wait until this many tasks have ended."""
     del name
-    wait_for(lambda: sum(event == "end" for event, _, _ in told(folder)) >= int(argument))
+    wait_for(lambda: sum(event == "end" for event, _, _ in read_events(folder)) >= int(argument))
 
 
 def _starts(folder: Path, name: str, argument: str) -> None:
-    """Wait until so many tasks have started."""
+    """Wait until this many tasks have started."""
     del name
-    wait_for(lambda: sum(event == "start" for event, _, _ in told(folder)) >= int(argument))
+    wait_for(lambda: sum(event == "start" for event, _, _ in read_events(folder)) >= int(argument))
 
 
 def _sleep(folder: Path, name: str, argument: str) -> None:
@@ -122,17 +122,13 @@ _DUTIES = {
 
 
 def prepare(folder: Path) -> Callable[[Task], None]:
-    """What a runner is given: makes the function that does tasks."""
-    tell(folder, "prepare", "-")
+    """Return the function that runs tasks, as a runner calls it in each worker."""
+    log_event(folder, "prepare", "-")
     return lambda task: work(os.fsencode(folder), task)
 
 
-def pickled(folder: Path) -> bytes:
-    return pickle.dumps((prepare, folder))
-
-
 def drive(folder: str) -> None:
-    """A driver of its own process: two children that sleep for longer than any test."""
+    """Drive two children whose tasks sleep for longer than any test."""
     with Workers(2, work) as workers:
         workers.run_all([("a", "sleep:600"), ("b", "sleep:600"), ("c", "nothing")], folder.encode())
 

@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.mark.slow
-def test_a_script_that_builds_a_dataset_sees_no_warning_of_beam() -> None:
+def test_a_script_that_builds_a_dataset_sees_no_warnings_of_beam() -> None:
     script = """
 import logging
 logging.disable(5)

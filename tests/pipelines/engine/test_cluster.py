@@ -13,9 +13,9 @@ from pipelines.corpus.flags import parse
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.engine.cluster import (
     beam_flags,
-    check_answers,
-    engine,
-    lead_path_here,
+    check_engine_answers,
+    engine_name,
+    put_this_python_first,
     with_processes,
 )
 from pipelines.engine.runner import Runner
@@ -47,13 +47,13 @@ RUNNERS = {
 
 @pytest.fixture(autouse=True)
 def path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A runner puts this Python's folder in front; this puts back what was there."""
+    """Restore PATH afterwards: a runner puts this Python's folder in front of it."""
     monkeypatch.setenv("PATH", os.environ["PATH"])
 
 
 @pytest.fixture
 def listener() -> Iterator[str]:
-    """The address of somebody who takes connections."""
+    """The address of a server that accepts connections."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -62,15 +62,15 @@ def listener() -> Iterator[str]:
 
 @pytest.mark.parametrize("name", RUNNERS)
 def test_a_runners_flags_reach_beam_as_they_are(name: str) -> None:
-    given = [f"--runner={name}", *RUNNERS[name]]
-    argv = ["--seed=3", *given, "--dedup=minhash", "--", "--only_java_knows=7"]
+    runner_flags = [f"--runner={name}", *RUNNERS[name]]
+    argv = ["--seed=3", *runner_flags, "--dedup=minhash", "--", "--only_java_knows=7"]
     options, words = parse(WudaoOptions, argv, program="pipelines.wudao", about=RECIPE.about)
     assert options == WudaoOptions(seed=3, dedup="minhash")
     flags = beam_flags(words)
-    assert flags == [*given, "--only_java_knows=7"]
-    assert engine(flags) == name
+    assert flags == [*runner_flags, "--only_java_knows=7"]
+    assert engine_name(flags) == name
     handed = PipelineOptions(with_processes(flags)).get_all_options(retain_unknown_options=True)
-    expected = PipelineOptions([*given, "--only_java_knows=7"]).get_all_options(
+    expected = PipelineOptions([*runner_flags, "--only_java_knows=7"]).get_all_options(
         retain_unknown_options=True
     )
     changed = {key for key in handed if handed[key] != expected.get(key)}
@@ -79,13 +79,13 @@ def test_a_runners_flags_reach_beam_as_they_are(name: str) -> None:
 
 @pytest.mark.parametrize("word", ["--sead=3", "--keep-segment", "--runn=DirectRunner", "stray"])
 def test_a_flag_that_beam_does_not_know_is_refused(word: str) -> None:
-    with pytest.raises(UserError, match=f"unknown flag {word}: .* goes behind --, as in: -- --"):
+    with pytest.raises(UserError, match=f"unknown flag {word}: .* go after --, as in: -- --"):
         beam_flags(["--runner=FlinkRunner", word, "--", "--only_java_knows=7"])
 
 
 @pytest.mark.parametrize("flags", [[], ["--runner=DirectRunner"], ["--runner=FnApiRunner"]])
-def test_this_machines_own_workers_are_no_engine(flags: list[str]) -> None:
-    assert engine(flags) == ""
+def test_this_machines_own_workers_need_no_engine(flags: list[str]) -> None:
+    assert engine_name(flags) == ""
     assert with_processes(flags) == flags
 
 
@@ -114,16 +114,16 @@ LOOPBACK = "--environment_type=LOOPBACK"
         (["--runner=PrismRunner", LOOPBACK], []),
     ],
 )
-def test_flink_gives_each_slot_a_process_unless_told_otherwise(
+def test_each_slot_of_flink_gets_a_process_unless_the_flags_say_otherwise(
     flags: Sequence[str], added: list[str]
 ) -> None:
     assert with_processes(flags) == [*flags, *added]
 
 
-def test_python_is_this_python_for_children(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_child_processes_find_this_python_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin")
-    lead_path_here()
-    lead_path_here()
+    put_this_python_first()
+    put_this_python_first()
     assert os.environ["PATH"] == os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin"])
 
 
@@ -133,15 +133,15 @@ def test_python_is_this_python_for_children(monkeypatch: pytest.MonkeyPatch) -> 
         (["--runner=PortableRunner", "--job_endpoint=127.0.0.1:9"], r"--job_endpoint 127.0.0.1:9 "),
         (["--runner=FlinkRunner", "--flink_master=127.0.0.1:9"], r"--flink_master 127.0.0.1:9 "),
         (["--runner=FlinkRunner", "--flink_master=http://127.0.0.1:9"], r"http://127.0.0.1:9 does"),
-        (["--runner=FlinkRunner", "--flink_master=here"], r"\(it names no host and port\)"),
+        (["--runner=FlinkRunner", "--flink_master=here"], r"\(host or port is missing\)"),
         (["--runner=PortableRunner", "--job_endpoint=host:port"], r"host:port does not answer"),
     ],
 )
-def test_who_does_not_answer_is_told_at_once(
+def test_an_engine_that_does_not_answer_is_reported_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
-        check_answers(flags)
+        check_engine_answers(flags)
     argv = [*flags, "--input", str(SAMPLE), "--output", str(tmp_path / "out")]
     argv += ["--tokenizer", f"sentencepiece:{SAMPLE / 'sample.model'}"]
     assert main("pipelines.wudao", argv) == 2
@@ -150,10 +150,10 @@ def test_who_does_not_answer_is_told_at_once(
     assert "start it" in line
 
 
-def test_who_answers_is_not_asked_more(listener: str) -> None:
-    check_answers(["--runner=PortableRunner", f"--job_endpoint={listener}"])
-    check_answers(["--runner=FlinkRunner", f"--flink_master={listener}"])
-    check_answers(["--runner=FlinkRunner", f"--flink_master=http://{listener}"])
+def test_an_engine_that_answers_passes(listener: str) -> None:
+    check_engine_answers(["--runner=PortableRunner", f"--job_endpoint={listener}"])
+    check_engine_answers(["--runner=FlinkRunner", f"--flink_master={listener}"])
+    check_engine_answers(["--runner=FlinkRunner", f"--flink_master=http://{listener}"])
 
 
 @pytest.mark.parametrize(
@@ -165,6 +165,6 @@ def test_who_answers_is_not_asked_more(listener: str) -> None:
         ["--runner=DataflowRunner"],
     ],
 )
-def test_an_engine_that_beam_starts_or_finds_is_not_asked(flags: list[str]) -> None:
-    check_answers(flags)
+def test_an_engine_that_beam_starts_or_finds_itself_is_not_checked(flags: list[str]) -> None:
+    check_engine_answers(flags)
     assert Runner(flags, num_workers=4).num_workers == 0

@@ -14,7 +14,7 @@ from tests.pipelines.duties import wait_for
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """Time that passes only when a test sets it."""
 
     now = 1000.0
 
@@ -35,8 +35,8 @@ class Terminal(io.StringIO):
 
 
 def describe(record: Any) -> Mapping[str, int]:
-    found: Mapping[str, int] = record
-    return found
+    counts: Mapping[str, int] = record
+    return counts
 
 
 def shown(work: Path, weights: Mapping[str, int], *, stream: io.StringIO | None = None) -> Progress:
@@ -77,24 +77,24 @@ def test_bytes_have_a_speed_and_what_is_under_way_counts(tmp_path: Path, clock: 
     assert line.line() == "map  50 % | 35 documents | 5.0 MB/s | ETA 0:10"
 
 
-def test_a_task_is_never_more_than_done(tmp_path: Path, clock: Clock) -> None:
+def test_a_task_never_counts_more_than_its_weight(tmp_path: Path, clock: Clock) -> None:
     line = shown(tmp_path, {"a": 100, "b": 100})
     clock.now += 10
     beat(tmp_path, "a", 150, rows=1)
     assert line.line().startswith("map  50 % | 1 documents")
 
 
-def test_of_a_task_tried_twice_the_last_heartbeat_counts(tmp_path: Path, clock: Clock) -> None:
+def test_the_last_heartbeat_counts_for_a_task_tried_twice(tmp_path: Path, clock: Clock) -> None:
     line = shown(tmp_path, {"a": 100, "b": 100})
     clock.now += 10
     beat(tmp_path, "a", 80, rows=8)
-    (left,) = (tmp_path / "progress").iterdir()  # by a worker that died
-    os.utime(left, (1, 1))
+    (path,) = (tmp_path / "progress").iterdir()  # by a worker that died
+    os.utime(path, (1, 1))
     beat(tmp_path, "a", 30, rows=3)
     assert line.line().startswith("map  15 % | 3 documents")
 
 
-def test_broken_heartbeats_are_let_be(tmp_path: Path, clock: Clock) -> None:
+def test_broken_heartbeats_are_ignored(tmp_path: Path, clock: Clock) -> None:
     line = shown(tmp_path, {"a": 100})
     beat(tmp_path, "a", 50, rows=1)
     clock.now += 10
@@ -103,25 +103,25 @@ def test_broken_heartbeats_are_let_be(tmp_path: Path, clock: Clock) -> None:
 
 
 def test_heartbeats_are_written_once_a_second_and_add_rows(tmp_path: Path, clock: Clock) -> None:
-    heart = Heartbeat(tmp_path)
+    heartbeat = Heartbeat(tmp_path)
 
     def state() -> dict[str, Any]:
         (path,) = (tmp_path / "progress").iterdir()
-        found: dict[str, Any] = json.loads(path.read_text())
-        return found
+        content: dict[str, Any] = json.loads(path.read_text())
+        return content
 
-    heart.beat("a", 10, rows=1)
-    heart.beat("a", 20, rows=2)
+    heartbeat.beat("a", 10, rows=1)
+    heartbeat.beat("a", 20, rows=2)
     assert state() == {"task": "a", "bytes": 10, "rows": 1}
     clock.now += 1
-    heart.beat("a", 30, rows=3)
+    heartbeat.beat("a", 30, rows=3)
     assert state() == {"task": "a", "bytes": 30, "rows": 6}
     clock.now += 1
-    heart.beat("b", 5, rows=4)
+    heartbeat.beat("b", 5, rows=4)
     assert state() == {"task": "b", "bytes": 5, "rows": 4}
 
 
-def test_a_heartbeat_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
+def test_a_heartbeat_that_cannot_be_written_does_not_fail(tmp_path: Path) -> None:
     (tmp_path / "progress").write_text("a file where the folder should be")
     Heartbeat(tmp_path).beat("a", 1, rows=1)
     assert (tmp_path / "progress").is_file()
@@ -155,10 +155,10 @@ def test_the_line_is_shown_while_the_block_runs(
     assert set(stream.getvalue().splitlines()) == {"map   0 % | 0:00"}
 
 
-def test_the_line_goes_to_the_standard_error_of_now(
+def test_the_line_goes_to_the_current_standard_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever replaces sys.stderr after this module was loaded gets the line."""
+    """A sys.stderr replaced after the module was loaded gets the line."""
     stream = io.StringIO()
     monkeypatch.setattr("sys.stderr", stream)
     with Progress("map", {}, describe=describe, work=tmp_path):

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.engine.records import complete_files, finished, read_record
+from pipelines.engine.records import complete_files, finished_record, read_record
 from pipelines.map.mapper import SplitRecord
 from shards.errors import DamageError
 from shards.manifest import ShardEntry, TableEntry
@@ -15,11 +15,11 @@ def test_a_record_comes_back_as_it_was_left(tmp_path: Path, file: Path) -> None:
     left = record(splits(file)[1], stems=["x"])
     leave(tmp_path, "t", left)
     assert read_record(SplitRecord, tmp_path / "t.json") == left
-    assert finished(SplitRecord, tmp_path / "t.json") == left
+    assert finished_record(SplitRecord, tmp_path / "t.json") == left
     raw = (tmp_path / "t.json").read_text()
     (tmp_path / "t.json").write_text(raw.replace('"unsampled": 0', '"unsampled": 1'))
-    assert finished(SplitRecord, tmp_path / "t.json") is None
-    assert finished(SplitRecord, tmp_path / "none.json") is None
+    assert finished_record(SplitRecord, tmp_path / "t.json") is None
+    assert finished_record(SplitRecord, tmp_path / "none.json") is None
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_record_comes_back_as_it_was_left(tmp_path: Path, file: Path) -> None:
         ("changed", r"t\.json was changed after it was written: delete this file"),
     ],
 )
-def test_a_record_that_is_none_is_told(
+def test_a_file_that_is_no_record_is_reported(
     tmp_path: Path, file: Path, content: str, message: str
 ) -> None:
     path = tmp_path / "t.json"
@@ -44,7 +44,7 @@ def test_a_record_that_is_none_is_told(
         read_record(SplitRecord, path)
 
 
-def test_files_are_complete_in_sizes_and_checksums(tmp_path: Path) -> None:
+def test_files_are_complete_if_sizes_and_checksums_match(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(b"12345")
     (tmp_path / "00000.bin").write_bytes(b"123")
     (tmp_path / "00000.idx").write_bytes(b"")

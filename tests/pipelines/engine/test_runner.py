@@ -6,7 +6,7 @@ import pytest
 from pipelines.engine.runner import Runner
 from shards.errors import UserError
 from tests.pipelines import duties
-from tests.pipelines.duties import Task, told
+from tests.pipelines.duties import Task, read_events
 
 pytestmark = pytest.mark.slow
 
@@ -17,42 +17,41 @@ def run(folder: Path, *tasks: Task, num_workers: int = 0, flags: tuple[str, ...]
 
 
 @pytest.mark.parametrize("flags", [(), ("--runner=DirectRunner",), ("--runner", "FnApiRunner")])
-def test_without_workers_all_tasks_run_here(tmp_path: Path, flags: tuple[str, ...]) -> None:
+def test_without_workers_all_tasks_run_in_this_process(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
     run(tmp_path, *((name, "nothing") for name in "abc"), flags=flags)
-    events = told(tmp_path)
+    events = read_events(tmp_path)
     assert {pid for _, _, pid in events} == {os.getpid()}
     assert sorted(name for event, name, _ in events if event == "end") == ["a", "b", "c"]
     assert [event for event, _, _ in events].count("prepare") == 1
 
 
 def test_children_prepare_once_for_all_their_tasks(tmp_path: Path) -> None:
-    run(tmp_path, *((f"t{at}", "nothing") for at in range(4)), num_workers=1)
-    events = told(tmp_path)
+    run(tmp_path, *((f"t{number}", "nothing") for number in range(4)), num_workers=1)
+    events = read_events(tmp_path)
     assert os.getpid() not in {pid for _, _, pid in events}
     assert [event for event, _, _ in events] == ["prepare", *["start", "end"] * 4]
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])
-def test_what_a_person_can_mend_comes_through_beam_word_for_word(
-    tmp_path: Path, num_workers: int
-) -> None:
+def test_a_user_error_comes_through_beam_word_for_word(tmp_path: Path, num_workers: int) -> None:
     with pytest.raises(UserError, match=r"^mend x: 请改$"):
         run(tmp_path, ("x", "raise:user"), num_workers=num_workers)
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])
 def test_any_other_failure_says_where_it_was(tmp_path: Path, num_workers: int) -> None:
-    kind = (ValueError, RuntimeError)[num_workers]
-    with pytest.raises(kind, match="x is broken"):
+    with pytest.raises(RuntimeError if num_workers else ValueError, match="x is broken"):
         run(tmp_path, ("x", "raise:other"), num_workers=num_workers)
 
 
-def test_want_of_memory_names_the_task_and_in_a_child_counts_as_its_death(tmp_path: Path) -> None:
+def test_lack_of_memory_names_the_task_and_in_a_child_counts_as_its_death(tmp_path: Path) -> None:
     for name in ("here", "child"):
         (tmp_path / name).mkdir()
     with pytest.raises(UserError, match=r"^there is not enough memory for the \('x', .*ulimit -v"):
         run(tmp_path / "here", ("x", "raise:memory"))
-    with pytest.raises(UserError, match=r"died 3 times .* it was killed, most likely for want of"):
+    with pytest.raises(UserError, match=r"died 3 times .* it was killed, most likely for lack of"):
         run(tmp_path / "child", ("x", "raise:memory"), ("y", "nothing"), num_workers=1)
     assert duties.starts(tmp_path / "child", "x") == 3
     assert duties.starts(tmp_path / "child", "y") == 1

@@ -15,7 +15,7 @@ import pytest
 from pipelines.engine.workers import Workers
 from shards.errors import DamageError, UserError
 from tests.pipelines import duties
-from tests.pipelines.duties import Task, starts, told
+from tests.pipelines.duties import Task, read_events, starts
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
@@ -33,10 +33,10 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_every_task_runs_once_in_children_that_are_used_again(tmp_path: Path) -> None:
-    tasks = [(f"t{at}", "nothing") for at in range(20)]
+def test_every_task_runs_once_in_children_that_are_reused(tmp_path: Path) -> None:
+    tasks = [(f"t{number}", "nothing") for number in range(20)]
     run(tmp_path, *tasks)
-    events = told(tmp_path)
+    events = read_events(tmp_path)
     assert sorted(name for event, name, _ in events if event == "end") == sorted(
         name for name, _ in tasks
     )
@@ -51,30 +51,30 @@ def test_children_serve_one_phase_after_the_other(tmp_path: Path) -> None:
     payload = os.fsencode(tmp_path)
     with Workers(1, duties.work) as workers:
         workers.run_all([], payload)
-        assert told(tmp_path) == []
+        assert read_events(tmp_path) == []
         workers.run_all([("a", "nothing")], payload)
         workers.run_all([("b", "nothing")], payload)
-    assert len({pid for _, _, pid in told(tmp_path)}) == 1
+    assert len({pid for _, _, pid in read_events(tmp_path)}) == 1
 
 
-def test_tasks_go_to_whoever_is_free(tmp_path: Path) -> None:
-    """The first task waits for all others: dealt out in advance, it would wait for ever."""
-    others = [(f"t{at}", "nothing") for at in range(9)]
+def test_tasks_go_to_the_child_that_is_free(tmp_path: Path) -> None:
+    """The first task waits for all others: if they were dealt out in advance, it would not end."""
+    others = [(f"t{number}", "nothing") for number in range(9)]
     run(tmp_path, ("long", "ends:9"), *others)
-    pids = {name: pid for _, name, pid in told(tmp_path)}
+    pids = {name: pid for _, name, pid in read_events(tmp_path)}
     long = pids.pop("long")
     assert long not in pids.values()
-    assert told(tmp_path)[-1][1] == "long"
+    assert read_events(tmp_path)[-1][1] == "long"
 
 
 def test_workers_work_at_the_same_time(tmp_path: Path) -> None:
     """Each task waits until all three have started."""
     run(tmp_path, *((name, "starts:3") for name in "abc"), num_workers=3)
-    assert [event for event, _, _ in told(tmp_path)] == ["start"] * 3 + ["end"] * 3
+    assert [event for event, _, _ in read_events(tmp_path)] == ["start"] * 3 + ["end"] * 3
 
 
 @pytest.mark.parametrize(
-    ("duty", "kind", "message"),
+    ("duty", "error_type", "message"),
     [
         ("raise:user", UserError, "^mend x: 请改$"),
         ("raise:damage", DamageError, "is damaged$"),
@@ -83,16 +83,16 @@ def test_workers_work_at_the_same_time(tmp_path: Path) -> None:
         ("raise:memory", RuntimeError, "MemoryError: no more"),
     ],
 )
-def test_what_a_task_raises_is_raised_here(
-    tmp_path: Path, duty: str, kind: type[Exception], message: str
+def test_what_a_task_raises_is_raised_in_the_driver(
+    tmp_path: Path, duty: str, error_type: type[Exception], message: str
 ) -> None:
-    with pytest.raises(kind, match=message) as raised:
+    with pytest.raises(error_type, match=message) as raised:
         run(tmp_path, ("x", duty), num_workers=1)
-    assert type(raised.value) is kind
-    assert starts(tmp_path, "x") == 1  # an error is no death: it is not tried again
+    assert type(raised.value) is error_type
+    assert starts(tmp_path, "x") == 1  # an error is not a death: the task is not tried again
 
 
-def test_an_error_that_cannot_be_made_again_keeps_its_text(tmp_path: Path) -> None:
+def test_an_error_that_cannot_be_unpickled_keeps_its_text(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"^a\.bin has 7 bytes$"):
         run(tmp_path, ("x", "raise:awkward"), num_workers=1)
 
@@ -100,29 +100,31 @@ def test_an_error_that_cannot_be_made_again_keeps_its_text(tmp_path: Path) -> No
 def test_an_error_ends_the_tasks_beside_it(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="mend x"):
         run(tmp_path, ("other", "sleep:600"), ("x", "starts:2"), ("x", "raise:user"))
-    assert not any(alive(pid) for _, _, pid in told(tmp_path))
+    assert not any(alive(pid) for _, _, pid in read_events(tmp_path))
 
 
-def test_a_child_that_is_killed_costs_no_more_than_its_task(tmp_path: Path) -> None:
-    others = [(f"t{at}", "nothing") for at in range(6)]
+def test_a_child_that_is_killed_costs_only_its_task(tmp_path: Path) -> None:
+    others = [(f"t{number}", "nothing") for number in range(6)]
     run(tmp_path, ("x", "die:SIGKILL*1"), *others)
     assert starts(tmp_path, "x") == 2
     assert [starts(tmp_path, name) for name, _ in others] == [1] * 6
-    ends = [name for event, name, _ in told(tmp_path) if event == "end"]
+    ends = [name for event, name, _ in read_events(tmp_path) if event == "end"]
     assert sorted(ends) == sorted(["x", *(name for name, _ in others)])
 
 
 @pytest.mark.parametrize(
-    ("how", "cause"),
+    ("death", "cause"),
     [
-        ("SIGKILL", "it was killed, most likely for want of memory"),
+        ("SIGKILL", "it was killed, most likely for lack of memory"),
         ("SIGTERM", "it was ended by SIGTERM"),
-        ("exit7", "it left with exit code 7"),
+        ("exit7", "it exited with code 7"),
     ],
 )
-def test_three_deaths_give_a_task_up_by_name(tmp_path: Path, how: str, cause: str) -> None:
-    task = ("x", f"die:{how}*99")
-    message = rf"died 3 times .* nothing beside it: {cause}\. The task: {re.escape(str(task))}\. "
+def test_three_deaths_give_a_task_up_by_name(tmp_path: Path, death: str, cause: str) -> None:
+    task = ("x", f"die:{death}*99")
+    message = (
+        rf"died 3 times .* nothing running beside it: {cause}\. The task: {re.escape(str(task))}\. "
+    )
     with pytest.raises(UserError, match=message + "Finished work is kept"):
         run(tmp_path, task, ("a", "nothing"), ("b", "nothing"))
     assert starts(tmp_path, "x") == 3
@@ -130,10 +132,10 @@ def test_three_deaths_give_a_task_up_by_name(tmp_path: Path, how: str, cause: st
 
 
 def test_a_task_suspected_twice_runs_alone(tmp_path: Path) -> None:
-    others = [(f"t{at}", "sleep:0.1") for at in range(12)]
+    others = [(f"t{number}", "sleep:0.1") for number in range(12)]
     run(tmp_path, ("x", "die:SIGKILL*2"), *others, num_workers=3)
-    events = [(event, name) for event, name, _ in told(tmp_path)]
-    first, second, third = (at for at, event in enumerate(events) if event == ("start", "x"))
+    events = [(event, name) for event, name, _ in read_events(tmp_path)]
+    first, second, third = (index for index, event in enumerate(events) if event == ("start", "x"))
     assert events[third + 1] == ("end", "x")
     for other, _ in others:
         begun = ("start", other) in events[:third]
@@ -142,9 +144,9 @@ def test_a_task_suspected_twice_runs_alone(tmp_path: Path) -> None:
     assert first < second < third
 
 
-def test_every_task_of_a_hungry_lot_is_finished(tmp_path: Path) -> None:
-    """Tasks that all die once, as when together they want too much memory."""
-    names = [f"t{at}" for at in range(3)]
+def test_tasks_that_all_died_once_are_all_finished(tmp_path: Path) -> None:
+    """Tasks that all die once, as when together they need too much memory."""
+    names = [f"t{number}" for number in range(3)]
     run(tmp_path, *((name, "die:SIGKILL*1") for name in names), num_workers=3)
     assert [starts(tmp_path, name) for name in names] == [2] * 3
 
@@ -157,19 +159,19 @@ def driver(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", set[int]]]
         command, cwd=ROOT, stderr=subprocess.PIPE, start_new_session=True
     ) as process:
         try:
-            duties.wait_for(lambda: len(told(folder)) == 2, seconds=30)
-            yield process, {pid for _, _, pid in told(folder)}
+            duties.wait_for(lambda: len(read_events(folder)) == 2, seconds=30)
+            yield process, {pid for _, _, pid in read_events(folder)}
         finally:
             process.kill()
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_a_driver_that_is_killed_leaves_no_children(tmp_path: Path, how: signal.Signals) -> None:
+@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM])
+def test_a_driver_that_is_killed_leaves_no_children(tmp_path: Path, signum: signal.Signals) -> None:
     with driver(tmp_path) as (process, children):
-        family = {each.pid for each in psutil.Process(process.pid).children(recursive=True)}
+        family = {child.pid for child in psutil.Process(process.pid).children(recursive=True)}
         assert children <= family
-        process.send_signal(how)
-        assert process.wait(10) == -how
+        process.send_signal(signum)
+        assert process.wait(10) == -signum
         duties.wait_for(lambda: not any(alive(pid) for pid in family))
     assert starts(tmp_path, "c") == 0
 
@@ -178,7 +180,7 @@ def test_control_c_ends_driver_and_children(tmp_path: Path) -> None:
     """A terminal sends the signal to all of them; the driver alone answers."""
     with driver(tmp_path) as (process, children):
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, output = process.communicate(timeout=60)
         duties.wait_for(lambda: not any(alive(pid) for pid in children))
     assert process.returncode != 0
-    assert said.decode().count("KeyboardInterrupt") == 1
+    assert output.decode().count("KeyboardInterrupt") == 1

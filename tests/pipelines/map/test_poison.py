@@ -89,7 +89,7 @@ def texts(output: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("marker", "cause"), [(EXIT, "it left with exit code 7"), (KILL, "it was killed, most likely")]
+    ("marker", "cause"), [(EXIT, "it exited with code 7"), (KILL, "it was killed, most likely")]
 )
 def test_a_record_that_kills_is_named_and_neighbours_are_finished(
     tmp_path: Path, marker: str, cause: str
@@ -99,7 +99,10 @@ def test_a_record_that_kills_is_named_and_neighbours_are_finished(
     with pytest.raises(UserError) as raised:
         build(MODULE, options(tmp_path / "out", path))
     told = str(raised.value)
-    assert f"died 3 times at the same task, the last time with nothing beside it: {cause}" in told
+    assert (
+        f"died 3 times at the same task, the last time with nothing running beside it: {cause}"
+        in told
+    )
     assert f"It died judging the record from {start:,} to {end:,} (" in told
     assert "--skip-poison quarantines such records" in told
     (split,) = [s for s in range(0, 99_999, 7000) if s <= start < s + 7000]

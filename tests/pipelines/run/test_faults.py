@@ -245,7 +245,7 @@ def test_a_worker_that_dies_costs_its_split_and_the_third_time_names_it(
         assert done.returncode == 2
         (told,) = [line for line in done.stderr.splitlines() if line.startswith(MODULE)]
         assert "died 3 times" in told
-        assert "it was killed, most likely for want of memory" in told
+        assert "it was killed, most likely for lack of memory" in told
         start, end, named = re.findall(r"bytes (\d+) to (\d+) of (\S+?)[.:;,]? ", told)[0]
         assert named == path
         assert int(start) < Path(path).read_bytes().index(key.encode()) < int(end)
