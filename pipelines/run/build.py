@@ -23,7 +23,7 @@ from pipelines.engine.workers import num_workers
 from pipelines.inputs.sources import InputFile
 from pipelines.map.attempts import died_before
 from pipelines.map.mapper import Job, SplitRecord, versions
-from pipelines.map.splits import Splits
+from pipelines.map.phase import MapPhase
 from pipelines.map.stages import Chain
 from pipelines.merge.group import grouped
 from pipelines.merge.holdout import holdout_threshold, num_shards
@@ -153,7 +153,7 @@ class Build:
     def make(self) -> Manifest:
         """Go through the phases."""
         existing.remove_leftovers(self.output)
-        records = self._splits().records()
+        records = self._map_phase().map_all()
         account.check_rejects(records, most=self.options.max_reject_rate, work=self.work)
         plan = grouped(self.plan(records), self.phases, self.options, work=self.work)
         dedup = Dedup(self.phases, plan, self.output, self.options).run()
@@ -163,16 +163,16 @@ class Build:
 
     def map_part(self) -> None:
         """Map the run's shares and say what is to be done next."""
-        self._splits().map_part()
+        self._map_phase().map_part()
 
-    def _splits(self) -> Splits:
-        """Return the splits of the run, after saying what is read by what."""
+    def _map_phase(self) -> MapPhase:
+        """Return the map phase, after logging what is read with which engines."""
         megabytes = self._megabytes()
         engines = ", ".join(self.chain.engines.values())
         _LOG.info("%d files, %.1f MB; %s", len(self.files), megabytes, engines)
         for warning in self.chain.quality.warnings(self.options.languages):
             _LOG.warning("%s", warning)
-        return Splits(self.job, self.chain.facts, files=self.files, phases=self.phases)
+        return MapPhase(self.job, self.chain.facts, files=self.files, phases=self.phases)
 
     def commit(self, results: Results) -> Manifest:
         """Write the manifest and say what was made."""

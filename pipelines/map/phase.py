@@ -24,7 +24,7 @@ from shards.storage.remote import RemotePath
 _LOG = logging.getLogger("corpusmill")
 
 
-class Splits:
+class MapPhase:
     """The splits of a run."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Splits:
         self._folder = job.work / "map"
         self._merging = job.options.part == (MERGE,)
 
-    def records(self) -> list[SplitRecord]:
+    def map_all(self) -> list[SplitRecord]:
         """Return the records of all splits, by file and place, after mapping what is not mapped.
 
         Raises:
