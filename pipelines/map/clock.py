@@ -1,4 +1,4 @@
-"""What each stage takes of the process's time."""
+"""CPU time by stage."""
 
 import time
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ class Clock:
 
     @contextmanager
     def time(self, stage: str) -> Iterator[None]:
-        """Add what is done inside to a stage."""
+        """Add the CPU time of the block to a stage."""
         started = time.process_time()
         try:
             yield
@@ -23,7 +23,7 @@ class Clock:
             self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
 
     def shares(self, rest: str) -> dict[str, float]:
-        """Return the seconds by stage; `rest` is what none took since the clock began."""
+        """Return the seconds by stage; `rest` names what no stage took since the clock was made."""
         spent = time.process_time() - self._started
         whole = {rest: spent - sum(self.seconds.values()), **self.seconds}
         return {stage: round(seconds, 4) for stage, seconds in whole.items()}

@@ -1,4 +1,4 @@
-"""From records to batches: a corpus's documents with their identity and its three hashes."""
+"""From records to batches: a corpus's documents with their identity and three hashes of it."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ class Intake:
     def sampled(
         self, items: Sequence[Record | Damage], split: Split
     ) -> tuple[Sequence[Record | Damage], int]:
-        """Return the records that --sample takes, and how many it leaves."""
+        """Return the records that --sample takes, and how many it leaves out."""
         if self._options.sample >= 1:
             return items, 0
         positions = np.array([item.offset for item in items], np.int64)
@@ -39,10 +39,10 @@ class Intake:
         return taken, len(items) - len(taken)
 
     def read(self, items: Sequence[Record | Damage], split: Split) -> Verdict:
-        """Return the documents of the records as a batch of READ, with the reasons found so far."""
-        made = [self._documents(item) for item in items]
-        documents = list(itertools.chain.from_iterable(made))
-        counts = [len(found) for found in made]
+        """Return the documents of the records as a batch of READ, and why some are rejected."""
+        by_record = [self._documents(item) for item in items]
+        documents = list(itertools.chain.from_iterable(by_record))
+        counts = [len(group) for group in by_record]
         texts = pa.array([document.text for document in documents], pa.large_string())
         prompts = pa.array([document.prompt for document in documents], pa.large_string())
         positions = np.repeat(np.array([item.offset for item in items], np.int64), counts)
@@ -66,8 +66,8 @@ class Intake:
             texts,
         ]
         batch = pa.RecordBatch.from_arrays(columns, schema=READ)
-        for name, kind in self._recipe.provenance(self._options).items():
-            batch = batch.append_column(name, self._provenance(documents, name, kind))
+        for name, data_type in self._recipe.provenance(self._options).items():
+            batch = batch.append_column(name, self._provenance(documents, name, data_type))
         reasons = pa.array([document.reason for document in documents], pa.string())
         return self._readers.selected(Verdict(batch, reasons), split)
 
@@ -84,14 +84,14 @@ class Intake:
         return documents
 
     @staticmethod
-    def _provenance(documents: Sequence[Document], name: str, kind: pa.DataType) -> pa.Array:
-        empty = "" if kind == pa.large_string() else None
+    def _provenance(documents: Sequence[Document], name: str, data_type: pa.DataType) -> pa.Array:
+        empty = "" if data_type == pa.large_string() else None
         if not name:
-            return pa.repeat(pa.scalar(empty, kind), len(documents))
-        return pa.array([document.provenance.get(name, empty) for document in documents], kind)
+            return pa.repeat(pa.scalar(empty, data_type), len(documents))
+        return pa.array([document.provenance.get(name, empty) for document in documents], data_type)
 
 
-def batches(reader: Iterable[Record | Damage]) -> Iterator[list[Record | Damage]]:
+def group_records(reader: Iterable[Record | Damage]) -> Iterator[list[Record | Damage]]:
     """Yield runs of at most BATCH_RECORDS records and little more than 4 MiB of input."""
     batch: list[Record | Damage] = []
     size = 0

@@ -1,7 +1,7 @@
-"""The worker's side of the map: a split is read, judged batch by batch, and left as segments.
+"""The worker's side of the map: a split is read, judged batch by batch and written as segments.
 
-The split's record is written last; its name is a fingerprint of everything that decides the bytes
-of its segments, so a later run finds it and skips the split.
+The split's record is written last. Its name is a fingerprint of everything that decides the bytes
+of the segments, so a later run finds it and skips the split.
 """
 
 import hashlib
@@ -9,6 +9,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -18,50 +19,51 @@ from pipelines.corpus.sources import Corpus
 from pipelines.engine.progress import Heartbeat
 from pipelines.engine.workers import MOST_DEATHS
 from pipelines.inputs.sources import Link, Split
-from pipelines.map.attempts import WRITING, Attempt, AttemptPosition, attempt
+from pipelines.map.attempts import WRITING, Attempt, AttemptPosition, begin_attempt
 from pipelines.map.builder import SegmentBuilder
 from pipelines.map.clock import Clock
-from pipelines.map.intake import Intake, batches
+from pipelines.map.intake import Intake, group_records
 from pipelines.map.stages import Chain, judge, split_verdict
 from pipelines.readers.record import Damage, Reader, Record
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.rows import REJECTS, Verdict
 from pipelines.segments.segment import Segment
 from shards.errors import UserError
+from shards.manifest import WORK
 from shards.records import sealed
 from shards.storage.files import canonical, write_json
 from shards.storage.remote import AnyPath
 
 STAGES_VERSION = 4
-"""Raised by every change of this package that changes the bytes of a segment."""
+"""Raised with every change of this package that changes the bytes of a segment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What every task of a run is told."""
+    """What all map tasks of a run share."""
 
     options: Options
     corpora: Mapping[str, Corpus]
     """The corpus of each source."""
     versions: Mapping[str, str]
-    """The libraries that decide bytes, as the driver found them."""
+    """The versions that decide bytes, as the driver has them."""
     run: str = ""
-    """What tells this run of the driver from others."""
+    """Identifies this run of the driver."""
 
     @property
     def work(self) -> AnyPath:
         """The folder of the run's intermediate files."""
-        return self.options.output / ".work"
+        return self.options.output / WORK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapTask:
-    """A split and the name that its record will have."""
+    """A split and the name of its record."""
 
     name: str
     split: Split
     most_deaths: int = MOST_DEATHS
-    """Worker processes of this machine that it may cost."""
+    """How many worker processes of this machine it may cost."""
 
     def __str__(self) -> str:
         return f"map of bytes {self.split.start} to {self.split.end} of {self.split.path}"
@@ -69,7 +71,7 @@ class MapTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitRecord:
-    """What became of a split; the last file that its task writes."""
+    """The result of a split; the last file that its task writes."""
 
     source: str
     relative: str
@@ -84,10 +86,10 @@ class SplitRecord:
     next: int
     """Offset at which reading stopped, -1 when there was no record to start from."""
     unsampled: int
-    """Records that --sample left out; nothing else counts them."""
+    """Records that --sample left out; they are counted nowhere else."""
     seconds: float
     cpu_seconds: Mapping[str, float]
-    """What each stage took of the process's time, by its name."""
+    """CPU seconds of the process, by stage."""
     versions: Mapping[str, str]
     segments: tuple[Segment, ...]
     poison: tuple[tuple[int, ...], ...] = ()
@@ -96,11 +98,11 @@ class SplitRecord:
     @property
     def link(self) -> Link:
         """The split's place in the chain of its file."""
-        first, following = (None if at < 0 else at for at in (self.first, self.next))
-        return Link(end=self.end, first=first, next=following)
+        first = None if self.first < 0 else self.first
+        return Link(end=self.end, first=first, next=None if self.next < 0 else self.next)
 
 
-def versions(chain: Chain, corpora: Mapping[str, Corpus]) -> dict[str, str]:
+def segment_versions(chain: Chain, corpora: Mapping[str, Corpus]) -> dict[str, str]:
     """Return the versions that decide the bytes of segments, by name."""
     modules = sorted({corpus.module for corpus in corpora.values()})
     return {
@@ -112,14 +114,22 @@ def versions(chain: Chain, corpora: Mapping[str, Corpus]) -> dict[str, str]:
     }
 
 
-def record_name(split: Split, job: Job, facts: Mapping[str, Any]) -> str:
-    """Return the fingerprint of a split: the same on every machine, for every number of workers."""
-    corpus = job.corpora[split.source]
+def record_name(
+    split: Split, corpus: Corpus, *, versions: Mapping[str, str], facts: Mapping[str, Any]
+) -> str:
+    """Return the fingerprint of a split: the same on every machine, for every number of workers.
+
+    Args:
+        split: The split.
+        corpus: The corpus of its source.
+        versions: The versions that decide bytes.
+        facts: Fingerprints in place of the options that are paths.
+    """
     identity = {
         "corpus": corpus.recipe.name,
         "split": [split.source, split.relative, split.file_bytes, split.start, split.end],
         "options": semantic(corpus.options, facts, decides=(SEGMENTS,)),
-        "versions": dict(job.versions),
+        "versions": dict(versions),
         **corpus.facts(),
     }
     return hashlib.sha256(canonical(identity)).hexdigest()[:24]
@@ -135,30 +145,43 @@ class Mapper:
 
     def __init__(self, job: Job) -> None:
         self._job = job
+        self._folder = job.work / "map"
         self._intakes = {source: Intake(corpus) for source, corpus in job.corpora.items()}
         self._chain = Chain(job.options)
-        here = versions(self._chain, job.corpora)
-        if here != job.versions:
-            odd = sorted(name for name in here if here[name] != job.versions.get(name))
+        own = segment_versions(self._chain, job.corpora)
+        if own != job.versions:
+            name, *_ = sorted(name for name, _ in own.items() ^ job.versions.items())
             raise UserError(
-                f"this worker has {odd[0]} {here[odd[0]]}, the driver {job.versions.get(odd[0])}: "
-                "the dataset would depend on which worker made it. Install the same on both"
+                f"this worker has {name} {own.get(name)}, the driver {job.versions.get(name)}: the "
+                "dataset would depend on which worker made it. Install the same version on both"
             )
+        options = job.options
+        self._make_builder = partial(
+            SegmentBuilder,
+            dedup=options.dedup != "none",
+            threshold=options.minhash_threshold,
+            schema=audit_schema(self._chain.metrics),
+            keep_texts=options.keep_dropped,
+        )
         self._heartbeat = Heartbeat(job.work)
 
     def map(self, task: MapTask) -> None:
         """Write the segments of a split, and last its record."""
-        job = self._job
-        skip = job.options.skip_poison
-        with attempt(job.work, task.name, run=job.run, skip=skip, name=str(task)) as watch:
-            self._map(task, watch)
+        with begin_attempt(
+            self._job.work,
+            task.name,
+            run=self._job.run,
+            skip_poison=self._job.options.skip_poison,
+            description=str(task),
+        ) as attempt:
+            self._map(task, attempt)
 
-    def _map(self, task: MapTask, watch: Attempt) -> None:
+    def _map(self, task: MapTask, attempt: Attempt) -> None:
         started = time.monotonic()
         clock = Clock()
-        split, folder = task.split, self._job.work / "map"
+        split = task.split
         reader = self._job.corpora[split.source].reader(split)
-        segments, unsampled = self.segments(reader, task, clock, watch=watch)
+        segments, unsampled = self.segments(reader, task, clock, attempt=attempt)
         link = reader.link
         if link is None or reader.crc32c is None:
             raise RuntimeError(f"{split.path}: the reader ended before the split did")
@@ -178,36 +201,33 @@ class Mapper:
             cpu_seconds=clock.shares("read"),
             versions=dict(self._job.versions),
             segments=tuple(segments),
-            poison=tuple(sorted(watch.poison)),
+            poison=tuple(sorted(attempt.poison)),
         )
-        write_json(folder / f"{task.name}.json", sealed(record))
+        write_json(self._folder / f"{task.name}.json", sealed(record))
 
     def segments(
-        self, reader: Reader, task: MapTask, clock: Clock, *, watch: Attempt
+        self, reader: Reader, task: MapTask, clock: Clock, *, attempt: Attempt
     ) -> tuple[list[Segment], int]:
-        """Write the segments of what a reader gives; return them and how much was not sampled."""
+        """Write the segments of what a reader yields.
+
+        Returns:
+            The segments, and how many records --sample left out.
+        """
         split = task.split
-        builder = SegmentBuilder(
-            relative=split.relative,
-            dedup=self._job.options.dedup != "none",
-            threshold=self._job.options.minhash_threshold,
-            schema=audit_schema(self._chain.metrics),
-            keep_texts=self._job.options.keep_dropped,
-        )
+        builder = self._make_builder(relative=split.relative)
         segments: list[Segment] = []
 
         def close() -> None:
-            watch.say(AttemptPosition(doing=WRITING, end=reader.done))
+            attempt.note(AttemptPosition(doing=WRITING, end=reader.done))
             with clock.time("segment"):
-                stem = self._job.work / "map" / f"{task.name}-{len(segments):04}"
-                segments.append(builder.close(stem))
+                segments.append(builder.close(self._folder / f"{task.name}-{len(segments):04}"))
 
         intake = self._intakes[split.source]
         unsampled = 0
-        for found in watch.watched(batches(reader), start=split.start):
-            items, skipped = intake.sampled(found, split)
+        for batch in attempt.watch(group_records(reader), start=split.start):
+            items, skipped = intake.sampled(batch, split)
             unsampled += skipped
-            for step in watch.steps(items):
+            for step in attempt.steps(items):
                 self._add(builder, step, split=split, clock=clock)
             self._heartbeat.beat(task.name, reader.done, rows=len(items))
             if builder.full:
@@ -225,23 +245,23 @@ class Mapper:
         clock: Clock,
     ) -> None:
         """Judge a batch and add it."""
-        read, fallen = split_verdict(self._intakes[split.source].read(items, split))
-        kept, gone = judge(read, self._chain.stages, clock)
-        gone = [fallen, *gone]
+        documents, rejected = split_verdict(self._intakes[split.source].read(items, split))
+        kept, dropped = judge(documents, self._chain.stages, clock)
+        verdicts = [rejected, *dropped]
         with clock.time("segment"):
-            builder.add(kept, gone)
-            for verdict in gone:
+            builder.add(kept, verdicts)
+            for verdict in verdicts:
                 _reject(builder, verdict, items=items)
 
 
 def _reject(builder: SegmentBuilder, verdict: Verdict, *, items: Sequence[Record | Damage]) -> None:
-    """Keep the place, the reason and the first bytes of what was quarantined."""
+    """Keep place, reason and first bytes of what was quarantined."""
     reasons = verdict.reasons.to_pylist()
     if REJECTS.isdisjoint(reasons):
         return
-    found = {(item.offset, item.length): item for item in items}
+    by_place = {(item.offset, item.length): item for item in items}
     places = verdict.batch.select(["order", "position", "length"]).to_pylist()
     for place, reason in zip(places, reasons, strict=True):
         if reason in REJECTS:
-            item = found[place["position"], place["length"]]
+            item = by_place[place["position"], place["length"]]
             builder.reject(place, reason=reason, raw=item.head)

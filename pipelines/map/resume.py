@@ -1,4 +1,4 @@
-"""Which splits an earlier run mapped already, and which versions changed since."""
+"""Which splits earlier runs have mapped, and which versions changed since."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,28 +11,28 @@ from shards.storage.files import files
 from shards.storage.remote import AnyPath
 
 
-def usable(
+def is_usable(
     task: MapTask,
     folder: AnyPath,
     *,
     reading: Reading | None,
     skip_poison: bool = False,
-    there: Mapping[str, int] | None = None,
+    sizes: Mapping[str, int] | None = None,
 ) -> bool:
     """Return whether an earlier run finished the split, on the file as it is now.
 
-    A file with another time or etag is read once more: the same bytes (crc32c) are the same file,
-    copied. Without a reading its name and size, which the task's name covers, are enough. A split
-    with poison left out is finished for runs that do so too.
+    A file with another time or etag is read again: if its bytes are the same (crc32c), it is a copy
+    of the same file. Without a reading its name and size, which the task's name covers, suffice. A
+    split from which poison was left out counts as finished only for runs that leave it out too.
 
     Args:
         task: The split's task.
         folder: Where its record lies.
-        reading: How the file is read; None: it is not looked at.
+        reading: How the file is read; None if it is not to be looked at.
         skip_poison: Whether this run leaves poison out.
-        there: The sizes of all files in the folder, if it is behind a URL: else each is asked for.
+        sizes: The size of every file in the folder, for a folder behind a URL; None looks at each.
     """
-    if there is not None and f"{task.name}.json" not in there:
+    if sizes is not None and f"{task.name}.json" not in sizes:
         return False
     record = finished_record(SplitRecord, folder / f"{task.name}.json")
     if record is None or not _of_this_file(record, task.split, reading):
@@ -44,8 +44,8 @@ def usable(
         for segment in record.segments
         for suffix, entry in segment.files.items()
     }
-    if there is not None:
-        return all(there.get(name) == entry.bytes for name, entry in written.items())
+    if sizes is not None:
+        return all(sizes.get(name) == entry.bytes for name, entry in written.items())
     return intact_files((folder / name, entry) for name, entry in written.items())
 
 
@@ -56,7 +56,7 @@ def _of_this_file(record: SplitRecord, split: Split, reading: Reading | None) ->
 
 
 def unchanged(file: Split | InputFile, before: tuple[int, str] | None) -> bool:
-    """Return whether a file has the time and etag that it had; False if it has neither."""
+    """Return whether a file still has this time and etag; False if it has neither."""
     return (file.mtime_ns, file.etag) == before != (0, "")
 
 
@@ -65,25 +65,25 @@ def changed_versions(
     folder: AnyPath,
     versions: Mapping[str, str],
     *,
-    known: Iterable[MapTask],
+    all_tasks: Iterable[MapTask],
 ) -> dict[str, int]:
-    """Return which versions changed since splits were mapped, and how many segments are theirs.
+    """Return which versions changed since splits were mapped, and how many segments that concerns.
 
     Args:
-        todo: The tasks of these splits, which are to be mapped again.
+        todo: The tasks of the splits that are to be mapped again.
         folder: Where records lie.
-        versions: The versions of now.
-        known: All tasks of the run: their records are of now.
+        versions: The current versions.
+        all_tasks: All tasks of the run: records of their names are of the current versions.
     """
     unfinished = {_range(task.split) for task in todo}
-    skipped = {f"{task.name}.json" for task in known}
+    current = {f"{task.name}.json" for task in all_tasks}
     changed: dict[str, int] = {}
     for file in files(folder) if unfinished else ():
-        if not file.endswith(".json") or file in skipped:
+        if not file.endswith(".json") or file in current:
             continue
         try:
             record = read_record(SplitRecord, folder / file)
-        except DamageError:  # of a version whose records looked otherwise
+        except DamageError:  # of a version with another form of record
             continue
         if _range(record) in unfinished and record.versions != versions:
             for name in sorted(versions):

@@ -1,11 +1,10 @@
-"""The chain that every batch goes through; what stands in brackets is optional.
+"""The chain of stages that every batch goes through; those in brackets are optional.
 
     [block] ─▶ clean ─▶ langid and quality ─▶ [decontaminate] ─▶ [mask] ─▶ tokenize ─▶ fingerprint
 
 Models are loaded once per process, when the chain is built; a stage is RecordBatch -> Verdict.
 """
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,7 +58,7 @@ class Chain:
             clean,
             self.assess if self.quality.fields else self.langid,
             *([self.decontaminate] if self.benchmarks else []),
-            *([mask] if self.masking else []),
+            *([self.mask] if self.masking else []),
             self.tokenize,
             self.fingerprint,
         )
@@ -75,7 +74,7 @@ class Chain:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What stands for the options that are paths: the fingerprints of the files behind them."""
+        """Fingerprints of files and models, in place of the options that are their paths."""
         facts: dict[str, Any] = {
             "tokenizer": self.tokenizer.fingerprint,
             "lid_model": self.identifier.fingerprint,
@@ -100,21 +99,21 @@ class Chain:
         }
 
     def block(self, batch: pa.RecordBatch) -> Verdict:
-        """Drop what comes from a blocked address."""
+        """Drop documents from blocked addresses."""
         if "url" not in batch.schema.names:
             raise UserError("--url-blocklist needs a corpus whose records have a url")
         assert self.blocklist is not None
         return Verdict(batch, _reasons(self.blocklist.blocked(batch["url"].to_pylist()), BLOCKED))
 
     def langid(self, batch: pa.RecordBatch) -> Verdict:
-        """Add language and score; drop what is in none of the languages asked for, or unsure."""
+        """Add language and score; drop texts in other languages than asked for, or too unsure."""
         batch, _, reasons = self._identified(batch, batch["text"].to_pylist())
         return Verdict(batch, pa.array(reasons, pa.string()))
 
     def _identified(
         self, batch: pa.RecordBatch, texts: Sequence[str]
     ) -> tuple[pa.RecordBatch, list[str], list[str | None]]:
-        """Return the batch with language and score, the languages, and why a row falls."""
+        """Return the batch with language and score, the languages, and why rows are dropped."""
         labels, scores = self.identifier.identify(texts)
         unsure = scores < np.float32(self.options.language_threshold)
         reasons = [
@@ -126,50 +125,63 @@ class Chain:
         return _with(batch, "score", pa.array(scores)), labels, reasons
 
     def assess(self, batch: pa.RecordBatch) -> Verdict:
-        """Add language, score and the metrics of the language's rules; drop what breaks one.
+        """Add language, score and the metrics of the language's rules; drop what breaks a rule.
 
-        Metrics are those of every text in a language asked for, however unsure, so that verdicts
-        under other thresholds follow from the audit table.
+        Every text in a language asked for gets metrics, however unsure its language, so that
+        verdicts under other thresholds follow from the audit table.
         """
         texts = batch["text"].to_pylist()
         batch, labels, reasons = self._identified(batch, texts)
-        wanted = np.array([reason != "language" for reason in reasons], bool)
-        asked = (list(itertools.compress(column, wanted)) for column in (texts, labels))
-        found = self.quality.judge(*asked)
-        changed = np.zeros(len(wanted), bool)
-        changed[wanted] = found.changed
-        rewritten = itertools.compress(found.texts, found.changed)
-        batch = _replaced(batch, "text", rewritten, changed=changed)
+        wanted = [row for row, reason in enumerate(reasons) if reason != "language"]
+        judged = self.quality.judge([texts[row] for row in wanted], [labels[row] for row in wanted])
+        changed = np.zeros(len(texts), bool)
+        changed[wanted] = judged.changed
+        for row, text in zip(wanted, judged.texts, strict=True):
+            texts[row] = text
+        batch = _replaced(batch, "text", texts, changed=changed)
         for field in self.quality.fields:
-            values = np.full(len(wanted), np.nan, np.float32)
-            values[wanted] = found.metrics[field.name]
+            values = np.full(len(texts), np.nan, np.float32)
+            values[wanted] = judged.metrics[field.name]
             batch = _with(batch, field.name, pa.array(values, from_pandas=True))
-        broken = np.full(len(wanted), None, object)
-        broken[wanted] = found.reasons
+        broken = np.full(len(texts), None, object)
+        broken[wanted] = judged.reasons
         both = zip(reasons, broken, strict=True)
         return Verdict(batch, pa.array([first or second for first, second in both], pa.string()))
 
     def decontaminate(self, batch: pa.RecordBatch) -> Verdict:
-        """Add how many of the benchmarks' n-grams a text holds; drop it if it holds any."""
+        """Add how many of the benchmarks' n-grams each text holds; drop texts that hold any."""
         assert self.benchmarks is not None
         hits = self.benchmarks.hits(batch["text"].to_pylist())
         batch = _with(batch, CONTAMINATION.name, pa.array(hits, CONTAMINATION.type))
         return Verdict(batch, _reasons(hits > 0, CONTAMINATED))
 
-    def tokenize(self, batch: pa.RecordBatch) -> Verdict:
-        """Add the tokens of each prompt and text, closed by eos, and how many are the prompt's.
+    @staticmethod
+    def mask(batch: pa.RecordBatch) -> Verdict:
+        """Replace personal data in each prompt and text, and count it by kind."""
+        totals = np.zeros((len(KINDS), batch.num_rows), np.int32)
+        for name in ("prompt", "text"):
+            texts, counts = mask_all(batch[name].to_pylist())
+            batch = _replaced(batch, name, texts, changed=np.array([*map(bool, counts)], bool))
+            by_kind = [[count.get(kind, 0) for count in counts] for kind in KINDS]
+            totals += np.array(by_kind, np.int32)
+        for field, column in zip(MASKED, totals, strict=True):
+            batch = _with(batch, field.name, pa.array(column))
+        return Verdict(batch, pa.nulls(batch.num_rows, pa.string()))
 
-        What the tokenizer cannot take is quarantined.
+    def tokenize(self, batch: pa.RecordBatch) -> Verdict:
+        """Add the tokens of each prompt and text, followed by eos, and how many are the prompt's.
+
+        Texts that the tokenizer fails on are quarantined.
         """
         tokens, lengths, failures = self.tokenizer.encode_batch(batch["text"].to_pylist())
         prompt_lengths = np.zeros(batch.num_rows, np.int32)
-        asked = np.flatnonzero(pc.binary_length(batch["prompt"]).to_numpy())
-        if len(asked):
+        prompted = np.flatnonzero(pc.binary_length(batch["prompt"]).to_numpy())
+        if len(prompted):
             prompts, sizes, bad = self.tokenizer.encode_batch(
-                batch["prompt"].take(asked).to_pylist()
+                batch["prompt"].take(prompted).to_pylist()
             )
-            prompt_lengths[asked] = sizes
-            failures = [*failures, *((int(asked[index]), why) for index, why in bad)]
+            prompt_lengths[prompted] = sizes
+            failures = [*failures, *((int(prompted[index]), why) for index, why in bad)]
             starts = np.cumsum(lengths) - lengths
             tokens = np.insert(tokens, np.repeat(starts, prompt_lengths), prompts)
             lengths = lengths + prompt_lengths
@@ -186,12 +198,12 @@ class Chain:
         return Verdict(batch, pa.array(reasons, pa.string()))
 
     def fingerprint(self, batch: pa.RecordBatch) -> Verdict:
-        """Add what dedup compares documents by."""
+        """Add the hashes and signatures that dedup compares."""
         return fingerprint(batch, self.signer)
 
 
 def clean(batch: pa.RecordBatch) -> Verdict:
-    """Repair the Unicode of each text and say where that changed it; drop what ends up empty."""
+    """Repair the Unicode of each text and mark where that changed it; drop empty texts."""
     batch, changed, texts = _repaired(batch, "text")
     if pc.any(pc.not_equal(batch["prompt"], "")).as_py():
         batch, also, _ = _repaired(batch, "prompt")
@@ -201,41 +213,24 @@ def clean(batch: pa.RecordBatch) -> Verdict:
 
 
 def _repaired(batch: pa.RecordBatch, name: str) -> tuple[pa.RecordBatch, np.ndarray, list[str]]:
-    """Return the batch with a column of text repaired, which rows that changed, and the texts."""
+    """Return the batch with a column of text repaired, which rows changed, and the texts."""
     before = batch[name].to_pylist()
     after = [repair(text) for text in before]
     changed = np.array(
         [old is not new and old != new for old, new in zip(before, after, strict=True)], bool
     )
-    return (
-        _replaced(batch, name, itertools.compress(after, changed), changed=changed),
-        changed,
-        after,
-    )
+    return _replaced(batch, name, after, changed=changed), changed, after
 
 
 def _replaced(
-    batch: pa.RecordBatch, name: str, texts: Iterable[str], *, changed: np.ndarray
+    batch: pa.RecordBatch, name: str, texts: Sequence[str], *, changed: np.ndarray
 ) -> pa.RecordBatch:
-    """Return the batch with the changed rows of a column of text replaced by these texts."""
+    """Return the batch with the changed rows of a column of text taken from `texts`."""
     if not changed.any():
         return batch
-    new = pa.array(texts, pa.large_string())
+    new = pa.array([texts[row] for row in np.flatnonzero(changed).tolist()], pa.large_string())
     column = pc.replace_with_mask(batch[name], pa.array(changed), new)
     return batch.set_column(batch.schema.get_field_index(name), name, column)
-
-
-def mask(batch: pa.RecordBatch) -> Verdict:
-    """Replace personal data in each prompt and text, and say how much of each kind there was."""
-    found = np.zeros((len(KINDS), batch.num_rows), np.int32)
-    for name in ("prompt", "text"):
-        texts, counts = mask_all(batch[name].to_pylist())
-        changed = np.array([bool(count) for count in counts], bool)
-        batch = _replaced(batch, name, itertools.compress(texts, changed), changed=changed)
-        found += np.array([[count.get(kind, 0) for count in counts] for kind in KINDS], np.int32)
-    for field, column in zip(MASKED, found, strict=True):
-        batch = _with(batch, field.name, pa.array(column))
-    return Verdict(batch, pa.nulls(batch.num_rows, pa.string()))
 
 
 def fingerprint(batch: pa.RecordBatch, signer: Signer | None = None) -> Verdict:
@@ -252,33 +247,33 @@ def fingerprint(batch: pa.RecordBatch, signer: Signer | None = None) -> Verdict:
 def judge(
     batch: pa.RecordBatch, stages: Sequence[Stage], clock: Clock
 ) -> tuple[pa.RecordBatch, list[Verdict]]:
-    """Return the rows that pass every stage, and per stage those that do not, with reasons.
+    """Return the rows that pass every stage, and by stage those that do not, with reasons.
 
     Args:
         batch: The rows.
         stages: The stages in order.
-        clock: Told what each stage takes.
+        clock: Counts the time of each stage.
     """
-    gone = []
+    dropped = []
     for stage in stages:
         with clock.time(stage.__name__):
-            batch, fallen = split_verdict(stage(batch))
-        gone.append(fallen)
-    return batch, gone
+            batch, verdict = split_verdict(stage(batch))
+        dropped.append(verdict)
+    return batch, dropped
 
 
 def split_verdict(verdict: Verdict) -> tuple[pa.RecordBatch, Verdict]:
     """Return the rows that stay, and the others with their reasons."""
     if verdict.reasons.null_count == len(verdict.reasons):
         return verdict.batch, Verdict(verdict.batch.slice(0, 0), verdict.reasons.slice(0, 0))
-    fallen = pc.is_valid(verdict.reasons)
-    return verdict.batch.filter(pc.invert(fallen)), Verdict(
-        verdict.batch.filter(fallen), verdict.reasons.filter(fallen)
+    dropped = pc.is_valid(verdict.reasons)
+    return verdict.batch.filter(pc.invert(dropped)), Verdict(
+        verdict.batch.filter(dropped), verdict.reasons.filter(dropped)
     )
 
 
-def _reasons(falls: Iterable[bool], reason: str) -> pa.Array:
-    return pa.array([reason if fall else None for fall in falls], pa.string())
+def _reasons(dropped: Iterable[bool], reason: str) -> pa.Array:
+    return pa.array([reason if drop else None for drop in dropped], pa.string())
 
 
 def _with(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:

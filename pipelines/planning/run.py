@@ -8,7 +8,7 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.sources import match_corpora
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.sources import Split
-from pipelines.map.mapper import Job, versions
+from pipelines.map.mapper import Job, segment_versions
 from pipelines.map.stages import Chain
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
 from pipelines.planning.sample import SECONDS, Sampled, sample
@@ -50,7 +50,7 @@ def planned(
         check_head(file, reading)
         cut[file.source] += splits(file, reading, split_bytes=options.split_bytes)
     chain = Chain(options)
-    job = Job(options=options, corpora=corpora, versions=versions(chain, corpora))
+    job = Job(options=options, corpora=corpora, versions=segment_versions(chain, corpora))
     sampled = sample(corpora, cut, job=job, seconds=seconds)
     sources = {source: scaled(each, cut[source]) for source, each in sampled.items()}
     found = estimate(

@@ -200,7 +200,7 @@ def _piece(mapper: Mapper, corpus: Corpus, task: MapTask, *, until: float, end: 
     units = max(1, round(PIECE_BYTES / ratio))
     part = _Part(corpus.reader(split), until=until, units=units, packed=packed)
     started = time.monotonic()
-    segments, _ = mapper.segments(part, replace(task, split=split), Clock(), watch=Attempt())
+    segments, _ = mapper.segments(part, replace(task, split=split), Clock(), attempt=Attempt())
     return _Piece(
         stored=part.consumed(split) * ratio,
         seconds=time.monotonic() - started,

@@ -22,7 +22,7 @@ from pipelines.engine.runner import Runner, silence_beam
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.sources import InputFile
 from pipelines.map.attempts import died_before
-from pipelines.map.mapper import Job, SplitRecord, versions
+from pipelines.map.mapper import Job, SplitRecord, segment_versions
 from pipelines.map.phase import MapPhase
 from pipelines.map.stages import Chain
 from pipelines.merge.group import grouped
@@ -117,7 +117,7 @@ class Build:
         self.job = Job(
             options=self.options,
             corpora=dict(corpora),
-            versions=versions(self.chain, corpora),
+            versions=segment_versions(self.chain, corpora),
             run=uuid.uuid4().hex,
         )
         self.work = self.job.work

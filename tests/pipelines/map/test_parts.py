@@ -66,7 +66,7 @@ def corpus(*sizes: int, split_bytes: int = 100) -> dict[InputFile, list[Split]]:
 def test_shares_cover_the_corpus_once_and_are_runs_of_it(num: int) -> None:
     chains = corpus(1000, 90, 2350, 40)
     every = [split for chain in chains.values() for split in chain]
-    found = [parts.chosen(chains, [f"{index}/{num}"]) for index in range(1, num + 1)]
+    found = [parts.splits_of_part(chains, [f"{index}/{num}"]) for index in range(1, num + 1)]
     assert [split for share in found for split in share] == every
     if num < 8:
         sizes = [sum(split.end - split.start for split in share) for share in found]
@@ -76,8 +76,8 @@ def test_shares_cover_the_corpus_once_and_are_runs_of_it(num: int) -> None:
 def test_shares_of_different_numbers_add_up() -> None:
     chains = corpus(1000, 90, 2350, 40)
     every = [split for chain in chains.values() for split in chain]
-    some = parts.chosen(chains, ["1/2"])
-    assert some + parts.chosen(chains, ["3/4", "8/8", "7/8"]) == every
+    some = parts.splits_of_part(chains, ["1/2"])
+    assert some + parts.splits_of_part(chains, ["3/4", "8/8", "7/8"]) == every
     assert corpus_fraction(["1/2"]) == 0.5
     assert corpus_fraction(["1/2", "3/4"]) == 0.75
     assert corpus_fraction([]) == corpus_fraction(["merge"]) == corpus_fraction(["1/1", "1/2"]) == 1
@@ -90,22 +90,22 @@ def test_rows_of_a_table_count_as_its_bytes() -> None:
     chains[table] = [
         replace(chains[table][0], start=start, end=end) for start, end in itertools.pairwise(ends)
     ]
-    assert parts.chosen(chains, ["1/2"]) == chains[table]
+    assert parts.splits_of_part(chains, ["1/2"]) == chains[table]
 
 
 def test_missing_splits_are_named_with_the_shares_that_hold_them() -> None:
     chains = corpus(1000, 90, 2350, 40)
     every = [split for chain in chains.values() for split in chain]
     for part in ("3/4", "1/3,2/3", "1/1", "2/2"):
-        missing = parts.chosen(chains, part.split(","))
+        missing = parts.splits_of_part(chains, part.split(","))
         assert parts.shares_for(chains, missing) == part
     named = parts.shares_for(chains, [every[7]])
-    assert every[7] in parts.chosen(chains, named.split(","))
-    assert parts.ranges(every[:3]) == "s/0.json bytes 0 to 300"
-    assert parts.ranges([every[0], every[2], every[-1]]) == (
+    assert every[7] in parts.splits_of_part(chains, named.split(","))
+    assert parts.describe_ranges(every[:3]) == "s/0.json bytes 0 to 300"
+    assert parts.describe_ranges([every[0], every[2], every[-1]]) == (
         "s/0.json bytes 0 to 100, s/0.json bytes 200 to 300, s/3.json bytes 0 to 40"
     )
-    assert parts.ranges(every[:20:2]).endswith(" and 2 more ranges")
+    assert parts.describe_ranges(every[:20:2]).endswith(" and 2 more ranges")
 
 
 # --- runs

@@ -22,8 +22,8 @@ from pipelines.map.attempts import (
     WRITING,
     Attempt,
     AttemptPosition,
-    advice,
-    attempt,
+    begin_attempt,
+    death_advice,
     died_before,
     forget,
 )
@@ -181,7 +181,7 @@ def test_records_judged_one_by_one_make_the_same_bytes(
     def careful(*_: object, **__: object) -> Iterator[Attempt]:
         yield Careful(deaths=[AttemptPosition(doing=JUDGING, start=0, end=1 << 40, records=9)])
 
-    monkeypatch.setattr(mapper, "attempt", careful)
+    monkeypatch.setattr(mapper, "begin_attempt", careful)
     build("pipelines.wudao", many_splits(tmp_path / "out"))
     assert len(steps) == 531
     assert {*steps} == {1}
@@ -206,10 +206,10 @@ def die(work: AnyPath, *places: AttemptPosition, task: str = "t", run: str = "r"
     """Leave the note of an attempt that died."""
     with (
         suppress(KeyboardInterrupt),
-        attempt(work, task, run=run, skip=True, name="map of x") as tried,
+        begin_attempt(work, task, run=run, skip_poison=True, description="map of x") as tried,
     ):
         for each in places:
-            tried.say(each)
+            tried.note(each)
         assert tried.file
         note = map_bytes(tried.file).tobytes()
         raise KeyboardInterrupt
@@ -224,13 +224,13 @@ def judging(start: int, end: int, records: int) -> AttemptPosition:
 
 
 def test_an_attempt_that_ends_leaves_no_note(work: AnyPath) -> None:
-    with attempt(work, "t", run="r", skip=False, name="x") as first:
+    with begin_attempt(work, "t", run="r", skip_poison=False, description="x") as first:
         assert died_before(work)
         assert first.deaths == []
     assert not died_before(work)
     with (
         pytest.raises(ValueError, match="bad"),
-        attempt(work, "t", run="r", skip=False, name="x"),
+        begin_attempt(work, "t", run="r", skip_poison=False, description="x"),
     ):
         raise ValueError("bad")
     assert not died_before(work)
@@ -239,10 +239,10 @@ def test_an_attempt_that_ends_leaves_no_note(work: AnyPath) -> None:
 def test_the_second_death_tells_a_batch_and_the_third_a_record(work: AnyPath) -> None:
     items = [Record(at, 10, {}, b"0123456789") for at in range(0, 60, 10)]
     die(work, judging(0, 60, 6))
-    assert advice(work, "t", run="r") == ""  # nobody had died: it said nothing
+    assert death_advice(work, "t", run="r") == ""  # nobody had died: it said nothing
     die(work, judging(0, 30, 3), judging(30, 60, 3))
-    assert "It died judging 3 records from 30 to 60 (" in advice(work, "t", run="r")
-    with attempt(work, "t", run="r", skip=True, name="x") as third:
+    assert "It died judging 3 records from 30 to 60 (" in death_advice(work, "t", run="r")
+    with begin_attempt(work, "t", run="r", skip_poison=True, description="x") as third:
         assert [len(step) for step in third.steps(items)] == [3, 1, 1, 1]
     assert not died_before(work)  # the split is finished
 
@@ -252,13 +252,13 @@ def test_poison_comes_as_damage_if_it_is_to_be_skipped(work: AnyPath) -> None:
     die(work)
     die(work, judging(0, 30, 3))
     die(work, judging(10, 20, 1))
-    with attempt(work, "t", run="r", skip=True, name="x") as next_one:
+    with begin_attempt(work, "t", run="r", skip_poison=True, description="x") as next_one:
         assert not next_one.poison, "once may be a neighbour's fault"
     die(work)
     die(work, judging(0, 30, 3))
     die(work, judging(10, 20, 1))
     die(work, judging(10, 20, 1))
-    with attempt(work, "t", run="r", skip=True, name="x") as next_one:
+    with begin_attempt(work, "t", run="r", skip_poison=True, description="x") as next_one:
         steps = [each for step in next_one.steps(items) for each in step]
         assert steps == [items[0], Damage(10, 10, "poison", b"0123456789"), items[2]]
         assert next_one.poison == {(10, 20)}
@@ -268,7 +268,7 @@ def test_poison_comes_as_damage_if_it_is_to_be_skipped(work: AnyPath) -> None:
     die(work, judging(10, 20, 1))
     with (
         pytest.raises(UserError, match=r"^4 processes died .* at the map of x\. It died judging t"),
-        attempt(work, "t", run="r", skip=False, name="map of x"),
+        begin_attempt(work, "t", run="r", skip_poison=False, description="map of x"),
     ):
         pass
 
@@ -276,7 +276,7 @@ def test_poison_comes_as_damage_if_it_is_to_be_skipped(work: AnyPath) -> None:
 def test_notes_of_other_runs_and_tasks_do_not_count(work: AnyPath) -> None:
     die(work, run="other")
     die(work, task="other")
-    with attempt(work, "t", run="r", skip=False, name="x") as first:
+    with begin_attempt(work, "t", run="r", skip_poison=False, description="x") as first:
         assert first.deaths == []
     assert died_before(work)
     forget(work)
@@ -291,7 +291,7 @@ def test_who_dies_reading_or_writing_is_not_tried_for_ever(work: AnyPath, doing:
     die(work, where)
     with (
         pytest.raises(UserError, match=f"It died {doing} .* 5 "),
-        attempt(work, "t", run="r", skip=True, name="x"),
+        begin_attempt(work, "t", run="r", skip_poison=True, description="x"),
     ):
         pass
 
@@ -300,8 +300,10 @@ def test_too_much_poison_is_no_poison(tmp_path: Path) -> None:
     for at in range(MOST_POISON + 2):
         die(tmp_path, judging(at, at + 1, 1))
     with (
-        pytest.raises(UserError, match=r"more than 100 records of the map of x .* the last one 1"),
-        attempt(tmp_path, "t", run="r", skip=True, name="map of x"),
+        pytest.raises(
+            UserError, match=r"more than 100 records of the map of x .* the last one at 1"
+        ),
+        begin_attempt(tmp_path, "t", run="r", skip_poison=True, description="map of x"),
     ):
         pass
 
@@ -310,5 +312,5 @@ def test_a_note_cut_short_is_a_death_somewhere(tmp_path: Path) -> None:
     die(tmp_path)
     (note,) = (tmp_path / "attempts").iterdir()
     os.truncate(note, 5)
-    with attempt(tmp_path, "t", run="r", skip=False, name="x") as second:
+    with begin_attempt(tmp_path, "t", run="r", skip_poison=False, description="x") as second:
         assert second.deaths == [AttemptPosition()]

@@ -13,7 +13,7 @@ from pipelines.corpus.recipe import SAMPLE
 from pipelines.dedup.exact import fold, text_hashes
 from pipelines.filters.clean import CONFIG
 from pipelines.map.clock import Clock
-from pipelines.map.stages import Chain, clean, fingerprint, judge, mask, split_verdict
+from pipelines.map.stages import Chain, clean, fingerprint, judge, split_verdict
 from pipelines.segments.rows import READ, Verdict
 from pipelines.wudao import RECIPE, WudaoOptions
 from shards.errors import UserError
@@ -255,7 +255,7 @@ def test_quality_judges_what_is_in_a_language_asked_for_however_unsure() -> None
 
 def test_masking_replaces_in_prompt_and_text_and_counts() -> None:
     rows = with_prompts((CHINESE, "mail me: jo@corpus.cn, 113.96.2.17"), ("", "from bo@corpus.cn"))
-    verdict = mask(rows)
+    verdict = Chain.mask(rows)
     prompt, text = (verdict.batch[name].to_pylist()[1] for name in ("prompt", "text"))
     assert "bo@" not in prompt
     assert "jo@" not in text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.corpus.sources import match_corpora
-from pipelines.map.mapper import Job, MapTask, prepare_map, record_name, versions
+from pipelines.map.mapper import Job, MapTask, prepare_map, record_name, segment_versions
 from pipelines.map.stages import Chain
 from pipelines.readers.reading import splits
 from pipelines.wudao import WudaoOptions
@@ -26,13 +26,19 @@ def attempt(job: Job, tasks: list[MapTask], barrier: Barrier) -> None:
 def job_of(options: WudaoOptions) -> tuple[Job, list[MapTask]]:
     files, corpora = match_corpora("pipelines.wudao", options)
     chain = Chain(options)
-    job = Job(options=options, corpora=corpora, versions=versions(chain, corpora))
+    job = Job(options=options, corpora=corpora, versions=segment_versions(chain, corpora))
     found = [
         split
         for file in files
         for split in splits(file, corpora["wudao"].reading, split_bytes=options.split_bytes)
     ]
-    return job, [MapTask(name=record_name(s, job, chain.facts), split=s) for s in found]
+    return job, [
+        MapTask(
+            name=record_name(split, corpora["wudao"], versions=job.versions, facts=chain.facts),
+            split=split,
+        )
+        for split in found
+    ]
 
 
 def files(output: Path) -> dict[str, str]:
