@@ -1,5 +1,5 @@
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -11,6 +11,7 @@ from pipelines.engine.runner import Runner, RunTask
 from shards.errors import DamageError, UserError
 from shards.records import sealed
 from shards.storage.files import write_json
+from tests.pipelines.inline import InlineRunner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,19 +22,6 @@ class Task:
 @dataclass(frozen=True, kw_only=True)
 class Result:
     value: int
-
-
-class InlineRunner:
-    """A runner without Beam; `ran` lists what it ran."""
-
-    def __init__(self) -> None:
-        self.ran: list[str] = []
-
-    def run(self, tasks: Sequence[Task], prepare: Callable[[Any], RunTask], argument: Any) -> None:
-        run_task = prepare(argument)
-        for task in tasks:
-            self.ran.append(task.name)
-            run_task(task)
 
 
 TASKS = [Task(name=name) for name in "abc"]

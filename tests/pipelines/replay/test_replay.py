@@ -350,6 +350,7 @@ def test_a_tokenizer_that_changed_is_refused_unless_it_is_asked_for(
         (["--output", "{new}", "--reasons", "too-long"], "it rejected records as bad-json, bad-u"),
         (["--output", "{new}", "--corpus", "pipelines.nothing"], "no module pipelines.nothing"),
         (["--output", "{new}", "--zork"], "unknown flag --zork"),
+        (["--output", "{new}", "--part", "1/2"], "in one run: leave --part out"),
         (["--output", "{new}", "--bad-utf8", "ignore"], "invalid choice: 'ignore'"),
         (
             ["--output", "{new}", "--input", "zork={dataset}"],

@@ -1,0 +1,27 @@
+"""A runner without Beam, for tests of what runs tasks."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pipelines.corpus.options import Options
+from pipelines.engine.runner import RunTask
+from pipelines.inputs.sources import InputFile
+from pipelines.map.mapper import Job
+from pipelines.map.phase import MapPhase
+
+JobMaker = Callable[[Options], tuple[Job, Sequence[InputFile]]]
+PhaseMaker = Callable[..., MapPhase]
+"""Of tests/pipelines/map/conftest.py."""
+
+
+class InlineRunner:
+    """Runs tasks in this process; `ran` lists their names."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    def run(self, tasks: Sequence[Any], prepare: Callable[[Any], RunTask], argument: Any) -> None:
+        run_task = prepare(argument)
+        for task in tasks:
+            self.ran.append(task.name)
+            run_task(task)

@@ -1,0 +1,146 @@
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from pipelines.map.attempts import (
+    JUDGING,
+    MOST_POISON,
+    READING,
+    WRITING,
+    AttemptPosition,
+    begin_attempt,
+    death_advice,
+    died_before,
+    forget,
+)
+from pipelines.readers.record import Damage, Record
+from shards.errors import UserError
+from shards.storage.files import map_bytes
+from shards.storage.remote import AnyPath, RemotePath
+
+
+@pytest.fixture(params=["disk", "url"])
+def work(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyPath]:
+    if request.param == "disk":
+        yield tmp_path
+        return
+    yield RemotePath("memory://bucket/work")
+    MemoryFileSystem().store.clear()
+
+
+def die(work: AnyPath, *places: AttemptPosition, task: str = "t", run: str = "r") -> None:
+    """Leave the note of an attempt that died."""
+    with (
+        suppress(KeyboardInterrupt),
+        begin_attempt(work, task, run=run, skip_poison=True, description="map of x") as tried,
+    ):
+        for each in places:
+            tried.note(each)
+        assert tried.file
+        note = map_bytes(tried.file).tobytes()
+        raise KeyboardInterrupt
+    if isinstance(tried.file, Path):
+        tried.file.write_bytes(note)
+    else:
+        tried.file.write(note)
+
+
+def judging(start: int, end: int, records: int) -> AttemptPosition:
+    return AttemptPosition(doing=JUDGING, start=start, end=end, records=records)
+
+
+def test_an_attempt_that_ends_leaves_no_note(work: AnyPath) -> None:
+    with begin_attempt(work, "t", run="r", skip_poison=False, description="x") as first:
+        assert died_before(work)
+        assert first.deaths == []
+    assert not died_before(work)
+    with (
+        pytest.raises(ValueError, match="bad"),
+        begin_attempt(work, "t", run="r", skip_poison=False, description="x"),
+    ):
+        raise ValueError("bad")
+    assert not died_before(work)
+
+
+def test_the_second_death_tells_a_batch_and_the_third_a_record(work: AnyPath) -> None:
+    items = [Record(at, 10, {}, b"0123456789") for at in range(0, 60, 10)]
+    die(work, judging(0, 60, 6))
+    assert death_advice(work, "t", run="r") == ""  # nobody had died: it said nothing
+    die(work, judging(0, 30, 3), judging(30, 60, 3))
+    assert "It died judging 3 records from 30 to 60 (" in death_advice(work, "t", run="r")
+    with begin_attempt(work, "t", run="r", skip_poison=True, description="x") as third:
+        assert [len(step) for step in third.steps(items)] == [3, 1, 1, 1]
+    assert not died_before(work)  # the split is finished
+
+
+def test_poison_comes_as_damage_if_it_is_to_be_skipped(work: AnyPath) -> None:
+    items = [Record(at, 10, {}, b"0123456789") for at in (0, 10, 20)]
+    die(work)
+    die(work, judging(0, 30, 3))
+    die(work, judging(10, 20, 1))
+    with begin_attempt(work, "t", run="r", skip_poison=True, description="x") as next_one:
+        assert not next_one.poison, "once may be a neighbour's fault"
+    die(work)
+    die(work, judging(0, 30, 3))
+    die(work, judging(10, 20, 1))
+    die(work, judging(10, 20, 1))
+    with begin_attempt(work, "t", run="r", skip_poison=True, description="x") as next_one:
+        steps = [each for step in next_one.steps(items) for each in step]
+        assert steps == [items[0], Damage(10, 10, "poison", b"0123456789"), items[2]]
+        assert next_one.poison == {(10, 20)}
+    die(work)
+    die(work, judging(0, 30, 3))
+    die(work, judging(10, 20, 1))
+    die(work, judging(10, 20, 1))
+    with (
+        pytest.raises(UserError, match=r"^4 processes died .* at the map of x\. It died judging t"),
+        begin_attempt(work, "t", run="r", skip_poison=False, description="map of x"),
+    ):
+        pass
+
+
+def test_notes_of_other_runs_and_tasks_do_not_count(work: AnyPath) -> None:
+    die(work, run="other")
+    die(work, task="other")
+    with begin_attempt(work, "t", run="r", skip_poison=False, description="x") as first:
+        assert first.deaths == []
+    assert died_before(work)
+    forget(work)
+    assert not died_before(work)
+
+
+@pytest.mark.parametrize("doing", [READING, WRITING])
+def test_who_dies_reading_or_writing_is_not_tried_for_ever(work: AnyPath, doing: str) -> None:
+    where = AttemptPosition(doing=doing, start=5, end=5)
+    die(work)
+    die(work, where)
+    die(work, where)
+    with (
+        pytest.raises(UserError, match=f"It died {doing} .* 5 "),
+        begin_attempt(work, "t", run="r", skip_poison=True, description="x"),
+    ):
+        pass
+
+
+def test_too_much_poison_is_no_poison(tmp_path: Path) -> None:
+    for at in range(MOST_POISON + 2):
+        die(tmp_path, judging(at, at + 1, 1))
+    with (
+        pytest.raises(
+            UserError, match=r"more than 100 records of the map of x .* the last one at 1"
+        ),
+        begin_attempt(tmp_path, "t", run="r", skip_poison=True, description="map of x"),
+    ):
+        pass
+
+
+def test_a_note_cut_short_is_a_death_somewhere(tmp_path: Path) -> None:
+    die(tmp_path)
+    (note,) = (tmp_path / "attempts").iterdir()
+    os.truncate(note, 5)
+    with begin_attempt(tmp_path, "t", run="r", skip_poison=False, description="x") as second:
+        assert second.deaths == [AttemptPosition()]

@@ -1,0 +1,175 @@
+import dataclasses
+import hashlib
+import multiprocessing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import pytest
+
+from pipelines.corpus.sources import Corpus, match_corpora
+from pipelines.engine.records import read_record
+from pipelines.inputs.sources import Split
+from pipelines.map.attempts import JUDGING, Attempt, AttemptPosition, Items
+from pipelines.map.clock import Clock
+from pipelines.map.mapper import (
+    Job,
+    Mapper,
+    MapTask,
+    SplitRecord,
+    prepare_map,
+    record_name,
+    segment_versions,
+)
+from pipelines.map.stages import Chain
+from pipelines.readers.reading import splits
+from pipelines.wudao import WudaoOptions
+from shards.errors import UserError
+from tests.pipelines.inline import JobMaker
+from tests.pipelines.runs import MODULE, many_splits, small
+
+
+def test_a_split_becomes_segments_and_a_record(
+    tmp_path: Path, pages: Path, make_job: JobMaker
+) -> None:
+    job, files = make_job(small(tmp_path / "out", pages))
+    (split,) = splits(files[0], job.corpora["wudao"].reading, split_bytes=files[0].bytes)
+    prepare_map(job)(MapTask(name="t", split=split))
+    record = read_record(SplitRecord, job.work / "map" / "t.json")
+    assert (record.source, record.relative) == ("wudao", "part-1.json")
+    assert (record.start, record.end, record.next) == (0, files[0].bytes, files[0].bytes)
+    (segment,) = record.segments
+    assert (segment.stem, segment.documents) == ("t-0000", 12)
+    sizes = {suffix: entry.bytes for suffix, entry in segment.files.items()}
+    assert sizes == {
+        path.suffix[1:]: path.stat().st_size for path in tmp_path.glob("out/.work/map/t-0000.*")
+    }
+    assert {"read", "clean", "tokenize", "segment"} <= record.cpu_seconds.keys()
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """The hash of every file that tasks left except records, whose times are their own."""
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (folder / ".work" / "map").iterdir()
+        if path.suffix != ".json"
+    }
+
+
+@dataclass
+class RecordedAttempt(Attempt):
+    """Keeps how many records were judged together in each step."""
+
+    sizes: list[int] = field(default_factory=list)
+
+    def steps(self, items: Items) -> Iterator[Items]:
+        for step in super().steps(items):
+            self.sizes.append(len(step))
+            yield step
+
+
+def test_records_judged_one_by_one_make_the_same_bytes(
+    tmp_path: Path, pages: Path, make_job: JobMaker
+) -> None:
+    suspects = [AttemptPosition(doing=JUDGING, end=1 << 40, records=9)]
+    for name, deaths, sizes in (("usual", [], [12]), ("careful", suspects, [1] * 12)):
+        job, files = make_job(small(tmp_path / name, pages))
+        (split,) = splits(files[0], job.corpora["wudao"].reading, split_bytes=files[0].bytes)
+        (job.work / "map").mkdir(parents=True)
+        reader, task = job.corpora["wudao"].reader(split), MapTask(name="t", split=split)
+        attempt = RecordedAttempt(deaths=deaths)
+        segments, unsampled = Mapper(job).segments(reader, task, Clock(), attempt=attempt)
+        assert (len(segments), unsampled) == (1, 0)
+        assert attempt.sizes == sizes
+    assert hashes(tmp_path / "careful") == hashes(tmp_path / "usual")
+
+
+SPLIT = Split(
+    source="wudao", path="/a.json", relative="a.json", file_bytes=9, start=0, end=9, mtime_ns=7
+)
+
+
+def name_of(
+    split: Split = SPLIT,
+    *,
+    versions: Mapping[str, str] = {"ftfy": "6.3"},
+    facts: Mapping[str, str] = {},
+    **options: object,
+) -> str:
+    corpus = Corpus(MODULE, WudaoOptions(**options))  # type: ignore[arg-type]  # any option
+    return record_name(split, corpus, versions=versions, facts=facts)
+
+
+def test_a_records_name_covers_what_decides_bytes_and_nothing_else() -> None:
+    same = name_of()
+    assert name_of(dataclasses.replace(SPLIT, path="/b/a.json", mtime_ns=8, etag="x")) == same
+    assert name_of(workers=7, output=Path("elsewhere"), shards=3) == same
+    others = [
+        name_of(dataclasses.replace(SPLIT, relative="b.json")),
+        name_of(dataclasses.replace(SPLIT, start=1)),
+        name_of(dataclasses.replace(SPLIT, file_bytes=10)),
+        name_of(versions={"ftfy": "6.4"}),
+        name_of(facts={"tokenizer": "0" * 64}),
+        name_of(seed=3),
+        name_of(min_chars=3),
+    ]
+    assert len({same, *others}) == 8
+
+
+@pytest.mark.parametrize(
+    ("versions", "message"),
+    [
+        ({"ftfy": "5"}, r"^this worker has ftfy 6\.\S*, the driver 5: .* Install the same version"),
+        ({"spacy": "3"}, r"^this worker has spacy None, the driver 3"),
+    ],
+)
+def test_a_worker_with_other_versions_is_refused(
+    tmp_path: Path, pages: Path, make_job: JobMaker, versions: Mapping[str, str], message: str
+) -> None:
+    job, _ = make_job(small(tmp_path / "out", pages))
+    with pytest.raises(UserError, match=message):
+        prepare_map(dataclasses.replace(job, versions={**job.versions, **versions}))
+
+
+def attempt(job: Job, tasks: list[MapTask], barrier: Barrier) -> None:
+    """Run the tasks, each at the same moment as the other process."""
+    run_task = prepare_map(job)
+    for task in tasks:
+        barrier.wait(timeout=60)
+        run_task(task)
+
+
+def job_of(options: WudaoOptions) -> tuple[Job, list[MapTask]]:
+    files, corpora = match_corpora(MODULE, options)
+    chain, corpus = Chain(options), corpora["wudao"]
+    versions = segment_versions(chain, corpora)
+    tasks = [
+        MapTask(name=record_name(split, corpus, versions=versions, facts=chain.facts), split=split)
+        for file in files
+        for split in splits(file, corpus.reading, split_bytes=options.split_bytes)
+    ]
+    return Job(options=options, corpora=corpora, versions=versions), tasks
+
+
+@pytest.mark.slow
+def test_two_attempts_at_one_split_at_once_leave_the_files_of_one(tmp_path: Path) -> None:
+    """As when an engine takes a living worker for dead."""
+    alone, tasks = job_of(many_splits(tmp_path / "alone"))
+    tasks = tasks[:8]
+    run_task = prepare_map(alone)
+    for task in tasks:
+        run_task(task)
+
+    both, _ = job_of(many_splits(tmp_path / "both"))
+    spawn = multiprocessing.get_context("spawn")
+    barrier = spawn.Barrier(2)
+    attempts = [spawn.Process(target=attempt, args=(both, tasks, barrier)) for _ in range(2)]
+    for process in attempts:
+        process.start()
+    for process in attempts:
+        process.join(timeout=100)
+    assert [process.exitcode for process in attempts] == [0, 0]
+    assert hashes(tmp_path / "both") == hashes(tmp_path / "alone")
+    records = {path.stem for path in (tmp_path / "both" / ".work" / "map").glob("*.json")}
+    assert records == {task.name for task in tasks}
