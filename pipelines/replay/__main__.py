@@ -27,7 +27,7 @@ from pipelines.readers.reading import splits
 from pipelines.readers.record import MAX_RECORD_BYTES
 from pipelines.readers.rejects import Rejects, rejected_places
 from pipelines.replay.original import check_same, entries_of, find_again
-from pipelines.run.origin import options_of
+from pipelines.run.origin import recorded_options
 from shards.command import Parser, exit_code, log_plainly
 from shards.errors import UserError
 from shards.flags import names, positive
@@ -66,7 +66,7 @@ def run(argv: Sequence[str]) -> Manifest:
     manifest = manifest if number is None else manifest.at(number)
     module = _module(ours.corpus or manifest.corpus)
     recipe = load_recipe(module)
-    defaults = {**options_of(directory, manifest, recipe.options), "max_reject_rate": 1.0}
+    defaults = {**recorded_options(directory, manifest, recipe.options), "max_reject_rate": 1.0}
     options, words = parse(
         recipe.options,
         [*rest, *argv[end:]],
