@@ -221,9 +221,9 @@ def _check_facts(manifest: Manifest, facts: Mapping[str, Any], *, unchanged: set
         if name in facts and facts[name] != manifest.options[name]:
             flag = flag_of(name)
             raise UserError(
-                f"{flag} no longer means what it meant when the dataset was made: its file changed, "
-                f"or this version of corpusmill reads it otherwise. Give {flag} to replay with what "
-                "it means now"
+                f"{flag} no longer means what it meant when the dataset was made: its file "
+                f"changed, or this version of corpusmill reads it otherwise. Give {flag} to replay "
+                "with what it means now"
             )
 
 
@@ -232,8 +232,8 @@ def _parser() -> argparse.ArgumentParser:
         prog=f"python -m {PROGRAM}",
         usage="python -m pipelines.replay DATASET --output DIR [flags of DATASET's corpus]",
         description="Read the records that a run rejected again, into a dataset of their own.",
-        epilog="All other flags are those of the corpus (python -m pipelines.CORPUS --help); the "
-        "defaults are what DATASET was made with. --input [NAME=]PATH is the present path of files.",
+        epilog="All other flags are those of the corpus (python -m pipelines.CORPUS --help), with "
+        "the values that made DATASET as defaults. --input [NAME=]PATH says where files are now.",
     )
     add = parser.add_argument
     add("dataset", metavar="DATASET", help="the dataset that rejected them; it is not changed")

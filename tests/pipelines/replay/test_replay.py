@@ -337,7 +337,7 @@ def test_a_tokenizer_that_changed_is_refused_unless_it_is_asked_for(
     assert f"no file {model}" in capsys.readouterr().err
     report.unlink()
     assert replay(tmp_path / "first", tmp_path / "b", "--nul", "remove") == 2
-    assert "does not tell where its tokenizer lies (my.model)" in capsys.readouterr().err
+    assert "does not record the path of its tokenizer (my.model)" in capsys.readouterr().err
     flags = ["--nul", "remove", "--tokenizer", TOKENIZER]
     assert replay(tmp_path / "first", tmp_path / "b", *flags) == 0
 
