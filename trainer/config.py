@@ -104,7 +104,7 @@ def _with_recipe(argv: Sequence[str]) -> list[str]:
 
 
 def _split_end(flags: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Return the value of the flag that ends the run, None if there is none, and the other flags."""
+    """Return the value of the flag that ends the run, None without one, and the other flags."""
     finder = Parser(add_help=False)
     finder.add_argument("--steps", "--max-steps", "--max-tokens", dest="end")
     known, rest = finder.parse_known_args(list(flags))
