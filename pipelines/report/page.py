@@ -65,25 +65,20 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
         "Settings": True,
         "Inputs": True,
     }
-    html = (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            manifest=manifest,
-            report=report,
-            corpus_size=corpus_size,
-            costs=costs,
-            distributions=distributions(report, manifest.options),
-            duplicates=duplicates,
-            sections={
-                _section_id(title): title for title, has_content in shown.items() if has_content
-            },
-            shard_totals=shard_totals,
-            text_bytes=text_read(report),
-            verdicts=(KEPT, DROPPED, QUARANTINED),
-        )
+    template = _environment().get_template("page.html.j2")
+    html = template.render(
+        manifest=manifest,
+        report=report,
+        corpus_size=corpus_size,
+        costs=costs,
+        distributions=distributions(report, manifest.options),
+        duplicates=duplicates,
+        sections={_section_id(title): title for title, has_content in shown.items() if has_content},
+        shard_totals=shard_totals,
+        text_bytes=text_read(report),
+        verdicts=(KEPT, DROPPED, QUARANTINED),
     )
-    # All of it at once, so that no text can slip by: the templates hold nothing unseen.
+    # The whole page at once, so that no text can be forgotten; the templates hold nothing hidden.
     return formats.visible(html) + "\n"
 
 

@@ -1,11 +1,15 @@
 """The page of a real run: valid, true to the account, and deaf to what documents say."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pipelines.report.markup import visible
-from pipelines.report.page import page
+import pipelines.report.page
+from pipelines.report.formats import visible
+from pipelines.report.page import _environment, page
 from shards import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, total
 from tests.pipelines.report.reading import Page
@@ -18,7 +22,7 @@ HOSTILE = {
     "style": "</style><style>*{display:none}</style>",
     "direction": "\u202egnp.exe\u2066 \u200f",
     "controls": "\0\x01\x1b[31mred\x7f\x85\ufffe",
-    "long line": "x" * 1_000_000,
+    "long line": "x" * 100_000,
     "marks": "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A" * 100,
 }
 
@@ -60,6 +64,22 @@ def test_a_hostile_document_stays_text(
     allowed = {"class", "style", "id", "dir", "open", "href", "lang"}
     names = {name for tag, each in found.tags for name in each if tag in ("div", "bdi", "details")}
     assert names <= allowed
+
+
+@given(st.text())
+def test_any_text_stays_text(text: str) -> None:
+    template = _environment().from_string('<!doctype html>\n<p title="{{ text }}">{{ text }}</p>')
+    found = Page(visible(template.render(text=text)))
+    assert found.text == "\n" + visible(text)
+    assert found.named("p") == [{"title": visible(text)}]
+
+
+def test_no_template_takes_text_for_markup() -> None:
+    folder = Path(pipelines.report.page.__file__).parent / "templates"
+    templates = [path.read_text() for path in folder.glob("*.j2")]
+    assert len(templates) > 10
+    for word in ("|safe", "| safe", "autoescape", "Markup"):
+        assert not any(word in template for template in templates)
 
 
 def test_the_page_is_a_function_of_report_and_manifest(
@@ -104,6 +124,7 @@ def test_every_threshold_is_drawn_and_named(manifest: Manifest, report: dict[str
     html = page(manifest, report)
     assert "Thresholds: min 150: every other language" in Page(html).text
     assert html.count('<path class="mark"') >= 3, "of both sources, and of both together"
+    assert html.count(">min 150</text>") >= 3
 
 
 def test_all_that_was_told_to_the_run_is_on_the_page(
