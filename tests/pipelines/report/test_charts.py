@@ -65,5 +65,5 @@ def test_a_quantile_is_near_the_true_one(values: list[float], part: float) -> No
     assert quantile(counted(*values), part) == pytest.approx(true, rel=0.1, abs=0.6)
 
 
-def test_a_caption_says_nothing_of_what_is_not_there() -> None:
+def test_a_caption_leaves_out_what_is_empty() -> None:
     assert caption({"kept": counted(5, 5), "dropped": {}}) == "2 kept: median 5"
