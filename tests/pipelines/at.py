@@ -1,10 +1,10 @@
-"""Run a corpus, and a shell command when it is about to give a file its final name.
+"""Run a corpus, and a shell command when a file is about to get its final name.
 
 python at.py PATTERN N COMMAND pipelines.wudao FLAGS...
 
 The command runs at the n-th such file whose name matches, in the driver or in one of its workers,
-which import this module too. `kill -9 0` ends driver and workers at once, where they are a group of
-processes of their own. Events are counted in a file, since workers share no memory.
+which import this module too. `kill -9 0` ends driver and workers at once if they are a process
+group of their own. Events are counted in a file, since the processes share no memory.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ pattern, nth, command = re.compile(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 rename, remove = pathlib.Path.replace, shutil.rmtree
 
 
-def happen(target: object) -> None:
+def count_event(target: object) -> None:
     if not pattern.search(str(target)):
         return
     with pathlib.Path(os.environ[COUNTER]).open("ab") as counter:
@@ -34,12 +34,12 @@ def happen(target: object) -> None:
 
 
 def replace(self, target):
-    happen(target)
+    count_event(target)
     return rename(self, target)
 
 
 def rmtree(path, *args, **kwargs):
-    happen(f"rmtree {path}")
+    count_event(f"rmtree {path}")
     return remove(path, *args, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""A corpus some of whose records end the process that judges them."""
+"""A corpus with records that end the process that judges them."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A mapped file, and the records that its splits left."""
+"""A file in splits, and the records and segments that mapping them leaves."""
 
 import os
 from collections.abc import Sequence
@@ -13,23 +13,16 @@ from shards.records import sealed
 from shards.storage.files import FileEntry, crc32c_of, write_json
 
 CONTENT = bytes(range(256)) * 100
-
-
 SPLIT_BYTES = 10_000
-
-
 LEFT = {"tokens": b"1234", "documents": b"", "rejects": b"a rejected record"}
-
-
+"""Of each segment, by suffix."""
 FILES = {name: FileEntry(bytes=len(raw), crc32c=crc32c_of(raw)) for name, raw in LEFT.items()}
-
-
 READING = Reading(format="json", text_fields=("text",))
 
 
 def matched(file: Path) -> InputFile:
-    (found,) = match_inputs([str(file)], pattern="*", default_name="s")
-    return found
+    (matched,) = match_inputs([str(file)], pattern="*", default_name="s")
+    return matched
 
 
 def splits(file: Path) -> list[Split]:
@@ -72,9 +65,10 @@ def record(split: Split, *, stems: Sequence[str] = (), **changes: Any) -> SplitR
     )
 
 
-def leave(folder: Path, name: str, left: SplitRecord) -> None:
-    write_json(folder / f"{name}.json", sealed(left))
-    for segment in left.segments:
+def leave(folder: Path, name: str, record: SplitRecord) -> None:
+    """Write a record and the files of its segments."""
+    write_json(folder / f"{name}.json", sealed(record))
+    for segment in record.segments:
         for suffix, content in LEFT.items():
             (folder / f"{segment.stem}.{suffix}").write_bytes(content)
 

@@ -1,4 +1,4 @@
-"""Real files, where they lie beside the repository."""
+"""Real files, if they lie beside the repository."""
 
 import itertools
 from pathlib import Path
@@ -13,7 +13,7 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def real(name: str) -> Path:
-    """The path of a real file or folder; skips the test where there is none."""
+    """The path of a real file or folder; skips the test if it is missing."""
     path = DATA / name
     if not path.exists():
         pytest.skip(f"no real data at {path}")
@@ -22,8 +22,8 @@ def real(name: str) -> Path:
 
 def real_records(name: str, reading: Reading, *, most: int | None = None) -> list[Record]:
     """The records of a real file or folder, all or the first ones."""
-    found = itertools.islice(read_whole([str(real(name))], reading), most)
-    items = [item for _, item in found]
+    pairs = itertools.islice(read_whole([str(real(name))], reading), most)
+    items = [item for _, item in pairs]
     records = [item for item in items if isinstance(item, Record)]
     assert len(records) == len(items) > 0
     return records

@@ -1,4 +1,4 @@
-"""Runs of the sample and small inputs, for tests that need a whole one."""
+"""Runs of the sample and of small inputs, for tests that need a whole run."""
 
 import hashlib
 import json
@@ -14,13 +14,13 @@ from pipelines.wudao import RECIPE, WudaoOptions
 AT = Path(__file__).parent / "at.py"
 MODULE = "pipelines.wudao"
 FLAGS = ["--split-bytes", "12000", "--shards", "8"]
-"""Of `many_splits`, for the command line."""
+"""The options of `many_splits`, for the command line."""
 
 ABOUT_THE_RUN = {"report.json", "report.html", "inputs.json", ".lock"}
 
 
 def many_splits(output: Path, **changes: Any) -> WudaoOptions:
-    """The sample in 37 splits and 8 shards: enough for an order of work to show."""
+    """The sample in 36 splits and 8 shards: enough for an order of work to show."""
     options: dict[str, Any] = {"split_bytes": 12_000, "shards": 8, "output": output, **changes}
     filled = completed(WudaoOptions(**options), RECIPE)
     assert isinstance(filled, WudaoOptions)
@@ -28,7 +28,7 @@ def many_splits(output: Path, **changes: Any) -> WudaoOptions:
 
 
 def small(output: Path, *inputs: object, **changes: Any) -> WudaoOptions:
-    """A run over a few pages of a test's own, in whatever language they seem to be."""
+    """A run over a few pages of a test's own, in any language."""
     options: dict[str, Any] = {
         "input": tuple(map(str, inputs)),
         "tokenizer": RECIPE.sample_tokenizer,
@@ -42,7 +42,7 @@ def small(output: Path, *inputs: object, **changes: Any) -> WudaoOptions:
 
 
 def run(*flags: object, script: Iterable[object] = ()) -> subprocess.CompletedProcess[str]:
-    """Run the command in a group of processes of its own."""
+    """Run the command in a process group of its own."""
     command = [sys.executable, *(script or ["-m"]), MODULE, *flags]
     return subprocess.run(
         [str(word) for word in command],
@@ -55,7 +55,7 @@ def run(*flags: object, script: Iterable[object] = ()) -> subprocess.CompletedPr
 
 
 def shipped(dataset: Path) -> dict[str, str]:
-    """The hash of every file that is part of a dataset, whether segments were kept or not."""
+    """The hash of every file that is part of a dataset, without segments that were kept."""
     return {name: digest for name, digest in content(dataset).items() if name[:5] != ".work"}
 
 
@@ -69,7 +69,7 @@ def content(dataset: Path) -> dict[str, str]:
 
 
 def write_wudao(path: Path, records: Iterable[Any], *, indent: int | None = None) -> Path:
-    """A file as BAAI ships them."""
+    """Write a file as BAAI ships them."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(list(records), ensure_ascii=False, indent=indent))
     return path

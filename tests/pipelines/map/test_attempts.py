@@ -32,21 +32,21 @@ def work(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyPath]:
     MemoryFileSystem().store.clear()
 
 
-def die(work: AnyPath, *places: AttemptPosition, task: str = "t", run: str = "r") -> None:
+def die(work: AnyPath, *positions: AttemptPosition, task: str = "t", run: str = "r") -> None:
     """Leave the note of an attempt that died."""
     with (
         suppress(KeyboardInterrupt),
-        begin_attempt(work, task, run=run, skip_poison=True, description="map of x") as tried,
+        begin_attempt(work, task, run=run, skip_poison=True, description="map of x") as attempt,
     ):
-        for each in places:
-            tried.note(each)
-        assert tried.file
-        note = map_bytes(tried.file).tobytes()
+        for position in positions:
+            attempt.note(position)
+        assert attempt.file
+        note = map_bytes(attempt.file).tobytes()
         raise KeyboardInterrupt
-    if isinstance(tried.file, Path):
-        tried.file.write_bytes(note)
+    if isinstance(attempt.file, Path):
+        attempt.file.write_bytes(note)
     else:
-        tried.file.write(note)
+        attempt.file.write(note)
 
 
 def judging(start: int, end: int, records: int) -> AttemptPosition:
@@ -66,10 +66,10 @@ def test_an_attempt_that_ends_leaves_no_note(work: AnyPath) -> None:
     assert not died_before(work)
 
 
-def test_the_second_death_tells_a_batch_and_the_third_a_record(work: AnyPath) -> None:
-    items = [Record(at, 10, {}, b"0123456789") for at in range(0, 60, 10)]
+def test_the_second_death_points_to_a_batch_and_the_third_to_a_record(work: AnyPath) -> None:
+    items = [Record(offset, 10, {}, b"0123456789") for offset in range(0, 60, 10)]
     die(work, judging(0, 60, 6))
-    assert death_advice(work, "t", run="r") == ""  # nobody had died: it said nothing
+    assert death_advice(work, "t", run="r") == ""  # the first attempt notes no position
     die(work, judging(0, 30, 3), judging(30, 60, 3))
     assert "It died judging 3 records from 30 to 60 (" in death_advice(work, "t", run="r")
     with begin_attempt(work, "t", run="r", skip_poison=True, description="x") as third:
@@ -78,18 +78,18 @@ def test_the_second_death_tells_a_batch_and_the_third_a_record(work: AnyPath) ->
 
 
 def test_poison_comes_as_damage_if_it_is_to_be_skipped(work: AnyPath) -> None:
-    items = [Record(at, 10, {}, b"0123456789") for at in (0, 10, 20)]
+    items = [Record(offset, 10, {}, b"0123456789") for offset in (0, 10, 20)]
     die(work)
     die(work, judging(0, 30, 3))
     die(work, judging(10, 20, 1))
     with begin_attempt(work, "t", run="r", skip_poison=True, description="x") as next_one:
-        assert not next_one.poison, "once may be a neighbour's fault"
+        assert not next_one.poison, "one death may be due to the memory that others take"
     die(work)
     die(work, judging(0, 30, 3))
     die(work, judging(10, 20, 1))
     die(work, judging(10, 20, 1))
     with begin_attempt(work, "t", run="r", skip_poison=True, description="x") as next_one:
-        steps = [each for step in next_one.steps(items) for each in step]
+        steps = [item for step in next_one.steps(items) for item in step]
         assert steps == [items[0], Damage(10, 10, "poison", b"0123456789"), items[2]]
         assert next_one.poison == {(10, 20)}
     die(work)
@@ -114,11 +114,13 @@ def test_notes_of_other_runs_and_tasks_do_not_count(work: AnyPath) -> None:
 
 
 @pytest.mark.parametrize("doing", [READING, WRITING])
-def test_who_dies_reading_or_writing_is_not_tried_for_ever(work: AnyPath, doing: str) -> None:
-    where = AttemptPosition(doing=doing, start=5, end=5)
+def test_a_split_that_dies_reading_or_writing_is_not_tried_for_ever(
+    work: AnyPath, doing: str
+) -> None:
+    position = AttemptPosition(doing=doing, start=5, end=5)
     die(work)
-    die(work, where)
-    die(work, where)
+    die(work, position)
+    die(work, position)
     with (
         pytest.raises(UserError, match=f"It died {doing} .* 5 "),
         begin_attempt(work, "t", run="r", skip_poison=True, description="x"),
@@ -126,9 +128,9 @@ def test_who_dies_reading_or_writing_is_not_tried_for_ever(work: AnyPath, doing:
         pass
 
 
-def test_too_much_poison_is_no_poison(tmp_path: Path) -> None:
-    for at in range(MOST_POISON + 2):
-        die(tmp_path, judging(at, at + 1, 1))
+def test_too_much_poison_is_refused(tmp_path: Path) -> None:
+    for offset in range(MOST_POISON + 2):
+        die(tmp_path, judging(offset, offset + 1, 1))
     with (
         pytest.raises(
             UserError, match=r"more than 100 records of the map of x .* the last one at 1"
@@ -138,7 +140,7 @@ def test_too_much_poison_is_no_poison(tmp_path: Path) -> None:
         pass
 
 
-def test_a_note_cut_short_is_a_death_somewhere(tmp_path: Path) -> None:
+def test_a_note_cut_short_is_a_death_without_position(tmp_path: Path) -> None:
     die(tmp_path)
     (note,) = (tmp_path / "attempts").iterdir()
     os.truncate(note, 5)

@@ -1,4 +1,4 @@
-"""Records that end the process that judges them: real workers, really dying."""
+"""Records that end the process that judges them, with real workers that die."""
 
 import json
 import subprocess
@@ -22,24 +22,24 @@ ROOT = Path(__file__).parents[3]
 
 
 def write(folder: Path, *deadly: tuple[int, str], records: int = 60) -> Path:
-    """Texts, one a line; at some numbers there are deadly ones."""
+    """Write texts, one a line; those with the numbers in `deadly` are deadly."""
     folder.mkdir(parents=True)
     texts = dict(deadly)
     lines = [
-        json.dumps({"text": texts.get(at, page(at)["content"])}, ensure_ascii=False) + "\n"
-        for at in range(records)
+        json.dumps({"text": texts.get(number, page(number)["content"])}, ensure_ascii=False) + "\n"
+        for number in range(records)
     ]
     (folder / "a.jsonl").write_text("".join(lines))
     return folder / "a.jsonl"
 
 
 def place(path: Path, marker: str) -> tuple[int, int]:
-    """Where the record with a marker begins and ends."""
-    at = 0
+    """Return where the record with a marker begins and ends."""
+    offset = 0
     for line in path.read_bytes().splitlines(keepends=True):
         if marker.encode() in line:
-            return at, at + len(line) - 1
-        at += len(line)
+            return offset, offset + len(line) - 1
+        offset += len(line)
     raise AssertionError(marker)
 
 
@@ -78,15 +78,14 @@ def test_a_record_that_kills_is_named_and_neighbours_are_finished(
     start, end = place(path, marker)
     with pytest.raises(UserError) as raised:
         build(MODULE, options(tmp_path / "out", path))
-    told = str(raised.value)
+    message = str(raised.value)
     assert (
         f"died 3 times at the same task, the last time with nothing running beside it: {cause}"
-        in told
+        in message
     )
-    assert f"It died judging the record from {start:,} to {end:,} (" in told
-    assert "--skip-poison quarantines such records" in told
-    (split,) = [s for s in range(0, 99_999, 7000) if s <= start < s + 7000]
-    assert f"map of bytes {split} to " in told
+    assert f"It died judging the record from {start:,} to {end:,} (" in message
+    assert "--skip-poison quarantines such records" in message
+    assert f"map of bytes {start // 7000 * 7000} to " in message
     total = -(-path.stat().st_size // 7000)
     assert len(list((tmp_path / "out/.work/map").glob("*.json"))) >= total - 2
 
@@ -107,8 +106,8 @@ def test_poison_is_quarantined_and_everything_else_is_kept(tmp_path: Path) -> No
     ]
     raw = path.read_bytes()
     assert {row["reason"] for row in rows} == {"poison"}
-    found = {(row["position"], row["position"] + row["length"]): row["raw"] for row in rows}
-    assert found == {
+    rejected = {(row["position"], row["position"] + row["length"]): row["raw"] for row in rows}
+    assert rejected == {
         (start, end): raw[start:end]
         for start, end in (place(path, text) for text in deadly.values())
     }
@@ -116,9 +115,9 @@ def test_poison_is_quarantined_and_everything_else_is_kept(tmp_path: Path) -> No
 
     clean = tmp_path / "clean" / "a.jsonl"
     clean.parent.mkdir()
-    gone = [text.encode() for text in deadly.values()]
-    lines = [line for line in raw.splitlines(keepends=True) if not any(g in line for g in gone)]
-    clean.write_bytes(b"".join(lines))
+    poison = [text.encode() for text in deadly.values()]
+    lines = raw.splitlines(keepends=True)
+    clean.write_bytes(b"".join(line for line in lines if not any(text in line for text in poison)))
     build(MODULE, options(tmp_path / "other", clean, workers=1))
     assert texts(tmp_path / "out") == texts(tmp_path / "other")
 

@@ -10,25 +10,27 @@ from shards.storage.files import crc32c_of
 from tests.pipelines.mapped import CONTENT, LEFT, READING, SPLIT_BYTES, leave, record, splits, touch
 
 
-@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize("index", [0, 1, 2])
 def test_a_finished_split_is_used_while_its_bytes_are_the_same(
-    tmp_path: Path, file: Path, at: int
+    tmp_path: Path, file: Path, index: int
 ) -> None:
-    task = MapTask(name="t", split=splits(file)[at])
+    task = MapTask(name="t", split=splits(file)[index])
     assert not is_usable(task, tmp_path, reading=READING)
     leave(tmp_path, "t", record(task.split, stems=["t-0000", "t-0001"]))
     assert is_usable(task, tmp_path, reading=READING)
     touch(file)
-    later = MapTask(name="t", split=splits(file)[at])
+    later = MapTask(name="t", split=splits(file)[index])
     assert later.split.mtime_ns != task.split.mtime_ns
     assert is_usable(later, tmp_path, reading=READING)
-    gone = MapTask(name="t", split=dataclasses.replace(task.split, path="/nowhere", mtime_ns=7))
-    assert is_usable(gone, tmp_path, reading=None)
+    elsewhere = MapTask(
+        name="t", split=dataclasses.replace(task.split, path="/nowhere", mtime_ns=7)
+    )
+    assert is_usable(elsewhere, tmp_path, reading=None)
     changed = bytearray(CONTENT)
     changed[task.split.end - 1] ^= 1
     file.write_bytes(changed)
     touch(file)
-    assert not is_usable(MapTask(name="t", split=splits(file)[at]), tmp_path, reading=READING)
+    assert not is_usable(MapTask(name="t", split=splits(file)[index]), tmp_path, reading=READING)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,7 @@ def test_a_file_behind_a_url_is_known_by_its_etag(
     assert is_usable(MapTask(name="t", split=split), tmp_path, reading=READING) is used
 
 
-def test_bytes_outside_a_split_are_no_concern_of_it(tmp_path: Path, file: Path) -> None:
+def test_changed_bytes_concern_only_their_split(tmp_path: Path, file: Path) -> None:
     first, second, *_ = splits(file)
     for name, split in (("one", first), ("two", second)):
         leave(tmp_path, name, record(split))
@@ -64,7 +66,7 @@ def test_bytes_outside_a_split_are_no_concern_of_it(tmp_path: Path, file: Path) 
 
 @pytest.mark.parametrize("suffix", LEFT)
 @pytest.mark.parametrize("content", [None, b"123", b"12345", b"1334", b"a rejected recorD"])
-def test_a_split_whose_segments_are_gone_or_changed_is_not_finished(
+def test_a_split_whose_segments_are_missing_or_changed_is_not_finished(
     tmp_path: Path,
     file: Path,
     caplog: pytest.LogCaptureFixture,
@@ -82,7 +84,7 @@ def test_a_split_whose_segments_are_gone_or_changed_is_not_finished(
     assert f"{victim} is missing or was changed after it was written" in caplog.text
 
 
-def test_behind_a_url_one_listing_tells_whether_segments_are_there(
+def test_behind_a_url_one_listing_shows_whether_segments_are_there(
     tmp_path: Path, file: Path
 ) -> None:
     task = MapTask(name="t", split=splits(file)[0])
@@ -97,18 +99,22 @@ def test_behind_a_url_one_listing_tells_whether_segments_are_there(
         assert not is_usable(task, tmp_path, reading=READING, sizes=cut)
 
 
-def test_poison_that_was_left_out_is_for_those_who_do_so(tmp_path: Path, file: Path) -> None:
+def test_a_split_without_its_poison_is_finished_only_for_runs_that_skip_poison(
+    tmp_path: Path, file: Path
+) -> None:
     task = MapTask(name="t", split=splits(file)[0])
     leave(tmp_path, "t", record(task.split, poison=((3, 9),)))
     assert not is_usable(task, tmp_path, reading=READING)
     assert is_usable(task, tmp_path, reading=READING, skip_poison=True)
 
 
-def test_changed_versions_are_told_with_what_they_cost(tmp_path: Path, file: Path) -> None:
+def test_changed_versions_are_reported_with_the_segments_they_cost(
+    tmp_path: Path, file: Path
+) -> None:
     chain = splits(file)
-    for at, split in enumerate(chain):
-        leave(tmp_path, f"old{at}", record(split, stems=[f"{at}a", f"{at}b"]))
-    tasks = [MapTask(name=f"new{at}", split=split) for at, split in enumerate(chain[:2])]
+    for number, split in enumerate(chain):
+        leave(tmp_path, f"old{number}", record(split, stems=[f"{number}a", f"{number}b"]))
+    tasks = [MapTask(name=f"new{number}", split=split) for number, split in enumerate(chain[:2])]
     now = {"ftfy": "6.4", "unicode": "15"}
     assert changed_versions(tasks, tmp_path, now, all_tasks=tasks) == {
         "ftfy (6.3, now 6.4)": 4,
@@ -116,7 +122,7 @@ def test_changed_versions_are_told_with_what_they_cost(tmp_path: Path, file: Pat
     }
 
 
-def test_nothing_is_told_where_nothing_changed(tmp_path: Path, file: Path) -> None:
+def test_nothing_is_reported_if_nothing_changed(tmp_path: Path, file: Path) -> None:
     chain = splits(file)
     leave(tmp_path, "old", record(chain[0], stems=["a"]))
     old = [MapTask(name="old", split=chain[0])]

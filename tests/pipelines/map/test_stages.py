@@ -37,7 +37,7 @@ def chain() -> Chain:
 def batch(*texts: str) -> pa.RecordBatch:
     num = len(texts)
     columns = [
-        pa.array([100 * at for at in range(num)], pa.int64()),
+        pa.array([100 * row for row in range(num)], pa.int64()),
         pa.array([50] * num, pa.int64()),
         pa.array([0] * num, pa.int32()),
         pa.array(range(num), pa.uint64()),
@@ -51,7 +51,7 @@ def batch(*texts: str) -> pa.RecordBatch:
 
 
 def check_same_rows(verdict: Verdict, before: pa.RecordBatch) -> None:
-    """A stage loses and moves no row; it adds columns behind those that were there."""
+    """Check that a stage kept all rows in order; it may only add columns."""
     assert verdict.batch["position"].equals(before["position"])
     assert len(verdict.reasons) == before.num_rows
 
@@ -84,7 +84,7 @@ def test_langid_keeps_the_languages_asked_for(chain: Chain) -> None:
     assert all(0.5 <= score <= 1 for score in scores.to_pylist())
 
 
-def test_langid_drops_the_unsure_and_takes_the_very_threshold() -> None:
+def test_langid_drops_scores_below_the_threshold() -> None:
     score = Chain(options()).langid(batch(ENGLISH)).batch["score"][0].as_py()
     for threshold, reason in (
         (score, None),
@@ -121,7 +121,7 @@ def test_special_tokens_written_in_a_text_are_text(chain: Chain) -> None:
     assert not specials & set(tokens)
 
 
-def test_a_text_that_the_tokenizer_cannot_take_is_quarantined_alone(
+def test_only_a_text_that_the_tokenizer_fails_on_is_quarantined(
     chain: Chain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = chain.tokenize(batch(CHINESE, ENGLISH)).batch["tokens"].to_pylist()
@@ -134,33 +134,33 @@ def test_a_text_that_the_tokenizer_cannot_take_is_quarantined_alone(
 
     model = dataclasses.replace(chain.tokenizer._model, encode=failing)
     monkeypatch.setattr(chain.tokenizer, "_model", model)
-    kept, fallen = split_verdict(chain.tokenize(batch(CHINESE, "poison", ENGLISH)))
+    kept, dropped = split_verdict(chain.tokenize(batch(CHINESE, "poison", ENGLISH)))
     assert kept["tokens"].to_pylist() == whole
-    assert fallen.reasons.to_pylist() == ["tokenizer-failed"]
-    assert fallen.batch["position"].to_pylist() == [100]
+    assert dropped.reasons.to_pylist() == ["tokenizer-failed"]
+    assert dropped.batch["position"].to_pylist() == [100]
 
 
 def test_fingerprint_folds_white_space() -> None:
     texts = ("a  b\n", "\ta b", "a b", "ab", "a　b")
     verdict = fingerprint(batch(*texts))
-    found = list(
+    hashes = list(
         zip(
             verdict.batch["hash_high"].to_pylist(),
             verdict.batch["hash_low"].to_pylist(),
             strict=True,
         )
     )
-    assert found[0] == found[1] == found[2] == found[4] != found[3]
+    assert hashes[0] == hashes[1] == hashes[2] == hashes[4] != hashes[3]
     assert verdict.reasons.null_count == len(texts)
 
 
 def test_fingerprint_signs_texts_where_near_duplicates_are_looked_for() -> None:
     rows = batch(CHINESE, f" {CHINESE}\n", "too short", ENGLISH)
     assert "signature" not in Chain(options()).fingerprint(rows).batch.schema.names
-    found = Chain(options(dedup="minhash")).fingerprint(rows).batch["signature"].to_pylist()
-    assert found[0] == found[1] != found[3]
-    assert found[2] is None
-    assert {len(each) for each in found if each} == {224}
+    signatures = Chain(options(dedup="minhash")).fingerprint(rows).batch["signature"].to_pylist()
+    assert signatures[0] == signatures[1] != signatures[3]
+    assert signatures[2] is None
+    assert {len(signature) for signature in signatures if signature} == {224}
 
 
 def test_text_hashes_are_pinned_for_ever() -> None:
@@ -171,10 +171,10 @@ def test_text_hashes_are_pinned_for_ever() -> None:
 
 def test_the_chain_says_what_becomes_of_each_text(chain: Chain) -> None:
     before = batch(CHINESE, " ", JAPANESE, ENGLISH, "&#20013;&#25991;" * 20)
-    kept, gone = judge(before, chain.stages, Clock())
+    kept, dropped = judge(before, chain.stages, Clock())
     assert kept["position"].to_pylist() == [0, 300, 400]
-    assert [verdict.batch["position"].to_pylist() for verdict in gone] == [[100], [200], [], []]
-    reasons = [verdict.reasons.to_pylist() for verdict in gone]
+    assert [verdict.batch["position"].to_pylist() for verdict in dropped] == [[100], [200], [], []]
+    reasons = [verdict.reasons.to_pylist() for verdict in dropped]
     assert reasons == [["empty"], ["language"], [], []]
     assert kept.schema.names == [
         *READ.names,
@@ -182,13 +182,13 @@ def test_the_chain_says_what_becomes_of_each_text(chain: Chain) -> None:
     ]
 
 
-def test_a_batch_that_falls_whole_keeps_the_columns_of_the_chain(chain: Chain) -> None:
+def test_a_batch_without_a_kept_row_keeps_the_columns_of_the_chain(chain: Chain) -> None:
     whole, _ = judge(batch(CHINESE), chain.stages, Clock())
     for texts in ((" ", JAPANESE), ()):
-        kept, gone = judge(batch(*texts), chain.stages, Clock())
+        kept, dropped = judge(batch(*texts), chain.stages, Clock())
         assert kept.num_rows == 0
         assert kept.schema == whole.schema
-        assert sum(verdict.batch.num_rows for verdict in gone) == len(texts)
+        assert sum(verdict.batch.num_rows for verdict in dropped) == len(texts)
 
 
 def test_facts_are_fingerprints_of_files_not_their_names(chain: Chain) -> None:
@@ -200,8 +200,8 @@ def test_facts_are_fingerprints_of_files_not_their_names(chain: Chain) -> None:
 
 def with_prompts(texts: Sequence[str], prompts: Sequence[str]) -> pa.RecordBatch:
     rows = batch(*texts)
-    at = rows.schema.get_field_index("prompt")
-    return rows.set_column(at, "prompt", pa.array(prompts, pa.large_string()))
+    index = rows.schema.get_field_index("prompt")
+    return rows.set_column(index, "prompt", pa.array(prompts, pa.large_string()))
 
 
 def test_prompts_stand_before_their_texts_and_are_counted(chain: Chain) -> None:
