@@ -1,4 +1,4 @@
-"""Engines for the tests of this folder, and the table of what ran on them."""
+"""Engines for the tests of this folder, and a table of the runs on them."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,15 +14,15 @@ _TABLE = pytest.StashKey[list[str]]()
 
 @pytest.fixture(scope="module")
 def prism() -> list[str]:
-    """The flags of a run on Prism, which Beam starts itself."""
+    """The flags for Prism, which Beam starts itself."""
     if not PRISM.exists():
-        pytest.skip(f"there is no {PRISM}: run make engines")
+        pytest.skip(f"{PRISM} is missing: run make engines")
     return ["--runner=PrismRunner", f"--prism_location={PRISM}", "--environment_type=LOOPBACK"]
 
 
 @pytest.fixture(scope="module")
 def job_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """The flags of a run on the Flink inside a job server, with workers below the driver."""
+    """The flags for the Flink inside a job server, with workers as children of the driver."""
     _check_flink()
     with flink.job_server(tmp_path_factory.mktemp("job-server")) as endpoint:
         yield [
@@ -35,7 +35,7 @@ def job_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """The flags of a run on a session cluster of two TaskManagers."""
+    """The flags for a session cluster of two TaskManagers."""
     _check_flink()
     with flink.session_cluster(tmp_path_factory.mktemp("session")) as cluster:
         yield cluster.flags
@@ -43,20 +43,20 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[flink.Cluster]:
-    """A session cluster of one test's own, to break."""
+    """A session cluster for one test, which may break it."""
     _check_flink()
     with flink.session_cluster(tmp_path / "flink") as cluster:
         yield cluster
 
 
 def _check_flink() -> None:
-    missing = flink.missing()
-    if missing:
-        pytest.skip(missing)
+    reason = flink.why_missing()
+    if reason:
+        pytest.skip(reason)
 
 
 @pytest.fixture
-def tell(request: pytest.FixtureRequest) -> Callable[[str, str, Run], None]:
+def add_row(request: pytest.FixtureRequest) -> Callable[[str, str, Run], None]:
     """Add a row to the table: engine, corpus, run."""
     rows = request.config.stash.setdefault(_TABLE, [])
 
@@ -73,7 +73,7 @@ def tell(request: pytest.FixtureRequest) -> Callable[[str, str, Run], None]:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print the table: hash of all files, wall time, memory of all, the two busiest workers."""
+    """Print the table: hash of all files, wall time, memory, CPU of the two busiest workers."""
     rows = config.stash.get(_TABLE, [])
     if rows:
         terminalreporter.section("runs on engines")

@@ -1,4 +1,4 @@
-"""A proxy before the S3 server that fails as storage and networks do, and notes every request."""
+"""A proxy in front of the S3 server that fails as storage and networks do, and logs requests."""
 
 import http.client
 import threading
@@ -20,19 +20,19 @@ FAULTS = (BUSY, BROKEN, CUT_ANSWER, CUT_UPLOAD, SILENT)
 
 @dataclass(frozen=True)
 class Request:
-    """A request as it came."""
+    """A request as received."""
 
     method: str
     path: str
     copies: bool
-    """Whether it asks the server to copy an object, as a rename does."""
+    """Whether it asks the server to copy an object, as a rename would."""
     condition: str
     """If-None-Match."""
 
 
 @dataclass
 class Proxy:
-    """What the proxy saw; `fault(request, number)` says what becomes of a request, "" for good."""
+    """What the proxy saw; `fault(request, number)` returns the fault for a request, "" for none."""
 
     address: str
     fault: Callable[[Request, int], str] = lambda *_: ""
@@ -40,7 +40,7 @@ class Proxy:
     faults: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def fate(self, request: Request) -> str:
+    def pick_fault(self, request: Request) -> str:
         with self.lock:
             self.requests.append(request)
             fault = self.fault(request, len(self.requests))
@@ -53,14 +53,14 @@ class Proxy:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Hands a request on, or lets it fail."""
+    """Forwards a request, or makes it fail."""
 
     protocol_version = "HTTP/1.1"
     server: "_Server"
 
     def handle_request(self) -> None:
         size = int(self.headers.get("Content-Length", 0))
-        fault = self.server.proxy.fate(
+        fault = self.server.proxy.pick_fault(
             Request(
                 self.command,
                 self.path,
@@ -111,7 +111,7 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = self.close_connection or cut
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 _ERROR = b"<Error><Code>SlowDown</Code><Message>Wait.</Message></Error>"
@@ -129,7 +129,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def proxied(server: str) -> Iterator[Proxy]:
-    """Yield a proxy before the server at this address."""
+    """Yield a proxy in front of the server at this address."""
     with _Server(urlsplit(server).netloc) as served:
         threading.Thread(target=served.serve_forever, daemon=True).start()
         try:

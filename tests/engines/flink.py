@@ -1,4 +1,4 @@
-"""Flink out of the jars that make engines fetches: in Beam's job server, or a session cluster."""
+"""Flink from the jars that `make engines` fetches: in Beam's job server, or a session cluster."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from tests.engines.processes import Process, answers, free_port, guarded, starte
 
 ROOT = Path(__file__).parents[2]
 POOL = "pool"
-"""What a TaskManager calls the machine of its worker pool."""
+"""The host name by which a TaskManager reaches its worker pool."""
 JARS = ROOT / ".engines" / "flink" / "lib"
 
 _PACKAGES = (
@@ -30,7 +30,7 @@ _OPENS = [
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
     "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
 ]
-# Small machines: little memory, and no time for the second compiler.
+# For small machines: little memory, and only the first compiler.
 _SMALL = [
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
@@ -74,13 +74,13 @@ io.tmp.dirs: {folder}/tmp
 
 @contextmanager
 def job_server(folder: Path, *, master: str = "[local]") -> Iterator[str]:
-    """Yield the endpoint of a job server: of a Flink of its own, or of the cluster at `master`."""
+    """Yield the endpoint of a job server with its own Flink, or for the cluster at `master`."""
     port, log = free_port(), _folder(folder) / "job-server.log"
     options = ["-Xmx900m", f"-Djava.io.tmpdir={_folder(folder / 'tmp')}"]
     path = f"{JARS}/*"
     if master != "[local]":
         # It sends its class path, 150 MB, to the cluster with every job: 18 s on two cores. The
-        # cluster has all of it, so what is not Flink's own goes where it is not looked for.
+        # cluster has all of it, so jars that are not Flink's go where the server does not look.
         own = [jar for jar in sorted(JARS.glob("*.jar")) if _FLINK.match(jar.name)]
         others = [jar for jar in sorted(JARS.glob("*.jar")) if jar not in own]
         path = _joined(own)
@@ -109,7 +109,7 @@ class Manager:
         return guarded(self.pool).children()
 
     def kill(self) -> None:
-        """Kill -9 of the TaskManager alone: its workers learn of it as they would."""
+        """Kill -9 the TaskManager alone; its workers notice as they would elsewhere."""
         guarded(self.process).kill()
 
 
@@ -125,7 +125,7 @@ class Cluster:
 
     @property
     def flags(self) -> list[str]:
-        """What makes a run go to it."""
+        """The flags for a run on it."""
         return [
             "--runner=PortableRunner",
             f"--job_endpoint={self.endpoint}",
@@ -148,12 +148,12 @@ class Cluster:
         return None
 
     def restarts(self) -> int:
-        """How often a job began again, in all jobs so far."""
+        """How many of the jobs so far have restarted."""
         jobs = [job["jid"] for job in self.ask("jobs/overview")["jobs"]]
         return sum(self.ask(f"jobs/{jid}")["timestamps"]["RESTARTING"] > 0 for jid in jobs)
 
     def ask(self, path: str) -> Any:
-        """What the cluster's REST API says."""
+        """The answer of the cluster's REST API."""
         url = f"http://127.0.0.1:{self.rest}/{path}"
         with urllib.request.urlopen(url, timeout=10) as answer:
             return json.load(answer)
@@ -168,16 +168,16 @@ def session_cluster(folder: Path, *, managers: int = 2, slots: int = 2) -> Itera
     _folder(folder / "tmp")
     with ExitStack() as stack:
         log = folder / "job-manager.log"
-        manager = stack.enter_context(started(_job_manager(conf.parent), log=log))
+        job_manager = stack.enter_context(started(_job_manager(conf.parent), log=log))
         for number in range(managers):
-            each = stack.enter_context(_task_manager(folder, number, pool_port=cluster.pool_port))
-            cluster.managers.append(each)
-        wait_until(lambda: answers(cluster.rest), manager, log=log)
-        for each in cluster.managers:
+            task_manager = _task_manager(folder, number, pool_port=cluster.pool_port)
+            cluster.managers.append(stack.enter_context(task_manager))
+        wait_until(lambda: answers(cluster.rest), job_manager, log=log)
+        for task_manager in cluster.managers:
             wait_until(
                 lambda: cluster.ask("overview")["taskmanagers"] == managers,
-                each.process,
-                log=folder / f"{each.name}.log",
+                task_manager.process,
+                log=folder / f"{task_manager.name}.log",
             )
         server = job_server(folder, master=f"localhost:{cluster.rest}")
         cluster.endpoint = stack.enter_context(server)
@@ -201,7 +201,7 @@ def _job_manager(conf: Path) -> list[object]:
 
 @contextmanager
 def _task_manager(folder: Path, number: int, *, pool_port: int) -> Iterator[Manager]:
-    """Yield a TaskManager for which the name POOL means a pool of its own."""
+    """Yield a TaskManager that finds its own pool under the name POOL."""
     name, address = f"task-manager-{number}", f"127.0.0.{2 + number}"
     hosts = folder / f"{name}.hosts"
     hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n{address} {POOL}\n")
@@ -222,7 +222,7 @@ def _task_manager(folder: Path, number: int, *, pool_port: int) -> Iterator[Mana
 
 
 def _python_path() -> Mapping[str, str]:
-    """The environment in which `python`, as the pool calls its workers, is this Python."""
+    """An environment where `python`, which the pool starts workers with, is this Python."""
     folder = str(Path(sys.executable).parent)
     paths = os.pathsep.join([folder, os.environ["PATH"]])
     return {**os.environ, "PATH": paths, "PYTHONPATH": str(ROOT)}
@@ -233,8 +233,8 @@ def _folder(path: Path) -> Path:
     return path
 
 
-def missing() -> str:
+def why_missing() -> str:
     """Why Flink cannot be started here; empty if it can."""
     if not JARS.is_dir() or not any(JARS.glob("flink-runtime-*.jar")):
-        return f"there is no Flink in {JARS}: run make engines"
-    return "" if shutil.which("java") else "there is no Java"
+        return f"Flink is missing in {JARS}: run make engines"
+    return "" if shutil.which("java") else "Java is missing"

@@ -15,27 +15,25 @@ _CHARACTERS = "山水田木火土金石日月风云雨雪花草鸟鱼牛马人�
 
 
 def text(number: int, *, chinese: bool) -> str:
-    """A text of its own, a copy of an earlier one (3 in 17) or one with a sentence changed (3)."""
-    kind = number % 17
-    origin = number // 2 if kind in (3, 6, 9, 11, 13, 15) else number
+    """A text; 3 in 17 are copies of an earlier one, 3 in 17 are copies with a sentence changed."""
+    remainder = number % 17
+    origin = number // 2 if remainder in (3, 6, 9, 11, 13, 15) else number
     sentences = _sentences(origin, chinese=chinese)
-    if kind in (3, 9, 13):
+    if remainder in (3, 9, 13):
         sentences[len(sentences) // 2] = _sentences(number, chinese=chinese)[0]
     return ("" if chinese else " ").join(sentences)
 
 
 def _sentences(number: int, *, chinese: bool) -> list[str]:
-    chance = random.Random(number)
+    rng = random.Random(number)
     if chinese:
-        return ["".join(chance.choices(_CHARACTERS, k=18)) + "。" for _ in range(12)]
-    words = [
-        " ".join("".join(chance.choices(_SYLLABLES, k=2)) for _ in range(9)) for _ in range(16)
-    ]
-    return [f"{each.capitalize()}." for each in words]
+        return ["".join(rng.choices(_CHARACTERS, k=18)) + "。" for _ in range(12)]
+    words = [" ".join("".join(rng.choices(_SYLLABLES, k=2)) for _ in range(9)) for _ in range(16)]
+    return [f"{sentence.capitalize()}." for sentence in words]
 
 
 def write_wudao(folder: Path, *, documents: int) -> Path:
-    """JSON arrays, as BAAI ships them."""
+    """Write JSON arrays, as BAAI ships them."""
     for part in range(3):
         records = [
             {
@@ -46,14 +44,14 @@ def write_wudao(folder: Path, *, documents: int) -> Path:
             }
             for number in range(part, documents, 3)
         ]
-        _made(folder / f"part-202601010{part}.json").write_text(
+        _with_folder(folder / f"part-202601010{part}.json").write_text(
             json.dumps(records, ensure_ascii=False)
         )
     return folder
 
 
 def write_pile(folder: Path, *, documents: int) -> Path:
-    """JSON lines, most of them plain, some in archives."""
+    """Write JSON lines, most of them plain, some compressed."""
     lines = [
         orjson.dumps(
             {
@@ -64,19 +62,19 @@ def write_pile(folder: Path, *, documents: int) -> Path:
         + b"\n"
         for number in range(documents)
     ]
-    _made(folder / "00.jsonl").write_bytes(b"".join(lines[::2]))
-    _made(folder / "01.jsonl").write_bytes(b"".join(lines[1::4]))
-    for at, start in enumerate(range(3, 19, 4)):
+    _with_folder(folder / "00.jsonl").write_bytes(b"".join(lines[::2]))
+    _with_folder(folder / "01.jsonl").write_bytes(b"".join(lines[1::4]))
+    for index, start in enumerate(range(3, 19, 4)):
         archive = b"".join(lines[start::16])
-        _made(folder / f"1{at}.jsonl.zst").write_bytes(zstandard.compress(archive))
-        if at == 3:
+        _with_folder(folder / f"1{index}.jsonl.zst").write_bytes(zstandard.compress(archive))
+        if index == 3:
             (folder / "13.jsonl.zst").unlink()
-            _made(folder / "13.jsonl.gz").write_bytes(gzip.compress(archive, mtime=0))
+            _with_folder(folder / "13.jsonl.gz").write_bytes(gzip.compress(archive, mtime=0))
     return folder
 
 
 def write_fineweb(folder: Path, *, documents: int) -> Path:
-    """Parquet files of many small row groups; every third text is one of the Pile's."""
+    """Write Parquet files of many small row groups; two texts in three are the Pile's."""
     for part in range(2):
         rows = [
             {
@@ -88,11 +86,11 @@ def write_fineweb(folder: Path, *, documents: int) -> Path:
             }
             for number in range(part, documents, 2)
         ]
-        path = _made(folder / f"00{part}_00000.parquet")
+        path = _with_folder(folder / f"00{part}_00000.parquet")
         pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=6, compression="zstd")
     return folder
 
 
-def _made(path: Path) -> Path:
+def _with_folder(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path

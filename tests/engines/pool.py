@@ -2,9 +2,9 @@
 
 python pool.py ADDRESS:PORT
 
-worker_pool_main listens on all addresses of its machine, and tells workers apart by numbers that
-each TaskManager counts for itself: every TaskManager needs a pool of its own, as on a machine of
-its own it has. Here both are on one machine, so each pool has its own loopback address.
+worker_pool_main listens on all addresses of its machine, and identifies workers by numbers that
+each TaskManager counts for itself: every TaskManager needs its own pool, as it has on its own
+machine. Here both run on one machine, so each pool has its own loopback address.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Processes of engines: started beneath a guard, waited for, ended whatever happens."""
+"""Processes of engines: started under a guard, waited for, ended whatever happens."""
 
 import socket
 import subprocess
@@ -15,7 +15,7 @@ Process = subprocess.Popen[bytes]
 
 
 def free_port() -> int:
-    """A port of localhost that nobody listens on."""
+    """A free port of localhost."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
@@ -30,11 +30,11 @@ def started(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Iterator[Process]:
-    """Yield the guard of a command; with the block it ends, and all that the command started."""
+    """Yield the guard of a command; after the block it and all it started have ended."""
     words = [sys.executable, str(GUARD), *map(str, command)]
-    with log.open("wb") as told:
+    with log.open("wb") as output:
         process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=told, stderr=told, env=env, cwd=cwd
+            words, stdin=subprocess.PIPE, stdout=output, stderr=output, env=env, cwd=cwd
         )
     try:
         yield process
@@ -45,25 +45,25 @@ def started(
 
 
 def guarded(process: Process) -> psutil.Process:
-    """The command itself, below its guard."""
-    (found,) = psutil.Process(process.pid).children()
-    return found
+    """The command itself, the child of its guard."""
+    (command,) = psutil.Process(process.pid).children()
+    return command
 
 
 def wait_until(
     ready: Callable[[], bool], process: Process, *, log: Path, seconds: float = 120
 ) -> None:
-    """Wait until something is so; say with the log why it never was."""
+    """Wait for a condition; fail with the end of the log if it does not come true."""
     end = time.monotonic() + seconds
     while not ready():
         if process.poll() is not None or time.monotonic() > end:
-            told = log.read_text(errors="replace")[-4000:]
-            raise RuntimeError(f"{log.stem} ended or took longer than {seconds} s: {told}")
+            end_of_log = log.read_text(errors="replace")[-4000:]
+            raise RuntimeError(f"{log.stem} ended or took longer than {seconds} s: {end_of_log}")
         time.sleep(0.1)
 
 
 def answers(port: int, address: str = "127.0.0.1") -> bool:
-    """Whether somebody listens on a port."""
-    with socket.socket() as tried:
-        tried.settimeout(1)
-        return tried.connect_ex((address, port)) == 0
+    """Whether a port accepts connections."""
+    with socket.socket() as client:
+        client.settimeout(1)
+        return client.connect_ex((address, port)) == 0

@@ -1,4 +1,4 @@
-"""Runs of the commands on engines, as a person would start them, and what they took."""
+"""Runs of the commands on engines, started as a user would, and the resources they took."""
 
 import hashlib
 import json
@@ -31,19 +31,19 @@ _WORKER = re.compile("SdkHarness|spawn_main")
 
 @dataclass
 class Usage:
-    """What the processes below this one took while a run went on."""
+    """The resources that descendants of this process took during a run."""
 
     memory: int = 0
-    """Largest sum of resident bytes, without the test's own."""
+    """Largest sum of resident bytes, without this process."""
     cpu: dict[int, float] = field(default_factory=dict)
-    """CPU seconds by process, of those that run tasks beside the driver."""
+    """CPU seconds of the processes that run tasks beside the driver, by pid."""
 
     def busiest(self) -> list[float]:
         """CPU seconds of the processes that run tasks, largest first."""
         return sorted(self.cpu.values(), reverse=True)
 
-    def look(self) -> None:
-        """Add what is so now."""
+    def measure(self) -> None:
+        """Update the figures."""
         memory = 0
         for process in psutil.Process().children(recursive=True):
             with suppress(psutil.Error):
@@ -56,7 +56,7 @@ class Usage:
 
 @dataclass
 class Run:
-    """A run that has begun."""
+    """A run that has started."""
 
     process: Process
     output: Path
@@ -66,17 +66,17 @@ class Run:
     seconds: float = 0
 
     def finish(self, *, seconds: float = 600) -> str:
-        """Wait for its end, check that it was a good one, and return what it said."""
+        """Wait for its end, check that it succeeded, and return its output."""
         code = self.process.wait(timeout=seconds)
         self.seconds = time.monotonic() - self.began
-        told = self.log.read_text(errors="replace")
-        assert code == 0, told
-        return told
+        output = self.log.read_text(errors="replace")
+        assert code == 0, output
+        return output
 
     def report(self) -> Mapping[str, Any]:
         """Its report.json."""
-        found: Mapping[str, Any] = json.loads((self.output / "report.json").read_bytes())
-        return found
+        report: Mapping[str, Any] = json.loads((self.output / "report.json").read_bytes())
+        return report
 
     def sha256(self) -> str:
         """One hash of the names and hashes of all files of the dataset."""
@@ -85,7 +85,7 @@ class Run:
 
 @contextmanager
 def begun(module: str, flags: Sequence[object], output: Path) -> Iterator[Run]:
-    """Yield a run; whatever is left of it ends with the block."""
+    """Yield a run; what is left of it after the block is ended."""
     command = [sys.executable, "-m", module, *COMMON, *flags, "--output", output]
     log = output.with_suffix(".log")
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -104,18 +104,18 @@ def begun(module: str, flags: Sequence[object], output: Path) -> Iterator[Run]:
 
 def _watch(usage: Usage, stop: threading.Event) -> None:
     while not stop.wait(0.3):
-        usage.look()
+        usage.measure()
 
 
 def finished(module: str, flags: Sequence[object], output: Path) -> Run:
-    """A run that has ended well."""
+    """A run that has succeeded."""
     with begun(module, flags, output) as run:
         run.finish()
     return run
 
 
 def check_same(run: Run, reference: Run) -> None:
-    """Check that two runs made the same dataset, file by file, and that each can be explained."""
+    """Check that two runs made the same dataset, file by file, with the same report."""
     ours, theirs = content(run.output), content(reference.output)
     assert ours == theirs
     assert len(ours) > 5

@@ -23,12 +23,12 @@ KINDS = {
 def serve_s3(
     folder: Path, *, buckets: tuple[str, ...], access_log: Path | None = None
 ) -> Iterator[str]:
-    """Yield the address of a server that keeps objects in a folder, and end it whatever happens.
+    """Yield the address of a server that keeps objects in a folder; it ends with the block.
 
     Args:
-        folder: Where objects lie, a folder a bucket.
+        folder: Where objects lie, one folder per bucket.
         buckets: Their names.
-        access_log: Gets a line a request.
+        access_log: Gets one line per request.
     """
     for bucket in buckets:
         (folder / bucket).mkdir(parents=True)
@@ -65,5 +65,5 @@ def _wait(server: "subprocess.Popen[bytes]", port: int, *, log: Path) -> None:
 
 def counted(log: Path) -> Counter[str]:
     """Return the requests that a server has logged, by kind."""
-    asked = re.findall(r" s3_(\w+) ", log.read_text(errors="replace"))
-    return Counter(KINDS[each] for each in asked if each in KINDS)
+    names = re.findall(r" s3_(\w+) ", log.read_text(errors="replace"))
+    return Counter(KINDS[name] for name in names if name in KINDS)

@@ -1,4 +1,4 @@
-"""kill -9 on a Flink cluster: the job ends by itself, with the bytes of an undisturbed run."""
+"""kill -9 on a Flink cluster: the job still ends by itself, with the bytes of a normal run."""
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from tests.pipelines.runs import content
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-Tell = Callable[[str, str, Run], None]
+AddRow = Callable[[str, str, Run], None]
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +36,13 @@ def reference(folder: Path, flags: Sequence[object]) -> Run:
 
 @pytest.fixture
 def run(cluster: Cluster, flags: Sequence[object], tmp_path: Path) -> Iterator[Run]:
-    """A run that has begun on the cluster that the test breaks."""
+    """A run that has started on the cluster that the test breaks."""
     with begun("pipelines.wudao", [*flags, *cluster.flags], tmp_path / "out") as run:
         yield run
 
 
 def in_the_middle(run: Run, cluster: Cluster, phase: str) -> Manager:
-    """The TaskManager that runs a phase of which some tasks are done, and others are not."""
+    """Wait for the middle of a phase and return the TaskManager that runs it."""
 
     def done() -> int:
         return len(list((run.output / ".work" / phase).glob("[!.]*.json")))
@@ -54,42 +54,42 @@ def in_the_middle(run: Run, cluster: Cluster, phase: str) -> Manager:
 
 
 def running(cluster: Cluster) -> bool:
-    """Whether a job is still at work: the job server cancels no batch job on a cluster."""
+    """Whether a job is still running: the job server cancels no batch job on a cluster."""
     ended = {"FINISHED", "CANCELED", "FAILED"}
     return any(job["state"] not in ended for job in cluster.ask("jobs/overview")["jobs"])
 
 
-def the_same(run: Run, reference: Run, cluster: Cluster) -> None:
-    """Check that the run ends, well, after a restart."""
+def check_finishes(run: Run, reference: Run, cluster: Cluster) -> None:
+    """Check that the run succeeds after a restart, with the bytes of the reference."""
     run.finish()
     check_same(run, reference)
     assert cluster.restarts() > 0
 
 
 def test_a_python_worker_is_killed_in_the_map(
-    run: Run, cluster: Cluster, reference: Run, tell: Tell
+    run: Run, cluster: Cluster, reference: Run, add_row: AddRow
 ) -> None:
     manager = in_the_middle(run, cluster, "map")
-    busiest = max(manager.workers(), key=lambda each: sum(each.cpu_times()[:2]))
+    busiest = max(manager.workers(), key=lambda worker: sum(worker.cpu_times()[:2]))
     busiest.kill()
-    the_same(run, reference, cluster)
-    tell("worker killed in map", "wudao", run)
+    check_finishes(run, reference, cluster)
+    add_row("worker killed in map", "wudao", run)
 
 
 @pytest.mark.parametrize("phase", ["map", "merge"])
 def test_the_task_manager_that_carries_the_job_is_killed(
-    run: Run, cluster: Cluster, reference: Run, tell: Tell, phase: str
+    run: Run, cluster: Cluster, reference: Run, add_row: AddRow, phase: str
 ) -> None:
     manager = in_the_middle(run, cluster, phase)
     orphans = manager.workers()
     assert orphans
     manager.kill()
-    the_same(run, reference, cluster)
+    check_finishes(run, reference, cluster)
     assert cluster.ask("overview")["taskmanagers"] == 1
-    # The pool, which lives on, reaps those of its workers that have ended when it is asked to.
-    left = [each for each in orphans if each.is_running()]
-    assert all(each.status() == psutil.STATUS_ZOMBIE for each in left), "orphans go on for ever"
-    tell(f"machine killed in {phase}", "wudao", run)
+    # The pool, which is still alive, reaps workers that have ended only when it is asked to.
+    left = [worker for worker in orphans if worker.is_running()]
+    assert all(worker.status() == psutil.STATUS_ZOMBIE for worker in left), "orphans run on"
+    add_row(f"machine killed in {phase}", "wudao", run)
 
 
 def test_ctrl_c_ends_the_driver_and_another_engine_finishes_the_run(

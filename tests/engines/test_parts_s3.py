@@ -19,7 +19,7 @@ from tests.pipelines.runs import content, many_splits
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.skipif(
-        not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
+        not PROGRAM.exists(), reason=f"the S3 server ({PROGRAM.name}) is missing: run make engines"
     ),
 ]
 MODULE = "pipelines.wudao"
@@ -51,19 +51,19 @@ def run(*shares: str) -> None:
             stack.enter_context(process)
             stack.callback(process.kill)
             started.append(process)
-        said = [each.communicate(timeout=600)[1] for each in started]
-    assert [each.returncode for each in started] == [0] * len(shares), said
+        outputs = [process.communicate(timeout=600)[1] for process in started]
+    assert [process.returncode for process in started] == [0] * len(shares), outputs
 
 
 def test_parts_in_a_bucket_make_the_bytes_of_one_run(bucket: Path, tmp_path: Path) -> None:
     options = {"split_bytes": 60_000, "shards": 2}
     run("1/4", "2/4,3/4")
     merge = many_splits(tmp_path, **options, part=parse_part("merge"))
-    there = {**vars(merge), "output": RemotePath(OUTPUT)}
+    changes = {**vars(merge), "output": RemotePath(OUTPUT)}
     with pytest.raises(UserError, match=r"splits are not mapped in s3://.*--part 3/3, or repeat"):
-        build(MODULE, type(merge)(**there))
+        build(MODULE, type(merge)(**changes))
     run("4/4")
-    build(MODULE, type(merge)(**there))
+    build(MODULE, type(merge)(**changes))
     build(MODULE, many_splits(tmp_path / "one", **options))
     assert content(bucket / "wudao") == content(tmp_path / "one")
     assert not list((bucket / "wudao").rglob(".work/*"))

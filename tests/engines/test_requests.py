@@ -1,4 +1,4 @@
-"""The requests that `--plan` foretells, beside those that a server counts."""
+"""The requests that `--plan` predicts, compared with those that a server counts."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.engine,
     pytest.mark.slow,
     pytest.mark.skipif(
-        not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
+        not PROGRAM.exists(), reason=f"the S3 server ({PROGRAM.name}) is missing: run make engines"
     ),
 ]
 
@@ -43,7 +43,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     ("split_bytes", "shard_tokens", "dedup"),
     [(40_000, 10_000, "exact"), (200_000, 100_000, "none")],
 )
-def test_the_requests_of_a_small_run_are_foretold(
+def test_the_requests_of_a_small_run_are_predicted(
     log: Path, split_bytes: int, shard_tokens: int, dedup: str
 ) -> None:
     options = replace(
@@ -54,10 +54,10 @@ def test_the_requests_of_a_small_run_are_foretold(
         dedup=dedup,
     )
     estimate, _ = planned("pipelines.wudao", options)
-    foretold = sum(estimate.requests.values(), Requests())
-    assert not counted(log), "--plan asks nothing of the output"
+    predicted = sum(estimate.requests.values(), Requests())
+    assert not counted(log), "--plan makes no request to the output"
     build("pipelines.wudao", options)
-    found = counted(log)
-    assert sum(found.values()) == pytest.approx(foretold.all, rel=0.25)
+    requests = counted(log)
+    assert sum(requests.values()) == pytest.approx(predicted.all, rel=0.25)
     for kind in ("put", "get", "head"):
-        assert found[kind] == pytest.approx(getattr(foretold, kind), rel=0.25), kind
+        assert requests[kind] == pytest.approx(getattr(predicted, kind), rel=0.25), kind

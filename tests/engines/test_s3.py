@@ -27,7 +27,7 @@ from tests.pipelines.runs import content, page
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.skipif(
-        not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
+        not PROGRAM.exists(), reason=f"the S3 server ({PROGRAM.name}) is missing: run make engines"
     ),
 ]
 
@@ -54,13 +54,13 @@ def address(folder: Path) -> Iterator[str]:
 
 @pytest.fixture
 def s3(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[s3fs.S3FileSystem]:
-    """The server as this process's S3, found as everywhere: through the environment."""
+    """The server as this process's S3, configured as for users: through the environment."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", address)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    # fsspec keeps its clients, which keep the environment that they were made in.
+    # fsspec caches its clients, which keep the settings they were made with.
     s3fs.S3FileSystem.clear_instance_cache()
     yield s3fs.S3FileSystem()
     s3fs.S3FileSystem.clear_instance_cache()
@@ -99,22 +99,22 @@ def split_of(url: str) -> Split:
         "web/2026/*",
     ],
 )
-def test_the_same_corpus_has_the_same_names_here_and_there(local: Path, spec: str) -> None:
-    here, there = match(f"{local}/{spec}"), match(f"s3://corpora/{spec}")
-    assert [(f.source, f.relative, f.bytes) for f in there] == [
-        (f.source, f.relative, f.bytes) for f in here
+def test_a_corpus_has_the_same_names_on_disk_and_in_a_bucket(local: Path, spec: str) -> None:
+    disk, bucket = match(f"{local}/{spec}"), match(f"s3://corpora/{spec}")
+    assert [(f.source, f.relative, f.bytes) for f in bucket] == [
+        (f.source, f.relative, f.bytes) for f in disk
     ]
-    assert all(file.etag and not file.mtime_ns for file in there)
-    assert all(file.path.startswith("s3://corpora/web/2026/") for file in there)
-    assert [open_input(f.path).read() for f in there] == [Path(f.path).read_bytes() for f in here]
+    assert all(file.etag and not file.mtime_ns for file in bucket)
+    assert all(file.path.startswith("s3://corpora/web/2026/") for file in bucket)
+    assert [open_input(f.path).read() for f in bucket] == [Path(f.path).read_bytes() for f in disk]
 
 
 @pytest.mark.usefixtures("s3")
-def test_a_bucket_is_a_folder_and_several_patterns_count(local: Path) -> None:
+def test_a_bucket_is_a_folder_and_all_patterns_apply(local: Path) -> None:
     patterns = ("readme.*", "*/part-*.json")
-    here = [file.relative for file in match(str(local), patterns)]
-    assert [file.relative for file in match("s3://corpora", patterns)] == here
-    assert len(here) == 5
+    names = [file.relative for file in match(str(local), patterns)]
+    assert [file.relative for file in match("s3://corpora", patterns)] == names
+    assert len(names) == 5
 
 
 @pytest.mark.usefixtures("s3")
@@ -178,7 +178,7 @@ def test_an_object_written_again_while_it_is_read_is_refused(s3: s3fs.S3FileSyst
         ("s3://corpora/none/*.zst", r"s3://corpora/none/\*.zst does not exist"),
     ],
 )
-def test_what_is_not_there_is_told(url: str, message: str) -> None:
+def test_a_missing_bucket_or_path_is_reported(url: str, message: str) -> None:
     with pytest.raises(UserError, match=message) as raised:
         match(url)
     check_paragraph(str(raised.value))
@@ -198,7 +198,7 @@ def test_a_folder_without_matches_says_what_it_holds() -> None:
     ("name", "value"),
     [("AWS_SECRET_ACCESS_KEY", "wrongsecret"), ("AWS_ACCESS_KEY_ID", "WRONGACCESSKEY")],
 )
-def test_wrong_credentials_are_told_and_not_shown(
+def test_wrong_credentials_are_reported_and_not_shown(
     monkeypatch: pytest.MonkeyPatch, url: str, name: str, value: str
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -209,7 +209,7 @@ def test_wrong_credentials_are_told_and_not_shown(
 
 
 @pytest.mark.usefixtures("s3")
-def test_missing_credentials_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_credentials_are_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
@@ -220,7 +220,7 @@ def test_missing_credentials_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 @pytest.mark.usefixtures("s3")
-def test_a_server_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
@@ -243,24 +243,25 @@ def test_a_dataset_made_from_s3_is_that_of_the_local_files(folder: Path, tmp_pat
     texts = tmp_path / "texts"
     texts.mkdir()
     lines = b"".join(
-        orjson.dumps({"text": f"{page(at)['content']} {at}"}) + b"\n" for at in range(60)
+        orjson.dumps({"text": f"{page(number)['content']} {number}"}) + b"\n"
+        for number in range(60)
     )
     (texts / "a.jsonl").write_bytes(lines)
     (texts / "b.jsonl.zst").write_bytes(zstandard.compress(lines[: len(lines) // 2]))
     pq.write_table(
-        pa.table({"text": [page(100 + at)["content"] for at in range(40)]}),
+        pa.table({"text": [page(100 + number)["content"] for number in range(40)]}),
         texts / "c.parquet",
         row_group_size=8,
     )
     shutil.copytree(texts, folder / "other" / "texts")
     made = {}
-    for name, given in (("here", str(texts)), ("there", "s3://other/texts")):
+    for name, source in (("disk", str(texts)), ("bucket", "s3://other/texts")):
         command = [
             sys.executable,
             "-m",
             "pipelines.text",
             "--input",
-            given,
+            source,
             "--split-bytes",
             "4000",
         ]
@@ -272,5 +273,5 @@ def test_a_dataset_made_from_s3_is_that_of_the_local_files(folder: Path, tmp_pat
         assert done.returncode == 0, done.stderr
         assert SECRET not in done.stderr
         made[name] = content(tmp_path / name)
-    assert made["here"] == made["there"]
-    assert len(made["here"]) > 5
+    assert made["disk"] == made["bucket"]
+    assert len(made["disk"]) > 5

@@ -27,7 +27,7 @@ from tests.pipelines.runs import content
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.skipif(
-        not PROGRAM.exists(), reason=f"there is no S3 server ({PROGRAM.name}): run make engines"
+        not PROGRAM.exists(), reason=f"the S3 server ({PROGRAM.name}) is missing: run make engines"
     ),
 ]
 
@@ -88,7 +88,7 @@ def stored(folder: Path, name: str) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_the_dataset_is_that_of_a_disk_and_written_as_storage_likes_it(
+def test_the_dataset_is_that_of_a_disk_and_each_file_is_written_once(
     folder: Path, environment: Proxy, expected: dict[str, str]
 ) -> None:
     done = run("s3://bucket/plain", "--workers", "2")
@@ -113,9 +113,9 @@ def test_credentials_are_nowhere(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     written = [path for path in (folder / "bucket" / "secrets").rglob("*") if path.is_file()]
     assert any(".work" in path.parts for path in written)
-    said = (done.stdout + done.stderr).encode()
+    output = (done.stdout + done.stderr).encode()
     for secret in (ACCESS, SECRET):
-        assert secret.encode() not in said
+        assert secret.encode() not in output
         assert not [path for path in written if secret.encode() in path.read_bytes()]
 
 
@@ -124,8 +124,8 @@ def test_credentials_are_nowhere(folder: Path) -> None:
 def test_storage_that_fails_now_and_then_changes_nothing(
     folder: Path, environment: Proxy, expected: dict[str, str], workers: str
 ) -> None:
-    kinds = itertools.cycle(FAULTS)
-    environment.fault = lambda _, number: next(kinds) if number % 60 == 0 else ""
+    faults = itertools.cycle(FAULTS)
+    environment.fault = lambda _, number: next(faults) if number % 60 == 0 else ""
     done = run(f"s3://bucket/faults{workers}", "--workers", workers)
     assert done.returncode == 0, done.stderr
     assert set(environment.faults) == set(FAULTS)
@@ -147,7 +147,7 @@ def _every_answer(request: Request, _: int) -> str:
     ("fault", "message"),
     [(_always, r"cannot be written \(.*tried 7 times"), (_every_answer, r"cannot be read \(.*")],
 )
-def test_storage_that_goes_on_failing_is_told(
+def test_storage_that_keeps_failing_is_reported(
     folder: Path,
     environment: Proxy,
     expected: dict[str, str],
@@ -173,7 +173,7 @@ def test_storage_that_goes_on_failing_is_told(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pattern", [r"/map/.*json", r"/dedup/.*json", r"/merge/.*json"])
-def test_killed_anywhere_the_same_command_goes_on(
+def test_killed_anywhere_the_same_command_continues(
     folder: Path, environment: Proxy, expected: dict[str, str], pattern: str
 ) -> None:
     name = re.sub(r"\W", "", pattern)
@@ -207,7 +207,7 @@ def test_killed_anywhere_the_same_command_goes_on(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("environment")
-def test_what_was_overwritten_is_pruned(
+def test_overwritten_files_are_pruned(
     folder: Path, expected: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("s3://bucket/again", "--seed", "3").returncode == 0
@@ -217,7 +217,7 @@ def test_what_was_overwritten_is_pruned(
     assert re.search(r"s3://bucket/again/g0001-\w+/wudao/00000\.bin", capsys.readouterr().out)
     left = stored(folder, "again")
     assert left.pop("manifest.json") != expected["manifest.json"]  # it has another number
-    assert left == {name: found for name, found in expected.items() if name != "manifest.json"}
+    assert left == {name: digest for name, digest in expected.items() if name != "manifest.json"}
 
 
 @pytest.mark.slow
@@ -238,20 +238,20 @@ def test_a_dataset_is_placed_on_a_disk_and_an_interrupted_copy_continued(
 ) -> None:
     assert run("s3://bucket/whole").returncode == 0
     shard = next((folder / "bucket" / "whole").rglob("00003.bin"))
-    there = RemotePath(f"s3://bucket/{shard.relative_to(folder / 'bucket')}")
-    good = there.read()
-    there.write(good[:-2] + bytes([good[-2] ^ 1, good[-1]]))
+    remote = RemotePath(f"s3://bucket/{shard.relative_to(folder / 'bucket')}")
+    good = remote.read()
+    remote.write(good[:-2] + bytes([good[-2] ^ 1, good[-1]]))
     place = ["place", "s3://bucket/whole", "--to", str(tmp_path / "disk")]
     assert shards(place) == 2
     assert re.search(r"00003\.bin has .* crc32c .* it is damaged", capsys.readouterr().err)
     copied = {path.name for path in (tmp_path / "disk").rglob("0000?.bin")}
     assert copied == {"00000.bin", "00001.bin", "00002.bin"}
-    there.write(good)
+    remote.write(good)
     environment.requests.clear()
     assert shards(place) == 0
-    told = capsys.readouterr().out
-    assert not re.search(r"00002\.bin", told)
-    assert re.search(r"bytes copied to .*, [\d,]+ were there; all checksums match", told)
+    output = capsys.readouterr().out
+    assert not re.search(r"00002\.bin", output)
+    assert re.search(r"bytes copied to .*, [\d,]+ were there; all checksums match", output)
     read = [request.path for request in environment.seen("GET")]
     assert not [path for path in read if "00002.bin" in path]
     assert shards([*place, "--check"]) == 0
@@ -259,7 +259,7 @@ def test_a_dataset_is_placed_on_a_disk_and_an_interrupted_copy_continued(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("environment")
-def test_a_trainer_asks_for_it_to_be_placed_first() -> None:
+def test_the_trainer_asks_to_place_the_dataset_first() -> None:
     flags = ["--model", "tiny", "--batch-size", "4", "--max-steps", "1"]
     done = subprocess.run(
         [sys.executable, "-m", "trainer.train", "--data", "s3://bucket/whole", *flags],
@@ -288,7 +288,7 @@ def test_a_folder_of_many_files_is_listed_and_emptied_page_by_page(
 
 
 @pytest.mark.usefixtures("environment")
-def test_of_writers_at_once_one_holds_the_folder() -> None:
+def test_of_simultaneous_writers_one_holds_the_folder() -> None:
     code = (
         "import sys, time\n"
         "from shards.storage.remote import RemotePath\n"
@@ -320,5 +320,5 @@ def test_of_writers_at_once_one_holds_the_folder() -> None:
     assert len(holding) == 1
     for racer in racers:
         racer.kill()
-        told = racer.communicate()
-        assert told[0] == "held\n" if racer in holding else "is being written by" in told[1]
+        stdout, stderr = racer.communicate()
+        assert stdout == "held\n" if racer in holding else "is being written by" in stderr

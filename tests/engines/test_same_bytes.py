@@ -1,4 +1,4 @@
-"""One dataset, whatever engine made it: the commands as a person runs them, file by file."""
+"""Every engine makes the same dataset, file by file, by the commands that a user runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.engines.runs import Run, check_same, finished
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-Tell = Callable[[str, str, Run], None]
+AddRow = Callable[[str, str, Run], None]
 CORPORA = {"wudao": write_wudao, "pile": write_pile, "fineweb": write_fineweb}
 
 
@@ -34,7 +34,7 @@ def commands(folder: Path) -> Mapping[str, Sequence[object]]:
 
 @pytest.fixture(scope="module")
 def reference(folder: Path, commands: Mapping[str, Sequence[object]]) -> Callable[[str], Run]:
-    """The run of each corpus in one process, made when it is asked for."""
+    """Returns the run of a corpus in one process, made on first use."""
     made: dict[str, Run] = {}
 
     def get(corpus: str) -> Run:
@@ -47,23 +47,23 @@ def reference(folder: Path, commands: Mapping[str, Sequence[object]]) -> Callabl
 
 
 @pytest.mark.parametrize("corpus", [*CORPORA, "mixed"])
-def test_the_reference_is_cut_finely_and_loses_what_repeats(
-    reference: Callable[[str], Run], tell: Tell, corpus: str
+def test_the_reference_has_many_tasks_and_duplicates(
+    reference: Callable[[str], Run], add_row: AddRow, corpus: str
 ) -> None:
     run = reference(corpus)
-    tell("in this process", corpus, run)
+    add_row("in this process", corpus, run)
     report = run.report()
     assert report["workers"] == 0
     assert report["tasks"]["map"]["all"] >= 50
     assert report["tasks"]["merge"]["all"] >= 17
-    dropped = [each["dropped"] for each in report["accounting"].values()]
-    assert sum(each.get("near-duplicate", 0) for each in dropped) >= 20
-    assert sum(each.get("duplicate", 0) for each in dropped) >= 20
+    dropped = [source["dropped"] for source in report["accounting"].values()]
+    assert sum(reasons.get("near-duplicate", 0) for reasons in dropped) >= 20
+    assert sum(reasons.get("duplicate", 0) for reasons in dropped) >= 20
 
 
 @pytest.fixture
 def beam(request: pytest.FixtureRequest) -> Sequence[str]:
-    """The flags that make a run go to the engine of the test's name for it."""
+    """The flags for the engine with the name that the test gives."""
     local = request.param.partition(" worker")[0]
     return ["--workers", local] if local.isdigit() else request.getfixturevalue(request.param)
 
@@ -87,7 +87,7 @@ def test_every_engine_makes_the_same_files(
     reference: Callable[[str], Run],
     commands: Mapping[str, Sequence[object]],
     tmp_path: Path,
-    tell: Tell,
+    add_row: AddRow,
     *,
     engine: str,
     beam: Sequence[str],
@@ -96,5 +96,5 @@ def test_every_engine_makes_the_same_files(
     expected = reference(corpus)
     module, *flags = commands[corpus]
     run = finished(str(module), [*flags, *beam], tmp_path / "out")
-    tell(engine, corpus, run)
+    add_row(engine, corpus, run)
     check_same(run, expected)
