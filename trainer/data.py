@@ -18,14 +18,14 @@ from shards.run import GLM, Run
 from trainer.blanks import BlankMaker, BlankOptions
 from trainer.config import Config
 from trainer.loader import Loader, read_once
+from trainer.loss_tally import CAUSAL_TASK
 from trainer.ranks import Ranks
 from trainer.sizes import SIZES, ModelConfig
-from trainer.tally import CAUSAL_TASK
 from trainer.tensors import Tensors, datasets_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Data:
+class RunData:
     """What a run trains on and is validated with."""
 
     run: Run
@@ -98,7 +98,7 @@ class Data:
         return {**batch, **pieces, "task": task}
 
 
-def open_data(config: Config) -> Data:
+def open_data(config: Config) -> RunData:
     """Return the data of a run, when they fit its model.
 
     Raises:
@@ -119,7 +119,7 @@ def open_data(config: Config) -> Data:
             isolate=settings.isolate_documents,
         )
     held_out = _held_out(sampler.streams)
-    return Data(
+    return RunData(
         run=run,
         sampler=sampler,
         held_out=OnePass(held_out, window=run.window) if held_out else None,

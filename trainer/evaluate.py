@@ -11,16 +11,16 @@ from collections.abc import Callable
 from shards.errors import UserError
 from trainer.command import run_command
 from trainer.config import Config
-from trainer.data import Data, source_names
+from trainer.data import RunData, source_names
+from trainer.loss_tally import LossTally
 from trainer.ranks import Ranks
 from trainer.start import start
 from trainer.step import Stepper
-from trainer.tally import Tally
 
 
 def evaluate(
-    stepper: Stepper, data: Data, *, ranks: Ranks, stop: Callable[[], int] = lambda: 0
-) -> Tally | None:
+    stepper: Stepper, data: RunData, *, ranks: Ranks, stop: Callable[[], int] = lambda: 0
+) -> LossTally | None:
     """Return the tally of the validation windows, None if there are none.
 
     Args:
@@ -31,7 +31,7 @@ def evaluate(
     """
     if data.held_out is None:
         return None
-    tally = Tally.empty(source_names(data.held_out.streams))
+    tally = LossTally.empty(source_names(data.held_out.streams))
     for batch in data.validation(stepper.micro_batch * ranks.world, ranks):
         tally = stepper.judge(batch, tally)
         if stop():

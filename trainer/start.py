@@ -13,7 +13,7 @@ from shards.errors import UserError
 from shards.records import to_json
 from trainer.checkpoint import Checkpoint, agree
 from trainer.config import Config
-from trainer.data import Data, open_data
+from trainer.data import RunData, open_data
 from trainer.deepspeed_json import (
     FP32,
     completed,
@@ -35,12 +35,12 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Started:
+class StartedRun:
     """A run that is ready to take its next step."""
 
     config: Config
     ranks: Ranks
-    data: Data
+    data: RunData
     schedule: Schedule
     stepper: Stepper
     disk: Disk | None
@@ -85,7 +85,7 @@ class Started:
         }
 
 
-def start(config: Config, ranks: Ranks) -> Started:
+def start(config: Config, ranks: Ranks) -> StartedRun:
     """Return a run ready to go; all ranks call this.
 
     Raises:
@@ -110,7 +110,7 @@ def start(config: Config, ranks: Ranks) -> Started:
         world=ranks.world,
         node_local=disk is not None and disk.node_local,
     )
-    return Started(
+    return StartedRun(
         config=config,
         ranks=ranks,
         data=data,
@@ -133,7 +133,7 @@ def _micro_batch(config: Config, deepspeed: Mapping[str, Any], ranks: Ranks) -> 
     return micro_batch_of(deepspeed, config.settings.micro_batch, sizes=sizes, world=ranks.world)
 
 
-def _check_layout(data: Data, ranks: Ranks) -> None:
+def _check_layout(data: RunData, ranks: Ranks) -> None:
     """Make a loader of each size once: it says what it cannot serve."""
     for batch in data.run.batches:
         data.loader(batch.size, ranks)
@@ -174,7 +174,7 @@ def _check_fresh(disk: Disk | None, ranks: Ranks, *, but: Checkpoint | None) -> 
     ranks.together(check)
 
 
-def _identity(config: Config, data: Data, *, precision: str) -> dict[str, Any]:
+def _identity(config: Config, data: RunData, *, precision: str) -> dict[str, Any]:
     """Return what has to be the same all through a run, besides what the sampler looks at."""
     return {
         "model": to_json(data.shape),
@@ -197,7 +197,7 @@ def _numbers(settings: Settings, schedule: Schedule) -> dict[str, Any]:
 
 
 def _check(
-    found: Checkpoint, data: Data, *, identity: Mapping[str, Any], numbers: Mapping[str, Any]
+    found: Checkpoint, data: RunData, *, identity: Mapping[str, Any], numbers: Mapping[str, Any]
 ) -> None:
     """Check that a run is the one that a checkpoint is of.
 
@@ -234,7 +234,7 @@ def _differences(was: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any
 
 def _stepper(
     config: Config,
-    data: Data,
+    data: RunData,
     deepspeed: Mapping[str, Any],
     *,
     found: Checkpoint | None,

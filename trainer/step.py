@@ -21,11 +21,11 @@ from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
 from trainer.deepspeed_json import stage_of
 from trainer.loss import LossSums
+from trainer.loss_tally import LossTally
 from trainer.model import GLM
 from trainer.ranks import Ranks
 from trainer.settings import Settings
 from trainer.sizes import ModelConfig
-from trainer.tally import Tally
 from trainer.tensors import Tensors
 
 _WEIGHTS_SPLIT = 3
@@ -38,7 +38,7 @@ _ROWS = (*_MODEL_INPUTS, "source", "task")
 class StepResult:
     """What a step says of itself; the same on every rank."""
 
-    tally: Tally
+    tally: LossTally
     """Of the global batch."""
     num_tokens: int
     """Of the global batch, padding not counted."""
@@ -123,7 +123,7 @@ class Stepper:
         torch.manual_seed(_seed(seed, "dropout", step, self._ranks.rank))
         for group in self.engine.optimizer.param_groups:
             group["lr"] = lr
-        tally = Tally.empty(sources)
+        tally = LossTally.empty(sources)
         results = []
         parts = list(micro_batches(batch, self.micro_batch))
         for i, part in enumerate(parts):
@@ -175,7 +175,7 @@ class Stepper:
             if isinstance(state.get("step"), torch.Tensor):
                 state["step"] = state["step"].clone()
 
-    def judge(self, batch: Tensors, tally: Tally) -> Tally:
+    def judge(self, batch: Tensors, tally: LossTally) -> LossTally:
         """Return a tally and what the model says of this rank's part of a batch, no more."""
         self._check(batch)
         self.engine.eval()

@@ -20,11 +20,11 @@ from trainer.deepspeed_json import BF16, FP16
 from trainer.evaluate import evaluate
 from trainer.flops import peak_flops
 from trainer.log import TRAIN, VALIDATION, Meter, RunLog
+from trainer.loss_tally import LossTally
 from trainer.ranks import AgreedError, Ranks
-from trainer.start import Started, start
+from trainer.start import StartedRun, start
 from trainer.step import StepResult
 from trainer.stop import Stop
-from trainer.tally import Tally
 from trainer.tensors import Tensors
 
 _DTYPES = {BF16: torch.bfloat16, FP16: torch.float16}
@@ -33,7 +33,7 @@ _DTYPES = {BF16: torch.bfloat16, FP16: torch.float16}
 class Training:
     """The steps of a run, from where it starts to its end."""
 
-    def __init__(self, started: Started, *, log: RunLog, stop: Stop) -> None:
+    def __init__(self, started: StartedRun, *, log: RunLog, stop: Stop) -> None:
         """Take over a run that is ready."""
         self._run = started
         self._settings = started.config.settings
@@ -46,7 +46,7 @@ class Training:
         self._bad = started.bad_losses
         self._bad_in_a_row = 0
         self._skipped = 0
-        self._tally = Tally.empty(source_names(started.data.sampler.streams))
+        self._tally = LossTally.empty(source_names(started.data.sampler.streams))
         self._meter = Meter()
         self._peak = _peak_flops(started)
 
@@ -127,7 +127,7 @@ class Training:
             **self._meter.read(peak_flops=self._peak),
         }
         self._log.write(TRAIN, self._step, figures)
-        self._tally = Tally.empty(self._tally.sources)
+        self._tally = LossTally.empty(self._tally.sources)
         self._skipped = 0
 
     def _between_steps(self) -> int:
@@ -180,7 +180,7 @@ def work(config: Config, ranks: Ranks) -> int:
             log.close()
 
 
-def _peak_flops(started: Started) -> float | None:
+def _peak_flops(started: StartedRun) -> float | None:
     """Return the FLOP/s that all devices can do at most, None where that is not known."""
     if started.ranks.device.type != "cuda" or started.precision not in _DTYPES:
         return None

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shards.batch import Batch, Pieces
 from tests.trainer.texts import CLS, DBLOCK, EOS, SENTENCE_ENDS, SIZE, SOP, keys_of, maker
 from trainer.blanks import BlankOptions, GlmBatch
-from trainer.chance import Chance, Purpose, below
+from trainer.sample_rng import Purpose, SampleRng, integers_below
 
 EXTRACT = Path(__file__).parents[1] / "data" / "glm_blocks.json"
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "golden" / "blocks_stats.json"
@@ -241,8 +241,8 @@ def test_dblock() -> None:
 
 def test_short_texts() -> None:
     """The reference draws one length for 4 texts and cuts K parts of each: ours count K times."""
-    words = Chance(keys_of(TEXTS, first=7)).words(Purpose.SHORT_LENGTH, np.arange(TEXTS))
-    sizes = 32 + below(words, np.full(TEXTS, N - 33))
+    words = SampleRng(keys_of(TEXTS, first=7)).words(Purpose.SHORT_LENGTH, np.arange(TEXTS))
+    sizes = 32 + integers_below(words, np.full(TEXTS, N - 33))
     batch = made(1, bert_prob=1, sentence_prob=0, short_seq_prob=1)
     lengths = batch.sep + masked_tokens(
         batch, f := found(1, bert_prob=1, sentence_prob=0, short_seq_prob=1)

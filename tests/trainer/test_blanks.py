@@ -32,7 +32,7 @@ from tests.trainer.texts import (
     windows,
 )
 from trainer.blanks import BlankMaker, BlankOptions, GlmBatch, Task
-from trainer.chance import Integers
+from trainer.sample_rng import Integers
 
 SPANS = BlankOptions(bert_prob=1, sentence_prob=0, short_seq_prob=0, block_mask_prob=0)
 SENTENCES = BlankOptions(bert_prob=0, sentence_prob=1, short_seq_prob=0, block_mask_prob=0)

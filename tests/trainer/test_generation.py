@@ -1,22 +1,24 @@
 import numpy as np
 import pytest
 
-from tests.trainer.test_sentences import SIGNS, text_of
+from tests.trainer.test_sentences import SPECIAL_TOKENS, text_rows_of
 from tests.trainer.texts import keys_of
-from trainer.chance import Chance
-from trainer.generation import Generation, generation_spans
+from trainer.generation import GenerationBlanks, choose_generation_blanks
+from trainer.sample_rng import SampleRng
 from trainer.text import find_runs
 
 
-def generated(*rows: str, infill: float, ratio: float = 0.25, longest: int = 99) -> Generation:
-    text = text_of(*rows)
-    return generation_spans(
+def generated(
+    *rows: str, infill: float, ratio: float = 0.25, longest: int = 99
+) -> GenerationBlanks:
+    text = text_rows_of(*rows)
+    return choose_generation_blanks(
         text,
-        find_runs(text, SIGNS),
+        find_runs(text, SPECIAL_TOKENS),
         min_ratio=ratio,
         infill_prob=infill,
         longest=longest,
-        chance=Chance(keys_of(len(rows))),
+        rng=SampleRng(keys_of(len(rows))),
     )
 
 

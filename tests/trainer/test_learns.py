@@ -40,13 +40,13 @@ LESSON = (
 
 def shuffle_targets() -> None:
     """Let training, not validation, exchange the targets of each batch among their places."""
-    chance = torch.Generator().manual_seed(0)
+    rng = torch.Generator().manual_seed(0)
 
     def shuffled(hidden: torch.Tensor, *args: Any, **more: Any) -> LossSums:
         if hidden.requires_grad:
             targets, mask = more["targets"].clone(), more["loss_mask"]
             wanted = targets[mask]
-            targets[mask] = wanted[torch.randperm(len(wanted), generator=chance)]
+            targets[mask] = wanted[torch.randperm(len(wanted), generator=rng)]
             more["targets"] = targets
         return loss_sums(hidden, *args, **more)
 

@@ -14,23 +14,23 @@ from tests.trainer.texts import (
     keys_of,
     windows,
 )
-from trainer.chance import Chance, Integers, Purpose, below
-from trainer.shorten import shortened
-from trainer.signs import signs_of
-from trainer.text import Text, text_of
+from trainer.sample_rng import Integers, Purpose, SampleRng, integers_below
+from trainer.shorten import shorten_texts
+from trainer.special_tokens import SpecialTokens
+from trainer.text import TextRows, text_rows_of
 
-SIGNS = signs_of(SPECIAL, needs=(), sentence_ends=SENTENCE_ENDS)
+SPECIAL_TOKENS = SpecialTokens.of(SPECIAL, needs=(), sentence_ends=SENTENCE_ENDS)
 
 
 def shorten(
     batch: Batch, *, probability: float = 1.0, positions: int = 128, first: int = 0
-) -> Text:
-    return shortened(
-        text_of(batch, numbered=True),
-        SIGNS,
+) -> TextRows:
+    return shorten_texts(
+        text_rows_of(batch, numbered=True),
+        SPECIAL_TOKENS,
         probability=probability,
         max_positions=positions,
-        chance=Chance(keys_of(len(batch.lengths), first=first)),
+        rng=SampleRng(keys_of(len(batch.lengths), first=first)),
     )
 
 
@@ -56,10 +56,10 @@ def one_by_one(tokens: list[int], size: int, start: int) -> tuple[int, int]:
 def test_parts_are_as_the_rule_says(batch: Batch, first: int) -> None:
     number = len(batch.lengths)
     every = np.arange(number)
-    chance = Chance(keys_of(number, first=first))
-    sizes = 32 + below(chance.words(Purpose.SHORT_LENGTH, every), np.full(number, 128 - 33))
+    rng = SampleRng(keys_of(number, first=first))
+    sizes = 32 + integers_below(rng.words(Purpose.SHORT_LENGTH, every), np.full(number, 128 - 33))
     text = shorten(batch, first=first)
-    whole = text_of(batch, numbered=True)
+    whole = text_rows_of(batch, numbered=True)
     assert whole.pieces is not None
     assert text.pieces is not None
     for i, (length, size) in enumerate(zip(batch.lengths.tolist(), sizes.tolist(), strict=True)):
@@ -67,8 +67,8 @@ def test_parts_are_as_the_rule_says(batch: Batch, first: int) -> None:
         head = int(bool(tokens) and tokens[0] == CLS)
         expected = tokens, batch.loss_mask[i, :length].tolist(), whole.pieces[i, :length].tolist()
         if size < length - head:
-            words = chance.words(Purpose.SHORT_START, every[i : i + 1])
-            drawn = head + int(below(words, np.array([length - size - head]))[0])
+            words = rng.words(Purpose.SHORT_START, every[i : i + 1])
+            drawn = head + int(integers_below(words, np.array([length - size - head]))[0])
             begin, end = one_by_one(tokens, size, drawn)
             begin += tokens[begin] == CLS
             if batch.loss_mask[i, begin:end].any():

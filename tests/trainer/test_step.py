@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from trainer.loss import LossSums
+from trainer.loss_tally import TASKS, LossTally
 from trainer.ranks import Ranks
 from trainer.step import StepResult, micro_batches
 from trainer.stop import Stop
-from trainer.tally import TASKS, Tally
 
 ALONE = Ranks(rank=0, world=1, local_rank=0, device=torch.device("cpu"))
 
@@ -51,7 +51,7 @@ def sums(losses: list[float], correct: list[int], targets: list[int]) -> LossSum
 
 def test_tally_by_source_and_task() -> None:
     rows = {"source": torch.tensor([0, 1, 1, 2]), "task": torch.tensor([0, 0, 2, 2])}
-    tally = Tally.empty(("web", "notes", "web"))
+    tally = LossTally.empty(("web", "notes", "web"))
     tally = tally.plus(rows, sums([10, 20, 30, 40], [1, 2, 3, 4], [10, 10, 10, 10]))
     assert tally.num_targets == 40
     assert tally.loss == 2.5
@@ -74,7 +74,7 @@ def test_tally_by_source_and_task() -> None:
 
 def test_one_source_and_task_are_not_told_twice() -> None:
     rows = {"source": torch.tensor([0]), "task": torch.tensor([len(TASKS) - 1])}
-    tally = Tally.empty(("web",)).plus(rows, sums([3], [1], [2]))
+    tally = LossTally.empty(("web",)).plus(rows, sums([3], [1], [2]))
     assert tally.figures() == {"loss": 1.5, "accuracy": 0.5}
 
 
@@ -84,7 +84,7 @@ def test_one_source_and_task_are_not_told_twice() -> None:
 )
 def test_a_step_without_loss_is_no_bad_one(loss: float, targets: int, finite: bool) -> None:
     rows = {"source": torch.tensor([0]), "task": torch.tensor([0])}
-    tally = Tally.empty(("web",)).plus(rows, sums([loss], [0], [targets]))
+    tally = LossTally.empty(("web",)).plus(rows, sums([loss], [0], [targets]))
     result = StepResult(tally=tally, num_tokens=1, num_samples=1, applied=True, grad_norm=1.0)
     assert result.is_finite is finite
 

@@ -18,7 +18,7 @@ _LOSS, _CORRECT, _TARGETS = range(3)
 
 
 @dataclass(frozen=True)
-class Tally:
+class LossTally:
     """Sums over samples, by source and task; tallies may be added."""
 
     sources: tuple[str, ...]
@@ -27,11 +27,11 @@ class Tally:
     """[sources, tasks, 3]: loss in nats, right guesses, tokens with loss."""
 
     @classmethod
-    def empty(cls, sources: Sequence[str]) -> "Tally":
+    def empty(cls, sources: Sequence[str]) -> "LossTally":
         """Return the tally of no sample."""
         return cls(tuple(sources), np.zeros((len(sources), len(TASKS), 3)))
 
-    def plus(self, batch: Mapping[str, torch.Tensor], sums: LossSums) -> "Tally":
+    def plus(self, batch: Mapping[str, torch.Tensor], sums: LossSums) -> "LossTally":
         """Return this tally and the samples of a batch: waits for the device."""
         parts = torch.stack([part.detach().double() for part in sums]).cpu().numpy()
         source = batch["source"].cpu().numpy().astype(np.int64)
@@ -39,14 +39,14 @@ class Tally:
         cells = source * len(TASKS) + task
         size = len(self.sources) * len(TASKS)
         added = np.stack([np.bincount(cells, part, minlength=size) for part in parts], axis=1)
-        return Tally(self.sources, self.sums + added.reshape(self.sums.shape))
+        return LossTally(self.sources, self.sums + added.reshape(self.sums.shape))
 
-    def __add__(self, other: "Tally") -> "Tally":
-        return Tally(self.sources, self.sums + other.sums)
+    def __add__(self, other: "LossTally") -> "LossTally":
+        return LossTally(self.sources, self.sums + other.sums)
 
-    def over(self, ranks: Ranks) -> "Tally":
+    def over(self, ranks: Ranks) -> "LossTally":
         """Return the sum of this tally over all ranks, which all call this."""
-        return Tally(self.sources, ranks.sum(torch.from_numpy(self.sums)).numpy())
+        return LossTally(self.sources, ranks.sum(torch.from_numpy(self.sums)).numpy())
 
     @property
     def num_targets(self) -> int:
