@@ -17,11 +17,10 @@ from shards.records import from_json
 from shards.run import GLM, Run
 from trainer.blanks import BlankMaker, BlankOptions
 from trainer.config import Config
-from trainer.loader import Loader, read_once
+from trainer.loader import Loader, Tensors, datasets_of, read_once
 from trainer.loss_tally import CAUSAL_TASK
 from trainer.ranks import Ranks
 from trainer.sizes import SIZES, ModelConfig
-from trainer.tensors import Tensors, datasets_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -20,13 +20,13 @@ import torch
 from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
 from trainer.deepspeed_json import stage_of
+from trainer.loader import Tensors
 from trainer.loss import LossSums
 from trainer.loss_tally import LossTally
 from trainer.model import GLM
 from trainer.ranks import Ranks
 from trainer.settings import Settings
 from trainer.sizes import ModelConfig
-from trainer.tensors import Tensors
 
 _WEIGHTS_SPLIT = 3
 """The ZeRO stage at which no rank has the whole model."""

@@ -19,13 +19,13 @@ from trainer.data import source_names
 from trainer.deepspeed_json import BF16, FP16
 from trainer.evaluate import evaluate
 from trainer.flops import peak_flops
+from trainer.loader import Tensors
 from trainer.log import TRAIN, VALIDATION, Meter, RunLog
 from trainer.loss_tally import LossTally
 from trainer.ranks import AgreedError, Ranks
 from trainer.start import StartedRun, start
 from trainer.step import StepResult
 from trainer.stop import Stop
-from trainer.tensors import Tensors
 
 _DTYPES = {BF16: torch.bfloat16, FP16: torch.float16}
 

@@ -17,9 +17,9 @@ from shards.manifest import VALIDATION
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Running, Trial, losses
 from trainer import data, model
+from trainer.loader import Tensors
 from trainer.loss import LossSums, loss_sums
 from trainer.ranks import Ranks
-from trainer.tensors import Tensors
 
 pytestmark = pytest.mark.slow
 

@@ -21,8 +21,7 @@ from shards.reader import Dataset
 from shards.windows import WindowSpec, causal_windows, glm_windows
 from tests.shards.numbered import CLS, EOS, SIZE, build
 from trainer.blanks import BlankMaker, BlankOptions
-from trainer.loader import Loader, read_once
-from trainer.tensors import Tensors
+from trainer.loader import Loader, Tensors, read_once
 
 GLM = glm_windows(64)
 CAUSAL = causal_windows(33)
