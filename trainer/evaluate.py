@@ -1,8 +1,8 @@
 """Validation: the same windows with the same blanks each time, each counted once.
 
-    python -m trainer.evaluate --resume RUN and the flags of the run
+    python -m trainer.evaluate --resume RUN, with the flags of the run
 
-prints loss and token accuracy of the newest checkpoint: of all, by objective, by source.
+prints the loss and token accuracy of the newest checkpoint: in total, by objective, by source.
 """
 
 import sys
@@ -21,22 +21,22 @@ from trainer.step import Stepper
 def evaluate(
     stepper: Stepper, data: RunData, *, ranks: Ranks, stop: Callable[[], int] = lambda: 0
 ) -> LossTally | None:
-    """Return the tally of the validation windows, None if there are none.
+    """Return the tally of the validation windows, None without any, or if stopped.
 
     Args:
-        stepper: has the model.
-        data: has the windows.
+        stepper: holds the model.
+        data: holds the windows.
         ranks: all of them call this; each computes its part.
-        stop: asked between batches, agreed on by all ranks: whether to leave with None.
+        stop: called between batches, with the same result on all ranks; nonzero: return None.
     """
     if data.held_out is None:
         return None
     tally = LossTally.empty(source_names(data.held_out.streams))
     for batch in data.validation(stepper.micro_batch * ranks.world, ranks):
-        tally = stepper.judge(batch, tally)
+        tally = stepper.evaluate(batch, tally)
         if stop():
             return None
-    return tally.over(ranks)
+    return tally.summed_over(ranks)
 
 
 def work(config: Config, ranks: Ranks) -> int:

@@ -467,14 +467,6 @@ def test_only_what_is_needed_must_be_there(options: BlankOptions, roles: set[str
     BlankMaker(special, options, max_positions=64, sentence_ends=SENTENCE_ENDS)
 
 
-def test_two_special_tokens_of_one_id() -> None:
-    """GLM's Chinese vocabulary without --fix-command-token has it so."""
-    same = {**SPECIAL, "gmask": EOP}
-    with pytest.raises(UserError, match=r"\[gMASK\] and eop the same id 6"):
-        BlankMaker(same, PLAIN, max_positions=64, sentence_ends=SENTENCE_ENDS)
-    BlankMaker(same, SPANS, max_positions=64, sentence_ends=SENTENCE_ENDS)
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -20,12 +20,19 @@ from shards.order.streams import streams_of
 from shards.reader import Dataset
 from shards.windows import WindowSpec, causal_windows, glm_windows
 from tests.shards.numbered import CLS, EOS, SIZE, build
+from trainer import loader as loader_module
 from trainer.blanks import BlankMaker, BlankOptions
 from trainer.loader import Loader, Tensors, read_once
 
 GLM = glm_windows(64)
 CAUSAL = causal_windows(33)
 COMMANDS = ("mask", "smask", "gmask", "sop", "eop", "dblock")
+
+
+@pytest.fixture(autouse=True)
+def _read_little_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read a few batches at once, not the thousands of small ones that a thread is given else."""
+    monkeypatch.setattr(loader_module, "_TOKENS_AT_ONCE", 1 << 11)
 
 
 @pytest.fixture(scope="module")

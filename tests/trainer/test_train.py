@@ -185,13 +185,13 @@ def infinite_from_three() -> None:
 
 
 @pytest.mark.parametrize(("stage", "world"), [(0, 1), (1, 1), (2, 2), (3, 1)])
-def test_a_loss_that_is_no_number_is_left_out(
+def test_a_loss_that_is_not_finite_is_skipped(
     trial: Trial, made: Callable[..., Path], stage: int, world: int
 ) -> None:
     zero, run = trial.folder / f"zero{stage}.json", trial.folder / f"bad-{stage}"
     flags = ("--deepspeed", zero, "--micro-batch", 8 // world, "--eval-every", 1, "--save", run)
     output = trial.run(*flags, prepare=infinite_at_three, world=world).output()
-    assert "step 3: the loss is inf; its batch is left out" in output
+    assert "step 3: the loss is inf; its batch is skipped" in output
     lines, validation = events(run, "train"), losses(run, "validation")
     assert [line["loss"] is None for line in lines] == [n == 3 for n in range(1, 7)]
     assert [line["skipped"] for line in lines] == [0, 0, 1, 0, 0, 0]
@@ -209,9 +209,9 @@ def test_too_many_of_them_end_the_run(trial: Trial) -> None:
     output = trial.run(
         *("--save", run, "--max-bad-losses", 3), prepare=infinite_from_three, code=2, world=2
     ).output()
-    assert "no finite number 3 times in a row, the last time at step 5" in output
+    assert "not finite 3 times in a row, the last time at step 5" in output
     assert re.search(r"lower --lr.*shards trace .*run.json --step 4", output)
-    assert output.count("no finite number") == 1
+    assert output.count("not finite") == 1
     assert "Traceback" not in output
 
 
