@@ -5,6 +5,8 @@ from torch.nn.attention.flex_attention import BlockMask
 
 from trainer.attention import attend, flex_runs_on, make_mask
 
+pytestmark = pytest.mark.usefixtures("torch_dynamo")
+
 SEPS = torch.tensor([0, 1, 70, 192])
 PIECES = torch.tensor([0] * 50 + [1] * 30 + [2] * 90 + [-1] * 22).repeat(4, 1)
 

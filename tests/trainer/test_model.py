@@ -21,6 +21,8 @@ from tests.trainer.golden import (
 from trainer.model import GLM
 from trainer.sizes import SIZES, ModelConfig
 
+pytestmark = pytest.mark.usefixtures("torch_dynamo")
+
 DROPPING = replace(SHAPE, hidden_dropout=0.3, attention_dropout=0.3)
 CASES = ("bert", "sentence", "gpt_suffix", "gpt_infill", "packed", "edges", "scalar", "full_mask")
 
@@ -101,7 +103,7 @@ def test_gradients_are_the_references(shared: Figures, case: str, checkpointed: 
     model.chunk = 11
     sums = model.loss_sum(shared.batch(case))
     (sums.loss.sum() / sums.num_targets.sum()).backward()
-    expected = shared.below(f"grad/{case}/")
+    expected = shared.under(f"grad/{case}/")
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None
         difference = (parameter.grad - expected[name]).norm() / expected[name].norm()
