@@ -1,13 +1,20 @@
 import numpy as np
 import pytest
 
-from tests.trainer.texts import CLS, EOP, EOS, GMASK, MASK, SENTENCE_ENDS, SOP, SPECIAL, keys_of
+from tests.trainer.texts import (
+    CLS,
+    EOP,
+    EOS,
+    GMASK,
+    MASK,
+    SOP,
+    SPECIAL_TOKENS,
+    keys_of,
+)
 from trainer.blocks import Blanks, Rows, assemble
 from trainer.sample_rng import SampleRng
-from trainer.special_tokens import SpecialTokens
 from trainer.text import Spans, TextRows
 
-SPECIAL_TOKENS = SpecialTokens.of(SPECIAL, needs=(), sentence_ends=SENTENCE_ENDS)
 A, B, C, D, E, F = range(20, 26)
 TOKENS = [CLS, A, B, C, D, E, F, EOS]
 

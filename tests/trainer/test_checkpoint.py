@@ -47,9 +47,9 @@ def test_the_newest_complete_one(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     for step in (9, 10, 20):
         put(tmp_path, step)
     (tmp_path / "step-30").mkdir()
-    found = find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
-    assert found is not None
-    assert (found.step, found.tag, found.state) == (20, "step-20", {"n": 20})
+    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
+    assert checkpoint is not None
+    assert (checkpoint.step, checkpoint.tag, checkpoint.state) == (20, "step-20", {"n": 20})
     assert f"step-30 is skipped: {tmp_path / 'step-30'} is unfinished" in caplog.text
 
 
@@ -61,9 +61,9 @@ def test_there_is_none(tmp_path: Path) -> None:
 def test_one_by_name(tmp_path: Path) -> None:
     for step in (10, 20):
         put(tmp_path, step)
-    found = find_common_checkpoint(tmp_path / "step-10", ranks=ALONE, disk=None)
-    assert found is not None
-    assert found.step == 10
+    checkpoint = find_common_checkpoint(tmp_path / "step-10", ranks=ALONE, disk=None)
+    assert checkpoint is not None
+    assert checkpoint.step == 10
 
 
 DAMAGES = {
@@ -78,15 +78,15 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize(("harm", "message"), DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize(("damage", "message"), DAMAGES.values(), ids=DAMAGES)
 def test_damage_is_reported_and_the_one_before_is_taken(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: object, message: str
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: object, message: str
 ) -> None:
     put(tmp_path, 1)
-    harm(put(tmp_path, 2) / "optim-0.pt")  # type: ignore[operator]  # a table of functions
-    found = find_common_checkpoint(tmp_path, ranks=ALONE, disk=find_disk(tmp_path, ALONE))
-    assert found is not None
-    assert found.step == 1
+    damage(put(tmp_path, 2) / "optim-0.pt")  # type: ignore[operator]  # a table of functions
+    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=find_disk(tmp_path, ALONE))
+    assert checkpoint is not None
+    assert checkpoint.step == 1
     assert message in caplog.text
     (tmp_path / "step-1" / "optim-0.pt").unlink()
     with pytest.raises(UserError, match=r"(?s)none that is complete .*step-2 .*step-1 .*--save"):
@@ -119,9 +119,9 @@ def test_only_whole_ones_up_to_the_new_one_are_kept(
     disk = find_disk(tmp_path, ALONE)
     save(Engine(), disk, step=20, state={}, keep=keep, ranks=ALONE)
     assert sorted(int(path.name[5:]) for path in tmp_path.glob("step-*")) == expected
-    found = find_common_checkpoint(tmp_path, ranks=ALONE, disk=disk)
-    assert found is not None
-    assert found.step == 20
+    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=disk)
+    assert checkpoint is not None
+    assert checkpoint.step == 20
 
 
 def test_what_a_rank_needs(tmp_path: Path) -> None:
@@ -131,9 +131,9 @@ def test_what_a_rank_needs(tmp_path: Path) -> None:
     # Another number of ranks needs all of it, as when a node's files were copied to the others'.
     assert "lacks what rank 2 of 4 wrote" in str(read_checkpoint(folder, rank=0, world=1))
     put(tmp_path, 5, ranks=(2, 3), world=4)
-    found = read_checkpoint(folder, rank=0, world=1)
-    assert isinstance(found, Checkpoint)
-    assert sorted(found.files) == [f"optim-{rank}.pt" for rank in range(4)]
+    checkpoint = read_checkpoint(folder, rank=0, world=1)
+    assert isinstance(checkpoint, Checkpoint)
+    assert sorted(checkpoint.files) == [f"optim-{rank}.pt" for rank in range(4)]
 
 
 def test_lists_are_json(tmp_path: Path) -> None:

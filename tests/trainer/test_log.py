@@ -28,7 +28,7 @@ def test_steps_that_come_again_are_not_doubled(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_no_number_is_null(tmp_path: Path) -> None:
+def test_nan_and_infinity_are_null(tmp_path: Path) -> None:
     log = RunLog(tmp_path, step=0, steps=9, show=False)
     log.write(TRAIN, 1, {"loss": math.nan, "grad_norm": math.inf})
     log.close()

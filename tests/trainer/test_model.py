@@ -57,13 +57,13 @@ def test_logits_and_losses_are_the_references(figures: Figures, model: GLM, case
 
 
 @pytest.mark.parametrize("too_long", [-1, 1])
-def test_the_tolerance_tells_a_prefix_off_by_one(
+def test_the_tolerance_detects_a_prefix_off_by_one(
     figures: Figures, model: GLM, too_long: int
 ) -> None:
     assert off_by(model, figures, sep_too_long=too_long) > 100 * TOLERANCE
 
 
-def test_the_tolerance_tells_another_gelu(
+def test_the_tolerance_detects_another_gelu(
     figures: Figures, model: GLM, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exact = F.gelu
@@ -71,7 +71,7 @@ def test_the_tolerance_tells_another_gelu(
     assert off_by(model, figures) > 2 * TOLERANCE
 
 
-def test_the_tolerance_tells_another_epsilon(figures: Figures, model: GLM) -> None:
+def test_the_tolerance_detects_another_epsilon(figures: Figures, model: GLM) -> None:
     for module in model.modules():
         if isinstance(module, nn.LayerNorm):
             module.eps = 1e-12

@@ -26,9 +26,9 @@ def test_tokens_near_blanks() -> None:
 def test_as_many_as_asked_for() -> None:
     seen: dict[int, set[int]] = {0: set(), 1: set()}
     for first in range(0, 200, 2):
-        found = context(4, 2, first=first)
-        assert [len(found[row]) for row in (0, 1)] == [4, 2]
-        for row, columns in found.items():
+        positions = context(4, 2, first=first)
+        assert [len(positions[row]) for row in (0, 1)] == [4, 2]
+        for row, columns in positions.items():
             seen[row] |= columns
     assert seen == NEAR
 

@@ -82,8 +82,8 @@ def test_a_file(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     path = tmp_path / "any-name.pt"
     save(path, weights)
     model = GLM(SHAPE)
-    found = load_published(path, model)
-    assert (found.files, found.iteration, found.extended) == ([path], 1200, [])
+    loaded = load_published(path, model)
+    assert (loaded.files, loaded.iteration, loaded.extended) == ([path], 1200, [])
     assert_holds(model, weights)
 
 
@@ -122,11 +122,11 @@ def test_positions_are_extended_when_asked(tmp_path: Path, weights: dict[str, Te
     torch.manual_seed(8)
     model = GLM(replace(SHAPE, max_positions=100))
     fresh = model.transformer.position_embeddings.weight.detach().clone()
-    found = load_published(path, model, extend_positions=True)
+    loaded = load_published(path, model, extend_positions=True)
     table = model.transformer.position_embeddings.weight
     assert torch.equal(table[:65], weights["transformer.position_embeddings.weight"])
     assert torch.equal(table[65:], fresh[65:])
-    assert found.extended == [
+    assert loaded.extended == [
         "transformer.position_embeddings.weight",
         "transformer.block_position_embeddings.weight",
     ]

@@ -1,4 +1,4 @@
-"""Real runs of the trainer, killed, stopped and taken up again."""
+"""Real runs of the trainer, killed, stopped and resumed."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
 
 @pytest.fixture(scope="module")
 def undisturbed(trial: Trial) -> Callable[..., Path]:
-    """Returns the folder of a run that nothing happened to, made once for its flags."""
+    """Return the folder of an undisturbed run, made once for its flags."""
 
     def run(*flags: object, world: int = 1) -> Path:
         folder = trial.folder / "-".join(["whole", str(world), *map(str, flags)]).replace("/", "_")
@@ -67,7 +67,7 @@ def test_killed_and_run_again_is_as_if_it_had_not_been(
     assert "resumes after step" in again.output()
     assert events(run) == events(whole)
     assert [event["step"] for event in events(run, "train")] == list(range(1, STEPS + 1))
-    # Dropout is on, and it learns: another seed of dropout, or no step, would tell.
+    # Dropout is on, and it learns: another seed of dropout, or a skipped step, would show.
     assert len(set(losses(run))) == STEPS
     assert losses(run, "validation")[-1] < losses(run, "validation")[0]
 
@@ -84,7 +84,7 @@ def test_killed_with_two_ranks(trial: Trial, undisturbed: Callable[..., Path]) -
 
 
 def kill_while_saving() -> None:
-    """Let the second checkpoint end in a power cut, before its list is written."""
+    """Make the second checkpoint end in a power cut, before its list is written."""
     write: Callable[..., Any] = files.write_json
     calls: list[Path] = []
 
@@ -113,7 +113,7 @@ def test_a_signal_saves_and_leaves(
     run = trial.folder / f"stopped-{number}"
     running = trial.start(*zero(trial, 2), "--save", run, world=2)
     wait_for_step(run, 1, running)
-    running.signal(number, 1)  # one rank is told, all leave
+    running.signal(number, 1)  # one rank is asked, all stop
     assert running.wait().codes() == [128 + number] * 2
     last = events(run, "train")[-1]["step"]
     assert (run / f"step-{last}" / "whole-00000.json").is_file()
@@ -143,7 +143,7 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-def test_nothing_whole_is_no_fresh_start(trial: Trial, undisturbed: Callable[..., Path]) -> None:
+def test_it_never_starts_over_by_itself(trial: Trial, undisturbed: Callable[..., Path]) -> None:
     run = copied(undisturbed(*zero(trial, 1)), trial.folder / "ruined")
     for path in run.glob("step-*/mp_rank*"):
         path.unlink()
@@ -171,14 +171,14 @@ def test_each_node_has_its_own_disk(trial: Trial, undisturbed: Callable[..., Pat
         names = {path.name for path in (run / "step-9").iterdir()}
         assert {"mp_rank_00_model_states.pt", f"whole-{rank:05d}.json"} <= names
         assert len([name for name in names if "optim_states" in name]) == 1
-    # A node that was cut off before it had committed: all go on from what both have.
+    # A node that was cut off before it had committed: all resume from what both have.
     (second / "step-9" / "whole-00001.json").unlink()
     again = nodes.run(*flags, world=2, nodes=True).output()
     assert "rank 1: " in again
     assert "step-9 is unfinished" in again
     assert "resumes after step 6" in again
     assert events(first) == whole
-    # A node whose disk was exchanged.
+    # A node whose disk was replaced.
     shutil.rmtree(second)
     refused = nodes.run(*flags, world=2, nodes=True, code=2).output()
     assert "step-9 is skipped: rank 1: run has no step-9" in refused
@@ -231,7 +231,7 @@ def test_another_run_is_refused_by_name(
     assert sorted(path.name for path in run.iterdir()) == before
 
 
-def test_a_run_may_go_on_elsewhere_and_longer(
+def test_a_run_may_resume_elsewhere_and_longer(
     trial: Trial, undisturbed: Callable[..., Path]
 ) -> None:
     whole, run = undisturbed(*zero(trial, 1)), trial.folder / "elsewhere"
@@ -249,8 +249,8 @@ def test_weights_alone(trial: Trial, undisturbed: Callable[..., Path]) -> None:
         output = trial.run(
             *zero(trial, 0), "--init-from", whole / "step-9", "--max-steps", 1, "--lr", "1e-9"
         ).output()
-        found = next(line for line in output.splitlines() if "validation  loss" in line)
-        assert f"loss {trained:.4f}" in found
+        validation = next(line for line in output.splitlines() if "validation  loss" in line)
+        assert f"loss {trained:.4f}" in validation
 
 
 @pytest.mark.parametrize("stage", [0, 3])

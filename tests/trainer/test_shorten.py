@@ -8,7 +8,7 @@ from tests.trainer.texts import (
     CLS,
     EOS,
     SENTENCE_ENDS,
-    SPECIAL,
+    SPECIAL_TOKENS,
     Document,
     batches,
     keys_of,
@@ -16,10 +16,7 @@ from tests.trainer.texts import (
 )
 from trainer.sample_rng import Integers, Purpose, SampleRng, integers_below
 from trainer.shorten import shorten_texts
-from trainer.special_tokens import SpecialTokens
 from trainer.text import TextRows, text_rows_of
-
-SPECIAL_TOKENS = SpecialTokens.of(SPECIAL, needs=(), sentence_ends=SENTENCE_ENDS)
 
 
 def shorten(
@@ -70,7 +67,7 @@ def test_parts_are_as_the_rule_says(batch: Batch, first: int) -> None:
             words = rng.words(Purpose.SHORT_START, every[i : i + 1])
             drawn = head + int(integers_below(words, np.array([length - size - head]))[0])
             begin, end = one_by_one(tokens, size, drawn)
-            begin += tokens[begin] == CLS
+            begin += int(tokens[begin] == CLS)
             if batch.loss_mask[i, begin:end].any():
                 numbers = whole.pieces[i, begin:end].tolist()
                 expected = (
@@ -78,11 +75,11 @@ def test_parts_are_as_the_rule_says(batch: Batch, first: int) -> None:
                     [False, *batch.loss_mask[i, begin:end].tolist()],
                     [numbers[0], *numbers],
                 )
-        found = int(text.lengths[i])
-        assert text.tokens[i, :found].tolist() == expected[0]
-        assert text.loss_mask[i].tolist()[:found] == expected[1]
-        assert not text.loss_mask[i, found:].any()
-        assert text.pieces[i, :found].tolist() == expected[2]
+        length_now = int(text.lengths[i])
+        assert text.tokens[i, :length_now].tolist() == expected[0]
+        assert text.loss_mask[i].tolist()[:length_now] == expected[1]
+        assert not text.loss_mask[i, length_now:].any()
+        assert text.pieces[i, :length_now].tolist() == expected[2]
 
 
 def lengths(positions: int, number: int = 3000) -> Integers:
@@ -99,9 +96,9 @@ def test_lengths_are_uniform() -> None:
 
 @pytest.mark.parametrize("positions", [4, 16, 34, 63])
 def test_small_models(positions: int) -> None:
-    found = lengths(positions, 300)
-    assert found.min() > min(32, positions // 2)
-    assert found.max() <= positions - 1
+    drawn_lengths = lengths(positions, 300)
+    assert drawn_lengths.min() > min(32, positions // 2)
+    assert drawn_lengths.max() <= positions - 1
 
 
 def test_how_often() -> None:

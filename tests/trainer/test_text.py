@@ -1,11 +1,9 @@
 import numpy as np
 
 from shards.batch import Batch, Pieces
-from tests.trainer.texts import CLS, EOS, SENTENCE_ENDS, SPECIAL
-from trainer.special_tokens import SpecialTokens
+from tests.trainer.texts import CLS, EOS, SPECIAL_TOKENS
 from trainer.text import Spans, find_runs, group_starts, is_special, running_sums, text_rows_of
 
-SPECIAL_TOKENS = SpecialTokens.of(SPECIAL, needs=(), sentence_ends=SENTENCE_ENDS)
 BATCH = Batch(
     tokens=np.array([[CLS, 20, 21, EOS, CLS, 22, 23, EOS], [CLS, 24, 25, 26, EOS, 0, 0, 0]]),
     targets=None,

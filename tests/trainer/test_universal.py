@@ -26,11 +26,11 @@ def test_when_to_convert(
 ) -> None:
     world, stage = saved
     put(tmp_path, 1, ranks=range(world), world=world, stage=stage)
-    found = read_checkpoint(tmp_path / "step-1", rank=0, world=now[0])
-    assert isinstance(found, Checkpoint)
-    assert universal.needs_conversion(found, world=now[0], stage=now[1]) is expected
+    checkpoint = read_checkpoint(tmp_path / "step-1", rank=0, world=now[0])
+    assert isinstance(checkpoint, Checkpoint)
+    assert universal.needs_conversion(checkpoint, world=now[0], stage=now[1]) is expected
     with pytest.raises(UserError, match=r"cannot be read at stage 3.*--init-from"):
-        universal.needs_conversion(found, world=1, stage=3)
+        universal.needs_conversion(checkpoint, world=1, stage=3)
 
 
 def test_a_rank_waits_for_the_file_and_reads_what_it_says(tmp_path: Path) -> None:
