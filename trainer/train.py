@@ -5,10 +5,9 @@ deepspeed --module trainer.train …        torchrun --nproc-per-node 8 -m train
 """
 
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -54,10 +53,10 @@ class Training:
         """Train to the end, or until asked to stop; return the exit code."""
         batches = self._started.data.batches(self._step, self._ranks)
         code = 0
-        with _profiler(self._settings.save, self._ranks, on=self._settings.profile) as profiler:
+        with _profiler(self._settings.save, self._ranks, on=self._settings.profile) as after_step:
             while self._step < self._steps and not code:
                 self._take_step(batches)
-                profiler.step()
+                after_step()
                 code = self._stop.agreed_exit_code(self._ranks) or self._between_steps()
         if not self._is_saved:
             self._save()
@@ -188,21 +187,22 @@ def _peak_flops(started: StartedRun) -> float | None:
     return None if peak is None else peak * started.ranks.world
 
 
-class _NoProfiler:
-    def step(self) -> None:
-        """Do nothing."""
+@contextmanager
+def _profiler(folder: Path | None, ranks: Ranks, *, on: bool) -> Iterator[Callable[[], None]]:
+    """Trace steps 6 to 8 into the run's folder, for chrome://tracing or Perfetto.
 
-
-def _profiler(folder: Path | None, ranks: Ranks, *, on: bool) -> AbstractContextManager[Any]:
-    """Return what traces steps 6 to 8 into the run's folder, for chrome://tracing or Perfetto."""
+    Yields what to call after each step.
+    """
     if not on or folder is None:
-        return nullcontext(_NoProfiler())
+        yield lambda: None
+        return
     path = folder / "profile" / f"rank-{ranks.rank:05d}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    return torch.profiler.profile(
+    with torch.profiler.profile(
         schedule=torch.profiler.schedule(wait=4, warmup=1, active=3, repeat=1),
         on_trace_ready=lambda profile: profile.export_chrome_trace(str(path)),
-    )
+    ) as profile:
+        yield profile.step
 
 
 if __name__ == "__main__":

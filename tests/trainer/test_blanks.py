@@ -79,6 +79,19 @@ def runs(batch: Batch, i: int) -> list[tuple[int, int]]:
     return free_runs
 
 
+def test_windows_become_rows_with_blanks() -> None:
+    batch = windows([[Document(40)], [Document(20), Document(20)]])
+    options = BlankOptions(bert_prob=1, sentence_prob=0)
+    blanks = BlankMaker(SPECIAL, options, max_positions=64, sentence_ends=SENTENCE_ENDS)
+    made = blanks(batch, keys_of(2), sources=np.array([0, 1]))
+    assert made.tokens.shape == made.targets.shape == (2, 64)
+    assert made.task.tolist() == [Task.SPANS, Task.SPANS]
+    in_part_a = np.arange(64) < made.sep[:, None]
+    assert ((made.tokens == MASK) & in_part_a).any(axis=1).all()
+    assert (made.loss_mask & ~in_part_a).any(axis=1).all()
+    assert not (made.loss_mask & in_part_a).any()
+
+
 @some
 @given(batches(), st.sampled_from([PLAIN, SPANS, SENTENCES, SUFFIX, INFILL]), st.integers(0, 99))
 def test_invariants_of_a_row(batch: Batch, options: BlankOptions, first: int) -> None:

@@ -8,7 +8,7 @@ EVERY = np.arange(3)
 
 
 def test_golden_words() -> None:
-    """They never change: what a sample becomes hangs on them."""
+    """They never change: what becomes of a sample depends on them."""
     rng = SampleRng(KEYS)
     words = rng.words(Purpose.TASK, EVERY)
     streams = rng.stream(Purpose.SPAN_LENGTHS, EVERY[:, None], np.arange(2))
@@ -42,7 +42,7 @@ def test_words_differ_by_key_purpose_and_counter() -> None:
     assert len(np.unique(together)) == len(together)
 
 
-def test_below_is_uniform_and_within() -> None:
+def test_integers_below_are_uniform_and_within() -> None:
     words = SampleRng(np.arange(30_000, dtype=np.uint64)).words(Purpose.TASK, np.arange(30_000))
     numbers = integers_below(words, np.full(30_000, 6))
     counts = np.bincount(numbers, minlength=6)
