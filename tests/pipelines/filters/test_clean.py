@@ -78,38 +78,38 @@ def choices(pattern: Any) -> Iterator[Any]:
 
 
 def characters(item: Any) -> set[str]:
-    """The characters that a part of a pattern matches, as far as they are few."""
+    """The characters that a part of a pattern matches; none if they are many."""
     operator, value = item
     if operator is sre.LITERAL:
         return {chr(value)}
     if operator is not sre.IN or value[0][0] is sre.NEGATE:
         return set()
-    found = set()
-    for kind, what in value:
+    matched = set()
+    for kind, codes in value:
         if kind is sre.LITERAL:
-            found.add(chr(what))
+            matched.add(chr(codes))
         elif kind is sre.RANGE:
-            found |= {chr(code) for code in range(what[0], what[1] + 1)}
+            matched |= {chr(code) for code in range(codes[0], codes[1] + 1)}
         else:
             return set()
-    return found
+    return matched
 
 
 def always_suspect(alternative: Any) -> bool:
     sets = [characters(item) for item in alternative]
-    single = any(each and all(_SUSPECT.search(c) for c in each) for each in sets)
+    single = any(matched and all(_SUSPECT.search(c) for c in matched) for matched in sets)
     return single or any(
         left and right and all(_SUSPECT.search(x + y) for x in left for y in right)
         for left, right in itertools.pairwise(sets)
     )
 
 
-def test_nothing_is_bad_that_is_not_suspect() -> None:
+def test_only_what_is_suspect_can_be_bad() -> None:
     # Each alternative of ftfy's pattern has one place, or two places side by side, that only
     # suspect characters fill: so text without suspects is never bad, and ftfy leaves it alone.
     alternatives = list(choices(sre.parse(BADNESS_RE.pattern, BADNESS_RE.flags)))
     assert len(alternatives) > 30
-    assert [i for i, each in enumerate(alternatives) if not always_suspect(each)] == []
+    assert [item for item in alternatives if not always_suspect(item)] == []
 
 
 def test_every_character_of_the_basic_plane() -> None:
@@ -118,7 +118,7 @@ def test_every_character_of_the_basic_plane() -> None:
         if _SUSPECT.search(line) is None:
             continue
         assert repair(line) == reference(line)
-    # Those that are not suspect: ftfy would change a line for any one of them.
+    # The others, many on a line: if ftfy changed a single one, it would change the line.
     rest = [c for c in plane if _SUSPECT.search(c) is None and c != "\n"]
     assert len(rest) > 60_000
     for start in range(0, len(rest), 64):
