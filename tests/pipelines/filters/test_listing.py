@@ -20,5 +20,5 @@ def test_every_record_of_some_files(tmp_path: Path) -> None:
 
 
 def test_a_path_that_names_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="none.txt does not exist"):
+    with pytest.raises(UserError, match=r"none\.txt does not exist"):
         list(read_whole([str(tmp_path / "none.txt")], LINES))

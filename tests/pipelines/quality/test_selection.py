@@ -79,7 +79,7 @@ def test_bounds() -> None:
         (["en=gopher", "en=c4"], [], r'of "en" are given twice, the second time as "en=c4"'),
         (["gopher", "c4"], [], r"of every language are given twice"),
         (["en=none+gopher"], [], r"none stands alone"),
-        (["ja=gopher"], [], r'the words of "ja" are not those between spaces'),
+        (["ja=gopher"], [], r'"ja" is written without spaces between words'),
         (["zh=c4"], [], r"c4 is made for languages with spaces between words, not for"),
         (["fr=gopher@datatrove"], [], r'gopher@datatrove is made for en, not for "fr"'),
         (["en=fineweb2-zh"], [], r'fineweb2-zh is made for wuu, yue, zh, not for "en"'),
