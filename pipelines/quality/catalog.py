@@ -19,7 +19,7 @@ PROFILES: tuple[Profile, ...] = (
 """In the order of their columns in a table."""
 
 NONE = "none"
-"""Written instead of a profile where there is to be none."""
+"""What to write in place of a profile to have none."""
 
 REASONS = tuple(dict.fromkeys(chain.from_iterable(profile.reasons for profile in PROFILES)))
 """Every reason that a profile may give; variants of a family share theirs."""

@@ -57,7 +57,7 @@ CHECK_TEXTS = (
 _LOG = logging.getLogger(__name__)
 
 
-def verified(
+def verified_encoder(
     build: Callable[[], tuple[Encode, Sequence[str]] | None], reference: Encode, *, refusal: str
 ) -> Encode | None:
     """Return a fast encoder if there is one and it agrees with the reference, else None.

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import orjson
 
-Ranks = Mapping[bytes, int]
+PieceRanks = Mapping[bytes, int]
 """The bytes of each piece, and its id, which is also its rank: lower ranks are merged first."""
 
 
@@ -20,7 +20,7 @@ def byte_alphabet() -> dict[str, int]:
     return {chr(b): b for b in printing} | {chr(256 + i): b for i, b in enumerate(others)}
 
 
-def gpt2_json(ranks: Ranks) -> str:
+def gpt2_json(ranks: PieceRanks) -> str:
     """Return the `tokenizer.json` of ranks, for texts split into words as GPT-2 splits them.
 
     Raises:
@@ -41,7 +41,7 @@ def gpt2_json(ranks: Ranks) -> str:
     return orjson.dumps(description).decode()
 
 
-def merges(ranks: Ranks) -> Iterator[tuple[bytes, bytes]]:
+def merges(ranks: PieceRanks) -> Iterator[tuple[bytes, bytes]]:
     """Yield the two pieces that each longer piece is merged from, by rank.
 
     They are what the merges of lower rank leave of the piece.
@@ -57,7 +57,7 @@ def merges(ranks: Ranks) -> Iterator[tuple[bytes, bytes]]:
             yield parts[0], parts[1]
 
 
-def _merge_below(piece: bytes, ranks: Ranks, limit: int) -> list[bytes]:
+def _merge_below(piece: bytes, ranks: PieceRanks, limit: int) -> list[bytes]:
     parts = [piece[i : i + 1] for i in range(len(piece))]
     while len(parts) > 1:
         joined = (left + right for left, right in itertools.pairwise(parts))

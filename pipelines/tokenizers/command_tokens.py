@@ -58,19 +58,19 @@ class CommandTokens:
         return -(-self.total // MULTIPLE) * MULTIPLE
 
 
-def behind_sentencepiece(pieces: int) -> CommandTokens:
+def sentencepiece_commands(pieces: int) -> CommandTokens:
     """Return the commands of a SentencePiece model with this number of pieces."""
     roles = ("eos", "sep", "cls", "mask", "unk", "", "sop", "eop", "smask", "gmask", "dblock")
     return _appended(roles, pieces, own={})
 
 
-def behind_byte_bpe(pieces: int, *, end_of_text: int) -> CommandTokens:
+def byte_bpe_commands(pieces: int, *, end_of_text: int) -> CommandTokens:
     """Return the commands of a byte-level BPE model; its own end of text closes documents."""
     roles = ("sop", "eop", "cls", "mask", "sep", "unk", "gmask", "smask", "dblock")
     return _appended(roles, pieces, own={"eos": end_of_text})
 
 
-def behind_wordpiece(pieces: int, *, own: Mapping[str, int]) -> CommandTokens:
+def wordpiece_commands(pieces: int, *, own: Mapping[str, int]) -> CommandTokens:
     """Return the commands of a BERT model; `own` has its ids for the roles of `BERT_NAMES`."""
     roles = ("sop", "eop", "gmask", "smask", "dblock")
     return _appended(roles, pieces, own={"eos": own["pad"], **own})

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.tokenizers.agreement import CHECK_TEXTS, verified
+from pipelines.tokenizers.agreement import CHECK_TEXTS, verified_encoder
 from pipelines.tokenizers.model import Encode, version
 
 
@@ -30,7 +30,7 @@ def fastokens_encoder(
     if importlib.util.find_spec("fastokens") is None:
         return None
     refusal = f"{version('fastokens')} is not used: %s. {engine} takes its place."
-    return verified(lambda: (build(), CHECK_TEXTS), reference, refusal=refusal)
+    return verified_encoder(lambda: (build(), CHECK_TEXTS), reference, refusal=refusal)
 
 
 def fast_from_json(description: str) -> Encode:

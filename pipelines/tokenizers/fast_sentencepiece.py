@@ -15,11 +15,16 @@ import numpy.typing as npt
 from sentencepiece import SentencePieceProcessor
 
 from pipelines.tokenizers import part_bpe
-from pipelines.tokenizers.agreement import CHECK_TEXTS, verified
-from pipelines.tokenizers.model import Encode, flat, version
+from pipelines.tokenizers.agreement import CHECK_TEXTS, verified_encoder
+from pipelines.tokenizers.model import Encode, flatten, version
 from pipelines.tokenizers.part_cache import Keys, PartCache, Slots
 from pipelines.tokenizers.parts import ODD, PartCutter, Parts
-from pipelines.tokenizers.sentencepiece_model import SHOWN_SPACE, CuttableModel, cuttable, for_parts
+from pipelines.tokenizers.sentencepiece_model import (
+    SHOWN_SPACE,
+    CuttableModel,
+    model_for_parts,
+    read_cuttable_model,
+)
 
 CHUNK_CHARS = 1 << 18
 """Characters of texts worked on at a time: enough for arrays, few enough for the CPU's caches."""
@@ -42,17 +47,17 @@ def part_encoder(content: bytes, reference: Encode) -> Encode | None:
     """
 
     def build() -> tuple[Encode, list[str]] | None:
-        model = cuttable(content)
+        model = read_cuttable_model(content)
         if model is None:
             return None
         return fast_encoder(model, reference), [*CHECK_TEXTS, *_piece_texts(model)]
 
     refusal = f"{version('sentencepiece')} encodes whole texts: part by part, %s."
-    return verified(build, reference, refusal=refusal)
+    return verified_encoder(build, reference, refusal=refusal)
 
 
 def _piece_texts(model: CuttableModel) -> list[str]:
-    """Return texts of all pieces, each beside others than in the vocabulary."""
+    """Return texts made of all pieces, next to other pieces than in the vocabulary."""
     texts = [piece.text.replace(SHOWN_SPACE, " ") for piece in model.pieces]
     count = -(-len(texts) // _CHECK_PIECES)
     return ["".join(texts[first::count]) for first in range(count)]
@@ -74,7 +79,7 @@ def fast_encoder(model: CuttableModel, reference: Encode, *, cache_bits: int = 2
     def encode(texts: Sequence[str]) -> _Ids:
         encoded = [parts.encode(group) for group in _groups(texts)]
         tokens, lengths = zip(*encoded, strict=True) if encoded else ((), ())
-        return flat(tokens)[0], flat(lengths)[0].astype(np.int64, copy=False)
+        return flatten(tokens)[0], flatten(lengths)[0].astype(np.int64, copy=False)
 
     return encode
 
@@ -101,7 +106,7 @@ class _PartEncoder:
         self._cutter = PartCutter(model)
         self._separator = ord(model.separator)
         self._library = SentencePieceProcessor()
-        self._library.LoadFromSerializedProto(for_parts(model))
+        self._library.LoadFromSerializedProto(model_for_parts(model))
         self._separator_id = len(self._library) - 1
         self._bpe = part_bpe.PartBpe(model.pieces)
         self._cache = PartCache(bits=cache_bits)

@@ -14,11 +14,11 @@ from pipelines.tokenizers.byte_bpe import byte_alphabet
 from pipelines.tokenizers.command_tokens import (
     BERT_NAMES,
     CommandTokens,
-    behind_byte_bpe,
-    behind_wordpiece,
+    byte_bpe_commands,
+    wordpiece_commands,
 )
 from pipelines.tokenizers.fast_bpe import fast_from_json, fastokens_encoder
-from pipelines.tokenizers.model import Encode, TokenModel, flat, version
+from pipelines.tokenizers.model import Encode, TokenModel, flatten, version
 from shards.errors import UserError
 
 END_NAMES = ("<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>")
@@ -88,14 +88,14 @@ def _vocabulary(description: Mapping[str, Any]) -> dict[str, int]:
 def _commands(path: Path, vocabulary: Mapping[str, int], size: int) -> CommandTokens:
     own = {role: vocabulary[name] for role, name in BERT_NAMES.items() if name in vocabulary}
     if len(own) == len(BERT_NAMES):
-        return behind_wordpiece(size, own=own)
+        return wordpiece_commands(size, own=own)
     ends = [vocabulary[name] for name in END_NAMES if name in vocabulary]
     if not ends:
         raise UserError(
             f"{path} has no token to end a document with: expected one of "
             f"{', '.join(END_NAMES)}, or all of {', '.join(BERT_NAMES.values())}."
         )
-    return behind_byte_bpe(size, end_of_text=ends[0])
+    return byte_bpe_commands(size, end_of_text=ends[0])
 
 
 def _as_text(description: Mapping[str, Any], commands: frozenset[int]) -> str:
@@ -124,7 +124,7 @@ def _reference(path: Path, description: str) -> Encode:
 
     def encode(texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         encodings = library.encode_batch_fast(list(texts), add_special_tokens=False)
-        return flat([np.array(encoding.ids, np.uint32) for encoding in encodings])
+        return flatten([np.array(encoding.ids, np.uint32) for encoding in encodings])
 
     return encode
 

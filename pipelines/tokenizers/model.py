@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pipelines.tokenizers.command_tokens import CommandTokens
 
 Encode = Callable[[Sequence[str]], tuple[npt.NDArray[Any], npt.NDArray[np.int64]]]
-"""From texts to the ids of all of them in one array of any integer type, and each one's number."""
+"""From texts to all their ids, in one array of any integer type, and how many each text has."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class TokenModel:
     """What decides the ids, for fingerprints: the bytes of the model file."""
 
 
-def flat(parts: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def flatten(parts: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """Return the arrays end to end, and their lengths."""
     lengths = np.fromiter(map(len, parts), np.int64, len(parts))
     return (np.concatenate(parts) if parts else np.empty(0, np.int32)), lengths

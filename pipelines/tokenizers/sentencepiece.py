@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from sentencepiece import SentencePieceProcessor
 
-from pipelines.tokenizers.command_tokens import behind_sentencepiece
+from pipelines.tokenizers.command_tokens import sentencepiece_commands
 from pipelines.tokenizers.fast_sentencepiece import part_encoder
-from pipelines.tokenizers.model import TokenModel, flat, version
-from pipelines.tokenizers.sentencepiece_model import SHOWN_SPACE, disarmed
+from pipelines.tokenizers.model import TokenModel, flatten, version
+from pipelines.tokenizers.sentencepiece_model import SHOWN_SPACE, disarm_symbols
 from shards.errors import UserError
 
 
@@ -28,7 +28,7 @@ def load_sentencepiece(path: Path, *, fast: bool) -> TokenModel:
     content = path.read_bytes()
     processor = SentencePieceProcessor()
     try:
-        safe = disarmed(content)
+        safe = disarm_symbols(content)
         processor.LoadFromSerializedProto(safe)
     except (RuntimeError, ValueError, IndexError) as error:
         raise UserError(
@@ -37,7 +37,7 @@ def load_sentencepiece(path: Path, *, fast: bool) -> TokenModel:
         ) from error
 
     def encode(texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        return flat([processor.EncodeAsNumpy(text) for text in texts])
+        return flatten([processor.EncodeAsNumpy(text) for text in texts])
 
     ids = range(len(processor))
     return TokenModel(
@@ -46,7 +46,7 @@ def load_sentencepiece(path: Path, *, fast: bool) -> TokenModel:
         pieces=[_piece_bytes(processor, i) for i in ids],
         special=frozenset(i for i in ids if processor.IsControl(i) or processor.IsUnknown(i)),
         unknown=processor.unk_id(),
-        commands=behind_sentencepiece(len(processor)),
+        commands=sentencepiece_commands(len(processor)),
         content=content,
     )
 

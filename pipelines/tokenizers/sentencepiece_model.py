@@ -67,7 +67,7 @@ class CuttableModel:
         return next(c for c in map(chr, itertools.count(0x10FFFD, -1)) if c not in known)
 
 
-def cuttable(content: bytes) -> CuttableModel | None:
+def read_cuttable_model(content: bytes) -> CuttableModel | None:
     """Return a serialized model, or None if its texts cannot be cut.
 
     Those of the following cannot: unigram models; models that put a space behind words, or none in
@@ -143,7 +143,7 @@ def _piece(content: bytes, start: int, end: int, *, id_: int) -> VocabularyPiece
     return VocabularyPiece(id=id_, text=text, score=score, kind=kind)
 
 
-def for_parts(model: CuttableModel) -> bytes:
+def model_for_parts(model: CuttableModel) -> bytes:
     """Return a serialized model for parts: spaces stay, and the separator has the last id."""
     kept = (
         field(number, model.content[start:end])
@@ -158,7 +158,7 @@ def for_parts(model: CuttableModel) -> bytes:
     )
 
 
-def disarmed(model: bytes) -> bytes:
+def disarm_symbols(model: bytes) -> bytes:
     """Return the serialized model with its visible user-defined symbols made control symbols.
 
     A text that holds the string of a user-defined symbol would get its id; control symbols are

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import tiktoken
 
-from pipelines.tokenizers.byte_bpe import Ranks, byte_alphabet, gpt2_json
-from pipelines.tokenizers.command_tokens import behind_byte_bpe
+from pipelines.tokenizers.byte_bpe import PieceRanks, byte_alphabet, gpt2_json
+from pipelines.tokenizers.command_tokens import byte_bpe_commands
 from pipelines.tokenizers.fast_bpe import fast_from_json, fast_from_ranks, fastokens_encoder
-from pipelines.tokenizers.model import Encode, TokenModel, flat, version
+from pipelines.tokenizers.model import Encode, TokenModel, flatten, version
 from shards.errors import UserError
 
 END_OF_TEXT = "<|endoftext|>"
@@ -82,7 +82,7 @@ def load_tiktoken(name: str, *, fast: bool) -> TokenModel:
     return _model(ranks, encoding, fast=fast)
 
 
-def _model(ranks: Ranks, encoding: Encoding, *, fast: bool) -> TokenModel:
+def _model(ranks: PieceRanks, encoding: Encoding, *, fast: bool) -> TokenModel:
     lines = b"".join(
         base64.b64encode(piece) + b" %d\n" % rank
         for piece, rank in sorted(ranks.items(), key=lambda item: item[1])
@@ -104,12 +104,12 @@ def _model(ranks: Ranks, encoding: Encoding, *, fast: bool) -> TokenModel:
         pieces=pieces,
         special=frozenset(range(encoding.size)) - frozenset(ranks.values()),
         unknown=None,
-        commands=behind_byte_bpe(encoding.size, end_of_text=encoding.end_of_text),
+        commands=byte_bpe_commands(encoding.size, end_of_text=encoding.end_of_text),
         content=encoding.pattern.encode() + b"\n" + lines,
     )
 
 
-def _reference(ranks: Ranks, encoding: Encoding) -> Encode:
+def _reference(ranks: PieceRanks, encoding: Encoding) -> Encode:
     library = tiktoken.Encoding(
         "corpusmill",
         pat_str=encoding.pattern,
@@ -118,18 +118,18 @@ def _reference(ranks: Ranks, encoding: Encoding) -> Encode:
     )
 
     def encode(texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        return flat([library.encode_to_numpy(text, disallowed_special=()) for text in texts])
+        return flatten([library.encode_to_numpy(text, disallowed_special=()) for text in texts])
 
     return encode
 
 
-def _build_rapid(ranks: Ranks, lines: bytes, pattern: str) -> Encode:
+def _build_rapid(ranks: PieceRanks, lines: bytes, pattern: str) -> Encode:
     if pattern == _GPT2:
         return fast_from_json(gpt2_json(ranks))
     return fast_from_ranks(lines, pattern=_SCANNED.get(pattern, pattern))
 
 
-def _published(name: str) -> tuple[Ranks, Encoding]:
+def _published(name: str) -> tuple[PieceRanks, Encoding]:
     known = tiktoken.list_encoding_names()
     if name not in known:
         raise UserError(
@@ -149,7 +149,7 @@ def _published(name: str) -> tuple[Ranks, Encoding]:
     )
 
 
-def _rank_file(path: Path) -> tuple[Ranks, Encoding]:
+def _rank_file(path: Path) -> tuple[PieceRanks, Encoding]:
     """Read a file whose lines hold a piece in base64, a space and the rank of the piece."""
     if path.stem not in ENCODINGS:
         raise UserError(
@@ -169,7 +169,7 @@ def _rank_file(path: Path) -> tuple[Ranks, Encoding]:
     return _check_ranks(path, ranks, encoding)
 
 
-def _merges_file(path: Path) -> tuple[Ranks, Encoding]:
+def _merges_file(path: Path) -> tuple[PieceRanks, Encoding]:
     """Read GPT-2's merges, and check them against the vocabulary beside them."""
     vocabulary_path = _vocabulary_path(path)
     alphabet = byte_alphabet()
@@ -207,7 +207,7 @@ def _vocabulary_path(path: Path) -> Path:
     return vocabulary_path
 
 
-def _check_ranks(path: Path, ranks: Ranks, encoding: Encoding) -> tuple[Ranks, Encoding]:
+def _check_ranks(path: Path, ranks: PieceRanks, encoding: Encoding) -> tuple[PieceRanks, Encoding]:
     numbers = set(ranks.values())
     single = sum(len(piece) == 1 for piece in ranks)
     if len(numbers) < len(ranks) or max(numbers, default=0) >= encoding.size:

@@ -1,4 +1,4 @@
-"""Texts to token ids, with GLM's command tokens behind the model's own pieces.
+"""Texts to token ids, with GLM's command tokens after the model's own pieces.
 
     sentencepiece:PATH   a .model file
     tiktoken:NAME        an encoding that tiktoken knows: gpt2, cl100k_base, ...

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference, verified
-from pipelines.tokenizers.model import Encode, flat
+from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference, verified_encoder
+from pipelines.tokenizers.model import Encode, flatten
 
 
 def code_points(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    return flat([np.array([ord(character) for character in text]) for text in texts])
+    return flatten([np.array([ord(character) for character in text]) for text in texts])
 
 
 def lower_case(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -33,13 +33,15 @@ def test_an_encoder_has_to_give_the_ids_of_the_reference(
     encode: Encode, warning: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        chosen = verified(lambda: (encode, ["ab", "Ab"]), code_points, refusal="not used: %s")
+        chosen = verified_encoder(
+            lambda: (encode, ["ab", "Ab"]), code_points, refusal="not used: %s"
+        )
     assert chosen is (None if warning else encode)
     assert caplog.messages == [warning] * bool(warning)
 
 
 def test_no_encoder_is_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:
-    assert verified(lambda: None, code_points, refusal="%s") is None
+    assert verified_encoder(lambda: None, code_points, refusal="%s") is None
     assert caplog.messages == []
 
 

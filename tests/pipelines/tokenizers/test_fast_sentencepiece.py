@@ -13,7 +13,7 @@ from pipelines.tokenizers import fast_sentencepiece, parts
 from pipelines.tokenizers.fast_sentencepiece import fast_encoder, part_encoder
 from pipelines.tokenizers.model import Encode
 from pipelines.tokenizers.part_bpe import PartBpe
-from pipelines.tokenizers.sentencepiece_model import disarmed
+from pipelines.tokenizers.sentencepiece_model import disarm_symbols
 from tests.pipelines.tokenizers.texts import shared
 from tests.pipelines.tokenizers.trained import AWKWARD_PARTS, SENTENCES, model_of, reference
 
@@ -32,7 +32,7 @@ def both(content: bytes) -> Both:
 
 @pytest.fixture(scope="module")
 def sample() -> Both:
-    content = disarmed((SAMPLE / "sample.model").read_bytes())
+    content = disarm_symbols((SAMPLE / "sample.model").read_bytes())
     fast = part_encoder(content, reference(content))
     assert fast is not None
     return fast, reference(content)
@@ -110,7 +110,7 @@ def test_the_sample(sample: Both) -> None:
 
 
 def test_glm_s_model() -> None:
-    content = disarmed(shared("tokenizers/cog-pretrain.model").read_bytes())
+    content = disarm_symbols(shared("tokenizers/cog-pretrain.model").read_bytes())
     fast = part_encoder(content, reference(content))
     assert fast is not None
     chosen = random.Random(3)

@@ -5,7 +5,7 @@ import pytest
 import tokenizers
 from tokenizers import models, pre_tokenizers
 
-from pipelines.tokenizers.command_tokens import behind_byte_bpe, behind_wordpiece
+from pipelines.tokenizers.command_tokens import byte_bpe_commands, wordpiece_commands
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
 from tests.pipelines.tokenizers.texts import SENTENCES, decode, ids, shared
@@ -15,7 +15,7 @@ from tests.pipelines.tokenizers.trained import save_bert
 def test_byte_level(hf_path: Path) -> None:
     tokenizer = load_tokenizer(f"hf:{hf_path}")
     assert tokenizer.pieces == 402
-    assert tokenizer.special == dict(behind_byte_bpe(402, end_of_text=400).ids)
+    assert tokenizer.special == dict(byte_bpe_commands(402, end_of_text=400).ids)
     text = SENTENCES[0]
     assert len(ids(tokenizer, text)) > 8, "truncation and padding of the file do not count"
     assert decode(tokenizer, text) == text
@@ -35,7 +35,7 @@ def test_end_token_that_is_not_marked_special(hf_path: Path, tmp_path: Path) -> 
 def test_bert(bert_path: Path) -> None:
     tokenizer = load_tokenizer(f"hf:{bert_path}")
     own = {"pad": 0, "unk": 1, "cls": 2, "sep": 3, "mask": 4}
-    assert tokenizer.special == dict(behind_wordpiece(13, own=own).ids)
+    assert tokenizer.special == dict(wordpiece_commands(13, own=own).ids)
     assert tokenizer.engine.startswith("tokenizers ")
     assert ids(tokenizer, "the dogs.") == [5, 6, 7, 11]
     assert decode(tokenizer, "the dogs.") == " the dogs ."

@@ -3,13 +3,13 @@ import importlib.metadata
 import numpy as np
 import pytest
 
-from pipelines.tokenizers.model import flat, version
+from pipelines.tokenizers.model import flatten, version
 
 
 def test_flat_arrays_can_be_split_again() -> None:
-    tokens, lengths = flat([np.array([1, 2], np.uint32), np.array([], np.uint32), np.array([3])])
+    tokens, lengths = flatten([np.array([1, 2], np.uint32), np.array([], np.uint32), np.array([3])])
     assert (tokens.tolist(), lengths.tolist()) == ([1, 2, 3], [2, 0, 1])
-    tokens, lengths = flat([])
+    tokens, lengths = flatten([])
     assert (tokens.shape, lengths.shape, lengths.dtype) == ((0,), (0,), np.int64)
 
 

@@ -5,7 +5,7 @@ import pytest
 import sentencepiece
 
 from pipelines.tokenizers import fast_sentencepiece
-from pipelines.tokenizers.command_tokens import behind_sentencepiece
+from pipelines.tokenizers.command_tokens import sentencepiece_commands
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
 from tests.pipelines.tokenizers.texts import decode, ids, shared
@@ -61,7 +61,7 @@ def test_glm_chinese_model() -> None:
     path = shared("tokenizers/cog-pretrain.model")
     tokenizer = load_tokenizer(f"sentencepiece:{path}")
     assert (tokenizer.pieces, tokenizer.vocabulary_size) == (50000, 50048)
-    assert tokenizer.special == dict(behind_sentencepiece(50000).ids)
+    assert tokenizer.special == dict(sentencepiece_commands(50000).ids)
     assert ids(tokenizer, "第一行\n第二行") == [633, 43443, 437, 43443]
     assert 3 not in ids(tokenizer, "a<n>b")
     reference = sentencepiece.SentencePieceProcessor(model_file=str(path))

@@ -5,7 +5,12 @@ import sentencepiece
 from hypothesis import given, settings
 
 from pipelines.tokenizers.fast_sentencepiece import part_encoder
-from pipelines.tokenizers.sentencepiece_model import cuttable, disarmed, field, fields
+from pipelines.tokenizers.sentencepiece_model import (
+    disarm_symbols,
+    field,
+    fields,
+    read_cuttable_model,
+)
 from tests.pipelines.tokenizers.texts import AWKWARD_TEXTS
 from tests.pipelines.tokenizers.trained import reference
 
@@ -15,7 +20,7 @@ from tests.pipelines.tokenizers.trained import reference
 def test_disarming_changes_no_other_id(spm_path: Path, text: str) -> None:
     armed = sentencepiece.SentencePieceProcessor(model_file=str(spm_path))
     content = spm_path.read_bytes()
-    safe = sentencepiece.SentencePieceProcessor(model_proto=disarmed(content))
+    safe = sentencepiece.SentencePieceProcessor(model_proto=disarm_symbols(content))
     calm = text.replace("<n>", "").replace("[MASK]", "")
     assert armed.encode(calm) == safe.encode(calm)
     assert not {armed.piece_to_id("<n>"), armed.piece_to_id("[MASK]")} & set(safe.encode(text))
@@ -24,7 +29,7 @@ def test_disarming_changes_no_other_id(spm_path: Path, text: str) -> None:
 
 def test_disarming_changes_one_byte_a_symbol(spm_path: Path) -> None:
     content = spm_path.read_bytes()
-    changed = disarmed(content)
+    changed = disarm_symbols(content)
     assert len(changed) == len(content)
     differing = [(old, new) for old, new in zip(content, changed, strict=True) if old != new]
     assert differing == [(4, 3), (4, 3)]  # user-defined to control, for <n> and [MASK]
@@ -52,8 +57,8 @@ def piece(text: str, **values: int) -> bytes:
 )
 def test_other_models_are_left_to_the_library(nmt_nfkc: bytes, more: bytes, why: str) -> None:
     # No other piece has the default score, 0, but for the first one that was joined.
-    assert cuttable(nmt_nfkc + piece("\n", kind=4) + piece("q", kind=1)) is not None
-    assert cuttable(nmt_nfkc + more) is None, why
+    assert read_cuttable_model(nmt_nfkc + piece("\n", kind=4) + piece("q", kind=1)) is not None
+    assert read_cuttable_model(nmt_nfkc + more) is None, why
     assert part_encoder(nmt_nfkc + more, reference(nmt_nfkc)) is None
 
 

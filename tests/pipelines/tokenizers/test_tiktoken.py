@@ -7,7 +7,7 @@ import pytest
 import tiktoken
 
 from pipelines.tokenizers import tiktoken as tiktoken_tokens
-from pipelines.tokenizers.command_tokens import behind_byte_bpe
+from pipelines.tokenizers.command_tokens import byte_bpe_commands
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
 from tests.pipelines.tokenizers.texts import SENTENCES, decode, ids, shared
@@ -16,7 +16,7 @@ from tests.pipelines.tokenizers.texts import SENTENCES, decode, ids, shared
 def test_gpt2_files(gpt2_path: Path) -> None:
     tokenizer = load_tokenizer(f"tiktoken:{gpt2_path}")
     end = tokenizer.pieces - 1
-    assert tokenizer.special == dict(behind_byte_bpe(end + 1, end_of_text=end).ids)
+    assert tokenizer.special == dict(byte_bpe_commands(end + 1, end_of_text=end).ids)
     for text in SENTENCES:
         assert decode(tokenizer, text) == text
 

@@ -9,8 +9,12 @@ import sentencepiece
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
 
-from pipelines.tokenizers.model import Encode, flat
-from pipelines.tokenizers.sentencepiece_model import CuttableModel, cuttable, disarmed
+from pipelines.tokenizers.model import Encode, flatten
+from pipelines.tokenizers.sentencepiece_model import (
+    CuttableModel,
+    disarm_symbols,
+    read_cuttable_model,
+)
 
 SENTENCES = [
     "The quick brown fox jumps over the lazy dog, and the dog does not mind at all.",
@@ -56,16 +60,16 @@ def train(**changes: Any) -> bytes:
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(SENTENCES * 5), model_writer=sink, **settings
     )
-    return disarmed(sink.getvalue())
+    return disarm_symbols(sink.getvalue())
 
 
 def reference(content: bytes) -> Encode:
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)
-    return lambda texts: flat([processor.EncodeAsNumpy(text) for text in texts])
+    return lambda texts: flatten([processor.EncodeAsNumpy(text) for text in texts])
 
 
 def model_of(content: bytes) -> CuttableModel:
-    model = cuttable(content)
+    model = read_cuttable_model(content)
     assert model is not None
     return model
 
