@@ -125,12 +125,12 @@ def _thresholds(
 ) -> tuple[Threshold, ...]:
     main, code = sources
     return (
-        Threshold("max_word_chars", 1000, "", "a line with a longer word goes", code),
+        Threshold("max_word_chars", 1000, "", "lines with a longer word are removed", code),
         Threshold(
             "terminal_punctuation", terminal, "",
-            "1: a line that does not end in a mark goes; 0: it stays", main,
+            "1: lines that do not end in a mark are removed; 0: they stay", main,
         ),
-        Threshold("min_line_words", line_words, "", "a line of fewer words goes", main),
+        Threshold("min_line_words", line_words, "", "lines of fewer words are removed", main),
         Threshold("max_lorem_ipsum", 0, "lorem-ipsum", 'most lines with "lorem ipsum"', main),
         Threshold("max_curly_brackets", 0, "curly-brackets", "most lines with {", main),
         Threshold(

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import replace
 
 from pipelines.quality import gopher, repetition
-from pipelines.quality.fineweb import content_lines, punctuated, repeated_chars
+from pipelines.quality.fineweb import content_lines, punctuated_share, repeated_chars_share
 from pipelines.quality.profile import Bounds, Profile, Threshold
 from pipelines.quality.punctuation import chinese_units, ends_sentence, is_single_line
 from pipelines.quality.repetition import count_repeats, ratio
@@ -41,8 +41,8 @@ def _measure_lines(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[f
     return text, _fineweb2(
         text,
         dup_line=ratio(count_repeats(parts)[0], len(parts)),
-        punctuated_lines=punctuated(lines),
-        dup_line_chars=repeated_chars(lines, whole),
+        punctuated_lines=punctuated_share(lines),
+        dup_line_chars=repeated_chars_share(lines, whole),
     )
 
 
@@ -54,7 +54,7 @@ def _measure_units(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tu
         text,
         dup_line=ratio(count_repeats(units)[0], len(units)),
         punctuated_lines=ratio(sum(map(ends_sentence, units)), len(units)),
-        dup_line_chars=repeated_chars(units, text.text),
+        dup_line_chars=repeated_chars_share(units, text.text),
     )
 
 
@@ -139,7 +139,7 @@ _WEB_THRESHOLDS = (
     ),
     Threshold(
         "max_repeated_13grams", 0.5, "repeated-13grams",
-        "most 13-grams of characters that stand more than once, as a share", CHINESE_WEB_TEXT,
+        "most 13-grams of characters that occur more than once, as a share", CHINESE_WEB_TEXT,
     ),
 )  # fmt: skip
 

@@ -27,12 +27,12 @@ def content_lines(text: str) -> list[str]:
     return [line for line in text.split("\n") if line and not line.isspace()]
 
 
-def punctuated(lines: Sequence[str]) -> float:
+def punctuated_share(lines: Sequence[str]) -> float:
     """Return the share of lines whose last character ends a sentence."""
     return ratio(sum(line[-1] in TERMINAL for line in lines), len(lines))
 
 
-def repeated_chars(lines: Sequence[str], text: str) -> float:
+def repeated_chars_share(lines: Sequence[str], text: str) -> float:
     """Return the characters in lines seen before, as a share of all but line breaks."""
     return ratio(count_repeats(lines)[1], len(text) - text.count("\n"))
 
@@ -43,9 +43,9 @@ def _measure(kind: str) -> Measure:
         lines = content_lines(whole)
         most = bounds["short_line_chars"]
         return text, (
-            punctuated(lines),
+            punctuated_share(lines),
             ratio(sum(len(line) <= most for line in lines), len(lines)),
-            repeated_chars(lines, whole),
+            repeated_chars_share(lines, whole),
             ratio(whole.count("\n"), len(text.words(kind))),
         )
 
@@ -58,7 +58,7 @@ def _thresholds(
     return (
         Threshold(
             "short_line_chars", short_line_chars, "",
-            "a line of at most so many characters is short", source,
+            "lines of at most this many characters are short", source,
         ),
         Threshold(
             "min_punctuated_lines", 0.12, "few-punctuated-lines",

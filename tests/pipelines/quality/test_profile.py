@@ -7,7 +7,9 @@ from pipelines.quality.profile import ABOVE, BELOW, NAN, Profile, Rule, Threshol
 THRESHOLDS = (
     Threshold("min_words", 50, "few-words", "least number of words", "a paper"),
     Threshold("max_hashes", NAN, "hashes", "most # per word", "a paper"),
-    Threshold("short_line_chars", 30, "", "a line of at most so many characters is short", "code"),
+    Threshold(
+        "short_line_chars", 30, "", "lines of at most this many characters are short", "code"
+    ),
 )
 
 

@@ -27,6 +27,14 @@ def judged() -> tuple[Quality, Judgement]:
     return quality, quality.judge(MANY_TEXTS, LANGUAGES)
 
 
+def test_texts_are_judged_by_the_profiles_of_their_language() -> None:
+    quality = Quality.parse(("en=gopher", "zh=glm"), ("gopher.min_words=20",))
+    judgement = quality.judge([PROSE, "A few words.", "太短", "hi"], ["en", "en", "zh", "fr"])
+    assert judgement.reasons == [None, "gopher-few-words", "glm-few-chars", None]
+    assert judgement.metrics["gopher.words"][:2].tolist() == [31, 3]
+    assert judgement.metrics["glm.chars"][2] == 2
+
+
 def test_columns(judged: tuple[Quality, Judgement]) -> None:
     quality, judgement = judged
     names = [field.name for field in quality.fields]
