@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, get_args
 
-from pipelines.inputs.sources import (
+from pipelines.inputs.files import (
     InputFile,
     Split,
     open_input,

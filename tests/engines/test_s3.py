@@ -11,7 +11,7 @@ import pytest
 import s3fs
 import zstandard
 
-from pipelines.inputs.sources import (
+from pipelines.inputs.files import (
     InputFile,
     Split,
     match_inputs,

@@ -11,7 +11,7 @@ import pytest
 from pipelines import cp_wudao
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.cp_wudao import PickCounts, main, pick_below, pick_least, write_picked
-from pipelines.inputs.sources import InputFile, match_inputs
+from pipelines.inputs.files import InputFile, match_inputs
 from pipelines.segments.identity import below
 from shards.errors import UserError
 

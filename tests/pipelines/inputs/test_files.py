@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.inputs.sources import (
+from pipelines.inputs.files import (
     InputFile,
     Link,
     Split,
