@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.inputs.files import InputFile, match_inputs, open_input, split_file
+from pipelines.inputs.files import InputFile, match_inputs, open_input
+from pipelines.inputs.split import split_file
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.record import Record
 from pipelines.segments.identity import below, sample_hashes

@@ -14,7 +14,8 @@ from typing import Any
 
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.recipe import Recipe, load_recipe
-from pipelines.inputs.files import InputFile, Split, match_inputs
+from pipelines.inputs.files import InputFile, match_inputs
+from pipelines.inputs.split import Split
 from pipelines.readers.reading import Reading, open_reader
 from pipelines.readers.record import Reader
 from pipelines.readers.rejected import RejectReader

@@ -1,23 +1,19 @@
-"""Inputs and how they are cut: matching files, byte ranges, and the check that ranges join.
+"""The files of a run's inputs: found, named, and opened for reading.
 
-An input is a path, a URL (remote_files.py) or a dataset of the Hugging Face hub (hub.py).
-
-A *split* is a byte range of a file. Its size depends on the file and on `split_bytes` alone,
-so that the same corpus is cut the same way for any number of workers.
+An input is a path (local_files.py), a URL (remote_files.py) or a dataset of the Hugging Face hub
+(hub.py).
 """
 
 import dataclasses
-import itertools
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from pipelines.inputs.found import Found
-from pipelines.inputs.hub import find_dataset, is_dataset
+from pipelines.inputs.found_file import FoundFile
+from pipelines.inputs.hub import find_hub_dataset, is_hub_dataset
 from pipelines.inputs.local_files import find_local
 from pipelines.inputs.remote_files import find_remote, open_remote
 from shards.errors import UserError
@@ -41,48 +37,7 @@ class InputFile:
     mtime_ns: int
     """Time of the last change in nanoseconds; 0 for a URL. Operational."""
     etag: str = ""
-    """What a server says of the file's version; empty for a local file. Operational."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Split:
-    """The bytes [start, end) of an input file; of a Parquet file its rows [start, end)."""
-
-    source: str
-    path: str
-    relative: str
-    file_bytes: int
-    start: int
-    end: int
-    mtime_ns: int
-    etag: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields as a JSON object."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> "Split":
-        """Return the split that `to_json` described."""
-        return cls(**fields)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Link:
-    """What reading a split says about its seams; all three count as the split's range does."""
-
-    end: int
-    """End of the split's range."""
-    first: int | None
-    """Where the reading began: a record of the range, in a file's first split the array itself.
-
-    None when no record was found to begin in the range.
-    """
-    next: int | None
-    """Where the reading stopped: a record at or after `end`, or the end of the file.
-
-    None when `first` is.
-    """
+    """The server's mark for the file's version; empty for a local file. Operational."""
 
 
 def match_inputs(
@@ -91,17 +46,17 @@ def match_inputs(
     """Return the files that `specs` name, sorted by (source, relative).
 
     Args:
-        specs: Each one a folder, a file or a glob, as a path or a URL that fsspec knows
+        specs: Each is a folder, a file or a glob, as a path or a URL that fsspec knows
             (s3://bucket/folder), or hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]], or NAME= followed
-            by one of these. A path that exists is taken as it is, even when it holds an equals
+            by one of these. A path that exists is taken literally, even if it contains an equals
             sign.
         pattern: Which files of a folder count, for example `part-*.json`, or several such
             patterns; subfolders included.
-        default_name: The name of a single input that has none.
+        default_name: The name of a single unnamed input.
 
     Raises:
         UserError: A path is missing, unreadable, empty or given twice; a folder or glob matches
-            nothing; several inputs are not told apart by their names.
+            nothing; one of several inputs is unnamed, or two have the same name.
     """
     if not specs:
         raise UserError("No input was given; pass a folder, a file or a glob, or NAME=PATH.")
@@ -109,102 +64,26 @@ def match_inputs(
     _check_names([name for name, _ in named])
     patterns = (pattern,) if isinstance(pattern, str) else pattern
     files = [
-        _input_file(name or default_name, found)
+        _input_file(name or default_name, file)
         for name, path in named
-        for found in _find(name or default_name, path, patterns=patterns)
+        for file in _find(name or default_name, path, patterns=patterns)
     ]
     _check_distinct(files)
     return sorted(files, key=lambda file: (file.source, file.relative))
-
-
-def split_file(file: InputFile, split_bytes: int) -> list[Split]:
-    """Return the splits of a file, in order and without gaps.
-
-    All are `split_bytes` long but the last, which takes the remainder: half a split to one and a
-    half (a shorter file is one split).
-
-    Raises:
-        ValueError: `split_bytes` is below 1.
-    """
-    if split_bytes < 1:
-        raise ValueError(f"split_bytes must be at least 1, not {split_bytes}")
-    count = max(1, (2 * file.bytes + split_bytes) // (2 * split_bytes))
-    edges = [index * split_bytes for index in range(count)] + [file.bytes]
-    return [
-        Split(
-            source=file.source,
-            path=file.path,
-            relative=file.relative,
-            file_bytes=file.bytes,
-            start=start,
-            end=end,
-            mtime_ns=file.mtime_ns,
-            etag=file.etag,
-        )
-        for start, end in itertools.pairwise(edges)
-    ]
-
-
-def seamless(chain: Sequence[Link]) -> bool:
-    """Return whether the splits of one file, in file order, read what one split would have read.
-
-    The first split starts where the file's array starts, so its reading is right. Each later one
-    is right if it began where the reading before it stopped, or found nothing in a range that
-    the reading before it had passed. When this is False the file has to be read as one split.
-    """
-    position = chain[0].next
-    for link in chain[1:]:
-        if position is None:
-            return False
-        if link.first is None:
-            if position < link.end:
-                return False
-        elif link.first == position:
-            position = link.next
-        else:
-            return False
-    return position is not None
 
 
 def open_input(path: str) -> BinaryIO:
     """Return the file at a path or URL, seekable, opened for reading from its start.
 
     Raises:
-        UserError: The file cannot be opened; of a URL, reading raises it as well.
+        UserError: The file cannot be opened; for a URL, reading raises it as well.
     """
     return open_remote(path)[0] if is_url(path) else _open_local(path)
 
 
-def open_split(split: Split) -> BinaryIO:
-    """Return the file of a split as `open_input` does, if it is the file that was cut.
-
-    Raises:
-        UserError: It cannot be opened, or has another size, time or etag than it had then.
-    """
-    if is_url(split.path):
-        file, found = open_remote(split.path)
-        now = (found.bytes, split.mtime_ns, found.etag)
-    else:
-        file = _open_local(split.path)
-        status = os.fstat(file.fileno())
-        now = (status.st_size, status.st_mtime_ns, split.etag)
-    if now == (split.file_bytes, split.mtime_ns, split.etag):
-        return file
-    file.close()
-    change = (
-        f"has {now[0]} bytes and had {split.file_bytes} when the run began"
-        if now[0] != split.file_bytes
-        else "was written again after the run began"
-    )
-    raise UserError(
-        f"The input {split.path} {change}: it is being changed. Run the command again when it is "
-        "complete."
-    )
-
-
 @contextmanager
 def readable(path: str) -> Iterator[None]:
-    """Turn what goes wrong with a local file while it is read into a paragraph for the person.
+    """Turn an error of the operating system while a local file is read into a UserError.
 
     Raises:
         UserError: The file is gone or may not be read, or its disk fails.
@@ -218,6 +97,28 @@ def readable(path: str) -> Iterator[None]:
         ) from error
 
 
+def read_exactly(handle: BinaryIO, size: int, *, path: str, offset: int, file_bytes: int) -> bytes:
+    """Return the next `size` bytes of an input file.
+
+    Args:
+        handle: The file, opened.
+        size: How many bytes to read; the file had them when it was cut into splits.
+        path: Where the file is.
+        offset: Where in the file the handle stands.
+        file_bytes: Size of the file when it was cut.
+
+    Raises:
+        UserError: The file is shorter than it was.
+    """
+    data = handle.read(size)
+    if len(data) != size:
+        raise UserError(
+            f"The input {path} ended at byte {offset + len(data)} of {file_bytes}: it changed "
+            "while it was read. Run the command again when it is complete."
+        )
+    return data
+
+
 def _open_local(path: str) -> BinaryIO:
     with readable(path):
         return Path(path).open("rb")
@@ -229,7 +130,7 @@ def _parse_spec(spec: str) -> tuple[str | None, str]:
         return None, spec
     if not NAME.fullmatch(name):
         raise UserError(
-            f"The name {name!r} of the input {spec!r} will not do: use letters, digits, dots, "
+            f"The name {name!r} of the input {spec!r} is not allowed: use letters, digits, dots, "
             "dashes and underscores, for example news=/data/news."
         )
     return name, path
@@ -239,35 +140,35 @@ def _check_names(names: Sequence[str | None]) -> None:
     if len(names) > 1 and None in names:
         raise UserError(
             f"{len(names)} inputs were given and not all have a name; "
-            "give each one its own, for example news=/data/news books=/data/books."
+            "give each its own, for example news=/data/news books=/data/books."
         )
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise UserError(f"Two inputs are called {repeated[0]!r}; give each one its own name.")
+        raise UserError(f"Two inputs are called {repeated[0]!r}; give each its own name.")
 
 
-def _find(source: str, path: str, *, patterns: Sequence[str]) -> list[Found]:
+def _find(source: str, path: str, *, patterns: Sequence[str]) -> list[FoundFile]:
     if not path:
         raise UserError(f"The input {source!r} has an empty path; pass a folder, file or glob.")
     path = path.removeprefix("file://")
-    if is_dataset(path):
-        return find_dataset(path)
+    if is_hub_dataset(path):
+        return find_hub_dataset(path)
     return find_remote(path, patterns) if is_url(path) else find_local(path, patterns)
 
 
-def _input_file(source: str, found: Found) -> InputFile:
-    if not found.bytes:
+def _input_file(source: str, file: FoundFile) -> InputFile:
+    if not file.bytes:
         raise UserError(
-            f"The input file {found.path} is empty (0 bytes); fetch it again or remove it."
+            f"The input file {file.path} is empty (0 bytes); fetch it again or remove it."
         )
-    return InputFile(source=source, **dataclasses.asdict(found))
+    return InputFile(source=source, **dataclasses.asdict(file))
 
 
 def _check_distinct(files: Sequence[InputFile]) -> None:
     seen: dict[str | Path, InputFile] = {}
     for file in files:
-        place = file.path if is_url(file.path) else Path(file.path).resolve()
-        other = seen.setdefault(place, file)
+        location = file.path if is_url(file.path) else Path(file.path).resolve()
+        other = seen.setdefault(location, file)
         if other is not file:
             raise UserError(
                 f"The file {file.path} is given twice, in {other.source!r} as {other.relative} "

@@ -20,7 +20,7 @@ from collections.abc import Generator, Iterator, Sequence
 
 import orjson
 
-from pipelines.inputs.files import Link, Split
+from pipelines.inputs.split import Link, Split
 from pipelines.readers.json_frame import HEAD_BYTES, TAIL, array_start, no_array
 from pipelines.readers.json_scan import (
     BLANKS,

@@ -7,7 +7,7 @@ order mark are no records.
 
 from collections.abc import Callable, Generator, Iterator
 
-from pipelines.inputs.files import Link, Split
+from pipelines.inputs.split import Link, Split
 from pipelines.readers.json_frame import foreign, shown
 from pipelines.readers.record import (
     MAX_RECORD_BYTES,

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.inputs.files import Link, Split, open_split, readable
+from pipelines.inputs.files import readable
+from pipelines.inputs.split import Link, Split, open_split
 from pipelines.readers.record import MAX_RECORD_BYTES, RAW_BYTES, Damage, Record
 from pipelines.readers.row_groups import (
     RangeFile,

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import BinaryIO
 
-from pipelines.inputs.files import Split, open_input
+from pipelines.inputs.files import open_input
+from pipelines.inputs.split import Split
 from pipelines.readers.compressed import compression
 from pipelines.readers.jsonl import object_line
 from pipelines.readers.lines import text_line

@@ -9,14 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, get_args
 
-from pipelines.inputs.files import (
-    InputFile,
-    Split,
-    open_input,
-    open_split,
-    readable,
-    split_file,
-)
+from pipelines.inputs.files import InputFile, open_input, readable
+from pipelines.inputs.split import Split, open_split, split_file
 from pipelines.readers.compressed import SUFFIXES, compression
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.json_frame import HEAD_BYTES, array_start, check_array, shown

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import orjson
 
-from pipelines.inputs.files import Link
+from pipelines.inputs.split import Link
 
 MAX_RECORD_BYTES = 32 << 20
 BLOCK_BYTES = 4 << 20

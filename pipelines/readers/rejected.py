@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pipelines.inputs.files import Link, Split, open_split
+from pipelines.inputs.split import Link, Split, open_split
 from pipelines.readers.places import read_places
 from pipelines.readers.reading import Reading, format_of, stored_crc32c
 from pipelines.readers.record import Damage, Reason, Record

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.inputs.files import Split
+from pipelines.inputs.split import Split
 from pipelines.readers.record import MAX_RECORD_BYTES
 from pipelines.segments.tables import column, open_table, write_table
 from shards.errors import UserError

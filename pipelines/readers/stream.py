@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Protocol
 
-from pipelines.inputs.files import Split, open_input, open_split, readable
+from pipelines.inputs.files import open_input, readable
+from pipelines.inputs.split import Split, open_split
 from pipelines.readers.compressed import Failure, Stored, compression, is_compressed, unpacked
 from shards.errors import UserError
 from shards.storage.files import crc32c_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.inputs.files import InputFile, match_inputs
-from pipelines.inputs.found import Found
+from pipelines.inputs.found_file import FoundFile
 from pipelines.inputs.local_files import find_local
 from pipelines.inputs.remote_files import open_remote
 from pipelines.readers.reading import Reading
@@ -167,7 +167,7 @@ def _at_its_place(key: Key, place: FileState | None) -> InputFile:
     )
 
 
-def _now(path: str) -> Found:
+def _now(path: str) -> FoundFile:
     if is_url(path):
         handle, found = open_remote(path)
         handle.close()

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inputs.files import Link, Split, match_inputs, seamless, split_file
+from pipelines.inputs.files import match_inputs
+from pipelines.inputs.split import Link, Split, seamless, split_file
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.json_scan import ScanWindow, parse_object
 from pipelines.readers.record import RAW_BYTES, Damage, Record

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inputs.files import seamless
+from pipelines.inputs.split import seamless
 from pipelines.readers.jsonl import object_line
 from pipelines.readers.lines import LineReader, check_lines, text_line
 from pipelines.readers.reading import splits

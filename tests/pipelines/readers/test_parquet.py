@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inputs.files import InputFile, seamless
+from pipelines.inputs.files import InputFile
+from pipelines.inputs.split import seamless
 from pipelines.readers.parquet import ParquetReader
 from pipelines.readers.reading import check_head, open_reader, splits
 from pipelines.readers.record import RAW_BYTES, Damage, Record
