@@ -7,8 +7,7 @@ from pipelines.inputs.files import match_inputs
 from pipelines.inputs.split import Split, split_file
 from pipelines.readers.reading import Reading, stored_crc32c
 from pipelines.readers.record import Damage, Record
-from pipelines.readers.rejected import RejectReader
-from pipelines.readers.rejects import PLACES, WHOLE, Rejects
+from pipelines.readers.rejects import PLACES, WHOLE, RejectReader, Rejects
 from shards import UserError
 
 READING = Reading(format="jsonl", text_fields=("text",))
