@@ -185,7 +185,7 @@ def test_of_what_is_too_long_no_value_is_made(tmp_path: Path) -> None:
         (split,) = splits(file, reading(), split_bytes=file.bytes)
         tracemalloc.start()
         try:
-            items = list(open_reader(split, reading()))
+            items = list(open_reader(split, reading(max_record_bytes=1 << 20)))
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
