@@ -27,7 +27,7 @@ from pipelines.segments.audit import AUDIT
 from pipelines.segments.rows import READ
 from shards.errors import UserError
 
-TAKEN = frozenset(
+RESERVED_COLUMNS = frozenset(
     {*READ.names, *AUDIT.names, "id", "offset", "prompt_tokens", "start", "hash_high", "hash_low"}
 )
 """Names of the columns that documents already have, in segments or in shards."""
@@ -74,7 +74,11 @@ class TextOptions(Options):
         super().__post_init__()
         columns = [name for name, _ in _columns(self.provenance)]
         for name in columns:
-            if name in TAKEN or columns.count(name) > 1 or not re.fullmatch(r"[A-Za-z]\w*", name):
+            if (
+                name in RESERVED_COLUMNS
+                or columns.count(name) > 1
+                or not re.fullmatch(r"[A-Za-z]\w*", name)
+            ):
                 raise UserError(
                     f"--provenance: a column cannot be called {name!r}, which is taken or invalid; "
                     f"choose another, as in from_{name.lower()}=FIELD"

@@ -10,14 +10,13 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
+from pipelines.inputs.endings import TEXT_FILES
 from pipelines.inputs.found_file import FoundFile, some_of
 from shards.errors import UserError
 from shards.storage.address import error_text, without_secrets
-
-READABLE = re.compile(r"\.(?:parquet|(?:json|jsonl|ndjson|txt)(?:\.(?:gz|zst|bz2))?)$", re.I)
-"""Matches the names of files that there is a reader for."""
 
 DEFAULT_SPLIT = "train"
 
@@ -173,7 +172,11 @@ def _no_config(spec: DatasetSpec, commit: str, *, cache: str, error: ValueError)
 
 
 def _check_readable(paths: Sequence[str], spec: DatasetSpec) -> None:
-    unreadable = [path for path in paths if not READABLE.search(path)]
+    unreadable = [
+        path
+        for path in paths
+        if not any(fnmatchcase(path.lower(), pattern) for pattern in TEXT_FILES)
+    ]
     if unreadable:
         raise UserError(
             f"The dataset {spec.repository} holds files that cannot be read here: "

@@ -35,16 +35,18 @@ def find_remote(url: str, patterns: Sequence[str]) -> list[FoundFile]:
 
 
 def _find(url: str, patterns: Sequence[str]) -> list[FoundFile]:
-    place = _Place.of(url)
+    location = _Location.of(url)
     try:
-        info = place.system.info(place.path)
+        info = location.system.info(location.path)
     except FileNotFoundError:
-        if not glob.has_magic(place.path):
+        if not glob.has_magic(location.path):
             raise
-        return _glob(place)
+        return _glob(location)
     if info["type"] == "directory" or url.endswith("/"):
-        return _folder(place, patterns)
-    return [_describe(place, {**info, "name": place.path}, root=place.path.rpartition("/")[0])]
+        return _folder(location, patterns)
+    return [
+        _describe(location, {**info, "name": location.path}, root=location.path.rpartition("/")[0])
+    ]
 
 
 def open_remote(url: str) -> tuple[BinaryIO, FoundFile]:
@@ -60,12 +62,12 @@ def open_remote(url: str) -> tuple[BinaryIO, FoundFile]:
 
 
 def _open(url: str) -> tuple[BinaryIO, FoundFile]:
-    place = _Place.of(url)
+    location = _Location.of(url)
     # The buffer is the only cache.
-    file = place.system.open(place.path, "rb", block_size=READ_AHEAD_BYTES, cache_type="none")
+    file = location.system.open(location.path, "rb", block_size=READ_AHEAD_BYTES, cache_type="none")
     buffered = io.BufferedReader(_RetriedReads(file, url), READ_AHEAD_BYTES)
-    info = getattr(file, "details", None) or place.system.info(place.path)
-    return buffered, _describe(place, {**info, "name": place.path}, root="")
+    info = getattr(file, "details", None) or location.system.info(location.path)
+    return buffered, _describe(location, {**info, "name": location.path}, root="")
 
 
 class _RetriedReads(io.RawIOBase):
@@ -107,7 +109,7 @@ class _RetriedReads(io.RawIOBase):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Place:
+class _Location:
     """What a URL points to: a file system of fsspec and a path in it."""
 
     system: Any  # fsspec has no types
@@ -116,7 +118,7 @@ class _Place:
     """The part of a URL before a path of the file system."""
 
     @classmethod
-    def of(cls, url: str) -> "_Place":
+    def of(cls, url: str) -> "_Location":
         system, path = file_system(url)
         bare = url.rstrip("/")
         base = bare.removesuffix(path) if bare.endswith(path) else ""
@@ -126,30 +128,30 @@ class _Place:
         return self.base + path if self.base else str(self.system.unstrip_protocol(path))
 
 
-def _folder(place: _Place, patterns: Sequence[str]) -> list[FoundFile]:
-    infos = _files(place.system.find(place.path, detail=True))
+def _folder(location: _Location, patterns: Sequence[str]) -> list[FoundFile]:
+    infos = _files(location.system.find(location.path, detail=True))
     chosen = [
         info
         for info in infos
-        if any(PurePosixPath(_below(info, place.path)).match(pattern) for pattern in patterns)
+        if any(PurePosixPath(_below(info, location.path)).match(pattern) for pattern in patterns)
     ]
     if not chosen:
         raise UserError(
-            f"No file in {without_secrets(place.url(place.path))} matches {any_of(patterns)}; "
-            f"{_inventory(infos, place.path)}."
+            f"No file in {without_secrets(location.url(location.path))} matches "
+            f"{any_of(patterns)}; {_inventory(infos, location.path)}."
         )
-    return [_describe(place, info, root=place.path) for info in chosen]
+    return [_describe(location, info, root=location.path) for info in chosen]
 
 
-def _glob(place: _Place) -> list[FoundFile]:
-    parts = place.path.split("/")
+def _glob(location: _Location) -> list[FoundFile]:
+    parts = location.path.split("/")
     first = next(index for index, part in enumerate(parts) if glob.has_magic(part))
     root = "/".join(parts[:first])
-    chosen = _files(place.system.glob(place.path, detail=True))
+    chosen = _files(location.system.glob(location.path, detail=True))
     if not chosen:
-        place.system.info(root)  # raises if there is no such folder
-        raise UserError(f"No file matches {without_secrets(place.url(place.path))}.")
-    return [_describe(place, info, root=root) for info in chosen]
+        location.system.info(root)  # raises if there is no such folder
+        raise UserError(f"No file matches {without_secrets(location.url(location.path))}.")
+    return [_describe(location, info, root=root) for info in chosen]
 
 
 def _files(infos: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -170,10 +172,10 @@ def _inventory(infos: Sequence[Mapping[str, Any]], root: str) -> str:
     return f"it holds {some_of(names)}" if names else "it is empty"
 
 
-def _describe(place: _Place, info: Mapping[str, Any], *, root: str) -> FoundFile:
-    url = place.url(str(info["name"]))
+def _describe(location: _Location, info: Mapping[str, Any], *, root: str) -> FoundFile:
+    url = location.url(str(info["name"]))
     if info["size"] is None:  # as in listings of web folders
-        info = {**place.system.info(info["name"]), "name": info["name"]}
+        info = {**location.system.info(info["name"]), "name": info["name"]}
     if info["size"] is None:
         raise UserError(
             f"The server of {without_secrets(url)} does not report the file's size, or cannot "

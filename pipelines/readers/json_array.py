@@ -109,7 +109,7 @@ class JsonArrayReader:
         start = self._split.start
         with open_stream(self._split, offset=max(0, start - REACH)) as self._stream:
             self._window = ScanWindow(self._stream, floor=start, block_bytes=self._block_bytes)
-            first = yield from self._first()
+            first = yield from self._start()
             stop = None if first is None else (yield from self._walk(first))
             if self._stream.failure and not self._reported:
                 yield Damage(self._stream.size, 0, self._stream.failure, b"")
@@ -119,10 +119,10 @@ class JsonArrayReader:
             self.crc32c = self._stream.crc32c
             del self._window
 
-    def _first(self) -> Generator[Damage, None, int | None]:
+    def _start(self) -> Generator[Damage, None, int | None]:
         """Return where reading begins; if the file ends before that, yield the damage first."""
         if self._split.start:
-            return self._search(self._split.start, self._split.end, forget=True)
+            return self._find_good(self._split.start, self._split.end, forget=True)
         self._window.load(HEAD_BYTES)
         head = self._window.data
         start = array_start(head)
@@ -130,7 +130,7 @@ class JsonArrayReader:
             return start
         if not self._stream.failure:
             raise _no_array(head, self._split.path)
-        yield Damage(0, len(head), self._cut_off("truncated"), head[:RAW_BYTES])
+        yield Damage(0, len(head), self._end_reason("truncated"), head[:RAW_BYTES])
         return len(head)
 
     def _walk(self, offset: int) -> Generator[Record | Damage, None, int]:
@@ -142,9 +142,9 @@ class JsonArrayReader:
             self._window.floor = offset
             if offset == self._stream.size:
                 if not self._reported:
-                    yield Damage(offset, 0, self._cut_off("unterminated-array"), b"")
+                    yield Damage(offset, 0, self._end_reason("unterminated-array"), b"")
                 break
-            if offset >= self._stream.end and self._good(offset)[0]:
+            if offset >= self._stream.end and self._check_good(offset)[0]:
                 return offset
             position = yield from self._element(offset)
         return self._stream.size
@@ -188,8 +188,8 @@ class JsonArrayReader:
         offset = self._window.skip(offset + len(tail[0]) if tail else offset, BLANKS)
         if offset == self._stream.size:
             return None
-        raw = self._raw(offset)
-        good = self._search(offset, self._stream.size, forget=True)
+        raw = self._first_bytes(offset)
+        good = self._find_good(offset, self._stream.size, forget=True)
         end = self._stream.size if good is None else good
         yield Damage(offset, end - offset, "trailing-bytes", raw[: end - offset])
         return good
@@ -200,40 +200,40 @@ class JsonArrayReader:
         It ends with the element, or before the next good record if that comes first. An element
         longer than the longest record allowed ends only before a good record.
         """
-        raw = self._raw(offset)
+        raw = self._first_bytes(offset)
         near = min(offset + self._max_bytes, self._stream.size)
-        good = self._search(offset + 1, near, forget=False)
+        good = self._find_good(offset + 1, near, forget=False)
         end = element_end(self._window, offset, limit=near if good is None else good)
         reason = None if end is None else diagnosis(self._window.slice(offset, end))
         if end is None:
             if good is None:
-                good = self._search(near, self._stream.size, forget=True)
-            end = self._stream.size if good is None else self._before(good)
-            reason = self._lost(offset, end, cut=good is None)
+                good = self._find_good(near, self._stream.size, forget=True)
+            end = self._stream.size if good is None else self._end_before(good)
+            reason = self._guessed_reason(offset, end, cut=good is None)
         yield Damage(offset, end - offset, reason or "bad-json", raw[: end - offset])
         return None if end == self._stream.size else end
 
-    def _lost(self, offset: int, end: int, *, cut: bool) -> Reason:
+    def _guessed_reason(self, offset: int, end: int, *, cut: bool) -> Reason:
         """Return what is wrong with a stretch whose end had to be guessed."""
         if end - offset > self._max_bytes:
             return "too-long"
-        return self._cut_off("truncated") if cut else diagnosis(self._window.slice(offset, end))
+        return self._end_reason("truncated") if cut else diagnosis(self._window.slice(offset, end))
 
-    def _cut_off(self, reason: Reason) -> Reason:
+    def _end_reason(self, reason: Reason) -> Reason:
         """Return why the file ends too early: the archive's failure, or else `reason`."""
         self._reported = True
         return self._stream.failure or reason
 
-    def _raw(self, offset: int) -> bytes:
+    def _first_bytes(self, offset: int) -> bytes:
         self._window.load(offset + RAW_BYTES)
         return self._window.slice(offset, offset + RAW_BYTES)
 
-    def _before(self, offset: int) -> int:
+    def _end_before(self, offset: int) -> int:
         """Return where the element before `offset` ends: before blanks and at most one comma."""
         before = self._window.slice(offset - REACH, offset)
         return offset - len(before) + len(before.rstrip(BLANKS).removesuffix(b",").rstrip(BLANKS))
 
-    def _search(self, offset: int, stop: int, *, forget: bool) -> int | None:
+    def _find_good(self, offset: int, stop: int, *, forget: bool) -> int | None:
         """Return the first good record in [at, stop), or None.
 
         A brace that begins no record costs time, mostly by the quotes looked at after it; some 256
@@ -254,7 +254,7 @@ class JsonArrayReader:
             offset = self._window.base + brace.start()
             if offset >= stop:
                 break
-            good, reached = self._good(offset)
+            good, reached = self._check_good(offset)
             if good:
                 return offset
             looked = self._window.slice(offset, reached)
@@ -262,7 +262,7 @@ class JsonArrayReader:
             offset += 1 if spent < _FREE_QUOTES else 1 + len(looked) // _STRIDE
         return None
 
-    def _good(self, offset: int) -> tuple[bool, int]:
+    def _check_good(self, offset: int) -> tuple[bool, int]:
         """Return whether a good record begins at `offset`, and the end of the bytes looked at."""
         window = self._window
         window.load(offset + REACH + 2)

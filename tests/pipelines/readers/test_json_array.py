@@ -25,7 +25,7 @@ FIELDS = ("content", "title")
 
 
 @dataclasses.dataclass
-class Reading:
+class ReadResult:
     elements: list[Record | Damage]
     link: Link
 
@@ -49,15 +49,15 @@ def splits_of(raw: bytes, folder: Path, split_bytes: int) -> list[Split]:
     return split_file(file, split_bytes)
 
 
-def read_split(split: Split, raw: bytes, **options: Any) -> Reading:
+def read_split(split: Split, raw: bytes, **options: Any) -> ReadResult:
     reader = JsonArrayReader(split, text_fields=FIELDS, **options)
     elements = list(reader)
     assert reader.crc32c == google_crc32c.value(raw[split.start : split.end])
     assert reader.link is not None
-    return Reading(elements, reader.link)
+    return ReadResult(elements, reader.link)
 
 
-def read_whole(raw: bytes, folder: Path, **options: Any) -> Reading:
+def read_whole(raw: bytes, folder: Path, **options: Any) -> ReadResult:
     (split,) = splits_of(raw, folder, len(raw))
     reading = read_split(split, raw, **options)
     assert reading.link.next == len(raw)
