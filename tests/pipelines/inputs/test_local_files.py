@@ -7,17 +7,6 @@ from pipelines.inputs.local_files import find_local
 from shards.errors import UserError
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    """A folder with part files on two levels and two other files."""
-    folder = tmp_path / "corpus"
-    for name in ("part-2.json", "part-10.json", "sub/part-1a.json", "readme.txt", "parts.json"):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"[]")
-    return folder
-
-
 def found(path: str, *patterns: str) -> list[str]:
     return [file.relative for file in find_local(path, patterns or ("part-*.json",))]
 
