@@ -13,7 +13,7 @@ from pathlib import Path
 from shards import place, prune, show, trace
 from shards.errors import UserError
 from shards.flags import add_run_flags, count, counts, run_of
-from shards.manifest import TRAIN, VALIDATION, load
+from shards.manifest import TRAIN, VALIDATION, read_manifest
 from shards.order.scatter import scatters_of_node
 from shards.order.streams import check_scatters, streams_of
 from shards.reader import Dataset
@@ -147,9 +147,9 @@ def _verify(options: argparse.Namespace) -> int:
 
 def _prune(options: argparse.Namespace) -> int:
     directory = any_path(options.dataset)
-    load(directory)  # without a dataset nothing is locked, made or deleted
+    read_manifest(directory)  # without a dataset nothing is locked, made or deleted
     with locked(directory):
-        found = list(prune.leftovers(directory, load(directory)))
+        found = list(prune.leftovers(directory, read_manifest(directory)))
         for leftover in found:
             if not options.dry_run:
                 prune.delete(leftover)

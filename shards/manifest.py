@@ -156,7 +156,7 @@ class Manifest:
     generations: tuple[Generation, ...]
     removals: tuple[Removal, ...] = ()
 
-    def at(self, number: int) -> "Manifest":
+    def as_of(self, number: int) -> "Manifest":
         """Return the dataset as it was at a number.
 
         Raises:
@@ -223,7 +223,7 @@ class Totals:
     """Of all their files."""
 
 
-def total(shards: Iterable[ShardEntry]) -> Totals:
+def sum_shards(shards: Iterable[ShardEntry]) -> Totals:
     """Return the sums over shards."""
     entries = tuple(shards)
     return Totals(
@@ -234,13 +234,13 @@ def total(shards: Iterable[ShardEntry]) -> Totals:
     )
 
 
-def commit(directory: AnyPath, manifest: Manifest) -> None:
+def write_manifest(directory: AnyPath, manifest: Manifest) -> None:
     """Make `manifest` the dataset's manifest, in one step. Every file it names must be there."""
     content = {"format": _FORMAT, "version": _VERSION, **to_json(manifest)}
     write_json(directory / NAME, {**content, "sha256": _sha256(content)})
 
 
-def load(directory: AnyPath) -> Manifest:
+def read_manifest(directory: AnyPath) -> Manifest:
     """Return the manifest of a dataset.
 
     Raises:

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shards.errors import DamageError, UserError
-from shards.manifest import NAME, TRAIN, VALIDATION, Manifest, ShardEntry, commit, load
+from shards.manifest import (
+    NAME,
+    TRAIN,
+    VALIDATION,
+    Manifest,
+    ShardEntry,
+    read_manifest,
+    write_manifest,
+)
 from shards.order.streams import is_common
 from shards.reader import Dataset
 from shards.storage.files import FileEntry, atomic_write, blocks, size
@@ -138,7 +146,7 @@ def place(dataset: Dataset, pieces: NodeShare, *, to: Path) -> Iterator[Placed]:
             if copied:
                 _copy(dataset.directory / path, to / path, entry)
             yield Placed(path=path, bytes=entry.bytes, copied=copied)
-        commit(to, dataset.manifest)
+        write_manifest(to, dataset.manifest)
 
 
 def _check_target(dataset: Dataset, to: Path) -> None:
@@ -146,7 +154,7 @@ def _check_target(dataset: Dataset, to: Path) -> None:
         return
     if isinstance(dataset.directory, Path) and to.samefile(dataset.directory):
         raise UserError(f"--to {to} is the dataset itself: name a folder on the node's own disk.")
-    there = load(to)
+    there = read_manifest(to)
     if there.lineage != dataset.manifest.lineage:
         raise UserError(
             f"--to {to} holds another dataset ({there.corpus}, identity {there.identity[:12]}…) or "

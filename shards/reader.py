@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError, UserError
 from shards.format import ARROW, BIN, REQUIRED, SUFFIXES, Tokens, shard_file
-from shards.manifest import TRAIN, Manifest, ShardEntry, load, parse_dataset
+from shards.manifest import TRAIN, Manifest, ShardEntry, parse_dataset, read_manifest
 from shards.removals import Rows, removed_rows
 from shards.storage.files import map_bytes, size
 from shards.storage.remote import AnyPath
@@ -197,8 +197,8 @@ class Dataset:
             DamageError: its manifest is damaged.
         """
         directory, number = parse_dataset(path)
-        manifest = load(directory)
-        return cls(directory, manifest if number is None else manifest.at(number))
+        manifest = read_manifest(directory)
+        return cls(directory, manifest if number is None else manifest.as_of(number))
 
     @property
     def sources(self) -> tuple[str, ...]:

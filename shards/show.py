@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from shards.errors import UserError
-from shards.manifest import TRAIN, VALIDATION, total
+from shards.manifest import TRAIN, VALIDATION, sum_shards
 from shards.reader import Dataset, Documents, Shard
 
 _NUM_IDS = 32
@@ -33,7 +33,7 @@ def overview(dataset: Dataset) -> Iterator[str]:
     yield ""
     yield _LINE.format("source", "documents", "tokens", "shards", "MB")
     for name, split in _parts(dataset):
-        sums = total(manifest.shards(name, split=split))
+        sums = sum_shards(manifest.shards(name, split=split))
         label = name if split == TRAIN else f"{name} {split}"
         counts = f"{sums.documents:,}", f"{sums.tokens:,}", sums.shards, f"{sums.bytes / 1e6:,.1f}"
         yield _LINE.format(label, *counts)

@@ -7,7 +7,7 @@ from pipelines.report.figures import share, size, whole
 from pipelines.report.markup import Markup, joined, tag
 from pipelines.report.tables import bar, folded, table, told
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
-from shards.manifest import TRAIN, VALIDATION, Manifest, total
+from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 
 KINDS = {KEPT: "kept", DROPPED: "dropped", QUARANTINED: "lost"}
 """The class that colours each verdict."""
@@ -62,7 +62,7 @@ def _sources(manifest: Manifest, found: Mapping[str, Sequence[Mapping[str, Any]]
     rows = []
     for source, reasons in found.items():
         read, kept = _sums(reasons), _sums(reasons, KEPT)
-        made = [total(manifest.shards(source, split=split)) for split in (TRAIN, VALIDATION)]
+        made = [sum_shards(manifest.shards(source, split=split)) for split in (TRAIN, VALIDATION)]
         rows.append(
             (
                 source,
@@ -102,7 +102,7 @@ def _funnel(
     ]
     rows.append(_row("kept", "", kept, read, kind=KEPT))
     for split in (TRAIN, VALIDATION):
-        made = total(manifest.shards(source, split=split))
+        made = sum_shards(manifest.shards(source, split=split))
         name = f"{split}, {whole(made.shards)} shard{'' if made.shards == 1 else 's'}"
         figures = {"rows": made.documents, "tokens": made.tokens}
         rows.append(_row("", name, figures, read, kind=KEPT))

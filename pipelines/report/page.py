@@ -15,7 +15,7 @@ from pipelines.report.settings import inputs, settings
 from pipelines.report.style import STYLE
 from pipelines.report.tables import anchor, pairs, section
 from shards.errors import UserError
-from shards.manifest import TRAIN, VALIDATION, Manifest, total
+from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """No script, picture or request, whatever a document tries."""
@@ -113,7 +113,7 @@ def _tiles(manifest: Manifest, report: Mapping[str, Any]) -> list[tuple[str, str
     account = report["accounting"].values()
     read, kept = (sum(figures[name] for figures in account) for name in ("read", "kept"))
     text = sum(sum(figures["bytes"].values()) for figures in account)
-    train, held = (total(manifest.shards(split=split)) for split in (TRAIN, VALIDATION))
+    train, held = (sum_shards(manifest.shards(split=split)) for split in (TRAIN, VALIDATION))
     return [
         (whole(read), f"documents read, {size(text)} of text"),
         (share(kept, read), f"kept: {whole(kept)} documents"),

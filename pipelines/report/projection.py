@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shards.manifest import TRAIN, VALIDATION, Manifest, total
+from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 
 MAP = "map"
 
@@ -68,7 +68,7 @@ def costs(manifest: Manifest, report: Mapping[str, Any]) -> Costs | None:
     text_bytes = sum(sum(figures["bytes"].values()) for figures in account.values())
     if not text_bytes or "cpu_seconds" not in report:
         return None
-    made = [total(manifest.shards(split=split)) for split in (TRAIN, VALIDATION)]
+    made = [sum_shards(manifest.shards(split=split)) for split in (TRAIN, VALIDATION)]
     return Costs(
         text_bytes=text_bytes,
         map_seconds=_stages(account, report["cpu_seconds"]),

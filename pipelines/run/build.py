@@ -135,7 +135,7 @@ class Build:
         """
         if self.options.overwrite or not (self.output / manifests.NAME).exists():
             return None
-        found = manifests.load(self.output)
+        found = manifests.read_manifest(self.output)
         existing.check_corpus(found, self.corpus.recipe.name, output=self.output)
         existing.check_same(found, self.semantic, output=self.output)
         existing.check_inputs(
@@ -183,7 +183,7 @@ class Build:
             options=self.semantic,
             tokenizer=tokenizer_entry(self.options.tokenizer, self.chain.tokenizer),
             vocabulary=write_vocabulary(self.output, self.chain.tokenizer.vocabulary()),
-            number=1 + (manifests.load(self.output).number if there else 0),
+            number=1 + (manifests.read_manifest(self.output).number if there else 0),
         )
         run = {
             **self.phases.figures(),
@@ -220,7 +220,7 @@ class Build:
         identity |= {"poison": poison} if poison else {}
         if self.options.overwrite and (self.output / manifests.NAME).exists():
             # Other libraries make other bytes, which must not take the old files' names.
-            had = manifests.load(self.output).libraries
+            had = manifests.read_manifest(self.output).libraries
             identity |= {"libraries": self.job.versions} if had != self.job.versions else {}
         fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
         plan = Plan(

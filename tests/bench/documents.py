@@ -19,7 +19,7 @@ import psutil
 import pyarrow as pa
 
 from shards.batch import read_window
-from shards.manifest import ShardEntry, SourceEntry, commit
+from shards.manifest import ShardEntry, SourceEntry, write_manifest
 from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
 from shards.reader import Dataset
@@ -63,7 +63,7 @@ def _build(folder: Path, *, num_shards: int) -> None:
         entries.append(replace(entry, path=name))
     (generation,) = manifest.generations
     sources = {"web": SourceEntry(shards=tuple(entries), validation=())}
-    commit(folder, replace(manifest, generations=(replace(generation, sources=sources),)))
+    write_manifest(folder, replace(manifest, generations=(replace(generation, sources=sources),)))
 
 
 def _first(folder: Path) -> ShardEntry:

@@ -16,7 +16,7 @@ from shards.manifest import (
     SourceEntry,
     TableEntry,
     TokenizerEntry,
-    commit,
+    write_manifest,
 )
 from shards.order.streams import Stream
 from shards.reader import Dataset
@@ -98,7 +98,7 @@ def build(directory: Path) -> Manifest:
             ),
         ),
     )
-    commit(directory, manifest)
+    write_manifest(directory, manifest)
     return manifest
 
 

@@ -7,7 +7,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from shards.manifest import Generation, Manifest, ShardEntry, SourceEntry, TokenizerEntry, commit
+from shards.manifest import (
+    Generation,
+    Manifest,
+    ShardEntry,
+    SourceEntry,
+    TokenizerEntry,
+    write_manifest,
+)
 from shards.vocabulary import vocabulary_table, write_vocabulary
 from shards.writer import write_shard
 
@@ -80,7 +87,7 @@ def build(directory: Path, *, sha256: str = "0" * 64, prompts: int = 0) -> Manif
             ),
         ),
     )
-    commit(directory, manifest)
+    write_manifest(directory, manifest)
     return manifest
 
 

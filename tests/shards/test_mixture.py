@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shards.errors import UserError
-from shards.manifest import ShardEntry, SourceEntry, commit, load
+from shards.manifest import ShardEntry, SourceEntry, read_manifest, write_manifest
 from shards.mixture import Mix, WeightedData, epoch_caps, open_mixture, parse_data
 
 PILE, WUDAO = "3f9c12ab/pile", "3f9c12ab/wudao"
@@ -63,7 +63,7 @@ def test_only_what_is_named_is_drawn(pristine: Path) -> None:
 @pytest.fixture
 def grown(dataset: Path, put_shard: Callable[..., ShardEntry]) -> Path:
     """A dataset whose manifest 2 brought a second generation of the pile."""
-    manifest = load(dataset)
+    manifest = read_manifest(dataset)
     (generation,) = manifest.generations
     shard = put_shard(dataset, "g0002-aa/pile/00000", ["three"], order=1)
     more = replace(
@@ -74,7 +74,7 @@ def grown(dataset: Path, put_shard: Callable[..., ShardEntry]) -> Path:
         sources={"pile": SourceEntry(shards=(shard,), validation=())},
         audit=(),
     )
-    commit(dataset, replace(manifest, number=2, generations=(generation, more)))
+    write_manifest(dataset, replace(manifest, number=2, generations=(generation, more)))
     return dataset
 
 

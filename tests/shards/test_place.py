@@ -9,7 +9,7 @@ import pytest
 
 from shards import place
 from shards.errors import DamageError, UserError
-from shards.manifest import Manifest, ShardEntry, commit, load
+from shards.manifest import Manifest, ShardEntry, read_manifest, write_manifest
 from shards.order.sampler import Sampler
 from shards.order.scatter import rank_slots, scatters_of_node
 from shards.order.streams import streams_of
@@ -28,13 +28,13 @@ GENERATION = "g0001-3f9c12ab"
 @pytest.fixture
 def full(dataset: Path, put_shard: Callable[..., ShardEntry]) -> Path:
     """A dataset whose four shards of wudao all hold text."""
-    manifest = load(dataset)
+    manifest = read_manifest(dataset)
     (generation,) = manifest.generations
     wudao = generation.sources["wudao"]
     shards = list(wudao.shards)
     shards[1] = put_shard(dataset, f"{GENERATION}/wudao/00001", ["b"], order=1 << 62)
     sources = {**generation.sources, "wudao": replace(wudao, shards=tuple(shards))}
-    commit(dataset, replace(manifest, generations=(replace(generation, sources=sources),)))
+    write_manifest(dataset, replace(manifest, generations=(replace(generation, sources=sources),)))
     return dataset
 
 
@@ -63,23 +63,23 @@ def test_a_node_needs_its_shards_and_the_common_ones(
     full: Path, pieces: NodeShare, shards: list[int]
 ) -> None:
     own = [f"wudao/{number:05d}" for number in shards]
-    assert sorted(stems(load(full), pieces)) == sorted([*COMMON, *own])
+    assert sorted(stems(read_manifest(full), pieces)) == sorted([*COMMON, *own])
 
 
 def test_a_stream_with_an_empty_scatter_is_common(pristine: Path) -> None:
-    every = stems(load(pristine), pieces_of(0, of=1))
-    assert stems(load(pristine), pieces_of(2, of=4)) == every  # shard 1 holds nothing
-    assert stems(load(pristine), pieces_of(1, of=2)) != every
+    every = stems(read_manifest(pristine), pieces_of(0, of=1))
+    assert stems(read_manifest(pristine), pieces_of(2, of=4)) == every  # shard 1 holds nothing
+    assert stems(read_manifest(pristine), pieces_of(1, of=2)) != every
 
 
 def test_it_needs_neither_audit_nor_a_file_of_no_shard(pristine: Path) -> None:
-    paths = [path for path, _ in needed(load(pristine), pieces_of(0, of=1))]
+    paths = [path for path, _ in needed(read_manifest(pristine), pieces_of(0, of=1))]
     assert len(paths) == len(set(paths)) == 1 + 3 * 6
     assert not any("audit" in path for path in paths)
 
 
 def test_all_nodes_together_need_all_shards(full: Path) -> None:
-    manifest = load(full)
+    manifest = read_manifest(full)
     whole = set(needed(manifest, pieces_of(0, of=1)))
     parts = [set(needed(manifest, pieces_of(scatter, of=4))) for scatter in range(4)]
     assert set().union(*parts) == whole
@@ -127,27 +127,27 @@ def test_an_interrupted_run_is_no_dataset_and_goes_on(pristine: Path, tmp_path: 
     first = [next(placing).path for _ in range(5)]
     placing.close()
     with pytest.raises(UserError, match=r"holds no dataset: no manifest\.json there"):
-        load(to)
+        read_manifest(to)
     placed = put_all(pristine, pieces, to)
     assert [path for path, copied in placed if not copied] == first
-    assert load(to) == load(pristine)
+    assert read_manifest(to) == read_manifest(pristine)
 
 
 def test_a_grown_dataset_is_placed_over_its_older_copy(
     dataset: Path, tmp_path: Path, put_shard: Callable[..., ShardEntry]
 ) -> None:
     put_all(dataset, pieces_of(1, of=2), to := tmp_path / "disk")
-    manifest = load(dataset)
+    manifest = read_manifest(dataset)
     (generation,) = manifest.generations
     new = put_shard(dataset, "g0002-aa/wudao/00000", ["new"], order=3)
     source = replace(generation.sources["wudao"], shards=(new,), validation=())
     more = replace(generation, number=2, name="g0002-aa", sources={"wudao": source}, audit=())
-    commit(dataset, replace(manifest, number=2, generations=(generation, more)))
+    write_manifest(dataset, replace(manifest, number=2, generations=(generation, more)))
     placed = put_all(dataset, pieces_of(1, of=2), to)
     assert [path for path, copied in placed if copied] == [
         f"g0002-aa/wudao/00000.{suffix}" for suffix in ("arrow", "bin", "idx")
     ]
-    assert load(to).number == 2
+    assert read_manifest(to).number == 2
     with pytest.raises(UserError, match=r"holds manifest 2 of this dataset, newer than 1"):
         put_all(Path(f"{dataset}@1"), pieces_of(1, of=2), to)
 
@@ -182,7 +182,7 @@ def test_place_refuses_the_dataset_itself(dataset: Path, tmp_path: Path) -> None
 
 
 def test_place_refuses_another_dataset(dataset: Path, pristine: Path) -> None:
-    commit(dataset, replace(load(dataset), lineage="1" * 64))
+    write_manifest(dataset, replace(read_manifest(dataset), lineage="1" * 64))
     before = sorted(dataset.rglob("*"))
     with pytest.raises(UserError, match=r"holds another dataset \(wudao, identity [0-9a-f]{12}…\)"):
         put_all(pristine, pieces_of(0, of=1), dataset)
@@ -216,7 +216,7 @@ def test_a_node_without_its_pieces_fails_naming_them(full: Path, tmp_path: Path)
 
 
 def test_a_long_list_is_cut(pristine: Path, tmp_path: Path) -> None:
-    manifest = load(pristine)
+    manifest = read_manifest(pristine)
     (generation,) = manifest.generations
     shards = generation.sources["wudao"].shards * 8
     sources = {"wudao": replace(generation.sources["wudao"], shards=shards)}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shards.errors import DamageError, UserError
-from shards.manifest import VALIDATION, ShardEntry, load
+from shards.manifest import VALIDATION, ShardEntry, read_manifest
 from shards.reader import Dataset, Shard
 
 U2 = np.dtype("<u2")
@@ -14,7 +14,7 @@ TEXTS = ["你好。", "天气 fine", "a", "bc", "def.", "[MASK] is text"]
 
 
 def entry(directory: Path, index: int = 0) -> ShardEntry:
-    return load(directory).shards("wudao")[index]
+    return read_manifest(directory).shards("wudao")[index]
 
 
 def test_documents_are_views(pristine: Path) -> None:
@@ -118,7 +118,7 @@ def test_an_unknown_source(pristine: Path) -> None:
 
 
 def test_a_numbered_dataset(pristine: Path) -> None:
-    assert Dataset.open(f"{pristine}@1").manifest == load(pristine)
+    assert Dataset.open(f"{pristine}@1").manifest == read_manifest(pristine)
     with pytest.raises(UserError, match="number 2 is not there"):
         Dataset.open(f"{pristine}@2")
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from shards.errors import DamageError
-from shards.manifest import Removal, TableEntry, commit, load
+from shards.manifest import Removal, TableEntry, read_manifest, write_manifest
 from shards.reader import Dataset
 from shards.removals import SCHEMA
 from shards.storage.files import atomic_write
@@ -20,9 +20,11 @@ def remove(directory: Path, rows: Sequence[tuple[str, str, int, int]], *, number
     with atomic_write(path) as handle, pa.ipc.new_file(handle, SCHEMA) as writer:
         writer.write_table(table)
     entry = TableEntry(path=f"removals/{path.name}", rows=len(rows), **vars(handle.entry))
-    manifest = load(directory)
+    manifest = read_manifest(directory)
     removal = Removal(number=number, reason="asked", documents=entry)
-    commit(directory, replace(manifest, number=number, removals=(*manifest.removals, removal)))
+    write_manifest(
+        directory, replace(manifest, number=number, removals=(*manifest.removals, removal))
+    )
 
 
 def test_shards_know_what_was_removed(dataset: Path) -> None:

@@ -9,7 +9,15 @@ import pytest
 
 from shards.batch import read_window
 from shards.errors import UserError
-from shards.manifest import Manifest, Removal, ShardEntry, SourceEntry, TableEntry, commit, load
+from shards.manifest import (
+    Manifest,
+    Removal,
+    ShardEntry,
+    SourceEntry,
+    TableEntry,
+    read_manifest,
+    write_manifest,
+)
 from shards.mixture import Mix
 from shards.removals import SCHEMA
 from shards.run import BatchSize, Run
@@ -61,7 +69,7 @@ def library(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     notes = put_documents(directory, f"{GENERATION}/notes/00000", [30, 700, 5, 1], name="notes")
     held = put_documents(directory, f"{GENERATION}/books/validation-00000", [20], name="held")
-    manifest = load(pristine)
+    manifest = read_manifest(pristine)
     (generation,) = manifest.generations
     sources = {
         "books": SourceEntry(shards=tuple(books), validation=(held,)),
@@ -69,7 +77,9 @@ def library(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     vocabulary = manifest.vocabulary.path
     (directory / vocabulary).write_bytes((pristine / vocabulary).read_bytes())
-    commit(directory, replace(manifest, generations=(replace(generation, sources=sources),)))
+    write_manifest(
+        directory, replace(manifest, generations=(replace(generation, sources=sources),))
+    )
     return directory
 
 
@@ -218,13 +228,13 @@ def remove(directory: Path, manifest: Manifest, *, shard: int, row: int) -> Mani
 
 def test_a_removed_document_is_no_longer_seen(library: Path) -> None:
     before = len(list(document_lines(Tracer(run_on(library)), "book-1-3", until=60)))
-    manifest = load(library)
+    manifest = read_manifest(library)
     try:
-        commit(library, remove(library, manifest, shard=1, row=3))
+        write_manifest(library, remove(library, manifest, shard=1, row=3))
         lines = list(document_lines(Tracer(run_on(library)), "book-1-3", until=60))
         other = list(document_lines(Tracer(run_on(library)), "book-1-4", until=60))
     finally:
-        commit(library, manifest)
+        write_manifest(library, manifest)
     assert before > 2
     assert lines[1:] == ["  removed: it is no longer trained on"]
     assert other == list(document_lines(Tracer(run_on(library)), "book-1-4", until=60))

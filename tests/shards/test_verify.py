@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shards.manifest import ShardEntry, SourceEntry, commit, load
+from shards.manifest import ShardEntry, SourceEntry, read_manifest, write_manifest
 from shards.reader import Dataset
 from shards.verify import verify
 from shards.writer import write_shard
@@ -24,7 +24,7 @@ def test_a_whole_dataset(pristine: Path) -> None:
 
 def test_every_file_is_read(pristine: Path, tmp_path: Path) -> None:
     """One bit in any file is found and named, and nothing else is."""
-    named = [path for path, entry in load(pristine).files() if entry.bytes]
+    named = [path for path, entry in read_manifest(pristine).files() if entry.bytes]
     assert len(named) == 19
     for name in named:
         directory = Path(shutil.copytree(pristine, tmp_path / name.replace("/", "-")))
@@ -36,7 +36,9 @@ def test_every_file_is_read(pristine: Path, tmp_path: Path) -> None:
 
 
 def test_missing_cut_and_swapped_files_are_all_listed(dataset: Path) -> None:
-    first, _, third, fourth = (dataset / entry.path for entry in load(dataset).shards("wudao"))
+    first, _, third, fourth = (
+        dataset / entry.path for entry in read_manifest(dataset).shards("wudao")
+    )
     first.with_suffix(".idx").unlink()
     third.with_suffix(".bin").write_bytes(b"")
     a, b = first.with_suffix(".arrow"), fourth.with_suffix(".arrow")
@@ -63,7 +65,7 @@ def rewrite(
     dtype: str = "<u2",
 ) -> None:
     """Put a shard that contradicts itself in the place of pile's, with a manifest that names it."""
-    manifest = load(dataset)
+    manifest = read_manifest(dataset)
     (old,) = manifest.shards("pile")
     table = pa.table(
         {
@@ -80,10 +82,10 @@ def rewrite(
 
 def name(dataset: Path, *entries: ShardEntry) -> None:
     """Make `entries` the shards of pile."""
-    manifest = load(dataset)
+    manifest = read_manifest(dataset)
     (generation,) = manifest.generations
     sources = {**generation.sources, "pile": SourceEntry(shards=entries, validation=())}
-    commit(dataset, replace(manifest, generations=(replace(generation, sources=sources),)))
+    write_manifest(dataset, replace(manifest, generations=(replace(generation, sources=sources),)))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,9 @@ def test_shards_out_of_order(dataset: Path, put_shard: Callable[..., ShardEntry]
 
 
 def test_a_vocabulary_of_another_size(dataset: Path) -> None:
-    manifest = load(dataset)
-    commit(dataset, replace(manifest, tokenizer=replace(manifest.tokenizer, vocabulary_size=512)))
+    manifest = read_manifest(dataset)
+    write_manifest(
+        dataset, replace(manifest, tokenizer=replace(manifest.tokenizer, vocabulary_size=512))
+    )
     (problem,) = problems(dataset)
     assert "has 384 rows, 512 expected" in problem

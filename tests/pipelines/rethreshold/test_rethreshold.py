@@ -13,7 +13,7 @@ from pipelines.corpus.recipe import load_recipe
 from pipelines.rethreshold.__main__ import main
 from pipelines.run.build import build
 from pipelines.run.command import completed
-from shards.manifest import Manifest, load
+from shards.manifest import Manifest, read_manifest
 from shards.windows import glm_windows, num_windows
 from tests.pipelines.real import real
 from tests.pipelines.runs import many_splits, page, small, write_wudao
@@ -73,7 +73,7 @@ def then(block: Mapping[str, Any], figure: str) -> Any:
 def test_with_nothing_changed_it_tells_the_account(
     dataset: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    manifest = load(dataset)
+    manifest = read_manifest(dataset)
     (found,) = asked(capsys, dataset)["sources"].values()
     told = account(manifest)
     for block in (found["before_dedup"], found["dataset"]):
