@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from shards.manifest import ShardEntry
 from shards.reader import Shard
-from shards.windows import Marks
+from shards.windows import WindowVocabulary
 
 EOS, CLS, PAD, END = 0, 1, 2, 3
 """END is the one token that ends a sentence."""
 FIRST = 4
 """Ids from here on are text."""
-MARKS = Marks(sentence_end=np.arange(1 << 16) == END, cls=CLS, pad=PAD)
+VOCABULARY = WindowVocabulary(sentence_end=np.arange(1 << 16) == END, cls=CLS, pad=PAD)
 
 
 def shard(

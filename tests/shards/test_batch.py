@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from shards.batch import Window, read_batch, read_window
 from shards.reader import Shard
 from shards.windows import WindowSpec, causal_windows, glm_windows, num_windows
-from tests.shards.memory import CLS, EOS, FIRST, MARKS, PAD, numbered
+from tests.shards.memory import CLS, EOS, FIRST, PAD, VOCABULARY, numbered
 
 GLM = WindowSpec(kind="glm", length=12, slack=0, num_cls=2)
 CAUSAL = causal_windows(6)
 
 
 def window(given_shard: Shard, number: int, spec: WindowSpec, phase: int = 0) -> Window:
-    return read_window(given_shard, number, spec=spec, marks=MARKS, phase=phase)
+    return read_window(given_shard, number, spec=spec, vocabulary=VOCABULARY, phase=phase)
 
 
 def t(*places: int) -> list[int]:
@@ -72,7 +72,9 @@ def test_a_window_may_hold_nothing(spec: WindowSpec) -> None:
     found = window(numbered([4, 3], removed=[0, 1]), 0, spec)
     for array in (found.tokens, found.loss_mask, found.piece_starts, found.piece_rows):
         assert array.tolist() == []
-    batch = read_batch([numbered([4, 3], removed=[0, 1])], [0], phases=[0], spec=spec, marks=MARKS)
+    batch = read_batch(
+        [numbered([4, 3], removed=[0, 1])], [0], phases=[0], spec=spec, vocabulary=VOCABULARY
+    )
     assert batch.lengths.tolist() == [0]
     assert not batch.loss_mask.any()
 
@@ -128,19 +130,19 @@ def test_glm_batches_are_padded_to_a_multiple_of_64() -> None:
     given_shard = numbered([150, 90, 60])
     spec = glm_windows(192, slack=0)  # 189 tokens and 3 [CLS]
     assert spec.positions == 192
-    whole = read_batch([given_shard] * 2, [0, 1], phases=[0, 0], spec=spec, marks=MARKS)
+    whole = read_batch([given_shard] * 2, [0, 1], phases=[0, 0], spec=spec, vocabulary=VOCABULARY)
     assert whole.tokens.shape == whole.loss_mask.shape == (2, 192)
     assert whole.lengths.tolist() == [191, 113]
     assert whole.tokens[1, 113:].tolist() == [PAD] * 79
     assert not whole.loss_mask[1, 113:].any()
-    short = read_batch([given_shard], [1], phases=[0], spec=spec, marks=MARKS)
+    short = read_batch([given_shard], [1], phases=[0], spec=spec, vocabulary=VOCABULARY)
     assert short.tokens.shape == (1, 128)
     assert short.tokens[0].tolist() == whole.tokens[1, :128].tolist()
 
 
 def test_sequences_end_at_documents_and_padding() -> None:
     given_shard = numbered([4, 3, 2])
-    both: dict[str, Any] = {"phases": [0, 0], "spec": CAUSAL, "marks": MARKS}
+    both: dict[str, Any] = {"phases": [0, 0], "spec": CAUSAL, "vocabulary": VOCABULARY}
     batch = read_batch([given_shard] * 2, [0, 1], **both, boundaries=True)
     assert batch.cu_seqlens().tolist() == [0, 4, 6, 7, 9, 12]
     assert batch.cu_seqlens().dtype == np.int32
@@ -153,7 +155,7 @@ def test_sequences_end_at_documents_and_padding() -> None:
 
 def test_a_batch_without_rows() -> None:
     for spec in (GLM, CAUSAL):
-        batch = read_batch([], [], phases=[], spec=spec, marks=MARKS)
+        batch = read_batch([], [], phases=[], spec=spec, vocabulary=VOCABULARY)
         assert len(batch.tokens) == len(batch.lengths) == 0
 
 
@@ -166,7 +168,7 @@ def test_no_such_window(windows: list[int], boundaries: bool) -> None:
             windows,
             phases=[0, 0],
             spec=CAUSAL,
-            marks=MARKS,
+            vocabulary=VOCABULARY,
             boundaries=boundaries,
         )
 
@@ -184,7 +186,7 @@ def test_the_quick_way_reads_what_the_slow_one_does(
         data.draw(st.integers(0, num_windows(row.entry.tokens, spec.stride) - 1)) for row in rows
     ]
     phases = [data.draw(st.integers(0, 99)) for _ in rows]
-    both: dict[str, Any] = {"phases": phases, "spec": spec, "marks": MARKS}
+    both: dict[str, Any] = {"phases": phases, "spec": spec, "vocabulary": VOCABULARY}
     quick = read_batch(rows, windows, **both)
     slow = read_batch(rows, windows, **both, boundaries=True)
     assert quick.pieces is None

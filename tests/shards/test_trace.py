@@ -23,7 +23,7 @@ from shards.removals import SCHEMA
 from shards.run import BatchSize, Run
 from shards.storage.files import atomic_write
 from shards.trace import TracedDocument, Tracer, document_lines, step_lines
-from shards.windows import Marks
+from shards.windows import WindowVocabulary
 from shards.writer import write_shard
 
 GENERATION = "g0001-3f9c12ab"
@@ -120,7 +120,7 @@ def test_both_directions_agree_over_several_epochs(
     backward = {
         document: [
             (sample.step, sample.position, sample.epoch)
-            for sample in tracer.seen(document, until=steps)
+            for sample in tracer.samples_of(document, until=steps)
         ]
         for document in documents(tracer)
     }
@@ -133,7 +133,7 @@ def test_an_epoch_has_every_token_of_a_document_once(library: Path) -> None:
     for document in documents(tracer):
         tokens = [
             token
-            for sample in tracer.seen(document, until=None)
+            for sample in tracer.samples_of(document, until=None)
             for piece in sample.pieces
             if piece.row == document.row
             for token in range(piece.begin, piece.end)
@@ -153,7 +153,7 @@ def test_it_tells_what_is_read(library: Path) -> None:
             shard,
             sample.window,
             spec=tracer.run.window,
-            marks=Marks.of(tracer.sampler.streams[sample.stream].dataset),
+            vocabulary=WindowVocabulary.of(tracer.sampler.streams[sample.stream].dataset),
             phase=tracer.sampler.phase_of(sample.stream, shard=sample.shard, epoch=sample.epoch),
         )
         text = [shard.tokens[piece.begin : piece.end] for piece in sample.pieces]

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from shards.reader import Dataset, Shard
 from shards.vocabulary import vocabulary_table
 from shards.windows import (
-    Marks,
     WindowSpec,
+    WindowVocabulary,
     causal_windows,
     glm_windows,
     num_windows,
-    pieces,
-    span,
+    span_pieces,
+    window_span,
 )
-from tests.shards.memory import CLS, END, EOS, FIRST, MARKS, PAD, cuts, numbered, shard
+from tests.shards.memory import CLS, END, EOS, FIRST, PAD, VOCABULARY, cuts, numbered, shard
 
 LENGTHS = st.lists(
     st.one_of(st.integers(1, 3), st.integers(1, 40), st.integers(100, 300)), min_size=1, max_size=12
@@ -33,7 +33,9 @@ SPECS = st.integers(1, 64).flatmap(
 
 def spans(given: Shard, spec: WindowSpec, phase: int = 0) -> list[tuple[int, int]]:
     count = num_windows(given.entry.tokens, spec.stride)
-    return [span(given, i, spec=spec, marks=MARKS, phase=phase) for i in range(count)]
+    return [
+        window_span(given, i, spec=spec, vocabulary=VOCABULARY, phase=phase) for i in range(count)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -137,39 +139,39 @@ def test_golden_cuts() -> None:
 def test_no_such_window(window: int) -> None:
     spec = causal_windows(8)
     with pytest.raises(IndexError, match=re.escape(f"g/s/0 has 5 windows, no window {window}")):
-        span(shard(EXAMPLE), window, spec=spec, marks=MARKS)
+        window_span(shard(EXAMPLE), window, spec=spec, vocabulary=VOCABULARY)
     with pytest.raises(IndexError, match="has 0 windows, no window 0"):
-        span(shard([]), 0, spec=spec, marks=MARKS)
+        window_span(shard([]), 0, spec=spec, vocabulary=VOCABULARY)
 
 
 @pytest.mark.parametrize("mark", [*".?!;:。？！；…\n"])
 def test_every_sentence_end_cuts(mark: str) -> None:
     table = vocabulary_table([b"x", b"<eos>", mark.encode()], special={1}, size=3)
-    marks = Marks(sentence_end=table["sentence_end"].to_numpy(), cls=1, pad=1)
+    vocabulary = WindowVocabulary(sentence_end=table["sentence_end"].to_numpy(), cls=1, pad=1)
     given_shard = shard([[*[0] * 9, 2, *[0] * 9, 1]])
     spec = WindowSpec(kind="glm", length=12, slack=4)
-    assert span(given_shard, 0, spec=spec, marks=marks) == (0, 10)
+    assert window_span(given_shard, 0, spec=spec, vocabulary=vocabulary) == (0, 10)
 
 
 def test_pieces() -> None:
     given_shard = numbered([4, 1, 5])
-    assert pieces(given_shard, 0, 10) == [(0, 4, 0), (4, 5, 1), (5, 10, 2)]
-    assert pieces(given_shard, 3, 6) == [(3, 4, 0), (4, 5, 1), (5, 6, 2)]
-    assert pieces(given_shard, 4, 4) == []
-    assert pieces(given_shard, 9, 15) == [(9, 10, 2), (0, 4, 0), (4, 5, 1)]  # round the ring
-    assert pieces(given_shard, 6, 16) == [(6, 10, 2), (0, 4, 0), (4, 5, 1), (5, 6, 2)]
-    assert pieces(numbered([4, 1, 5], removed=[1]), 0, 10) == [(0, 4, 0), (5, 10, 2)]
-    assert pieces(numbered([4, 1, 5], removed=[0, 1, 2]), 0, 10) == []
+    assert span_pieces(given_shard, 0, 10) == [(0, 4, 0), (4, 5, 1), (5, 10, 2)]
+    assert span_pieces(given_shard, 3, 6) == [(3, 4, 0), (4, 5, 1), (5, 6, 2)]
+    assert span_pieces(given_shard, 4, 4) == []
+    assert span_pieces(given_shard, 9, 15) == [(9, 10, 2), (0, 4, 0), (4, 5, 1)]  # round the ring
+    assert span_pieces(given_shard, 6, 16) == [(6, 10, 2), (0, 4, 0), (4, 5, 1), (5, 6, 2)]
+    assert span_pieces(numbered([4, 1, 5], removed=[1]), 0, 10) == [(0, 4, 0), (5, 10, 2)]
+    assert span_pieces(numbered([4, 1, 5], removed=[0, 1, 2]), 0, 10) == []
 
 
 def test_pieces_pass_over_documents_without_tokens() -> None:
-    assert pieces(shard([[5, EOS], [], [], [6, EOS]]), 0, 4) == [(0, 2, 0), (2, 4, 3)]
+    assert span_pieces(shard([[5, EOS], [], [], [6, EOS]]), 0, 4) == [(0, 2, 0), (2, 4, 3)]
 
 
 def test_marks_of_a_dataset(pristine: Path) -> None:
-    marks = Marks.of(Dataset.open(pristine))
-    assert (marks.cls, marks.pad) == (256, 256)  # it has neither: eos serves
-    assert np.flatnonzero(marks.sentence_end).tolist() == sorted(b".?!;:\n")
+    vocabulary = WindowVocabulary.of(Dataset.open(pristine))
+    assert (vocabulary.cls, vocabulary.pad) == (256, 256)  # it has neither: eos serves
+    assert np.flatnonzero(vocabulary.sentence_end).tolist() == sorted(b".?!;:\n")
 
 
 def test_the_memory_shards_are_what_they_say() -> None:

@@ -10,7 +10,7 @@ from shards.batch import read_window
 from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
 from shards.reader import Dataset
-from shards.windows import Marks, WindowSpec, causal_windows, glm_windows
+from shards.windows import WindowSpec, WindowVocabulary, causal_windows, glm_windows
 from tests.shards.numbered import CLS, build
 
 
@@ -25,12 +25,16 @@ def text_of(
     dataset: Dataset, sampler: Sampler, positions: NDArray[np.int64]
 ) -> tuple[Counter[int], set[int], list[NDArray[np.int64]]]:
     """The tokens that are trained on at some positions, and the epochs they are of."""
-    marks = Marks.of(dataset)
+    vocabulary = WindowVocabulary.of(dataset)
     draws = sampler.draw(positions)
     shards = [sampler.streams[stream].shards for stream in draws.stream]
     texts = [
         read_window(
-            dataset.shard(entries[shard]), window, spec=sampler.window, marks=marks, phase=phase
+            dataset.shard(entries[shard]),
+            window,
+            spec=sampler.window,
+            vocabulary=vocabulary,
+            phase=phase,
         ).tokens
         for entries, shard, window, phase in zip(shards, *sampler.locate(draws), strict=True)
     ]

@@ -206,7 +206,7 @@ def test_where_it_starts_from(streams: list[Stream]) -> None:
     drawn = np.bincount(made.draw(range(4 * 50 * 10)).stream, minlength=4)
     windows = [40, 9, 3, 1]
     expected = np.array(windows) * 2000 / sum(windows)
-    assert made.cells.totals == windows
+    assert made.cells.windows_of_streams == windows
     assert np.abs(drawn - expected).max() < 4 * 2
     assert made.counts([2000]).sum() == 500
 
@@ -290,9 +290,11 @@ def test_caps(streams: list[Stream]) -> None:
 
 
 def test_what_does_not_fit(streams: list[Stream], make_stream: Make) -> None:
-    with pytest.raises(UserError, match=r"there must be one or more: \[\]"):
+    with pytest.raises(UserError, match=r"these are \[\]"):
         sampler([])
-    with pytest.raises(UserError, match=r"streams must hold tokens.*'none'"):
+    with pytest.raises(
+        UserError, match=r"there must be streams, and each must hold tokens.*'none'"
+    ):
         sampler([*streams, make_stream("none", [0, 0])])
     with pytest.raises(UserError, match="given twice: one; give them once"):
         sampler([*streams, make_stream("one", [5])])
