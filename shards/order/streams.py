@@ -38,16 +38,26 @@ def is_common(shards: Sequence[ShardEntry], num_scatters: int) -> bool:
     return len(filled) < num_scatters
 
 
-def streams_of(dataset: Dataset, *, split: str = TRAIN) -> tuple[Stream, ...]:
-    """Return the streams of a dataset that hold tokens: by generation, then source."""
+def streams_of(
+    dataset: Dataset, source: str | None = None, *, split: str = TRAIN
+) -> tuple[Stream, ...]:
+    """Return the streams of a dataset or one of its sources, by generation and then source.
+
+    Streams without tokens are left out.
+
+    Raises:
+        UserError: there is no such source.
+    """
+    dataset.check_source(source)
     streams = (
         Stream(
             name="/".join([generation.fingerprint, name, *([] if split == TRAIN else [split])]),
             dataset=dataset,
-            shards=source.split(split),
+            shards=entry.split(split),
         )
         for generation in dataset.manifest.generations
-        for name, source in sorted(generation.sources.items())
+        for name, entry in sorted(generation.sources.items())
+        if source in (None, name)
     )
     return tuple(stream for stream in streams if stream.num_tokens)
 

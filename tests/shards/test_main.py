@@ -237,7 +237,7 @@ def test_trace_of_a_document_goes_as_far_as_it_is_told(
     ("arguments", "message"),
     [
         ([], r"name a file with a run's options, or give --data and --batch-size"),
-        (["nowhere.json"], r"nowhere\.json is no file"),
+        (["nowhere.json"], r"nowhere\.json is not a file"),
         (["--data", "nowhere", "--batch-size", "2"], r"nowhere does not exist"),
     ],
 )

@@ -53,7 +53,7 @@ def test_at_a_number(pristine: Path) -> None:
 def test_at_a_number_that_is_not_there(pristine: Path, number: int) -> None:
     manifest = grown(read_manifest(pristine))
     overwritten = replace(manifest, generations=manifest.generations[1:])
-    with pytest.raises(UserError, match=rf"number {number} is not there: .* numbers 2 to 3"):
+    with pytest.raises(UserError, match=rf"no manifest number {number}: .* numbers 2 to 3"):
         overwritten.as_of(number)
 
 
@@ -112,7 +112,7 @@ def test_another_file_of_that_name(tmp_path: Path) -> None:
     values: list[object] = [{"name": "a web app"}, []]
     for value in values:
         write_json(tmp_path / "manifest.json", value)
-        with pytest.raises(DamageError, match="is no manifest of a dataset"):
+        with pytest.raises(DamageError, match="is not a dataset's manifest"):
             read_manifest(tmp_path)
 
 
@@ -124,9 +124,9 @@ def test_a_newer_manifest(dataset: Path) -> None:
 
 
 def test_no_dataset(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"nowhere does not exist: give the folder"):
+    with pytest.raises(UserError, match=r"nowhere does not exist: give a dataset's folder"):
         read_manifest(tmp_path / "nowhere")
-    with pytest.raises(UserError, match=r"holds no dataset: no manifest\.json there"):
+    with pytest.raises(UserError, match=r"holds no dataset: it has no manifest\.json"):
         read_manifest(tmp_path)
     (tmp_path / ".work").mkdir()
     with pytest.raises(UserError, match=r"unfinished\. Run the same command again"):

@@ -101,7 +101,7 @@ def test_a_source_has_a_stream_in_each_generation(grown: Path) -> None:
         (("{0}", "{0}:pile"), r"its stream 3f9c12ab/pile is given twice"),
         (("{0}=1", "{1}=1"), r"its stream 3f9c12ab/pile is given twice"),
         (("{0}:x=1",), r"dataset has no source 'x'; it has pile, wudao"),
-        (("{0}=much",), r"'much' is no number; write DIR=0\.3"),
+        (("{0}=much",), r"'much' is not a number; write DIR=0\.3"),
         (("{0}/nowhere",), r"nowhere does not exist"),
     ],
 )

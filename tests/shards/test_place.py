@@ -13,7 +13,7 @@ from shards.manifest import Manifest, ShardEntry, read_manifest, write_manifest
 from shards.order.sampler import Sampler
 from shards.order.scatter import rank_slots, scatters_of_node
 from shards.order.streams import streams_of
-from shards.place import NodeShare, needed, ranges, require
+from shards.place import NodeShare, format_ranges, needed_files, require
 from shards.reader import Dataset
 from shards.storage.files import atomic_write
 from shards.windows import causal_windows
@@ -39,7 +39,7 @@ def full(dataset: Path, put_shard: Callable[..., ShardEntry]) -> Path:
 
 
 def stems(manifest: Manifest, pieces: NodeShare) -> list[str]:
-    paths = [path for path, _ in needed(manifest, pieces) if path.endswith(".bin")]
+    paths = [path for path, _ in needed_files(manifest, pieces) if path.endswith(".bin")]
     return [path.split("/", 1)[1].removesuffix(".bin") for path in paths]
 
 
@@ -73,15 +73,15 @@ def test_a_stream_with_an_empty_scatter_is_common(pristine: Path) -> None:
 
 
 def test_it_needs_neither_audit_nor_a_file_of_no_shard(pristine: Path) -> None:
-    paths = [path for path, _ in needed(read_manifest(pristine), pieces_of(0, of=1))]
+    paths = [path for path, _ in needed_files(read_manifest(pristine), pieces_of(0, of=1))]
     assert len(paths) == len(set(paths)) == 1 + 3 * 6
     assert not any("audit" in path for path in paths)
 
 
 def test_all_nodes_together_need_all_shards(full: Path) -> None:
     manifest = read_manifest(full)
-    whole = set(needed(manifest, pieces_of(0, of=1)))
-    parts = [set(needed(manifest, pieces_of(scatter, of=4))) for scatter in range(4)]
+    whole = set(needed_files(manifest, pieces_of(0, of=1)))
+    parts = [set(needed_files(manifest, pieces_of(scatter, of=4))) for scatter in range(4)]
     assert set().union(*parts) == whole
     assert set.intersection(*parts) == {item for item in whole if "wudao/0000" not in item[0]}
 
@@ -126,7 +126,7 @@ def test_an_interrupted_run_is_no_dataset_and_goes_on(pristine: Path, tmp_path: 
     placing = place.place(Dataset.open(pristine), pieces, to=to)
     first = [next(placing).path for _ in range(5)]
     placing.close()
-    with pytest.raises(UserError, match=r"holds no dataset: no manifest\.json there"):
+    with pytest.raises(UserError, match=r"holds no dataset: it has no manifest\.json"):
         read_manifest(to)
     placed = put_all(pristine, pieces, to)
     assert [path for path, copied in placed if not copied] == first
@@ -148,7 +148,7 @@ def test_a_grown_dataset_is_placed_over_its_older_copy(
         f"g0002-aa/wudao/00000.{suffix}" for suffix in ("arrow", "bin", "idx")
     ]
     assert read_manifest(to).number == 2
-    with pytest.raises(UserError, match=r"holds manifest 2 of this dataset, newer than 1"):
+    with pytest.raises(UserError, match=r"holds manifest 2 of this dataset, newer than the 1 to"):
         put_all(Path(f"{dataset}@1"), pieces_of(1, of=2), to)
 
 
@@ -260,4 +260,4 @@ def test_a_node_has_all_that_its_ranks_read(full: Path, tmp_path: Path, node: in
     [([], ""), ([4], "4"), ([1, 0], "0-1"), ([7, 0, 1, 2, 9, 8], "0-2, 7-9"), ([1, 3], "1, 3")],
 )
 def test_ranges(numbers: list[int], text: str) -> None:
-    assert ranges(numbers) == text
+    assert format_ranges(numbers) == text

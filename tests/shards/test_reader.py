@@ -69,12 +69,12 @@ def test_damage_inside_the_arrow_file(dataset: Path) -> None:
     first = entry(dataset)
     path = dataset / f"{first.path}.arrow"
     path.write_bytes(bytes(path.stat().st_size))
-    with pytest.raises(DamageError, match=rf"{path} is no Arrow file"):
+    with pytest.raises(DamageError, match=rf"{path} is not an Arrow file"):
         Shard.open(dataset, first, dtype=U2)
 
 
 def test_tokens_of_another_type(pristine: Path) -> None:
-    with pytest.raises(DamageError, match=r"00000\.bin has .* is not .* tokens of int32"):
+    with pytest.raises(DamageError, match=r"00000\.bin has .* are not .* tokens of int32"):
         Shard.open(pristine, entry(pristine), dtype=np.dtype("<i4"))
 
 
@@ -119,7 +119,7 @@ def test_an_unknown_source(pristine: Path) -> None:
 
 def test_a_numbered_dataset(pristine: Path) -> None:
     assert Dataset.open(f"{pristine}@1").manifest == read_manifest(pristine)
-    with pytest.raises(UserError, match="number 2 is not there"):
+    with pytest.raises(UserError, match="no manifest number 2"):
         Dataset.open(f"{pristine}@2")
 
 

@@ -56,5 +56,5 @@ def test_rows_that_are_not_there(dataset: Path, row: tuple[str, str, int, int]) 
 def test_a_damaged_removal(dataset: Path) -> None:
     remove(dataset, [("wudao", "train", 0, 0)])
     (dataset / "removals" / "0002.arrow").write_bytes(b"nothing")
-    with pytest.raises(DamageError, match=r"0002\.arrow is no removal \(.*restore it"):
+    with pytest.raises(DamageError, match=r"0002\.arrow is not a removal \(.*restore it"):
         _ = Dataset.open(dataset).removed

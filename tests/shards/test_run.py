@@ -82,10 +82,10 @@ def test_the_window() -> None:
     [
         ({"mixes": ()}, r"the mixes of a run begin at position 0, not at \[\]"),
         ({"mixes": (Mix(start=3, data=("a",)),)}, r"mixes .* begin at position 0, not at \[3\]"),
-        ({"batches": sizes((0, 4), (9, 8), (9, 2))}, r"batch sizes .* ascending step.*0, 9, 9"),
+        ({"batches": sizes((0, 4), (9, 8), (9, 2))}, r"batch sizes .* ascend by step.*0, 9, 9"),
         ({"batches": sizes((0, 4), (9, 0))}, r"at least one sample, not 0"),
         ({"objective": "bert"}, r"glm or causal, not 'bert'"),
-        ({"max_epochs": {"a": 2.0}}, r"cap on epochs needs the number of steps"),
+        ({"max_epochs": {"a": 2.0}}, r"cap on epochs needs the run's number of steps"),
     ],
 )
 def test_a_run_that_cannot_be(values: dict[str, Any], message: str) -> None:
@@ -95,7 +95,7 @@ def test_a_run_that_cannot_be(values: dict[str, Any], message: str) -> None:
 
 def test_a_file_that_is_no_run(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    with pytest.raises(UserError, match=r"run\.json is no file: name the one"):
+    with pytest.raises(UserError, match=r"run\.json is not a file: name the one"):
         Run.load(path)
     RUN.save(path)
     content = json.loads(path.read_bytes())

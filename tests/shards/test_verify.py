@@ -97,10 +97,10 @@ def name(dataset: Path, *entries: ShardEntry) -> None:
         ),
         ({"documents": [[1, 256], [384, 256]]}, r"bin holds token ids 1 to 384, .* has 384"),
         ({"order": [1, 0]}, r"arrow is not sorted by order"),
-        ({"prompts": [0, 2]}, r"arrow has a prompt that is not shorter"),
-        ({"prompts": [-1, 0]}, r"arrow has a prompt that is not shorter"),
+        ({"prompts": [0, 2]}, r"arrow has a prompt that is negative or not shorter"),
+        ({"prompts": [-1, 0]}, r"arrow has a prompt that is negative or not shorter"),
         ({"documents": [[1, 1, 256, 256], []]}, r"arrow has offsets that do not follow"),
-        ({"dtype": "<i4"}, r"bin has 16 bytes, which is not 4 tokens of uint16"),
+        ({"dtype": "<i4"}, r"bin has 16 bytes, which are not 4 tokens of uint16"),
     ],
 )
 def test_what_checksums_do_not_see(dataset: Path, shard: dict[str, object], message: str) -> None:
@@ -119,7 +119,7 @@ def test_index_and_table_disagree(dataset: Path, put_shard: Callable[..., ShardE
     (dataset / f"{one.path}.idx").write_bytes(other)
     name(dataset, replace(one, files={**one.files, "idx": two.files["idx"]}))
     (problem,) = problems(dataset)
-    assert "00000.idx has other lengths than" in problem
+    assert "00000.idx has lengths that differ from those in" in problem
 
 
 def test_shards_out_of_order(dataset: Path, put_shard: Callable[..., ShardEntry]) -> None:
@@ -131,9 +131,9 @@ def test_shards_out_of_order(dataset: Path, put_shard: Callable[..., ShardEntry]
     name(dataset, high, low)
     found = problems(dataset)
     assert [line.split("pile/")[1] for line in found] == [
-        "00000.arrow holds documents of another shard's range of the order",
-        "00001.arrow begins before the shard in front of it ends",
-        "00001.arrow holds documents of another shard's range of the order",
+        "00000.arrow holds documents from another shard's range of the order",
+        "00001.arrow begins before the end of the previous shard",
+        "00001.arrow holds documents from another shard's range of the order",
     ]
 
 

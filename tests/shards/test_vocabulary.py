@@ -41,13 +41,13 @@ def test_decode() -> None:
 
 @pytest.mark.parametrize("token", [-1, 9])
 def test_an_id_outside(token: int) -> None:
-    with pytest.raises(DamageError, match=rf"token id {token} lies outside .* of 9 ids"):
+    with pytest.raises(DamageError, match=rf"token id {token} is outside .* of 9 ids"):
         Vocabulary(TABLE).decode([token])
 
 
 def test_another_file(tmp_path: Path) -> None:
     (tmp_path / "v.arrow").write_bytes(b"nothing like it")
-    with pytest.raises(DamageError, match=r"v\.arrow is no vocabulary"):
+    with pytest.raises(DamageError, match=r"v\.arrow is not a vocabulary"):
         Vocabulary.open(tmp_path / "v.arrow")
     with pytest.raises(DamageError, match=r"w\.arrow is missing"):
         Vocabulary.open(tmp_path / "w.arrow")

@@ -250,7 +250,7 @@ def test_an_audit_table_that_is_gone_or_of_another_version_is_told(
     assert main([str(tmp_path / "nothing")]) == 2
     assert "does not exist" in capsys.readouterr().err
     assert main([str(dataset) + "@7"]) == 2
-    assert "number 7 is not there" in capsys.readouterr().err
+    assert "no manifest number 7" in capsys.readouterr().err
     assert second.exists()
 
 
