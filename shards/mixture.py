@@ -18,7 +18,7 @@ from shards.manifest import parse_dataset
 from shards.order.stages import MixtureStage
 from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset
-from shards.storage.address import is_url, shown
+from shards.storage.address import is_url, without_secrets
 from shards.windows import num_windows
 
 
@@ -52,8 +52,8 @@ def parse_data(text: str) -> WeightedData:
     """
     if is_url(text):
         raise UserError(
-            f"{shown(text)} is a URL, and training reads from a disk. Place it there first: "
-            f"python -m shards place {shown(text)} --to DISK; then give DISK."
+            f"{without_secrets(text)} is a URL, and training reads from a disk. Place it there "
+            f"first: python -m shards place {without_secrets(text)} --to DISK; then give DISK."
         )
     name, weight = text, None
     if not _is_folder(text) and (split := re.fullmatch(r"(.+)=([^=/]*)", text, re.DOTALL)):

@@ -10,15 +10,16 @@ What decides the samples is a `shards.run.Run`; how it trains stands in `Setting
 import argparse
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from shards.command import Parser
 from shards.errors import UserError
-from shards.flags import add_run_flags, count, run_of
+from shards.flags import add_flags, count, options_of
 from shards.mixture import parse_data
 from shards.run import Run
+from shards.run_flags import add_run_flags, run_of
 from trainer.deepspeed_json import CONFIGS, adam_of, batch_size_of, presets, read_json
 from trainer.settings import Settings
 from trainer.sizes import SIZES, ModelConfig
@@ -50,13 +51,7 @@ def parse(argv: Sequence[str], *, world: int, program: str = "trainer.train") ->
         )
     content = read_json(given["deepspeed"]) if "deepspeed" in given else {}
     values = {**adam_of(content), **given}
-    settings = Settings(
-        **{
-            each.name: _frozen(values[each.name])
-            for each in fields(Settings)
-            if each.name in values
-        }
-    )
+    settings = Settings(**options_of(Settings, values))
     shape = ModelConfig.named(settings.model)
     if settings.dropout is not None:
         rate = settings.dropout
@@ -82,10 +77,6 @@ def _with_end(given: Mapping[str, Any], settings: Settings) -> Run:
         for text in mix.data:
             parse_data(text)  # says at once what cannot be read from here
     return run
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _with_recipe(argv: Sequence[str]) -> list[str]:
@@ -127,17 +118,7 @@ def _parser(program: str) -> Parser:
     flags.add_argument(
         "--recipe", metavar="NAME", help=f"flags of a file: {', '.join(presets('args'))}"
     )
-    for each in fields(Settings):
-        _add_flag(flags, each)
+    add_flags(flags, Settings)
     # DeepSpeed's launcher gives it to every process; the environment says the same.
     parser.add_argument("--local_rank", "--local-rank", help=argparse.SUPPRESS)
     return parser
-
-
-def _add_flag(flags: "argparse._ArgumentGroup", each: "Field[Any]") -> None:
-    text = each.metadata["help"]
-    if isinstance(each.default, int | float | str | tuple) and each.default:
-        values = each.default if isinstance(each.default, tuple) else (each.default,)
-        text += f" Default: {' '.join(map(str, values))}."
-    name = f"--{each.name.replace('_', '-')}"
-    flags.add_argument(name, help=text.replace("%", "%%"), **each.metadata["flag"])

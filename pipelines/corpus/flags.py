@@ -3,18 +3,18 @@
 import argparse
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, fields
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pipelines.corpus.options import Options
 from shards.command import Parser
+from shards.flags import add_flags, options_of
 
 OptionsType = TypeVar("OptionsType", bound=Options)
 
 
 def parse(
-    kind: type[OptionsType],
+    options_class: type[OptionsType],
     argv: Sequence[str],
     *,
     program: str,
@@ -27,7 +27,7 @@ def parse(
     last.
 
     Args:
-        kind: The options.
+        options_class: The options of the corpus.
         argv: The command line.
         program: Its name.
         about: What `--help` says it does.
@@ -42,27 +42,15 @@ def parse(
         description=textwrap.dedent(about),
         formatter_class=_Help,
         argument_default=argparse.SUPPRESS,
-        epilog="Flags of Apache Beam (--runner, --flink_master, ...) go to Beam; what stands "
-        "behind -- goes to the runner word for word.",
+        epilog="Flags of Apache Beam (--runner, --flink_master, ...) go to Beam; what follows "
+        "-- goes to the runner word for word.",
     )
-    for each in fields(kind):
-        _add_flag(parser, each)
+    add_flags(parser, options_class)
     known, rest = parser.parse_known_args(list(argv[:end]))
-    values = vars(known)
-    for each in fields(kind):
-        if isinstance(values.get(each.name), list):
-            values[each.name] = tuple(values[each.name])
-    return kind(**{**defaults, **values}), [*rest, *argv[end:]]
+    values = {**defaults, **options_of(options_class, vars(known))}
+    return options_class(**values), [*rest, *argv[end:]]
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30, width=100)
-
-
-def _add_flag(parser: argparse.ArgumentParser, each: "Field[Any]") -> None:
-    text = each.metadata["help"]
-    if isinstance(each.default, int | float | str | tuple) and each.default:
-        shown = ",".join(each.default) if isinstance(each.default, tuple) else str(each.default)
-        text += f" Default: {shown!r}." if shown.isspace() else f" Default: {shown}."
-    parser.add_argument(f"--{each.name.replace('_', '-')}", help=text, **each.metadata["flag"])

@@ -6,12 +6,14 @@ manifest, and a dataset is never continued with others. flags.py makes flags of 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpus.values import count, fraction, names, parse_part, positive
+from pipelines.corpus.part import parse_part
+from shards import flags
 from shards.errors import UserError
+from shards.flags import count, fraction, names, positive
 from shards.storage.remote import AnyPath, any_path
 
 MOST_VALIDATION = 0.05
@@ -20,13 +22,7 @@ MOST_VALIDATION = 0.05
 SEGMENTS, DATASET, NOTHING = "segments", "dataset", "nothing"
 
 
-def option(
-    default: Any,
-    help: str,
-    *,
-    decides: str = NOTHING,
-    **argument: Any,
-) -> Any:
+def option(default: Any, help: str, *, decides: str = NOTHING, **argument: Any) -> Any:
     """Return a dataclass field that becomes the flag of its name.
 
     Args:
@@ -35,7 +31,7 @@ def option(
         decides: SEGMENTS, DATASET or NOTHING.
         argument: Further arguments of argparse's add_argument.
     """
-    return field(default=default, metadata={"help": help, "decides": decides, "flag": argument})
+    return flags.option(default, help, metadata={"decides": decides}, **argument)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +176,7 @@ class Options:
     )
     validation: float = option(
         0.001,
-        "Share of each source's documents held out: at least 32 documents, at most 5 %%; 0: none.",
+        "Share of each source's documents held out: at least 32 documents, at most 5 %; 0: none.",
         metavar="F",
         type=fraction,
         decides=DATASET,

@@ -21,7 +21,6 @@ from pipelines.corpus.flags import parse
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus
-from pipelines.corpus.values import names, positive
 from pipelines.engine.workers import num_workers
 from pipelines.map.attempts import died_before
 from pipelines.readers.reading import splits
@@ -31,6 +30,7 @@ from pipelines.replay.original import check_same, entries_of, find_again
 from pipelines.run.origin import options_of
 from shards.command import Parser, exit_code, log_plainly
 from shards.errors import UserError
+from shards.flags import names, positive
 from shards.manifest import WORK, Manifest, parse_dataset, read_manifest
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath
@@ -117,8 +117,8 @@ def replay(
     from pipelines.run.build import Build  # noqa: PLC0415 - see above
 
     directory, manifest = dataset
-    options, rejects = corpus.options, corpus.rejects
-    assert rejects is not None
+    options, rejects = corpus.options, corpus.readers
+    assert isinstance(rejects, Rejects)
     places = rejected_places(directory, manifest, reasons=rejects.reasons)
     corpora = _corpora(corpus, manifest)
     entries = entries_of(manifest)
@@ -162,10 +162,14 @@ def _corpora(corpus: Corpus, manifest: Manifest) -> dict[str, Corpus]:
     found = {source: corpus for source, _ in entries_of(manifest)}
     for source, told in manifest.options.get("corpora", {}).items():
         module = _module(told["corpus"])
-        own = {name: tuple(v) if isinstance(v, list) else v for name, v in told.items()}
+        names = {field.name for field in fields(load_recipe(module).options)}
+        own = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in told.items()
+            if name in names
+        }
         values: dict[str, Any] = {**shared, **own}
-        del values["corpus"]
-        found[source] = Corpus(module, load_recipe(module).options(**values), corpus.rejects)
+        found[source] = Corpus(module, load_recipe(module).options(**values), corpus.readers)
     return found
 
 

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pipelines.corpus.values import fraction, names, positive
 from pipelines.filters.langid import LANGUAGES
 from pipelines.rethreshold.forecast import Figure, Forecast, Line, Setting, forecasts, total
 from pipelines.rethreshold.recount import recount
 from pipelines.run.origin import Thresholds, languages_of, thresholds_of
 from shards.command import Parser, exit_code
 from shards.errors import UserError
+from shards.flags import fraction, names, positive
 from shards.manifest import Manifest, parse_dataset, read_manifest
 from shards.records import to_json
 from shards.run import CAUSAL, GLM

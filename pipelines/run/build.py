@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
+from pipelines.corpus.part import corpus_fraction, is_share
 from pipelines.corpus.sources import Corpus, match_corpora, others
-from pipelines.corpus.values import corpus_fraction, is_share
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.engine.phases import Phases
@@ -117,13 +117,13 @@ class Build:
         self.job = Job(
             options=self.options,
             corpora=dict(corpora),
-            versions=versions(self.chain),
+            versions=versions(self.chain, corpora),
             run=uuid.uuid4().hex,
         )
         self.work = self.job.work
         self.semantic = semantic(self.options, self.chain.facts, decides=(SEGMENTS, DATASET))
         self.semantic |= others(corpora, corpus)
-        self.semantic |= corpus.rejects.facts() if corpus.rejects else {}
+        self.semantic |= corpus.facts()
         self.runner = runner
         self.phases = Phases(self.work, runner)
 

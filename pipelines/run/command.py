@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pipelines.corpus.flags import parse
 from pipelines.corpus.options import Options
+from pipelines.corpus.part import is_share
 from pipelines.corpus.recipe import Recipe, load_recipe
-from pipelines.corpus.values import is_share
 from shards.command import exit_code, log_plainly
 from shards.errors import UserError
 

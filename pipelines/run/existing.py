@@ -9,6 +9,7 @@ from pipelines.map.attempts import forget
 from pipelines.map.resume import unchanged
 from pipelines.readers.reading import Reading, splits, stored_crc32c
 from shards.errors import DamageError, UserError
+from shards.flags import flag_of
 from shards.manifest import WORK, InputEntry, Manifest
 from shards.storage.files import TEMPORARY, read_json, size_if_there
 from shards.storage.remote import AnyPath, RemotePath
@@ -36,13 +37,20 @@ def check_same(manifest: Manifest, options: Mapping[str, Any], *, output: AnyPat
     Raises:
         UserError: It was not; the message names the options that differ.
     """
-    odd = [
-        f"--{name.replace('_', '-')} is {_shown(options.get(name))}, "
-        f"the dataset has {_shown(manifest.options.get(name))}"
-        for name in sorted({*options, *manifest.options})
-        if options.get(name) != manifest.options.get(name)
-    ]
-    if odd:
+    names = sorted({*options, *manifest.options})
+    differing = [name for name in names if options.get(name) != manifest.options.get(name)]
+    if "code" in differing:
+        raise UserError(
+            f"{output} holds a dataset that other code of its corpus {manifest.corpus!r} made: its "
+            "module, or what that imports from its own package, was edited since. Choose another "
+            "--output, or give --overwrite to replace it"
+        )
+    if differing:
+        odd = [
+            f"{flag_of(name)} is {_shown(options.get(name))}, "
+            f"the dataset has {_shown(manifest.options.get(name))}"
+            for name in differing
+        ]
         raise UserError(
             f"{output} holds a dataset made with other options: {'; '.join(odd)}. Choose another "
             "--output, or give --overwrite to replace it"

@@ -179,9 +179,13 @@ def test_other_options_are_refused_by_name_and_overwrite_replaces(tmp_path: Path
     assert (tmp_path / "out" / first.generations[0].name).is_dir(), "only prune deletes"
 
 
-def test_operational_options_do_not_matter(tmp_path: Path):
-    build(MODULE, many_splits(tmp_path / "out"))
-    build(MODULE, many_splits(tmp_path / "out", max_reject_rate=0.5, workers=1))
+def test_operational_options_do_not_matter(reference: Path, tmp_path: Path):
+    output = tmp_path / "out"
+    first = build(MODULE, many_splits(output, max_reject_rate=0.5, workers=1))
+    assert shipped(output) == shipped(reference)
+    before = (output / "report.json").stat().st_mtime_ns
+    assert build(MODULE, many_splits(output, max_reject_rate=0.2, skip_poison=True)) == first
+    assert (output / "report.json").stat().st_mtime_ns == before, "it was complete"
 
 
 # --- accounting and rejects

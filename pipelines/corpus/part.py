@@ -1,40 +1,9 @@
-"""Values of flags: shares, counts, lists, parts of a run."""
+"""The part of a run that --part names: shares of the corpus to map, or the end of the run."""
 
 import argparse
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-
-
-def fraction(text: str) -> float:
-    """Return a number from 0 to 1 given as such or in per cent ("0.05", "5%")."""
-    value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
-    return value
-
-
-def count(text: str) -> int:
-    """Return a whole number, with k, M or G for powers of ten ("100M")."""
-    scale = {"k": 10**3, "M": 10**6, "G": 10**9}.get(text[-1:], 1)
-    value = int(text if scale == 1 else text[:-1]) * scale
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
-    return value
-
-
-def positive(text: str) -> int:
-    """Return a whole number of at least 1, written as for count()."""
-    value = count(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
-    return value
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Return the parts of a comma-separated list, each once, in the order given."""
-    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-
 
 MERGE = "merge"
 """Stands in place of shares for the run that makes the dataset of what they left."""
