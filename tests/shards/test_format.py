@@ -3,7 +3,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +10,7 @@ from hypothesis.extra import numpy as stn
 
 from shards.errors import DamageError
 from shards.format import index_bytes, read_index, shard_file, token_dtype
-from shards.writer import write_shard
+from tests.shards.datasets import put_shard
 
 U2, I4 = np.dtype("<u2"), np.dtype("<i4")
 
@@ -90,19 +89,6 @@ def test_a_cut_index(tmp_path: Path, size: int) -> None:
         read_index(tmp_path / "x.idx")
 
 
-def write(stem: Path, documents: list[list[int]], dtype: np.dtype[np.generic]) -> None:
-    lengths = [len(document) for document in documents]
-    table = pa.table(
-        {
-            "tokens": pa.array(lengths, pa.int32()),
-            "prompt_tokens": pa.array([0] * len(lengths), pa.int32()),
-            "order": pa.array(range(len(lengths)), pa.uint64()),
-        }
-    )
-    chunks = [np.array(document, dtype) for document in documents]
-    write_shard(stem, table, directory=stem.parent, tokens=chunks, dtype=dtype)
-
-
 @pytest.mark.slow
 def test_megatron_reads_the_pair(tmp_path: Path) -> None:
     with warnings.catch_warnings():
@@ -113,12 +99,12 @@ def test_megatron_reads_the_pair(tmp_path: Path) -> None:
         )
     documents = [[1, 2, 3], [65_535], [5, 6]]
     for name, dtype in (("u", U2), ("i", I4)):
-        write(tmp_path / name, documents, dtype)
+        put_shard(tmp_path, name, documents, dtype=dtype.str)
         opened = indexed_dataset.IndexedDataset(str(tmp_path / name))
         assert len(opened) == 3
         assert [opened[i].tolist() for i in range(3)] == documents
         assert opened[0].dtype == dtype
         assert opened.document_indices.tolist() == [0, 1, 2, 3]
         assert opened.get(0, offset=1, length=2).tolist() == [2, 3]
-    write(tmp_path / "empty", [], U2)
+    put_shard(tmp_path, "empty", [])
     assert len(indexed_dataset.IndexedDataset(str(tmp_path / "empty"), mmap=False)) == 0

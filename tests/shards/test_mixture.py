@@ -1,13 +1,13 @@
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from shards.errors import UserError
-from shards.manifest import ShardEntry, SourceEntry, read_manifest, write_manifest
+from shards.manifest import SourceEntry, read_manifest, write_manifest
 from shards.mixture import Mix, WeightedData, epoch_caps, open_mixture, parse_data
+from tests.shards.conftest import put_texts
 
 PILE, WUDAO = "3f9c12ab/pile", "3f9c12ab/wudao"
 STRIDE = 4
@@ -61,11 +61,11 @@ def test_only_what_is_named_is_drawn(pristine: Path) -> None:
 
 
 @pytest.fixture
-def grown(dataset: Path, put_shard: Callable[..., ShardEntry]) -> Path:
+def grown(dataset: Path) -> Path:
     """A dataset whose manifest 2 brought a second generation of the pile."""
     manifest = read_manifest(dataset)
     (generation,) = manifest.generations
-    shard = put_shard(dataset, "g0002-aa/pile/00000", ["three"], order=1)
+    shard = put_texts(dataset, "g0002-aa/pile/00000", ["three"], order=1)
     more = replace(
         generation,
         number=2,

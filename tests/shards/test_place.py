@@ -1,6 +1,5 @@
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -9,7 +8,7 @@ import pytest
 
 from shards import place
 from shards.errors import DamageError, UserError
-from shards.manifest import Manifest, ShardEntry, read_manifest, write_manifest
+from shards.manifest import Manifest, read_manifest, write_manifest
 from shards.order.sampler import Sampler
 from shards.order.scatter import rank_slots, scatters_of_node
 from shards.order.streams import streams_of
@@ -17,24 +16,21 @@ from shards.place import NodeShare, format_ranges, needed_files, require
 from shards.reader import Dataset
 from shards.storage.files import atomic_write
 from shards.windows import causal_windows
+from tests.shards.conftest import GENERATION, put_texts
+from tests.shards.datasets import with_sources
 
 COMMON = ["pile/00000", "wudao/validation-00000"]
 """One shard is fewer than any S above 1; validation is everybody's."""
 
 
-GENERATION = "g0001-3f9c12ab"
-
-
 @pytest.fixture
-def full(dataset: Path, put_shard: Callable[..., ShardEntry]) -> Path:
+def full(dataset: Path) -> Path:
     """A dataset whose four shards of wudao all hold text."""
     manifest = read_manifest(dataset)
-    (generation,) = manifest.generations
-    wudao = generation.sources["wudao"]
+    wudao = manifest.generations[0].sources["wudao"]
     shards = list(wudao.shards)
-    shards[1] = put_shard(dataset, f"{GENERATION}/wudao/00001", ["b"], order=1 << 62)
-    sources = {**generation.sources, "wudao": replace(wudao, shards=tuple(shards))}
-    write_manifest(dataset, replace(manifest, generations=(replace(generation, sources=sources),)))
+    shards[1] = put_texts(dataset, f"{GENERATION}/wudao/00001", ["b"], order=1 << 62)
+    write_manifest(dataset, with_sources(manifest, wudao=replace(wudao, shards=tuple(shards))))
     return dataset
 
 
@@ -133,13 +129,11 @@ def test_an_interrupted_run_is_no_dataset_and_goes_on(pristine: Path, tmp_path: 
     assert read_manifest(to) == read_manifest(pristine)
 
 
-def test_a_grown_dataset_is_placed_over_its_older_copy(
-    dataset: Path, tmp_path: Path, put_shard: Callable[..., ShardEntry]
-) -> None:
+def test_a_grown_dataset_is_placed_over_its_older_copy(dataset: Path, tmp_path: Path) -> None:
     put_all(dataset, pieces_of(1, of=2), to := tmp_path / "disk")
     manifest = read_manifest(dataset)
     (generation,) = manifest.generations
-    new = put_shard(dataset, "g0002-aa/wudao/00000", ["new"], order=3)
+    new = put_texts(dataset, "g0002-aa/wudao/00000", ["new"], order=3)
     source = replace(generation.sources["wudao"], shards=(new,), validation=())
     more = replace(generation, number=2, name="g0002-aa", sources={"wudao": source}, audit=())
     write_manifest(dataset, replace(manifest, number=2, generations=(generation, more)))
@@ -217,13 +211,11 @@ def test_a_node_without_its_pieces_fails_naming_them(full: Path, tmp_path: Path)
 
 def test_a_long_list_is_cut(pristine: Path, tmp_path: Path) -> None:
     manifest = read_manifest(pristine)
-    (generation,) = manifest.generations
-    shards = generation.sources["wudao"].shards * 8
-    sources = {"wudao": replace(generation.sources["wudao"], shards=shards)}
-    manifest = replace(manifest, generations=(replace(generation, sources=sources),))
-    with pytest.raises(DamageError, match=r"lacks 100 files .* for the whole corpus") as caught:
+    wudao = manifest.generations[0].sources["wudao"]
+    manifest = with_sources(manifest, wudao=replace(wudao, shards=wudao.shards * 8))
+    with pytest.raises(DamageError, match=r"lacks 103 files .* for the whole corpus") as caught:
         require(Dataset(tmp_path, manifest), pieces_of(0, 1, of=2))
-    assert str(caught.value).endswith("\n  and 80 more")
+    assert str(caught.value).endswith("\n  and 83 more")
     assert str(caught.value).count("\n") == 21
 
 

@@ -1,30 +1,10 @@
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from shards.errors import DamageError
-from shards.manifest import Removal, TableEntry, read_manifest, write_manifest
 from shards.reader import Dataset
-from shards.removals import SCHEMA
-from shards.storage.files import atomic_write
-from tests.shards.conftest import GENERATION
-
-
-def remove(directory: Path, rows: Sequence[tuple[str, str, int, int]], *, number: int = 2) -> None:
-    """Remove rows (source, split, shard, row), as a further number of the manifest."""
-    table = pa.table([[GENERATION] * len(rows), *map(list, zip(*rows, strict=True))], schema=SCHEMA)
-    path = directory / "removals" / f"{number:04d}.arrow"
-    with atomic_write(path) as handle, pa.ipc.new_file(handle, SCHEMA) as writer:
-        writer.write_table(table)
-    entry = TableEntry(path=f"removals/{path.name}", rows=len(rows), **vars(handle.entry))
-    manifest = read_manifest(directory)
-    removal = Removal(number=number, reason="asked", documents=entry)
-    write_manifest(
-        directory, replace(manifest, number=number, removals=(*manifest.removals, removal))
-    )
+from tests.shards.datasets import remove
 
 
 def test_shards_know_what_was_removed(dataset: Path) -> None:

@@ -10,47 +10,32 @@ import pytest
 from shards.batch import read_window
 from shards.errors import UserError
 from shards.manifest import (
-    Manifest,
-    Removal,
     ShardEntry,
     SourceEntry,
-    TableEntry,
     read_manifest,
     write_manifest,
 )
 from shards.mixture import Mix
-from shards.removals import SCHEMA
 from shards.run import BatchSize, Run
-from shards.storage.files import atomic_write
 from shards.trace import TracedDocument, Tracer, document_lines, step_lines
 from shards.windows import WindowVocabulary
-from shards.writer import write_shard
+from tests.shards.conftest import EOS, GENERATION
+from tests.shards.datasets import put_shard, remove
 
-GENERATION = "g0001-3f9c12ab"
-EOS = 256
 NUM_BOOKS, NUM_SHARDS = 12, 4
 
 
 def put_documents(directory: Path, path: str, lengths: list[int], *, name: str) -> ShardEntry:
     """Write a shard of documents of these lengths, each with an id, an url and a place."""
     rows = range(len(lengths))
-    tokens = [
-        np.append(np.full(n - 1, 65 + row % 26), EOS).astype("<u2")
-        for row, n in zip(rows, lengths, strict=True)
-    ]
-    documents = pa.table(
-        {
-            "tokens": pa.array(lengths, pa.int32()),
-            "prompt_tokens": pa.array([0] * len(lengths), pa.int32()),
-            "order": pa.array(rows, pa.uint64()),
-            "path": pa.array([f"{name}.json"] * len(lengths)).dictionary_encode(),
-            "position": pa.array([row * 100 for row in rows], pa.int64()),
-            "id": pa.array([f"{name}-{row}" for row in rows]),
-            "url": pa.array([None if row % 2 else f"https://{name}/{row}" for row in rows]),
-        }
-    )
-    return write_shard(
-        directory / path, documents, directory=directory, tokens=tokens, dtype=np.dtype("<u2")
+    return put_shard(
+        directory,
+        path,
+        [[65 + row % 26] * (length - 1) + [EOS] for row, length in enumerate(lengths)],
+        path=pa.array([f"{name}.json"] * len(lengths)).dictionary_encode(),
+        position=pa.array([row * 100 for row in rows], pa.int64()),
+        id=pa.array([f"{name}-{row}" for row in rows]),
+        url=pa.array([None if row % 2 else f"https://{name}/{row}" for row in rows]),
     )
 
 
@@ -215,22 +200,11 @@ def test_documents_that_are_not_there(library: Path, text: str, message: str) ->
         Tracer(run_on(library)).find(text)
 
 
-def remove(directory: Path, manifest: Manifest, *, shard: int, row: int) -> Manifest:
-    table = pa.table([[GENERATION], ["books"], ["train"], [shard], [row]], schema=SCHEMA)
-    path = directory / "removals" / "0.arrow"
-    with atomic_write(path) as handle, pa.ipc.new_file(handle, SCHEMA) as writer:
-        writer.write_table(table)
-    entry = TableEntry(path="removals/0.arrow", rows=1, **vars(handle.entry))
-    return replace(
-        manifest, number=2, removals=(Removal(number=2, reason="asked", documents=entry),)
-    )
-
-
 def test_a_removed_document_is_no_longer_seen(library: Path) -> None:
     before = len(list(document_lines(Tracer(run_on(library)), "book-1-3", until=60)))
     manifest = read_manifest(library)
     try:
-        write_manifest(library, remove(library, manifest, shard=1, row=3))
+        remove(library, [("books", "train", 1, 3)])
         lines = list(document_lines(Tracer(run_on(library)), "book-1-3", until=60))
         other = list(document_lines(Tracer(run_on(library)), "book-1-4", until=60))
     finally:

@@ -1,17 +1,16 @@
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from shards.manifest import ShardEntry, SourceEntry, read_manifest, write_manifest
 from shards.reader import Dataset
 from shards.verify import verify
-from shards.writer import write_shard
+from tests.shards.conftest import put_texts
+from tests.shards.datasets import put_shard, with_sources
 
 
 def problems(directory: Path) -> list[str]:
@@ -67,25 +66,14 @@ def rewrite(
     """Put a shard that contradicts itself in the place of pile's, with a manifest that names it."""
     manifest = read_manifest(dataset)
     (old,) = manifest.shards("pile")
-    table = pa.table(
-        {
-            "tokens": pa.array([len(ids) for ids in documents], pa.int32()),
-            "prompt_tokens": pa.array(prompts, pa.int32()),
-            "order": pa.array(order, pa.uint64()),
-        }
-    )
-    chunks = [np.array(ids, dtype) for ids in documents]
-    kind = np.dtype(dtype)
-    entry = write_shard(dataset / old.path, table, directory=dataset, tokens=chunks, dtype=kind)
+    entry = put_shard(dataset, old.path, documents, prompts=prompts, order=order, dtype=dtype)
     name(dataset, entry)
 
 
 def name(dataset: Path, *entries: ShardEntry) -> None:
     """Make `entries` the shards of pile."""
-    manifest = read_manifest(dataset)
-    (generation,) = manifest.generations
-    sources = {**generation.sources, "pile": SourceEntry(shards=entries, validation=())}
-    write_manifest(dataset, replace(manifest, generations=(replace(generation, sources=sources),)))
+    pile = SourceEntry(shards=entries, validation=())
+    write_manifest(dataset, with_sources(read_manifest(dataset), pile=pile))
 
 
 @pytest.mark.parametrize(
@@ -112,9 +100,9 @@ def test_what_checksums_do_not_see(dataset: Path, shard: dict[str, object], mess
     assert any(re.search(message, line) for line in found), found
 
 
-def test_index_and_table_disagree(dataset: Path, put_shard: Callable[..., ShardEntry]) -> None:
-    one = put_shard(dataset, "g0001-3f9c12ab/pile/00000", ["ab", "c"], order=0)
-    two = put_shard(dataset, "g0001-3f9c12ab/pile/other", ["a", "bc"], order=0)
+def test_index_and_table_disagree(dataset: Path) -> None:
+    one = put_texts(dataset, "g0001-3f9c12ab/pile/00000", ["ab", "c"], order=0)
+    two = put_texts(dataset, "g0001-3f9c12ab/pile/other", ["a", "bc"], order=0)
     other = (dataset / f"{two.path}.idx").read_bytes()
     (dataset / f"{one.path}.idx").write_bytes(other)
     name(dataset, replace(one, files={**one.files, "idx": two.files["idx"]}))
@@ -122,10 +110,10 @@ def test_index_and_table_disagree(dataset: Path, put_shard: Callable[..., ShardE
     assert "00000.idx has lengths that differ from those in" in problem
 
 
-def test_shards_out_of_order(dataset: Path, put_shard: Callable[..., ShardEntry]) -> None:
+def test_shards_out_of_order(dataset: Path) -> None:
     path = "g0001-3f9c12ab/pile"
-    high = put_shard(dataset, f"{path}/00000", ["ab", "c"], order=(1 << 63) + 5)
-    low = put_shard(dataset, f"{path}/00001", ["ab", "c"], order=5)
+    high = put_texts(dataset, f"{path}/00000", ["ab", "c"], order=(1 << 63) + 5)
+    low = put_texts(dataset, f"{path}/00001", ["ab", "c"], order=5)
     name(dataset, low, high)
     assert problems(dataset) == []
     name(dataset, high, low)
