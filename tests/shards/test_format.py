@@ -15,17 +15,6 @@ from tests.shards.datasets import put_shard
 U2, I4 = np.dtype("<u2"), np.dtype("<i4")
 
 
-@pytest.mark.parametrize(
-    ("size", "dtype"), [(1, U2), (65_535, U2), (65_536, U2), (65_537, I4), (250_000, I4)]
-)
-def test_token_dtype(size: int, dtype: np.dtype[np.generic]) -> None:
-    assert token_dtype(size) == dtype
-
-
-def test_a_stem_may_hold_dots() -> None:
-    assert shard_file(Path("a/v1.5"), "bin") == Path("a/v1.5.bin")
-
-
 GOLDEN = bytes.fromhex(
     "4d4d494449445800 00"  # MMIDIDX
     "0100000000000000 08"  # version 1, uint16
@@ -43,9 +32,20 @@ def test_golden_index(tmp_path: Path) -> None:
     wide[17], wide[50] = 4, 12
     assert index_bytes(lengths, I4) == wide
     (tmp_path / "x.idx").write_bytes(wide)
-    dtype, found = read_index(tmp_path / "x.idx")
+    dtype, read_lengths = read_index(tmp_path / "x.idx")
     assert dtype == I4
-    assert found.tolist() == [3, 5]
+    assert read_lengths.tolist() == [3, 5]
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype"), [(1, U2), (65_535, U2), (65_536, U2), (65_537, I4), (250_000, I4)]
+)
+def test_token_dtype(size: int, dtype: np.dtype[np.generic]) -> None:
+    assert token_dtype(size) == dtype
+
+
+def test_a_stem_may_hold_dots() -> None:
+    assert shard_file(Path("a/v1.5"), "bin") == Path("a/v1.5.bin")
 
 
 def test_pointers_pass_two_gigabytes() -> None:

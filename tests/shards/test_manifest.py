@@ -20,12 +20,12 @@ from shards.storage.files import canonical, write_json
 
 def grown(manifest: Manifest) -> Manifest:
     """Return the manifest with a generation in number 2 and a removal in number 3."""
-    more = replace(manifest.generations[0], number=2, name="g0002-00c0ffee")
+    second = replace(manifest.generations[0], number=2, name="g0002-00c0ffee")
     table = TableEntry(path="removals/0003.arrow", bytes=1, crc32c=2, rows=1)
     return replace(
         manifest,
         number=3,
-        generations=(*manifest.generations, more),
+        generations=(*manifest.generations, second),
         removals=(Removal(number=3, reason="asked", documents=table),),
     )
 
@@ -86,12 +86,12 @@ def test_sources_shards_and_totals(pristine: Path) -> None:
 
 def test_files_are_all_there_is(pristine: Path) -> None:
     named = {path: entry.bytes for path, entry in read_manifest(pristine).files()}
-    found = {
+    present = {
         path.relative_to(pristine).as_posix(): path.stat().st_size
         for path in pristine.rglob("*")
         if path.is_file() and path.name != "manifest.json"
     }
-    assert named == found
+    assert named == present
 
 
 def test_a_changed_manifest(dataset: Path) -> None:

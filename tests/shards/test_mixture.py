@@ -15,9 +15,9 @@ STRIDE = 4
 
 
 def weights(*data: str) -> dict[str, float]:
-    corpus = open_mixture([Mix(start=0, data=data)], stride=STRIDE)
-    (stage,) = corpus.stages
-    assert list(stage.weights) == [stream.name for stream in corpus.streams]
+    mixture = open_mixture([Mix(start=0, data=data)], stride=STRIDE)
+    (stage,) = mixture.stages
+    assert list(stage.weights) == [stream.name for stream in mixture.streams]
     return dict(stage.weights)
 
 
@@ -56,8 +56,8 @@ def test_a_weight_is_spread_over_the_windows_of_its_data(pristine: Path) -> None
 
 
 def test_only_what_is_named_is_drawn(pristine: Path) -> None:
-    corpus = open_mixture([Mix(start=0, data=(f"{pristine}:pile",))], stride=STRIDE)
-    assert [stream.name for stream in corpus.streams] == [PILE]
+    mixture = open_mixture([Mix(start=0, data=(f"{pristine}:pile",))], stride=STRIDE)
+    assert [stream.name for stream in mixture.streams] == [PILE]
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def grown(dataset: Path) -> Path:
     manifest = read_manifest(dataset)
     (generation,) = manifest.generations
     shard = put_texts(dataset, "g0002-aa/pile/00000", ["three"], order=1)
-    more = replace(
+    second = replace(
         generation,
         number=2,
         name="g0002-aa",
@@ -74,18 +74,18 @@ def grown(dataset: Path) -> Path:
         sources={"pile": SourceEntry(shards=(shard,), validation=())},
         audit=(),
     )
-    write_manifest(dataset, replace(manifest, number=2, generations=(generation, more)))
+    write_manifest(dataset, replace(manifest, number=2, generations=(generation, second)))
     return dataset
 
 
 def test_a_corpus_that_grows_keeps_its_streams(grown: Path) -> None:
     mixes = [Mix(start=0, data=(f"{grown}@1",)), Mix(start=500, data=(f"{grown}@2",))]
-    corpus = open_mixture(mixes, stride=STRIDE)
-    assert [stream.name for stream in corpus.streams] == [PILE, WUDAO, "aa/pile"]
-    first, second = corpus.stages
+    mixture = open_mixture(mixes, stride=STRIDE)
+    assert [stream.name for stream in mixture.streams] == [PILE, WUDAO, "aa/pile"]
+    first, second = mixture.stages
     assert (first.start, dict(first.weights)) == (0, {PILE: 2, WUDAO: 13})
     assert (second.start, dict(second.weights)) == (500, {PILE: 2, WUDAO: 13, "aa/pile": 2})
-    assert {stream.dataset.manifest.number for stream in corpus.streams} == {2}
+    assert {stream.dataset.manifest.number for stream in mixture.streams} == {2}
 
 
 def test_a_source_has_a_stream_in_each_generation(grown: Path) -> None:

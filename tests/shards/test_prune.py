@@ -15,16 +15,16 @@ def put(directory: Path, *names: str) -> None:
         path.write_bytes(bytes(1000))
 
 
-def found(directory: Path) -> dict[str, int]:
+def left_over(directory: Path) -> dict[str, int]:
     pruned = leftovers(directory, read_manifest(directory))
     return {leftover.path.relative_to(directory).as_posix(): leftover.bytes for leftover in pruned}
 
 
 def test_what_the_manifest_does_not_name_is_left_over(dataset: Path) -> None:
-    assert found(dataset) == {}
+    assert left_over(dataset) == {}
     put(dataset, "g0000-00000000/wudao/00000.bin", "g0000-00000000/wudao/00000.idx")
     put(dataset, f"{GENERATION}/wudao/00009.bin", "vocabulary-00000000.arrow", ".tmp-34-x")
-    assert found(dataset) == {
+    assert left_over(dataset) == {
         ".tmp-34-x": 1000,
         "g0000-00000000": 2000,
         f"{GENERATION}/wudao/00009.bin": 1000,
@@ -34,7 +34,7 @@ def test_what_the_manifest_does_not_name_is_left_over(dataset: Path) -> None:
 
 def test_files_of_others_are_no_leftovers(dataset: Path) -> None:
     put(dataset, "report.json", "notes.txt", "mine/g0000-00000000/x", "g1", "vocabulary.arrow")
-    assert found(dataset) == {}
+    assert left_over(dataset) == {}
 
 
 def test_a_link_is_left_over_and_what_it_points_to_is_not(dataset: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ NUM_BOOKS, NUM_SHARDS = 12, 4
 
 
 def put_documents(directory: Path, path: str, lengths: list[int], *, name: str) -> ShardEntry:
-    """Write a shard of documents of these lengths, each with an id, an url and a place."""
+    """Write a shard of documents of these lengths, each with an id, a URL and a position."""
     rows = range(len(lengths))
     return put_shard(
         directory,
@@ -82,6 +82,30 @@ def documents(tracer: Tracer) -> Iterator[TracedDocument]:
                 yield TracedDocument(stream=i, shard=j, row=row)
 
 
+def test_the_lines_of_a_step(library: Path) -> None:
+    lines = list(step_lines(Tracer(run_on(library)), 25))
+    heads = [line for line in lines if not line.startswith(" ")]
+    assert [line.split("  ")[0] for line in heads] == [f"position {180 + i}" for i in range(4)]
+    books = f"{GENERATION}/books"
+    assert lines[:3] == [
+        f"position 180  epoch 1  scatter 0  window 17 of {books}/00002",
+        f"  tokens 193-291 of 291  {books}/00002:11 path=book-2.json position=1100 id=book-2-11",
+        f"  tokens 0-25 of 335  {books}/00002:0 path=book-2.json position=0 id=book-2-0 "
+        "url=https://book-2/0",
+    ]
+
+
+def test_the_lines_of_a_document(library: Path) -> None:
+    assert list(document_lines(Tracer(run_on(library)), "book-0-2", until=19)) == [
+        f"{GENERATION}/books/00000:2 path=book-0.json position=200 id=book-0-2 url=https://book-0/2",
+        "  step 1  position 12  epoch 0  tokens 0-20 of 204",
+        "  step 6  position 52  epoch 0  tokens 20-143 of 204",
+        "  step 10  position 84  epoch 0  tokens 143-204 of 204",
+        "  step 13  position 110  epoch 1  tokens 11-134 of 204",
+        "  step 15  position 122  epoch 1  tokens 0-11 of 204",
+    ]
+
+
 @pytest.mark.parametrize(
     "values",
     [
@@ -128,7 +152,7 @@ def test_an_epoch_has_every_token_of_a_document_once(library: Path) -> None:
         assert sorted(tokens) == list(range(first, first + len(shard[document.row])))
 
 
-def test_it_tells_what_is_read(library: Path) -> None:
+def test_samples_are_what_is_read(library: Path) -> None:
     tracer = Tracer(run_on(library, objective="causal"))
     samples = [sample for step in (0, 19, 20, 333) for sample in tracer.samples(step)]
     assert {sample.epoch for sample in samples} > {0, 1}
@@ -146,32 +170,8 @@ def test_it_tells_what_is_read(library: Path) -> None:
         assert [piece.row for piece in sample.pieces] == window.piece_rows.tolist()
 
 
-def test_the_lines_of_a_step(library: Path) -> None:
-    lines = list(step_lines(Tracer(run_on(library)), 25))
-    heads = [line for line in lines if not line.startswith(" ")]
-    assert [line.split("  ")[0] for line in heads] == [f"position {180 + i}" for i in range(4)]
-    books = f"{GENERATION}/books"
-    assert lines[:3] == [
-        f"position 180  epoch 1  scatter 0  window 17 of {books}/00002",
-        f"  tokens 193-291 of 291  {books}/00002:11 path=book-2.json position=1100 id=book-2-11",
-        f"  tokens 0-25 of 335  {books}/00002:0 path=book-2.json position=0 id=book-2-0 "
-        "url=https://book-2/0",
-    ]
-
-
-def test_the_lines_of_a_document(library: Path) -> None:
-    assert list(document_lines(Tracer(run_on(library)), "book-0-2", until=19)) == [
-        f"{GENERATION}/books/00000:2 path=book-0.json position=200 id=book-0-2 url=https://book-0/2",
-        "  step 1  position 12  epoch 0  tokens 0-20 of 204",
-        "  step 6  position 52  epoch 0  tokens 20-143 of 204",
-        "  step 10  position 84  epoch 0  tokens 143-204 of 204",
-        "  step 13  position 110  epoch 1  tokens 11-134 of 204",
-        "  step 15  position 122  epoch 1  tokens 0-11 of 204",
-    ]
-
-
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("book-2-5", ["books/00002:5"]),
         ("https://book-1/4", ["books/00001:4"]),
@@ -180,10 +180,10 @@ def test_the_lines_of_a_document(library: Path) -> None:
         (f"{GENERATION}/notes/00000:0", ["notes/00000:0"]),
     ],
 )
-def test_documents_are_found_by_name(library: Path, text: str, found: list[str]) -> None:
+def test_documents_are_found_by_name(library: Path, text: str, expected: list[str]) -> None:
     tracer = Tracer(run_on(library))
-    told = [tracer.describe(document).split(" ")[0] for document in tracer.find(text)]
-    assert told == [f"{GENERATION}/{name}" for name in found]
+    names = [tracer.describe(document).split(" ")[0] for document in tracer.find(text)]
+    assert names == [f"{GENERATION}/{name}" for name in expected]
 
 
 @pytest.mark.parametrize(

@@ -44,15 +44,15 @@ def test_missing_cut_and_swapped_files_are_all_listed(dataset: Path) -> None:
     a.rename(a.with_suffix(".x"))
     b.rename(a)
     a.with_suffix(".x").rename(b)
-    found = {line.split(" ")[0]: line for line in problems(dataset)}
-    assert sorted(found) == [
+    problem_of = {line.split(" ")[0]: line for line in problems(dataset)}
+    assert sorted(problem_of) == [
         str(a),
         str(first.with_suffix(".idx")),
         str(third.with_suffix(".bin")),
         str(b),
     ]
-    assert "is missing (82 bytes expected)" in found[str(first.with_suffix(".idx"))]
-    assert "has 0 bytes, 20 expected" in found[str(third.with_suffix(".bin"))]
+    assert "is missing (82 bytes expected)" in problem_of[str(first.with_suffix(".idx"))]
+    assert "has 0 bytes, 20 expected" in problem_of[str(third.with_suffix(".bin"))]
 
 
 def rewrite(
@@ -95,9 +95,9 @@ def test_what_checksums_do_not_see(dataset: Path, shard: dict[str, object], mess
     rewrite(dataset)
     assert problems(dataset) == []
     rewrite(dataset, **shard)  # type: ignore[arg-type]  # a table row
-    found = problems(dataset)
-    assert any(line.startswith(str(dataset / "g0001-3f9c12ab/pile/00000.")) for line in found)
-    assert any(re.search(message, line) for line in found), found
+    lines = problems(dataset)
+    assert any(line.startswith(str(dataset / "g0001-3f9c12ab/pile/00000.")) for line in lines)
+    assert any(re.search(message, line) for line in lines), lines
 
 
 def test_index_and_table_disagree(dataset: Path) -> None:
@@ -117,8 +117,8 @@ def test_shards_out_of_order(dataset: Path) -> None:
     name(dataset, low, high)
     assert problems(dataset) == []
     name(dataset, high, low)
-    found = problems(dataset)
-    assert [line.split("pile/")[1] for line in found] == [
+    lines = problems(dataset)
+    assert [line.split("pile/")[1] for line in lines] == [
         "00000.arrow holds documents from another shard's range of the order",
         "00001.arrow begins before the end of the previous shard",
         "00001.arrow holds documents from another shard's range of the order",

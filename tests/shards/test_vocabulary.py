@@ -10,16 +10,6 @@ PIECES = [b"a", b" b.", "好".encode()[:2], "好".encode()[2:], b"[MASK]", b"", 
 TABLE = vocabulary_table(PIECES, special={4, 5}, size=9)
 
 
-@pytest.mark.parametrize("text", [*".?!;:。？！；…\n", "a.b", " ..."])
-def test_sentence_ends(text: str) -> None:
-    assert ends_sentence(text)
-
-
-@pytest.mark.parametrize("text", ["", "a", "，", ",", "、", "：", "．", " ", "\t"])
-def test_no_sentence_ends(text: str) -> None:
-    assert not ends_sentence(text)
-
-
 def test_round_trip(tmp_path: Path) -> None:
     entry = write_vocabulary(tmp_path, TABLE)
     path = tmp_path / entry.path
@@ -37,6 +27,16 @@ def test_decode() -> None:
     assert vocabulary.decode([0, 2]) == "a�"
     assert vocabulary.decode([4, 5, 8, 0]) == "⟨[MASK]⟩⟨5⟩⟨8⟩a"
     assert vocabulary.decode([]) == ""
+
+
+@pytest.mark.parametrize("text", [*".?!;:。？！；…\n", "a.b", " ..."])
+def test_sentence_ends(text: str) -> None:
+    assert ends_sentence(text)
+
+
+@pytest.mark.parametrize("text", ["", "a", "，", ",", "、", "：", "．", " ", "\t"])
+def test_no_sentence_ends(text: str) -> None:
+    assert not ends_sentence(text)
 
 
 @pytest.mark.parametrize("token", [-1, 9])

@@ -31,10 +31,10 @@ SPECS = st.integers(1, 64).flatmap(
 )
 
 
-def spans(given: Shard, spec: WindowSpec, phase: int = 0) -> list[tuple[int, int]]:
-    count = num_windows(given.entry.tokens, spec.stride)
+def spans(shard: Shard, spec: WindowSpec, phase: int = 0) -> list[tuple[int, int]]:
+    count = num_windows(shard.entry.tokens, spec.stride)
     return [
-        window_span(given, i, spec=spec, vocabulary=VOCABULARY, phase=phase) for i in range(count)
+        window_span(shard, i, spec=spec, vocabulary=VOCABULARY, phase=phase) for i in range(count)
     ]
 
 
@@ -99,8 +99,8 @@ EXAMPLE = [
 )
 def test_cuts(stride: int, slack: int, phase: int, expected: list[tuple[int, int]]) -> None:
     spec = WindowSpec(kind="glm", length=stride + slack, slack=slack)
-    found = spans(shard(EXAMPLE), spec, phase)
-    assert [(begin % 40, begin % 40 + end - begin) for begin, end in found] == [
+    cut_spans = spans(shard(EXAMPLE), spec, phase)
+    assert [(begin % 40, begin % 40 + end - begin) for begin, end in cut_spans] == [
         (begin % 40, begin % 40 + end - begin) for begin, end in expected
     ]
 
@@ -112,14 +112,14 @@ def test_windows_are_the_ring_cut_once(
     given_shard = numbered(lengths)
     given_shard.tokens[every // 2 :: every] = END
     given_shard.tokens[np.cumsum(lengths) - 1] = EOS
-    found = spans(given_shard, spec, phase)
+    cut_spans = spans(given_shard, spec, phase)
     size = sum(lengths)
     expected = list(cuts(given_shard, stride=spec.stride, slack=spec.slack, phase=phase))
-    assert [end - begin for begin, end in found] == np.diff(expected).tolist()
-    assert [begin for begin, _ in found] == [cut % size for cut in expected[:-1]]
-    assert all(0 <= end - begin <= spec.length for begin, end in found)
-    assert all(end % size == begin for (_, end), (begin, _) in pairwise([*found, found[0]]))
-    assert sum(end - begin for begin, end in found) == size
+    assert [end - begin for begin, end in cut_spans] == np.diff(expected).tolist()
+    assert [begin for begin, _ in cut_spans] == [cut % size for cut in expected[:-1]]
+    assert all(0 <= end - begin <= spec.length for begin, end in cut_spans)
+    assert all(end % size == begin for (_, end), (begin, _) in pairwise([*cut_spans, cut_spans[0]]))
+    assert sum(end - begin for begin, end in cut_spans) == size
 
 
 def test_golden_cuts() -> None:
@@ -168,7 +168,7 @@ def test_pieces_pass_over_documents_without_tokens() -> None:
     assert span_pieces(shard([[5, EOS], [], [], [6, EOS]]), 0, 4) == [(0, 2, 0), (2, 4, 3)]
 
 
-def test_marks_of_a_dataset(pristine: Path) -> None:
+def test_the_vocabulary_of_a_dataset(pristine: Path) -> None:
     vocabulary = WindowVocabulary.of(Dataset.open(pristine))
     assert (vocabulary.cls, vocabulary.pad) == (256, 256)  # it has neither: eos serves
     assert np.flatnonzero(vocabulary.sentence_end).tolist() == sorted(b".?!;:\n")

@@ -37,8 +37,8 @@ def test_every_sample_goes_to_a_window_and_back(cells: Cells) -> None:
     for cell, (stream, scatter) in enumerate([(0, 0), (0, 1), (1, 0)]):
         for sample in range(cells.sizes[cell]):
             shard, window = cells.locate(np.array([cell]), np.array([stream]), np.array([sample]))
-            found = cells.sample_of(stream, int(shard[0]), int(window[0]))
-            assert found == (cell, scatter, sample)
+            back = cells.sample_of(stream, int(shard[0]), int(window[0]))
+            assert back == (cell, scatter, sample)
 
 
 def test_no_sample_lies_in_an_empty_shard(make_stream: Make) -> None:

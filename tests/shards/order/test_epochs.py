@@ -55,7 +55,7 @@ def text_of(
 def test_every_token_once_an_epoch(
     numbered: Dataset, source: str, spec: WindowSpec, num_scatters: int
 ) -> None:
-    (stream,) = (each for each in streams_of(numbered) if each.name.endswith(source))
+    (stream,) = (stream for stream in streams_of(numbered) if stream.name.endswith(source))
     sampler = Sampler([stream], seed=3, num_scatters=num_scatters, window=spec)
     expected = Counter(
         token for document in numbered.documents(source) for token in document.tolist()
@@ -72,9 +72,9 @@ def test_every_token_once_an_epoch(
                     for c, n in enumerate(sizes)
                 ]
             )
-        found, epochs, texts = text_of(numbered, sampler, places)
-        del found[CLS]
-        assert found == expected
+        tokens, epochs, texts = text_of(numbered, sampler, places)
+        del tokens[CLS]
+        assert tokens == expected
         assert epochs == {epoch}
         read.append({tuple(text.tolist()) for text in texts})
     assert read[0] != read[1]  # the second epoch cuts elsewhere

@@ -7,6 +7,16 @@ from shards.errors import UserError
 from shards.order.quotas import MAX_PERIOD, Quotas, draws_per_period
 
 
+def test_golden_draws() -> None:
+    quotas = Quotas([0.5, 0.3, 0.2], 4, seed=1)
+    assert quotas.period == 10
+    streams, nth = quotas.stream_and_nth(np.arange(12), np.full(12, 2))
+    assert streams.tolist() == [0, 2, 0, 1, 0, 2, 0, 1, 0, 1, 0, 2]
+    assert nth.tolist() == [0, 0, 1, 0, 2, 1, 3, 1, 4, 2, 5, 2]
+    streams, _ = quotas.stream_and_nth(np.arange(12), np.full(12, 3))
+    assert streams.tolist() == [1, 0, 2, 0, 1, 0, 2, 0, 1, 0, 1, 0]
+
+
 @pytest.mark.parametrize(
     ("weights", "draws"),
     [
@@ -37,16 +47,6 @@ def test_golden_draws_per_period(weights: list[float], draws: list[int]) -> None
 def test_weights_that_cannot_be(weights: list[float], message: str) -> None:
     with pytest.raises(UserError, match=message):
         draws_per_period(weights)
-
-
-def test_golden_draws() -> None:
-    quotas = Quotas([0.5, 0.3, 0.2], 4, seed=1)
-    assert quotas.period == 10
-    streams, nth = quotas.stream_and_nth(np.arange(12), np.full(12, 2))
-    assert streams.tolist() == [0, 2, 0, 1, 0, 2, 0, 1, 0, 1, 0, 2]
-    assert nth.tolist() == [0, 0, 1, 0, 2, 1, 3, 1, 4, 2, 5, 2]
-    streams, _ = quotas.stream_and_nth(np.arange(12), np.full(12, 3))
-    assert streams.tolist() == [1, 0, 2, 0, 1, 0, 2, 0, 1, 0, 1, 0]
 
 
 def errors(quotas: Quotas, scatter: int, draws: int) -> float:
