@@ -1,4 +1,4 @@
-"""Looks at datasets and looks after them.
+"""Inspects and maintains datasets.
 
 `python -m shards inspect|verify|stats|prune|place DIR`, `python -m shards trace RUN`
 """
@@ -39,9 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="python -m shards", description="Look at datasets.")
+    parser = Parser(prog="python -m shards", description="Inspect and maintain datasets.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    inspect = _command(commands, "inspect", "show a dataset in one screen, or one of its documents")
+    inspect = _command(commands, "inspect", "show a dataset on one screen, or one of its documents")
     inspect.set_defaults(command=_inspect)
     inspect.add_argument("--doc", type=int, metavar="N", help="show document N, counted from 0")
     inspect.add_argument("--source", help="one of this source (--doc 0 unless given)")
@@ -61,19 +61,21 @@ def _parser() -> argparse.ArgumentParser:
 def _add_place(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = _command(commands, "place", "copy what one node needs onto its disk")
     parser.set_defaults(command=_place)
-    parser.add_argument("--nodes", type=counts, default=(1,), metavar="N,N,…", help="ranks of each")
+    parser.add_argument(
+        "--nodes", type=counts, default=(1,), metavar="N,N,…", help="ranks of each node"
+    )
     parser.add_argument("--node", type=count, default=0, metavar="I", help="which node, from 0")
     parser.add_argument(
         "--scatters", type=count, default=1, metavar="S", help="pieces of the corpus"
     )
-    parser.add_argument("--to", type=Path, metavar="DISK", help="a folder on the node's disk")
+    parser.add_argument("--to", type=Path, metavar="DISK", help="a folder on the disk of the node")
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--list", action="store_true", help="only list what it needs")
     modes.add_argument("--check", action="store_true", help="only check DISK, or DIR without --to")
 
 
 def _add_trace(commands: "argparse._SubParsersAction[Parser]") -> None:
-    text = "tell what a step trains on, or when a document is seen"
+    text = "show what a step trains on, or when a document is seen"
     parser = commands.add_parser("trace", help=text, description=text)
     parser.set_defaults(command=_trace)
     parser.add_argument(

@@ -8,11 +8,11 @@ from shards.mixture import Mix
 from shards.run import BatchSize, Run
 
 _GIVEN = ("seed", "scatters", "objective", "length", "slack", "steps")
-"""Flags that have the name of their field."""
+"""Flags named like their field."""
 
 
 def add_run_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags; those that are not given leave nothing in the namespace."""
+    """Add the flags; those not given leave nothing in the namespace."""
     flags = parser.add_argument_group("the options of a run", argument_default=argparse.SUPPRESS)
     flags.add_argument(
         "--data",
@@ -25,39 +25,44 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="append",
         metavar=("POSITION", "DATA"),
-        help="the data from so many samples on; may be repeated",
+        help="the data from sample POSITION on; may be repeated",
     )
     flags.add_argument(
         "--batch-size",
         nargs="+",
         metavar="SIZE",
-        help="samples in the global batch; STEP:SIZE for another from a step on",
+        help="samples in the global batch; STEP:SIZE changes it from that step on",
     )
     flags.add_argument("--seed", type=int, metavar="N")
-    flags.add_argument("--scatters", type=count, metavar="S", help="pieces that the corpus lies in")
+    flags.add_argument(
+        "--scatters", type=count, metavar="S", help="pieces that the corpus is divided into"
+    )
     flags.add_argument("--objective", metavar="NAME", help="glm or causal")
     flags.add_argument("--length", type=count, metavar="L", help="positions of a window")
     flags.add_argument(
-        "--slack", type=count, metavar="N", help="tokens behind its place that a cut is looked for"
+        "--slack",
+        type=count,
+        metavar="N",
+        help="tokens by which a cut may move to an end of a text",
     )
     flags.add_argument(
         "--max-epochs",
         nargs="+",
         metavar="DATA=N",
-        help="how often text may be read in all --steps: DIR=4, DIR:SOURCE=1.5",
+        help="how often text may be read within --steps: DIR=4, DIR:SOURCE=1.5",
     )
-    flags.add_argument("--steps", type=count, metavar="N", help="after how many steps the run ends")
+    flags.add_argument("--steps", type=count, metavar="N", help="number of steps")
 
 
 def run_of(options: argparse.Namespace) -> Run:
     """Return the run that flags describe.
 
     Raises:
-        UserError: data or batch size are not given, or a value is not what it should be.
+        UserError: Data or batch size are missing, or a value is invalid.
     """
     given = vars(options)
     if "data" not in given or "batch_size" not in given:
-        raise UserError("name a file with a run's options, or give --data and --batch-size.")
+        raise UserError("give --data and --batch-size, or the file of a run's options.")
     later = [
         Mix(start=_whole(start, "--data-from"), data=tuple(data))
         for start, *data in given.get("data_from", ())

@@ -39,15 +39,20 @@ class Config:
 
 
 def parse(argv: Sequence[str], *, world: int, program: str = "trainer.train") -> Config:
-    """Return the run that flags describe, on so many ranks.
+    """Return the run that a command line describes.
+
+    Args:
+        argv: The command line.
+        world: The number of ranks.
+        program: The name of the command.
 
     Raises:
-        UserError: a flag is unknown, or a value is not what it should be.
+        UserError: A flag is unknown, or a value is invalid.
     """
     given = vars(_parser(program).parse_args(_with_recipe(argv)))
     if "model" not in given:
         raise UserError(
-            f"say which model to train: --model NAME, of {', '.join(SIZES)}, or FILE.json."
+            f"say which model to train: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
         )
     content = read_json(given["deepspeed"]) if "deepspeed" in given else {}
     values = {**adam_of(content), **given}
@@ -64,7 +69,7 @@ def parse(argv: Sequence[str], *, world: int, program: str = "trainer.train") ->
 
 
 def _with_end(given: Mapping[str, Any], settings: Settings) -> Run:
-    """Return the run, its number of steps from what says when it ends."""
+    """Return the run with its number of steps, from --max-steps or --max-tokens."""
     steps = given.get("steps")
     if (steps is None) == (settings.max_tokens is None):
         raise UserError("say when the run ends: either --max-steps N or --max-tokens N.")
@@ -75,12 +80,12 @@ def _with_end(given: Mapping[str, Any], settings: Settings) -> Run:
     run = run_of(argparse.Namespace(**{**given, "steps": steps}))
     for mix in run.mixes:
         for text in mix.data:
-            parse_data(text)  # says at once what cannot be read from here
+            parse_data(text)  # reports at once what cannot be read from here
     return run
 
 
 def _with_recipe(argv: Sequence[str]) -> list[str]:
-    """Return the command line with a recipe's flags in front, so that what is given wins."""
+    """Return the command line behind the flags of its recipe, so that its own flags win."""
     finder = Parser(add_help=False)
     finder.add_argument("--recipe")
     known, rest = finder.parse_known_args(list(argv))
@@ -99,7 +104,7 @@ def _with_recipe(argv: Sequence[str]) -> list[str]:
 
 
 def _split_end(flags: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Return what flags say of the run's end, None if nothing, and the other flags."""
+    """Return the value of the flag that ends the run, None without one, and the other flags."""
     finder = Parser(add_help=False)
     finder.add_argument("--steps", "--max-steps", "--max-tokens", dest="end")
     known, rest = finder.parse_known_args(list(flags))

@@ -1,8 +1,8 @@
-"""How a run trains: every option but those that decide its samples, each written once.
+"""How a run trains: every option except those that decide its samples.
 
-`config.py` makes flags of the fields. Where a default is None, the DeepSpeed JSON or the model
-says. No flag begins as one of the launchers' does: argparse would take it for theirs even behind
-the script's name.
+`config.py` makes flags of the fields. A default of None leaves the value to the DeepSpeed JSON or
+the model. No flag is a prefix of a launcher's flags: argparse would take it for theirs even after
+the name of the script.
 """
 
 import math
@@ -19,20 +19,20 @@ RESUME_AUTO, RESUME_NONE = "auto", "none"
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How a run trains; `None` is what the DeepSpeed JSON or the model says."""
+    """How a run trains; `None` leaves the value to the DeepSpeed JSON or the model."""
 
     model: str = option(
         MISSING, "Its shape: a name (tiny, glm-large, ...) or FILE.json.", metavar="NAME"
     )
     init_from: Path | None = option(
         None,
-        "Begin with these weights: a published checkpoint, or one of this trainer.",
+        "Start from these weights: a published checkpoint, or one of this trainer.",
         metavar="PATH",
         type=Path,
     )
     extend_positions: bool = option(
         False,
-        "Let the model have more positions than --init-from, whose come first.",
+        "Give the model more positions than --init-from has; those come first.",
         action="store_true",
     )
     blanks: tuple[str, ...] = option(
@@ -53,20 +53,22 @@ class Settings:
     )
     precision: str | None = option(
         None,
-        "What to compute in. Default: what the JSON says, else the best of the device.",
+        "Precision of the computation. Default: what the JSON says, else the best of the device.",
         choices=(AUTO, BF16, FP16, FP32),
     )
     micro_batch: int | None = option(
-        None, "Samples that a rank computes at a time.", metavar="N", type=positive
+        None, "Samples that a rank computes at once.", metavar="N", type=positive
     )
     lr: float = option(1e-4, "Peak learning rate.", metavar="LR", type=float)
-    schedule: str = option(COSINE, "How the rate falls.", choices=(COSINE, LINEAR, CONSTANT))
+    schedule: str = option(
+        COSINE, "How the learning rate decays.", choices=(COSINE, LINEAR, CONSTANT)
+    )
     warmup: float = option(
         0.05, "Steps of warm-up; below 1: share of the decay steps.", metavar="N", type=float
     )
     decay_steps: int | None = option(
         None,
-        "The step from which on the rate stays. Default: the last.",
+        "The step from which the rate is constant. Default: the last.",
         metavar="N",
         type=positive,
     )
@@ -78,7 +80,7 @@ class Settings:
     )
     max_tokens: int | None = option(
         None,
-        "End after so many tokens (samples x --length) in place of --max-steps.",
+        "End after this many tokens (samples x --length) instead of --max-steps.",
         metavar="N",
         type=positive,
     )
@@ -99,7 +101,7 @@ class Settings:
     eval_every: int = option(1000, "Steps between validations; 0: none.", metavar="N", type=count)
     log_every: int = option(10, "Steps between lines of the log.", metavar="N", type=positive)
     max_bad_losses: int = option(
-        10, "Give up after so many NaN or infinite losses in a row.", metavar="N", type=positive
+        10, "Give up after this many NaN or infinite losses in a row.", metavar="N", type=positive
     )
     checkpoint_activations: bool = option(
         False, "Recompute layers in the backward pass to save memory.", action="store_true"

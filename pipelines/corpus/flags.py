@@ -1,4 +1,4 @@
-"""The command line of a run: our flags, made from the options, and those that go to Beam."""
+"""The command line of a corpus: its own flags, made from the options, and those for Beam."""
 
 import argparse
 import textwrap
@@ -21,20 +21,19 @@ def parse(
     about: str,
     defaults: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[OptionsType, list[str]]:
-    """Return the options that the flags give, and the words that are no flags of ours.
+    """Return the options of a command line, and the words that are none of its flags.
 
-    Those are meant for Beam (`pipelines.engine.cluster.beam_flags`); `--` and what follows it come
-    last.
+    Those are for Beam (`pipelines.engine.cluster.beam_flags`); `--` and what follows come last.
 
     Args:
         options_class: The options of the corpus.
         argv: The command line.
         program: Its name.
         about: What `--help` says it does.
-        defaults: Of fields whose default is another one here.
+        defaults: By field, where they differ from those of the class.
 
     Raises:
-        UserError: A value does not fit.
+        UserError: A value is invalid.
     """
     end = argv.index("--") if "--" in argv else len(argv)
     parser = Parser(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 MERGE = "merge"
-"""Stands in place of shares for the run that makes the dataset of what they left."""
+"""In place of shares: make the dataset of what all shares mapped."""
 
 MOST_PARTS = 1000
 
@@ -14,7 +14,7 @@ _SHARE = re.compile(r"([0-9]+)/([0-9]+)")
 
 
 def parse_part(text: str) -> tuple[str, ...]:
-    """Return the shares that a person named, as in "1/4" or "2/4,3/4"; of "merge" that alone."""
+    """Return the shares that a text names, as in "1/4" or "2/4,3/4"; or MERGE alone."""
     words = tuple(dict.fromkeys(word.strip() for word in text.split(",")))
     for word in words if words != (MERGE,) else ():
         matched = _SHARE.fullmatch(word)
@@ -27,12 +27,12 @@ def parse_part(text: str) -> tuple[str, ...]:
 
 
 def is_share(part: Sequence[str]) -> bool:
-    """Return whether these are shares to map, and not a whole run or its end."""
+    """Return whether these are shares to map; not for a whole run, nor for MERGE."""
     return bool(part) and tuple(part) != (MERGE,)
 
 
 def corpus_fraction(part: Sequence[str]) -> float:
-    """Return how much of the corpus these shares are, at most; 1 for what is no share."""
+    """Return how much of the corpus these shares make up, at most; 1 without shares."""
     shares = map(share_bounds, part) if is_share(part) else [(Fraction(0), Fraction(1))]
     return min(1.0, float(sum(high - low for low, high in shares)))
 
