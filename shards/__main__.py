@@ -106,9 +106,13 @@ def _command(
     return command
 
 
-def _print(lines: Iterable[str]) -> None:
+def _print(lines: Iterable[str]) -> int:
+    """Print lines as they come, and return how many there were."""
+    num_lines = 0
     for line in lines:
         print(line)
+        num_lines += 1
+    return num_lines
 
 
 def _inspect(options: argparse.Namespace) -> int:
@@ -131,10 +135,7 @@ def _verify(options: argparse.Namespace) -> int:
     entries = [entry for _, entry in dataset.manifest.files()]
     num_bytes = sum(entry.bytes for entry in entries)
     start = time.perf_counter()
-    problems = 0
-    for problem in verify(dataset):
-        print(problem)
-        problems += 1
+    problems = _print(verify(dataset))
     seconds = time.perf_counter() - start
     speed = f"{num_bytes / 1e6 / seconds:,.0f} MB/s"
     verdict = "1 problem" if problems == 1 else f"{problems} problems" if problems else "ok"
@@ -182,12 +183,9 @@ def _place(options: argparse.Namespace) -> int:
 
 
 def _check_placed(dataset: Dataset, share: place.NodeShare) -> int:
-    num_problems = 0
-    for problem in place.check(dataset, share):
-        print(problem)
-        num_problems += 1
-    print(f"{dataset.directory}: {num_problems or 'no'} problems")
-    return DAMAGED if num_problems else OK
+    problems = _print(place.check(dataset, share))
+    print(f"{dataset.directory}: {problems or 'no'} problems")
+    return DAMAGED if problems else OK
 
 
 def _trace(options: argparse.Namespace) -> int:

@@ -192,12 +192,17 @@ class Manifest:
             sorted({name for generation in self.generations for name in generation.sources})
         )
 
+    def source_entries(self) -> Iterator[tuple[Generation, str, SourceEntry]]:
+        """Yield generation, name and entry of every source: by generation, then name."""
+        for generation in self.generations:
+            for name, entry in sorted(generation.sources.items()):
+                yield generation, name, entry
+
     def shards(self, source: str | None = None, *, split: str = TRAIN) -> tuple[ShardEntry, ...]:
         """Return the shards of one source or of all: by generation, then source, then shard."""
         return tuple(
             shard
-            for generation in self.generations
-            for name, entry in sorted(generation.sources.items())
+            for _, name, entry in self.source_entries()
             if source in (None, name)
             for shard in entry.split(split)
         )

@@ -71,10 +71,9 @@ def needed_files(manifest: Manifest, share: NodeShare) -> Iterator[tuple[str, Fi
 
 
 def _shards(manifest: Manifest, share: NodeShare) -> Iterator[ShardEntry]:
-    for generation in manifest.generations:
-        for _, source in sorted(generation.sources.items()):
-            yield from share.of(source.split(TRAIN))
-            yield from source.split(VALIDATION)
+    for _, _, source in manifest.source_entries():
+        yield from share.of(source.split(TRAIN))
+        yield from source.split(VALIDATION)
 
 
 def require(dataset: Dataset, share: NodeShare) -> None:

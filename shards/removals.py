@@ -59,8 +59,7 @@ _Key = tuple[str, str, str, int]
 def _entries(manifest: Manifest) -> Mapping[_Key, ShardEntry]:
     return {
         (generation.name, name, split, number): entry
-        for generation in manifest.generations
-        for name, source in generation.sources.items()
+        for generation, name, source in manifest.source_entries()
         for split in (TRAIN, VALIDATION)
         for number, entry in enumerate(source.split(split))
     }

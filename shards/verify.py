@@ -6,7 +6,7 @@ import numpy as np
 
 from shards.errors import DamageError
 from shards.format import ARROW, BIN, IDX, SUFFIXES, read_index
-from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, TokenizerEntry
+from shards.manifest import TRAIN, VALIDATION, ShardEntry, TokenizerEntry
 from shards.reader import Dataset, Shard
 from shards.storage.files import FileEntry, crc32c, size
 from shards.storage.remote import AnyPath
@@ -24,8 +24,8 @@ def verify(dataset: Dataset) -> Iterator[str]:
     if dataset.manifest.vocabulary.path not in damaged:
         yield from _check_vocabulary(dataset)
     for split in (TRAIN, VALIDATION):
-        for entries in _streams(dataset.manifest, split):
-            yield from _check_stream(dataset, entries, damaged=damaged, split=split)
+        for _, _, source in dataset.manifest.source_entries():
+            yield from _check_stream(dataset, source.split(split), damaged=damaged, split=split)
 
 
 def check_file(path: AnyPath, entry: FileEntry) -> str | None:
@@ -45,12 +45,6 @@ def _check_vocabulary(dataset: Dataset) -> Iterator[str]:
     rows, expected = len(dataset.vocabulary), dataset.manifest.tokenizer.vocabulary_size
     if rows != expected:
         yield f"{dataset.manifest.vocabulary.path} has {rows} rows, {expected} expected"
-
-
-def _streams(manifest: Manifest, split: str) -> Iterator[tuple[ShardEntry, ...]]:
-    for generation in manifest.generations:
-        for _, entry in sorted(generation.sources.items()):
-            yield entry.split(split)
 
 
 def _check_stream(

@@ -55,8 +55,7 @@ def streams_of(
             dataset=dataset,
             shards=entry.split(split),
         )
-        for generation in dataset.manifest.generations
-        for name, entry in sorted(generation.sources.items())
+        for generation, name, entry in dataset.manifest.source_entries()
         if source in (None, name)
     )
     return tuple(stream for stream in streams if stream.num_tokens)
