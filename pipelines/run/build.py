@@ -20,7 +20,7 @@ from pipelines.engine.phases import Phases
 from pipelines.engine.records import complete_files
 from pipelines.engine.runner import Runner, hush
 from pipelines.engine.workers import num_workers
-from pipelines.inputs.sources import InputFile
+from pipelines.inputs.files import InputFile
 from pipelines.map.attempts import died_before
 from pipelines.map.mapper import Job, SplitRecord, versions
 from pipelines.map.splits import Splits

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.dedup.phases import Deduplicated
-from pipelines.inputs.sources import InputFile
+from pipelines.inputs.files import InputFile
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.report.sums import machine

@@ -15,7 +15,7 @@ import pytest
 
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
-from pipelines.inputs.sources import Split
+from pipelines.inputs.split import Split
 from pipelines.merge.group import MOST_SLICES
 from pipelines.planning import sample
 from pipelines.planning.estimate import beam_bytes, estimate, phase_seconds, worker_bytes
