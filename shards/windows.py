@@ -4,7 +4,7 @@ A shard of T tokens is treated as a ring: its first token follows its last, and 
 document end like any other. Window i of stride s and phase f covers the ring from cut(f + i·s) to
 cut(f + (i + 1)·s), where
 
-    cut(x) = the first document end at most `slack` tokens after x,
+    cut(x) = the first document end in [x, x + slack],
              else the first sentence end in that range,
              else x
 
