@@ -148,7 +148,7 @@ def commit(
     }
     write_json(output / REPORT, report)
     write_page(output, manifest, report)
-    manifests.commit(output, manifest)
+    manifests.write_manifest(output, manifest)
 
 
 def clean_up(work: AnyPath) -> None:
