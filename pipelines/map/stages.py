@@ -21,7 +21,7 @@ from pipelines.filters.blocklist import load_blocklist
 from pipelines.filters.clean import repair
 from pipelines.filters.decontaminate import load_contamination
 from pipelines.filters.langid import load_identifier, parse_languages
-from pipelines.filters.pii import KINDS, mask_all
+from pipelines.filters.pii import KINDS, mask_texts
 from pipelines.map.clock import Clock
 from pipelines.quality import Quality
 from pipelines.segments.rows import NAME, Stage, Verdict, whole_texts
@@ -160,7 +160,7 @@ class Chain:
         """Replace personal data in each prompt and text, and count it by kind."""
         totals = np.zeros((len(KINDS), batch.num_rows), np.int32)
         for name in ("prompt", "text"):
-            texts, counts = mask_all(batch[name].to_pylist())
+            texts, counts = mask_texts(batch[name].to_pylist())
             batch = _replaced(batch, name, texts, changed=np.array([*map(bool, counts)], bool))
             by_kind = [[count.get(kind, 0) for count in counts] for kind in KINDS]
             totals += np.array(by_kind, np.int32)

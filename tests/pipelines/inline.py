@@ -5,7 +5,7 @@ from typing import Any
 
 from pipelines.corpus.options import Options
 from pipelines.engine.runner import RunTask
-from pipelines.inputs.sources import InputFile
+from pipelines.inputs.files import InputFile
 from pipelines.map.mapper import Job
 from pipelines.map.phase import MapPhase
 

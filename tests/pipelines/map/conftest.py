@@ -10,7 +10,7 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.sources import match_corpora
 from pipelines.engine.phases import Phases
 from pipelines.engine.runner import Runner
-from pipelines.inputs.sources import InputFile
+from pipelines.inputs.files import InputFile
 from pipelines.map import mapper
 from pipelines.map.mapper import Job, segment_versions
 from pipelines.map.phase import MapPhase

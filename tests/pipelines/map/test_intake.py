@@ -5,7 +5,7 @@ import orjson
 import pytest
 
 from pipelines.corpus.sources import Corpus
-from pipelines.inputs.sources import Split
+from pipelines.inputs.split import Split
 from pipelines.map import intake
 from pipelines.map.intake import Intake, group_records
 from pipelines.map.stages import split_verdict

@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.corpus.sources import Corpus, match_corpora
 from pipelines.engine.records import read_record
-from pipelines.inputs.sources import Split
+from pipelines.inputs.split import Split
 from pipelines.map.attempts import JUDGING, Attempt, AttemptPosition, Items
 from pipelines.map.clock import Clock
 from pipelines.map.mapper import (

@@ -4,7 +4,8 @@ from dataclasses import replace
 import pytest
 
 from pipelines.corpus.part import corpus_fraction
-from pipelines.inputs.sources import InputFile, Split, split_file
+from pipelines.inputs.files import InputFile
+from pipelines.inputs.split import Split, split_file
 from pipelines.map.parts import describe_ranges, shares_for, splits_of_part
 
 
