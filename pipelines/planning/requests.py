@@ -56,9 +56,8 @@ from shards.storage.remote import RemotePath
 MOST_TASKS = 8
 """Tasks of a phase and source that are run."""
 
-MOST_ROWS = 6_000_000
-"""Rows of all segments that are written: of many sources in groups the largest stand for the rest.
-"""
+MOST_ROWS = 8_000_000
+"""Audit rows of all groups that are written: the largest sources stand for the rest."""
 
 MOST_TOKEN_BYTES = 1 << 30
 """Tokens of a segment that is written: larger files cannot be mapped on every machine."""
@@ -80,21 +79,30 @@ def count_requests(extent: Extent, *, workers: int) -> dict[str, Requests]:
     no sample shows how many there are.
 
     Args:
-        extent: How large the run is.
+        extent: How large the run is; sources without documents in their sample are left out.
         workers: Processes that do the tasks; each asks for the size of a file once a phase.
     """
-    later = with_groups(extent)
-    part, share = _largest(later)
+    sampled = {
+        name: source
+        for name, source in extent.sources.items()
+        if len(source.tables.get("documents", ()))
+    }
+    if not sampled:
+        return {"the rest": RUN}
+    extent = replace(extent, sources=sampled)
+    later, more = with_groups(extent), 1.0
     with counting() as (output, calls):
         model = _Model(extent, output / "segments", calls=calls, workers=workers)
         phases = {"map": model.map()}
         if later is not extent:
             phases["group"] = model.group(later)
-            model = _Model(part, output / "groups", calls=calls, workers=workers)
-        phases["dedup"] = model.dedup() * (1 / share)
-        phases["merge"] = model.merge() * (1 / share)
+            largest = _largest(later)
+            more = later.slices / largest.slices
+            model = _Model(largest, output / "groups", calls=calls, workers=workers)
+        phases["dedup"] = model.dedup() * more
+        phases["merge"] = model.merge() * more
         pages = _files(extent) / PAGE_KEYS
-        phases["the rest"] = RUN + Requests(list=pages, delete=pages) + model.examples()
+        phases["the rest"] = RUN + Requests(list=pages, delete=pages) + model.examples() * more
     return phases
 
 
@@ -109,15 +117,14 @@ def _files(extent: Extent) -> int:
     return 9 * extent.segments + extent.splits
 
 
-def _largest(extent: Extent) -> tuple[Extent, float]:
-    """Return the run with its largest sources alone, and their share of its slices."""
+def _largest(extent: Extent) -> Extent:
+    """Return the run with its largest sources alone, whose segments have MOST_ROWS together."""
     rows, chosen = 0.0, dict[str, SourceSize]()
     for name, source in sorted(extent.sources.items(), key=lambda item: -item[1].records):
-        rows += (source.records + source.documents) / source.segments
+        rows += source.records / source.segments
         if not chosen or rows <= MOST_ROWS:
             chosen[name] = source
-    part = replace(extent, sources=chosen)
-    return part, part.slices / max(extent.slices, 1) if part.slices else 1.0
+    return replace(extent, sources=chosen)
 
 
 class _InProcess:
@@ -142,14 +149,18 @@ class _Model:
         self._workers = workers
         self._drops: tuple[str, ...] = ()
         self._phases: set[str] = set()
-        sources = sorted(extent.sources.items())
-        self._segments = {f"s{at}": source.segments for at, (_, source) in enumerate(sources)}
+        sources = {f"s{index}": name for index, name in enumerate(sorted(extent.sources))}
+        self._segments = {stem: extent.sources[name].segments for stem, name in sources.items()}
         """By stem, how many segments of the run it stands for."""
-        most = max(each.tokens / each.segments for each in extent.sources.values())
+        most = max(source.tokens / source.segments for source in extent.sources.values())
         self._thin = max(1.0, most * extent.token_bytes / MOST_TOKEN_BYTES)
-        for stem, (_, source) in zip(self._segments, sources, strict=True):
-            path = self._work / "map" / stem
-            write_mean_segment(path, source, token_bytes=extent.token_bytes, thin=self._thin)
+        for stem, name in sources.items():
+            write_mean_segment(
+                self._work / "map" / stem,
+                extent.sources[name],
+                token_bytes=extent.token_bytes,
+                thin=self._thin,
+            )
         self._written = list(calls)
         self._plan = Plan(
             generation="g",
@@ -157,8 +168,7 @@ class _Model:
             dtype={2: "uint16", 4: "int32"}[extent.token_bytes],
             texts=False,
             segments=tuple(
-                _planned(stem, *source)
-                for stem, source in zip(self._segments, sources, strict=True)
+                _planned(stem, name, extent.sources[name]) for stem, name in sources.items()
             ),
         )
         self._plan.save(self._work)
@@ -167,7 +177,9 @@ class _Model:
         """Return the requests of the map: attempts, records, segments."""
         task = GroupTask(name="split", members=(), dtype="")
         calls = self._finish("map", [task], _prepare_attempt, self._work, GroupRecord)
-        rejects = sum(min(each.rejects, each.segments) for each in self._extent.sources.values())
+        rejects = sum(
+            min(source.rejects, source.segments) for source in self._extent.sources.values()
+        )
         total = self._total(self._written) + Requests(put=rejects)
         return total + self._total(calls, tasks=self._extent.splits)
 
@@ -327,7 +339,7 @@ def _spread(total: int) -> list[int]:
 
 
 def _planned(stem: str, name: str, source: SourceSize) -> PlannedSegment:
-    """Return the segment as the plan lists it: of all of the source, as far as tasks add it up."""
+    """Return the segment as the plan lists it, with the sums of its source, which tasks add up."""
     return PlannedSegment(
         stem=stem,
         source=name,
@@ -370,12 +382,12 @@ def write_mean_segment(
         "links": {"signer": np.zeros(links)},
     }
     for suffix, columns in keys.items():
-        if len(source.tables.get(suffix, ())):
+        if suffix in source.tables:
             write_table(with_suffix(stem, suffix), _repeated(source.tables[suffix], columns))
     write_table(with_suffix(stem, "examples"), source.tables["examples"])
     write_table(with_suffix(stem, "bins"), bins_table(order, tokens))
     stem.with_name(f"{stem.name}.tokens").write(bytes(int(tokens.sum()) * token_bytes))
-    if source.signed:
+    if "links" in source.tables:
         stem.with_name(f"{stem.name}.slots").write(bytes(signed * SIGNER_BYTES))
         rows = min(signed, MOST_SIGNED)
         band = BandRows(_hashes(rng, rows), np.arange(rows), np.ones(rows))
@@ -392,9 +404,11 @@ def _hashes(rng: np.random.Generator, num: int) -> np.ndarray:
 def _repeated(table: pa.Table, columns: dict[str, np.ndarray]) -> pa.Table:
     """Return the rows of a table again and again, some columns replaced, which say how many."""
     num = len(next(iter(columns.values())))
+    if not len(table):
+        return table
     rows = pa.concat_tables([table] * -(-num // len(table))).slice(0, num)
     for name, values in columns.items():
         field = table.schema.field(name)
-        at = table.schema.get_field_index(name)
-        rows = rows.set_column(at, field, pa.array(values).cast(field.type))
+        index = table.schema.get_field_index(name)
+        rows = rows.set_column(index, field, pa.array(values).cast(field.type))
     return rows

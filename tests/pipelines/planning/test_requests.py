@@ -101,6 +101,15 @@ def test_signatures_are_read_by_every_band(tables: Mapping[str, pa.Table]) -> No
     )
 
 
+def test_a_source_without_documents_is_left_out(tables: Mapping[str, pa.Table]) -> None:
+    full, empty = made_source(10, tables=tables), made_source(10)
+    option = Options(shards=8)
+    both = run_extent({"full": full, "empty": empty}, option, token_bytes=2)
+    assert count_requests(both, workers=2)["map"].put >= 10 * 7
+    neither = run_extent({"empty": empty}, option, token_bytes=2)
+    assert list(count_requests(neither, workers=2)) == ["the rest"]
+
+
 def test_groups_are_written_and_read(
     tables: Mapping[str, pa.Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,9 +131,9 @@ def test_the_largest_sources_stand_for_the_rest(
     source = made_source(10, tables=tables, tokens=1e7)
     option = Options(shards=8, dedup="none")
     extent = run_extent({"one": source, "two": source}, option, token_bytes=2)
+    monkeypatch.setattr(requests_module, "with_groups", replace)
     every = count_requests(extent, workers=2)
     monkeypatch.setattr(requests_module, "MOST_ROWS", 1)
-    monkeypatch.setattr(requests_module, "with_groups", replace)
     largest = count_requests(extent, workers=2)
     assert largest["merge"].all == pytest.approx(every["merge"].all, rel=0.01)
 
