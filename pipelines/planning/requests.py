@@ -56,7 +56,7 @@ from shards.storage.remote import RemotePath
 MOST_TASKS = 8
 """Tasks of a phase and source that are run."""
 
-MOST_ROWS = 8_000_000
+MOST_ROWS = 5_000_000
 """Audit rows of all groups that are written: the largest sources stand for the rest."""
 
 MOST_TOKEN_BYTES = 1 << 30
