@@ -168,7 +168,7 @@ class _Model:
             dtype={2: "uint16", 4: "int32"}[extent.token_bytes],
             texts=False,
             segments=tuple(
-                _planned(stem, name, extent.sources[name]) for stem, name in sources.items()
+                _planned_segment(stem, name, extent.sources[name]) for stem, name in sources.items()
             ),
         )
         self._plan.save(self._work)
@@ -338,20 +338,13 @@ def _spread(total: int) -> list[int]:
     return [(2 * index + 1) * total // (2 * num) for index in range(num)]
 
 
-def _planned(stem: str, name: str, source: SourceSize) -> PlannedSegment:
+def _planned_segment(stem: str, name: str, source: SourceSize) -> PlannedSegment:
     """Return the segment as the plan lists it, with the sums of its source, which tasks add up."""
     return PlannedSegment(
-        stem=stem,
-        source=name,
-        rows=round(source.records),
-        documents=round(source.documents),
-        tokens=round(source.tokens),
-        longest=0,
-        rejects=0,
-        held_bytes=round(source.kept_bytes),
-        table_bytes=0,
-        sieved=Sieved(),
-    )
+        stem=stem, source=name, rows=round(source.records), documents=round(source.documents),
+        tokens=round(source.tokens), longest=0, rejects=0, held_bytes=round(source.kept_bytes),
+        table_bytes=0, sieved=Sieved(),
+    )  # fmt: skip
 
 
 def write_mean_segment(
