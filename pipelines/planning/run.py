@@ -49,7 +49,7 @@ def estimate_run(
         check_head(file, reading)
         cut[file.source] += splits(file, reading, split_bytes=options.split_bytes)
     chain = Chain(options)
-    job = Job(options=options, corpora=corpora, versions=versions(chain))
+    job = Job(options=options, corpora=corpora, versions=versions(chain, corpora))
     samples = sample(corpora, cut, job=job, seconds=seconds)
     sources = {source: source_size(sampled, cut[source]) for source, sampled in samples.items()}
     estimated = estimate(

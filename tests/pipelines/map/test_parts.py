@@ -1,4 +1,3 @@
-import argparse
 import itertools
 import os
 import shutil
@@ -14,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from pipelines.corpus.part import corpus_fraction, is_share, parse_part
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.inputs.sources import InputFile, Split, split_file
-from pipelines.map import parts
+from pipelines.map import parts, resume
 from pipelines.replay.__main__ import run as replay
-from pipelines.run import existing
 from pipelines.run.build import build, map_part
 from pipelines.run.command import main
 from shards.errors import UserError
@@ -34,7 +33,7 @@ def made(dataset: Path) -> dict[str, str]:
 
 
 def options(output: Path, part: str, **changes: Any) -> Any:
-    return many_splits(output, part=parts.parse_part(part), **changes)
+    return many_splits(output, part=parse_part(part), **changes)
 
 
 def command(output: Path, part: str, *flags: str) -> list[str]:
@@ -53,27 +52,6 @@ def ended(command: list[str]) -> Iterator["subprocess.Popen[str]"]:
 
 
 # --- shares
-
-
-@pytest.mark.parametrize(
-    ("text", "part"),
-    [
-        ("1/1", ("1/1",)),
-        ("2/4,3/4", ("2/4", "3/4")),
-        (" 2/4, 2/4", ("2/4",)),
-        ("1/2,3/4", ("1/2", "3/4")),
-        ("merge", ("merge",)),
-    ],
-)
-def test_shares_are_read(text: str, part: tuple[str, ...]) -> None:
-    assert parts.parse_part(text) == part
-    assert parts.is_share(part) == (text != "merge")
-
-
-@pytest.mark.parametrize("text", ["", "0/4", "5/4", "1", "a/b", "1/4,merge", "1/1001", "-1/4"])
-def test_what_is_no_share_is_refused(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match=r"no share of at most 1000 \(2/4 is"):
-        parts.parse_part(text)
 
 
 def corpus(*sizes: int, split_bytes: int = 100) -> dict[InputFile, list[Split]]:
@@ -100,9 +78,9 @@ def test_shares_of_different_numbers_add_up() -> None:
     every = [split for chain in chains.values() for split in chain]
     some = parts.chosen(chains, ["1/2"])
     assert some + parts.chosen(chains, ["3/4", "8/8", "7/8"]) == every
-    assert parts.length(["1/2"]) == 0.5
-    assert parts.length(["1/2", "3/4"]) == 0.75
-    assert parts.length([]) == parts.length(["merge"]) == parts.length(["1/1", "1/2"]) == 1
+    assert corpus_fraction(["1/2"]) == 0.5
+    assert corpus_fraction(["1/2", "3/4"]) == 0.75
+    assert corpus_fraction([]) == corpus_fraction(["merge"]) == corpus_fraction(["1/1", "1/2"]) == 1
 
 
 def test_rows_of_a_table_count_as_its_bytes() -> None:
@@ -178,7 +156,7 @@ def test_parts_of_other_machines_are_collected_by_hand(
         output = tmp_path / f"out{at}"
         map_part(MODULE, options(output, share, input=inputs, tokenizer=tokenizer))
         shutil.copytree(output / ".work" / "map", tmp_path / "all/.work/map", dirs_exist_ok=True)
-    monkeypatch.setattr(existing, "stored_crc32c", None)  # the corpus is not read again
+    monkeypatch.setattr(resume, "stored_crc32c", None)  # the corpus is not read again
     build(MODULE, options(tmp_path / "all", "merge"))
     assert made(tmp_path / "all") == made(reference)
 
@@ -275,7 +253,7 @@ def test_the_end_maps_files_of_nested_arrays_again(
     caplog.clear()
     with caplog.at_level("INFO", logger="corpusmill"):
         for part in (("1/2",), ("2/2",), ("merge",)):
-            step = map_part if parts.is_share(part) else build
+            step = map_part if is_share(part) else build
             step(MODULE, small(tmp_path / "parts", path, split_bytes=3000, part=part))
     assert caplog.text.count("read as one") == 1
     assert made(tmp_path / "parts") == made(tmp_path / "one")

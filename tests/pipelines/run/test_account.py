@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pipelines.dedup.tasks import DropsRecord
+from pipelines.engine.progress import progress_counts
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.run import account
@@ -115,7 +116,7 @@ def test_near_duplicates_that_are_equal_to_something_change_their_reason() -> No
         ("a", "dropped", "duplicate"): 4 + 3 + 2,
         ("a", "dropped", "near-duplicate"): 5 + 20 - 2,
     }
-    assert account.progress_counts(to_json(dedup[0])) == {"documents dropped": 23}
+    assert progress_counts(to_json(dedup[0])) == {"documents dropped": 23}
 
 
 def replaced(source: str, at: int, record: MergeRecord) -> dict[str, list[MergeRecord]]:
@@ -227,7 +228,7 @@ def test_the_end_of_a_run_tells_figures_reasons_and_what_to_do_next(
     found = {"train": entry.shards, "validation": entry.validation}
     monkeypatch.setattr(Manifest, "shards", lambda _, split: found[split])
     made = Manifest.__new__(Manifest)
-    assert account.lines(accounted(), made, Path("out")) == [
+    assert account.closing_lines(accounted(), made, Path("out")) == [
         "a: 100 read = 60 kept + 34 dropped + 6 quarantined",
         "            14  dropped: duplicate",
         "            20  dropped: too-short",
@@ -245,6 +246,6 @@ def test_the_end_of_a_run_tells_figures_reasons_and_what_to_do_next(
 
 def test_a_finished_record_says_what_it_adds_to_the_line() -> None:
     counts = {"documents": 100, "kept": 70, "dropped": 30}
-    assert account.progress_counts(to_json(RECORDS[0])) == counts
-    assert account.progress_counts(to_json(DEDUP[0])) == {"documents dropped": 10}
-    assert account.progress_counts(to_json(MERGED["b"][0])) == {}
+    assert progress_counts(to_json(RECORDS[0])) == counts
+    assert progress_counts(to_json(DEDUP[0])) == {"documents dropped": 10}
+    assert progress_counts(to_json(MERGED["b"][0])) == {}

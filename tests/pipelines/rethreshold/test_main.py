@@ -1,0 +1,290 @@
+"""What rethreshold forecasts, compared with runs that were made with the other thresholds."""
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.corpus.recipe import load_recipe
+from pipelines.rethreshold.__main__ import main
+from pipelines.run.build import build
+from pipelines.run.command import completed
+from shards.manifest import Manifest, load
+from shards.windows import glm_windows, num_windows
+from tests.pipelines.real import real
+from tests.pipelines.runs import many_splits, page, small, write_wudao
+
+QUALITY = ("zh=glm", "en=gopher")
+FIRST = ("zh:glm.min_chars=170", "gopher.min_words=105")
+THRESHOLDS: Mapping[str, tuple[tuple[str, ...], float]] = {
+    "tighter": (("zh:glm.min_chars=200", "gopher.min_words=115", "gopher.min_stop_words=6"), 0.97),
+    "looser": (
+        ("zh:glm.min_chars=120", "gopher.min_words=off", "gopher.min_alphabetic_words=0.5"),
+        0.0,
+    ),
+    "both": (("zh:glm.min_chars=190", "gopher.min_words=99"), 0.98),
+}
+
+
+def make(output: Path, threshold: tuple[str, ...], score: float, **changes: Any) -> Manifest:
+    options = many_splits(
+        output,
+        quality=QUALITY,
+        threshold=threshold,
+        language_threshold=score,
+        **{"split_bytes": 1 << 20, "shards": 2, **changes},
+    )
+    return build("pipelines.wudao", options)
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample with bounds that drop about a third of it."""
+    output = tmp_path_factory.mktemp("rethreshold") / "first"
+    make(output, FIRST, 0.6)
+    return output
+
+
+def ask(capsys: pytest.CaptureFixture[str], dataset: object, *flags: str) -> dict[str, Any]:
+    assert main([str(dataset), "--json", *flags]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def account(manifest: Manifest, source: str = "wudao") -> dict[str, Any]:
+    figures: dict[str, Any] = manifest.generations[0].accounting[source]
+    return figures
+
+
+def kept_tokens(manifest: Manifest) -> int:
+    return sum(
+        shard.tokens for split in ("train", "validation") for shard in manifest.shards(split=split)
+    )
+
+
+def then(block: Mapping[str, Any], figure: str) -> Any:
+    return block[figure]["then"]
+
+
+def test_with_nothing_changed_it_repeats_the_account(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = load(dataset)
+    (forecast,) = ask(capsys, dataset)["sources"].values()
+    figures = account(manifest)
+    for block in (forecast["before_dedup"], forecast["dataset"]):
+        assert all(figure["now"] == figure["then"] for figure in block.values())
+        assert all(figure["exact"] for figure in block.values())
+    assert then(forecast["dataset"], "documents") == figures["kept"]
+    assert then(forecast["dataset"], "tokens") == kept_tokens(manifest)
+    drops = {step["reason"]: step["drops"][0] for step in forecast["steps"] if step["drops"][0]}
+    duplicates = then(forecast["before_dedup"], "documents") - figures["kept"]
+    assert {**drops, **forecast["unjudged"], "duplicate": duplicates} == {
+        **figures["dropped"],
+        **figures["quarantined"],
+    }
+    assert drops.keys() >= {"glm-few-chars", "gopher-few-words", "language"}
+
+
+@pytest.mark.parametrize("name", THRESHOLDS)
+def test_a_run_with_the_other_thresholds_comes_to_the_same(
+    name: str, dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    threshold, score = THRESHOLDS[name]
+    # Overrides of the first run hold where they are not overridden.
+    rerun = make(tmp_path / "rerun", (*FIRST, *threshold), score)
+    flags = ("--threshold", ",".join(threshold), "--language-threshold", str(score))
+    (forecast,) = ask(capsys, dataset, *flags)["sources"].values()
+    (real_then,) = ask(capsys, tmp_path / "rerun")["sources"].values()
+    before, after = forecast["before_dedup"], real_then["before_dedup"]
+    assert then(before, "documents") == then(after, "documents")
+    assert then(before, "bytes") == then(after, "bytes")
+    assert before["documents"]["exact"]
+    assert before["documents"]["now"] != then(before, "documents")
+    assert before["tokens"]["exact"] == (name == "tighter")
+    slack = 0 if name == "tighter" else 0.03
+    assert then(before, "tokens") == pytest.approx(then(after, "tokens"), rel=slack)
+    assert {s["step"]: s["drops"][1] for s in forecast["steps"]} == {
+        s["step"]: s["drops"][1] for s in real_then["steps"]
+    }
+    assert {s["step"]: s["breaks"][1] for s in forecast["steps"]} == {
+        s["step"]: s["breaks"][1] for s in real_then["steps"]
+    }
+    in_dataset = forecast["dataset"]
+    assert not in_dataset["documents"]["exact"]
+    assert then(in_dataset, "documents") == pytest.approx(account(rerun)["kept"], rel=0.02)
+    assert then(in_dataset, "tokens") == pytest.approx(kept_tokens(rerun), rel=0.03)
+    windows = num_windows(kept_tokens(rerun), glm_windows(1024).stride)
+    assert then(in_dataset, "samples") == pytest.approx(windows, rel=0.05)
+
+
+@pytest.mark.parametrize("languages", [("zh",), ("zh", "en", "ja")])
+def test_other_languages_are_counted_if_no_rule_needs_their_metrics(
+    languages: tuple[str, ...],
+    dataset: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (forecast,) = ask(capsys, dataset, "--languages", ",".join(languages))["sources"].values()
+    make(tmp_path / "rerun", FIRST, 0.6, languages=languages)
+    (real_then,) = ask(capsys, tmp_path / "rerun")["sources"].values()
+    for figure in ("documents", "bytes"):
+        assert then(forecast["before_dedup"], figure) == then(real_then["before_dedup"], figure)
+
+
+def test_sources_are_counted_apart_and_added_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_wudao(tmp_path / "a" / "part-1.json", [page(n) for n in range(60)])
+    write_wudao(tmp_path / "b" / "part-1.json", [page(n, "短" * n) for n in range(40, 100)])
+    options = small(
+        tmp_path / "out", f"one={tmp_path / 'a'}", f"two={tmp_path / 'b'}", quality=("glm",)
+    )
+    build("pipelines.wudao", options)
+    forecast = ask(capsys, tmp_path / "out", "--threshold", "glm.min_chars=180")
+    one, two = forecast["sources"]["one"], forecast["sources"]["two"]
+    for block in ("before_dedup", "dataset"):
+        for name, figure in forecast["total"][block].items():
+            assert figure["then"] == one[block][name]["then"] + two[block][name]["then"], name
+    assert then(one["before_dedup"], "documents") == 0
+    assert 0 < then(two["before_dedup"], "documents") < 60
+    assert main([str(tmp_path / "out"), "--threshold", "glm.min_chars=180"]) == 0
+    printed = capsys.readouterr().out
+    assert "in total" in printed
+    assert "101 -> 180" in printed
+    assert "~ estimated" in printed
+
+
+def test_without_dedup_what_is_tighter_is_exact(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path / "out", FIRST, 0.6, dedup="none", shards=1)
+    flags = ("--threshold", "zh:glm.min_chars=250")
+    (forecast,) = ask(capsys, tmp_path / "out", *flags)["sources"].values()
+    assert all(figure["exact"] for figure in forecast["dataset"].values())
+    assert main([str(tmp_path / "out"), *flags]) == 0
+    assert "all figures are exact" in capsys.readouterr().out
+
+
+def test_what_a_later_stage_would_drop_makes_documents_an_estimate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages = [page(n) for n in range(40)] + [page(50 + n, "很长的一段话" * 30) for n in range(40)]
+    pages += [page(200 + n, "另外的一些话，没有人见过，" * 20) for n in range(20)]
+    path = write_wudao(tmp_path / "part-1.json", pages)
+    (tmp_path / "benchmark.txt").write_text("很长的一段话" * 30)
+    options = small(
+        tmp_path / "out",
+        path,
+        quality=("glm",),
+        threshold=("glm.min_chars=200",),
+        decontaminate=(str(tmp_path / "benchmark.txt"),),
+    )
+    made = build("pipelines.wudao", options)
+    assert account(made)["dropped"]["contaminated"] == 40
+    flags = ("--threshold", "glm.min_chars=100")
+    (forecast,) = ask(capsys, tmp_path / "out", *flags)["sources"].values()
+    figure = forecast["before_dedup"]["documents"]
+    # 40 more texts pass the rules; of those that passed before, 40 of 60 were contaminated.
+    assert figure == {"now": 20, "then": 20 + round(40 * 20 / 60), "exact": False}
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--threshold", "c4.min_sentences=2"], r"c4 is not among .*The run measured en=gopher"),
+        (["--threshold", "zh:gopher.min_words=2"], r'not among the quality profiles of "zh"'),
+        (["--threshold", "gopher.min_word=2"], "did you mean min_words"),
+        (["--threshold", "gopher.min_words=few"], '"few" is no bound'),
+        (["--languages", "chinese"], 'write "zh"'),
+        (["--language-threshold", "1.5"], "1.5 is not between 0 and 1"),
+        (["--zork"], "unrecognized arguments: --zork"),
+    ],
+)
+def test_what_cannot_be_answered_is_explained_in_one_paragraph(
+    flags: list[str], message: str, dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(dataset), *flags]) == 2
+    error = capsys.readouterr().err
+    assert len(error.strip().splitlines()) == 1
+    assert re.search(message, error), error
+
+
+def test_what_decides_how_a_text_is_read_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = many_splits(
+        tmp_path / "out", quality=("en=fineweb",), languages=("en",), split_bytes=1 << 20, shards=1
+    )
+    build("pipelines.wudao", options)
+    assert main([str(tmp_path / "out"), "--threshold", "fineweb.short_line_chars=40"]) == 2
+    assert "decides how a text is read" in capsys.readouterr().err
+    assert main([str(tmp_path / "out"), "--languages", "de,en"]) == 0
+
+
+def test_a_language_that_rules_would_judge_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_wudao(tmp_path / "part-1.json", [page(n) for n in range(20)])
+    build("pipelines.wudao", small(tmp_path / "out", path, quality=("glm",), languages=("zh",)))
+    assert main([str(tmp_path / "out"), "--languages", "zh,de"]) == 2
+    assert "texts in 'de' were not measured, since the run kept only zh" in capsys.readouterr().err
+    assert main([str(tmp_path / "out"), "--languages", "all"]) == 2
+
+
+def test_a_missing_audit_table_dataset_or_version_is_named(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(dataset, copy)
+    audit = min(copy.glob("*/audit/*.parquet"))
+    audit.unlink()
+    assert main([str(copy)]) == 2
+    assert f"{audit} is missing" in capsys.readouterr().err
+    assert main([str(tmp_path / "nothing")]) == 2
+    assert "does not exist" in capsys.readouterr().err
+    assert main([str(dataset) + "@7"]) == 2
+    assert "number 7 is not there" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_real_web_pages_looser_and_tighter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = load_recipe("pipelines.fineweb")
+    tokenizer = recipe.sample_tokenizer
+
+    def run(name: str, words: int) -> dict[str, Any]:
+        options = completed(
+            recipe.options(
+                input=(str(real("corpora/fineweb")),),
+                tokenizer=tokenizer,
+                output=tmp_path / name,
+                languages=("en",),
+                quality=("en=gopher-repetition+gopher+fineweb",),
+                threshold=(f"gopher.min_words={words}",),
+                workers=1,
+            ),
+            recipe,
+        )
+        build("pipelines.fineweb", options)
+        forecast: dict[str, Any] = ask(capsys, tmp_path / name)["sources"]["fineweb"]
+        return forecast
+
+    made = {words: run(str(words), words) for words in (150, 300)}
+    for now, other in ((150, 300), (300, 150)):
+        flags = ("--threshold", f"gopher.min_words={other}")
+        forecast = ask(capsys, tmp_path / str(now), *flags)["sources"]["fineweb"]
+        for figure in ("documents", "bytes"):
+            assert then(forecast["before_dedup"], figure) == then(
+                made[other]["before_dedup"], figure
+            )
+        for block in ("before_dedup", "dataset"):
+            slack = 0 if other > now and block == "before_dedup" else 0.01
+            assert then(forecast[block], "tokens") == pytest.approx(
+                then(made[other][block], "tokens"), rel=slack
+            )
