@@ -1,14 +1,14 @@
 """How many requests a run makes of the storage behind a URL, and the bytes that they fetch.
 
-They are counted, not computed. Of each source a segment of mean size is written behind a storage
-that counts (storage.py): rows of the sample repeated, hashes fresh and even. On these the real
-tasks of each phase run, a few of them spread over all; what they ask of a segment is multiplied by
-the slices of the run, all else by its tasks. tests/engines/test_requests.py holds the result to a
+They are counted. Of each source a segment of mean size is written into a storage that counts
+(storage.py): rows of the sample repeated, with new, even hashes. On it run some of the real tasks
+of each phase, spread over all. What they request of a segment is multiplied by the slices of the
+run, everything else by its tasks. tests/engines/test_requests.py compares the result with a
 server's own count.
 """
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import replace
 from typing import Any, cast
@@ -54,16 +54,16 @@ from shards.storage.lease import RENEWED_AFTER
 from shards.storage.remote import RemotePath
 
 MOST_TASKS = 8
-"""Tasks of a phase and source that are run."""
+"""Tasks of a phase and source that run, at most."""
 
 MOST_ROWS = 5_000_000
-"""Audit rows of all groups that are written: the largest sources stand for the rest."""
+"""Audit rows of all groups that are written, at most: the largest sources stand for the rest."""
 
 MOST_TOKEN_BYTES = 1 << 30
-"""Tokens of a segment that is written: larger files cannot be mapped on every machine."""
+"""Largest file of tokens that is written: not every machine can map larger ones."""
 
 MOST_SIGNED = 100_000
-"""Signatures of a segment that is written: more of them do not change what its slices take."""
+"""Signatures of a segment that are written, at most: a slice takes as many requests with more."""
 
 RUN = Requests(put=6, get=2, head=7, list=8, delete=1)
 """What a run takes besides its tasks: lock, notes of attempts, manifest, report, examples."""
@@ -152,8 +152,13 @@ class _Model:
         sources = {f"s{index}": name for index, name in enumerate(sorted(extent.sources))}
         self._segments = {stem: extent.sources[name].segments for stem, name in sources.items()}
         """By stem, how many segments of the run it stands for."""
-        most = max(source.tokens / source.segments for source in extent.sources.values())
-        self._thin = max(1.0, most * extent.token_bytes / MOST_TOKEN_BYTES)
+        tokens, signed = (
+            max(getattr(source, name) / source.segments for source in extent.sources.values())
+            for name in ("tokens", "signed")
+        )
+        thin = max(1.0, tokens * extent.token_bytes / MOST_TOKEN_BYTES)
+        self._thin = {"tokens": thin, "bin": thin, "bands": max(1.0, signed / MOST_SIGNED)}
+        """By suffix, how many tokens or signatures one that is written stands for."""
         for stem, name in sources.items():
             write_mean_segment(
                 self._work / "map" / stem,
@@ -251,6 +256,7 @@ class _Model:
                     for index in _spread(shards)
                 ]  # fmt: skip
                 calls = self._finish("merge", tasks, prepare_merge, self._output, MergeRecord)
+                # Both are one phase, in which a size is asked for once.
                 calls = [call for call in calls if not (call.size_alone and call.key in sized)]
                 sized = {call.key for call in calls if call.size_alone}
                 total += self._total(calls, tasks=shards, ran=len(tasks), growth=source.segments)
@@ -302,14 +308,15 @@ class _Model:
         for call in calls:
             folder, name = call.key.split("/")[-2:]
             times = tasks / ran
-            if folder == "plan":
+            if folder == "plan":  # which each process reads once
                 times = processes
-            elif folder == WORK and name in self._phases:
+            elif folder == WORK and name in self._phases:  # the driver's listing
                 times = 1
             elif folder == "map" and name.partition(".")[0] in self._segments:
+                # Each process remembers the sizes of segments' files.
                 times = processes if call.size_alone else times
                 times *= self._segments[name.partition(".")[0]]
-            thin = self._thin if name.endswith((".tokens", ".bin")) else 1
+            thin = self._thin.get(name.rpartition(".")[2], 1)
             asked = replace(call.requests, bytes=call.requests.bytes * thin)
             total += (upload(call.written * growth * thin) if call.written else asked) * times
         return total
@@ -348,15 +355,15 @@ def _planned_segment(stem: str, name: str, source: SourceSize) -> PlannedSegment
 
 
 def write_mean_segment(
-    stem: RemotePath, source: SourceSize, *, token_bytes: int, thin: float = 1.0
+    stem: RemotePath, source: SourceSize, *, token_bytes: int, thin: Mapping[str, float]
 ) -> None:
     """Write the segment of mean size of a source.
 
     Args:
         stem: Its files.
         source: The source.
-        token_bytes: Of a token.
-        thin: How many tokens are written as one.
+        token_bytes: Bytes of a token.
+        thin: By suffix (tokens, bands), how many items are written as one.
     """
     rng = np.random.default_rng(0)
     documents, texts, records, signed, links = (
@@ -365,7 +372,9 @@ def write_mean_segment(
     )
     order, holdout = _hashes(rng, documents), rng.permutation(_hashes(rng, documents))
     by_holdout = np.argsort(holdout)
-    tokens = np.full(documents, max(1, round(source.tokens / thin / documents / source.segments)))
+    tokens = np.full(
+        documents, max(1, round(source.tokens / source.segments / thin["tokens"] / documents))
+    )
     tokens = tokens.astype(np.int32)
     keys = {
         "documents": {"order": order, "holdout": holdout, "tokens": tokens},
@@ -382,7 +391,7 @@ def write_mean_segment(
     stem.with_name(f"{stem.name}.tokens").write(bytes(int(tokens.sum()) * token_bytes))
     if "links" in source.tables:
         stem.with_name(f"{stem.name}.slots").write(bytes(signed * SIGNER_BYTES))
-        rows = min(signed, MOST_SIGNED)
+        rows = max(1, round(signed / thin["bands"]))
         band = BandRows(_hashes(rng, rows), np.arange(rows), np.ones(rows))
         write_bands(with_suffix(stem, "bands"), [band] * NUM_BANDS)
 
