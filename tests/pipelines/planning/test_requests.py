@@ -135,7 +135,7 @@ def test_the_largest_sources_stand_for_the_rest(
 ) -> None:
     sizes = {"records": 1e5, "documents": 1e5, "texts": 1e5, "tokens": 1e7}
     source = made_source(10, tables=tables, **sizes)
-    option = Options(shards=8, dedup="none")
+    option = Options(shards=2, dedup="none")
     extent = run_extent({"one": source, "two": source}, option, token_bytes=2)
     monkeypatch.setattr(requests_module, "with_groups", replace)
     every = count_requests(extent, workers=2)

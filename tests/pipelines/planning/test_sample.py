@@ -15,7 +15,7 @@ from pipelines.planning.sample import SourceSample
 from pipelines.wudao import RECIPE
 from tests.pipelines.runs import page
 
-ROWS = 5000
+ROWS = 8000
 NO_HURRY = 600.0
 """Seconds: only bytes bound a sample."""
 
