@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from pipelines.inputs.sources import Split
+from pipelines.inputs.split import Split
 from pipelines.planning.sizes import SourceSize
 
 ROW_BYTES = {"documents": 40.0, "audit": 28.0, "holdout": 20.0, "hashes": 29.0}

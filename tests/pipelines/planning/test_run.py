@@ -12,7 +12,7 @@ from pipelines.run import command
 from pipelines.run.build import build
 from pipelines.run.command import completed
 from pipelines.wudao import RECIPE
-from shards.manifest import TRAIN, VALIDATION, total
+from shards.manifest import TRAIN, VALIDATION, sum_shards
 from shards.storage.files import files
 from shards.storage.remote import RemotePath
 
@@ -52,7 +52,7 @@ def test_the_sample_corpus_comes_out_as_the_plan_says(tmp_path: Path) -> None:
     options = replace(completed(RECIPE.options(), RECIPE), output=tmp_path / "out")
     estimated, _ = estimate_run("pipelines.wudao", replace(options, keep_segments=True))
     made = build("pipelines.wudao", replace(options, keep_segments=True))
-    sums = [total(made.shards(split=split)) for split in (TRAIN, VALIDATION)]
+    sums = [sum_shards(made.shards(split=split)) for split in (TRAIN, VALIDATION)]
     counts = estimated.extent
     assert counts.total("documents") == pytest.approx(
         sum(split.documents for split in sums), rel=0.25
