@@ -59,6 +59,9 @@ MOST_TASKS = 8
 MOST_ROWS = 5_000_000
 """Audit rows of all groups that are written, at most: the largest sources stand for the rest."""
 
+MOST_GROUPED = 3
+"""Sources, the largest, of which a group is made: they stand for the rest."""
+
 MOST_TOKEN_BYTES = 1 << 30
 """Largest file of tokens that is written: not every machine can map larger ones."""
 
@@ -190,8 +193,10 @@ class _Model:
 
     def group(self, later: Extent) -> Requests:
         """Return the requests of merging segments into groups."""
-        total = Requests()
-        for segment in self._plan.segments:
+        total, counted = Requests(), 0
+        for segment in sorted(self._plan.segments, key=lambda segment: -segment.rows)[
+            :MOST_GROUPED
+        ]:
             task = GroupTask(name=segment.stem, members=(segment.stem,), dtype=self._plan.dtype)
             calls = self._finish("group", [task], prepare_group, self._work, GroupRecord)
             read, made = _divided(calls, "/map/")
@@ -201,7 +206,8 @@ class _Model:
             pieces = source.tokens / groups.segments // TOKENS_AT_ONCE
             total += self._total(read) + Requests(get=pieces) * source.segments
             total += self._total(made, tasks=groups.segments, growth=members)
-        return total
+            counted += source.segments
+        return total * (self._extent.segments / counted)
 
     def dedup(self) -> Requests:
         """Return the requests of dedup and drops."""
