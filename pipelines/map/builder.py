@@ -174,7 +174,7 @@ class SegmentBuilder:
         plain = documents.drop_columns(sorted(unused & set(documents.column_names)))
         path = pa.nulls(documents.num_rows, pa.large_string()).fill_null(self._relative)
         tables = {
-            "bins": _bins(order, lengths),
+            "bins": bins_table(order, lengths),
             "holdout": pa.table(
                 {"holdout": holdout[rows], "row": rows.astype(np.uint32), "order": order[rows]}
             ),
@@ -184,7 +184,7 @@ class SegmentBuilder:
         return {"tokens": handle.entry, **files}
 
 
-def _bins(order: np.ndarray, lengths: np.ndarray) -> pa.Table:
+def bins_table(order: np.ndarray, lengths: np.ndarray) -> pa.Table:
     """Return documents and tokens before each bin: NUM_BINS + 1 rows."""
     edges = np.arange(NUM_BINS, dtype=np.uint64) << np.uint64(64 - NUM_BINS.bit_length() + 1)
     documents = np.append(np.searchsorted(order, edges), len(order))

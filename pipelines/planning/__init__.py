@@ -1,1 +1,1 @@
-"""What a run would take, told before it runs: `--plan`."""
+"""`--plan`: what a run takes, before it runs."""

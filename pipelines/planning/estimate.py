@@ -1,6 +1,6 @@
-"""What a run would take: disk, bytes through Beam, memory, time. Arithmetic alone.
+"""What a run takes: disk, bytes through Beam, memory, time. Arithmetic, but for the requests.
 
-The rates are of one process that is never idle; where each was measured stands beside it.
+Rates are those of one process that is never idle; each constant says where it was measured.
 """
 
 import math
@@ -16,38 +16,39 @@ from pipelines.map.builder import MAX_HELD_BYTES, MAX_RECORDS, MAX_TOKENS
 from pipelines.map.mapper import MapTask
 from pipelines.merge.merge import BYTES_AT_ONCE, ROWS_AT_ONCE
 from pipelines.merge.tasks import MergeTask
-from pipelines.planning.requests import Requests, requests
-from pipelines.planning.sizes import Extent, SourceSize, grouped
+from pipelines.planning.requests import count_requests, polling_requests
+from pipelines.planning.sizes import Extent, SourceSize, with_groups
+from pipelines.planning.storage import Requests
 
 START_SECONDS = 4.0
-"""Until the first task of a run runs: Python, Beam, models."""
+"""From the command to the first task: Python, Beam, models."""
 
 TASK_SECONDS = 0.15
-"""Of a task in Beam besides its work."""
+"""Beam's overhead for a task."""
 
 TEXT_ROWS_A_SECOND, BAND_ROWS_A_SECOND = 1_200_000, 1_300_000
 """Rows that dedup reads, sorts and compares: `make bench ARGS="--only dedup"`."""
 
 MERGED_BYTES_A_SECOND = 60e6
-"""Of segments that merge reads, per second: `make bench ARGS="--only plan"`."""
+"""Bytes of segments that merge reads: `make bench ARGS="--only plan"`."""
 
 WAIT_SECONDS = 0.03
-"""Until a request of an object storage is answered."""
+"""Until an object storage answers a request."""
 
 AT_ONCE, BESIDE = 16, ("dedup", "merge")
-"""Requests of a task that wait side by side, and the phases where they do."""
+"""Requests that a task has under way at a time, and the phases whose tasks do so."""
 
 FETCHED_BYTES_A_SECOND = 100e6
-"""Of an object storage, by one worker."""
+"""Bytes that one worker fetches from an object storage."""
 
 IDLE_BYTES = 180e6
-"""A worker that has done nothing, Beam and Arrow loaded."""
+"""Memory of a worker that has done nothing yet, with Beam and Arrow loaded."""
 
 RECORD_BYTES, SEGMENT_RECORD_BYTES = 3_000, 1_800
-"""What the driver holds of a split, and of a segment with its sums."""
+"""Memory in the driver for a split, and for a segment with its sums."""
 
 PLANNED_BYTES = 950
-"""A segment in the plan, which every worker reads: its JSON (224) and what is made of it."""
+"""Memory for a segment of the plan, which every worker reads: its JSON (224) and the objects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +60,13 @@ class Estimate:
     seconds: Mapping[str, float]
     """By phase."""
     beam_bytes: float
-    """Records of tasks, pickled: all that passes through Beam."""
+    """Pickled records of tasks: all that passes through Beam."""
     worker_bytes: float
-    """Most memory of a worker."""
+    """Peak memory of a worker."""
     driver_bytes: float
-    """Most memory of the process that hands out tasks."""
+    """Peak memory of the process that hands out tasks."""
     requests: Mapping[str, Requests]
-    """By phase, if the output is behind a URL."""
+    """By phase; empty unless the output is behind a URL."""
 
     @property
     def all_seconds(self) -> float:
@@ -81,20 +82,19 @@ def estimate(
     Args:
         extent: How large it is.
         workers: Processes.
-        split: One of its splits: what a task's record is like.
-        model_bytes: Of tokenizer, language model and the like, in each worker.
+        split: One of its splits, as an example of what a task's record holds.
+        model_bytes: Memory of tokenizer, language model and the like in each worker.
         remote: The output is behind a URL.
     """
     seconds = phase_seconds(extent, workers=workers)
-    asked: Mapping[str, Requests] = {}
+    requests: dict[str, Requests] = {}
     if remote:
-        asked = requests(extent, workers=workers, seconds=sum(seconds.values()))
-        for phase, found in asked.items():
-            if phase in seconds:
-                waiting = found.all * WAIT_SECONDS / (AT_ONCE if phase in BESIDE else 1)
-                waiting += found.bytes / FETCHED_BYTES_A_SECOND
-                seconds[phase] += waiting / max(workers, 1)
-        asked = requests(extent, workers=workers, seconds=sum(seconds.values()))
+        requests = count_requests(extent, workers=workers)
+        for phase in requests.keys() & seconds.keys():
+            waiting = requests[phase].all * WAIT_SECONDS / (AT_ONCE if phase in BESIDE else 1)
+            waiting += requests[phase].bytes / FETCHED_BYTES_A_SECOND
+            seconds[phase] += waiting / max(workers, 1)
+        requests["the rest"] += polling_requests(extent, seconds=sum(seconds.values()))
     return Estimate(
         extent=extent,
         workers=workers,
@@ -102,75 +102,75 @@ def estimate(
         beam_bytes=beam_bytes(extent, split),
         worker_bytes=IDLE_BYTES
         + model_bytes
-        + grouped(extent).segments * PLANNED_BYTES
+        + with_groups(extent).segments * PLANNED_BYTES
         + max(worker_bytes(extent, remote=remote).values()),
         driver_bytes=IDLE_BYTES + model_bytes + driver_bytes(extent),
-        requests=asked,
+        requests=requests,
     )
 
 
 def phase_seconds(extent: Extent, *, workers: int) -> dict[str, float]:
-    """Return how long each phase works if no worker waits for another, but at its end."""
+    """Return the seconds of each phase if workers wait for each other only at its end."""
     processes = max(workers, 1)
-    rows = extent.total("texts") / TEXT_ROWS_A_SECOND if extent.text_ranges else 0.0
+    dedup_seconds = extent.total("texts") / TEXT_ROWS_A_SECOND if extent.text_ranges else 0.0
     if extent.band_ranges:
-        rows += 14 * extent.total("signed") / BAND_ROWS_A_SECOND
+        dedup_seconds += 14 * extent.total("signed") / BAND_ROWS_A_SECOND
     work = {
         "map": (extent.total("map_seconds"), extent.splits),
-        "dedup": (rows, extent.dedup_tasks + extent.drop_ranges),
+        "dedup": (dedup_seconds, extent.dedup_tasks + extent.drop_ranges),
         "merge": (extent.segment_bytes / MERGED_BYTES_A_SECOND, extent.merge_tasks),
     }
-    later = grouped(extent)
+    later = with_groups(extent)
     if later is not extent:
         work["group"] = (2 * extent.segment_bytes / MERGED_BYTES_A_SECOND, later.segments)
-    found = {"start": START_SECONDS}
+    phases = {"start": START_SECONDS}
     for phase, (seconds, tasks) in work.items():
         rounds = math.ceil(tasks / processes)
-        found[phase] = rounds * (seconds / max(tasks, 1) + TASK_SECONDS) if tasks else 0.0
-    return found
+        phases[phase] = rounds * (seconds / max(tasks, 1) + TASK_SECONDS) if tasks else 0.0
+    return phases
 
 
 def beam_bytes(extent: Extent, split: Split) -> float:
     """Return the bytes of all tasks' records."""
     name = "0" * 24
     shards = max(1, sum(extent.shards.values()))
-    # A shard is told of the files of drops whose orders it may have.
-    drops = tuple(f"drops/{at:024}" for at in range(1 + extent.drop_ranges // shards))
-    mapped = MapTask(name=name, split=split)
-    dedup = DedupTask(
+    # The task of a shard names the drop files that may hold its orders.
+    drops = tuple(f"drops/{index:024}" for index in range(1 + extent.drop_ranges // shards))
+    map_task = MapTask(name=name, split=split)
+    dedup_task = DedupTask(
         name=name, plan=name, band=0, index=0, ranges=1, threshold=0.7, drops=True, linked=0
     )
-    merge = MergeTask(
+    merge_task = MergeTask(
         name=name, plan=name, source=split.source, split="train", index=0, total=1, holdout=2**63,
         drops=drops,
     )  # fmt: skip
     pairs = (
-        (mapped, extent.splits),
-        (dedup, extent.dedup_tasks + extent.drop_ranges),
-        (merge, extent.merge_tasks),
+        (map_task, extent.splits),
+        (dedup_task, extent.dedup_tasks + extent.drop_ranges),
+        (merge_task, extent.merge_tasks),
     )
     return float(sum(len(pickle.dumps(task)) * number for task, number in pairs))
 
 
 def worker_bytes(extent: Extent, *, remote: bool) -> dict[str, float]:
-    """Return the most memory that a task of each phase takes, by phase."""
-    found = {"map": 0.0, "dedup": 0.0, "merge": 0.0}
+    """Return the peak memory of a task of each phase, by phase."""
+    peaks = {"map": 0.0, "dedup": 0.0, "merge": 0.0}
     for name, source in extent.sources.items():
-        found["map"] = max(found["map"], _segment_bytes(source, extent.token_bytes))
-        found["merge"] = max(
-            found["merge"], _shard_bytes(source, extent.shards[name], extent.token_bytes, remote)
+        peaks["map"] = max(peaks["map"], _segment_bytes(source, extent.token_bytes))
+        peaks["merge"] = max(
+            peaks["merge"], _shard_bytes(source, extent.shards[name], extent.token_bytes, remote)
         )
     if extent.text_ranges:
         rows = min(extent.total("texts") / extent.text_ranges, ROWS_PER_TASK)
-        found["dedup"] = 60 * rows
+        peaks["dedup"] = 60 * rows
     if extent.band_ranges:
         rows = extent.total("signed") / extent.band_ranges
-        found["dedup"] = max(found["dedup"], 30 * max(rows, min(rows, BAND_ROWS_PER_TASK)))
-    return found
+        peaks["dedup"] = max(peaks["dedup"], 30 * max(rows, min(rows, BAND_ROWS_PER_TASK)))
+    return peaks
 
 
 def _segment_bytes(source: SourceSize, token_bytes: int) -> float:
-    """Return what a worker holds to write a full segment: tokens twice, rows three times."""
+    """Return a worker's memory for writing a full segment: tokens twice, rows three times."""
     tokens = min(MAX_TOKENS, source.tokens / source.segments)
     rows = min(MAX_RECORDS, source.records / source.segments)
     width = source.row_bytes.get("documents", 0.0) + source.row_bytes.get("audit", 0.0)
@@ -179,7 +179,7 @@ def _segment_bytes(source: SourceSize, token_bytes: int) -> float:
 
 
 def _shard_bytes(source: SourceSize, shards: int, token_bytes: int, remote: bool) -> float:
-    """Return what a worker holds to write a shard: its rows three times, of a URL its tokens."""
+    """Return a worker's memory for writing a shard: rows three times, behind a URL also tokens."""
     rows = source.documents / shards * source.row_bytes.get("documents", 0.0)
     audit = min(source.records / shards, ROWS_AT_ONCE) * 3 * source.row_bytes.get("audit", 0.0)
     tokens = source.tokens / shards * token_bytes if remote else 0.0
@@ -187,6 +187,6 @@ def _shard_bytes(source: SourceSize, shards: int, token_bytes: int, remote: bool
 
 
 def driver_bytes(extent: Extent) -> float:
-    """Return what the driver holds of records and plan."""
+    """Return the driver's memory for records and plan."""
     records = extent.splits * RECORD_BYTES + extent.segments * SEGMENT_RECORD_BYTES
-    return records + (extent.segments + grouped(extent).segments) * PLANNED_BYTES
+    return records + (extent.segments + with_groups(extent).segments) * PLANNED_BYTES

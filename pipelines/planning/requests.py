@@ -1,289 +1,424 @@
-"""How many requests a run makes of the storage behind a URL, and what they fetch. Arithmetic alone.
+"""How many requests a run makes of the storage behind a URL, and the bytes that they fetch.
 
-What a task asks for is counted a file at a time, as sparse.py fetches it: of a small file the
-whole, of a larger table its end and runs of blocks. The constants are counts of what the code does;
-tests/engines/test_requests.py holds them to a server's own count.
+They are counted. Of each source a segment of mean size is written into a storage that counts
+(storage.py): rows of the sample repeated, with new, even hashes. On it run some of the real tasks
+of each phase, spread over all. What they request of a segment is multiplied by the slices of the
+run, everything else by its tasks. tests/engines/test_requests.py compares the result with a
+server's own count.
 """
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+import io
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr
+from dataclasses import replace
+from typing import Any, cast
 
+import numpy as np
+import pyarrow as pa
+
+from pipelines.dedup.bands import BandRows, write_bands
+from pipelines.dedup.drops import drop_path
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.engine.progress import PLAIN_SECONDS
-from pipelines.merge.merge import ROWS_AT_ONCE
-from pipelines.merge.union import TOKENS_AT_ONCE
-from pipelines.planning.sizes import (
-    BAND_ROW_BYTES,
-    BINS_BYTES,
-    TABLE_BYTES,
-    Extent,
-    SourceSize,
-    grouped,
+from pipelines.dedup.phases import Deduplicated
+from pipelines.dedup.tasks import (
+    TEXT,
+    DedupRecord,
+    DedupTask,
+    DropsRecord,
+    DropsTask,
+    prepare_dedup,
+    prepare_drops,
 )
-from pipelines.segments.segment import NUM_BINS
-from pipelines.segments.sparse import BLOCK_ROWS, END_BYTES, GAP_BYTES, SMALL_BYTES
+from pipelines.engine.phases import Phases
+from pipelines.engine.progress import PLAIN_SECONDS
+from pipelines.engine.runner import Runner, RunTask
+from pipelines.map.attempts import begin_attempt
+from pipelines.map.builder import bins_table
+from pipelines.merge.group import GroupRecord, GroupTask, prepare_group
+from pipelines.merge.holdout import num_shards
+from pipelines.merge.merge import held_out
+from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
+from pipelines.merge.union import TOKENS_AT_ONCE
+from pipelines.planning.sizes import SIGNER_BYTES, Extent, SourceSize, with_groups
+from pipelines.planning.storage import PAGE_KEYS, Call, Requests, counting, upload
+from pipelines.segments.examples import KEPT
+from pipelines.segments.identity import below
+from pipelines.segments.plan import Plan, PlannedSegment
+from pipelines.segments.range import EVERYTHING, Range
+from pipelines.segments.segment import Sieved, with_suffix
+from pipelines.segments.tables import open_rows, open_table, write_table
+from shards.manifest import TRAIN, VALIDATION, WORK
+from shards.records import sealed
+from shards.storage.files import write_json
 from shards.storage.lease import RENEWED_AFTER
+from shards.storage.remote import RemotePath
 
-PAGE_KEYS = 1000
-"""Keys that a LIST tells, or a DELETE takes."""
+MOST_TASKS = 8
+"""Tasks of a phase and source that run, at most."""
 
-PART_BYTES, SINGLE_BYTES = 50 << 20, 100 << 20
-"""s3fs uploads a file up to the second in one request, a larger one in parts of the first."""
+MOST_ROWS = 5_000_000
+"""Audit rows of all groups that are written, at most: the largest sources stand for the rest."""
 
+MOST_GROUPED = 3
+"""Sources, the largest, of which a group is made: they stand for the rest."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requests:
-    """Requests by kind, and the bytes of segments that they fetch."""
+MOST_TOKEN_BYTES = 1 << 30
+"""Largest file of tokens that is written: not every machine can map larger ones."""
 
-    put: float = 0.0
-    get: float = 0.0
-    head: float = 0.0
-    list: float = 0.0
-    delete: float = 0.0
-    bytes: float = 0.0
+MOST_SIGNED = 100_000
+"""Signatures of a segment that are written, at most: a slice takes as many requests with more."""
 
-    def __add__(self, other: "Requests") -> "Requests":
-        return Requests(
-            **{
-                each.name: getattr(self, each.name) + getattr(other, each.name)
-                for each in fields(self)
-            }
-        )
+RUN = Requests(put=6, get=2, head=7, list=8, delete=1)
+"""What a run takes besides its tasks: lock, notes of attempts, manifest, report, examples."""
 
-    def __mul__(self, times: float) -> "Requests":
-        return Requests(**{each.name: getattr(self, each.name) * times for each in fields(self)})
-
-    @property
-    def all(self) -> float:
-        """Return their number."""
-        return self.put + self.get + self.head + self.list + self.delete
+RENEWAL = Requests(put=1, get=1, head=1)
+"""The lease is renewed."""
 
 
-WHOLE = Requests(head=1, get=1)
-"""A file is read whole."""
-BINS = WHOLE + Requests(bytes=BINS_BYTES)
-SIZE = Requests(head=1)
-"""A file that is there is asked for its size, or whether it is there."""
-ABSENT = Requests(head=1, list=1)
-"""The same of one that is not: s3fs looks whether it is a folder."""
-TASK = ABSENT + Requests(put=1) + WHOLE * 2
-"""A task's record: looked for by the worker, written, read for the progress, read."""
-LOOKED_AT = WHOLE + SIZE + Requests(get=5)
-"""Examples of a segment, for the report: the rows of the audit are scattered."""
-START = Requests(put=3, get=4, head=6, list=8)
-COMMIT = Requests(put=6, get=2, head=4, list=2)
-"""A run besides its tasks: lock and listings, then manifest and report."""
-
-
-def uploaded(size: float) -> Requests:
-    """Return what writing a file of so many bytes takes."""
-    return Requests(put=1 if size <= SINGLE_BYTES else 2 + -(-size // PART_BYTES))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blocks:
-    """A table of blocks behind a URL, and what is fetched of it once its size is known."""
-
-    rows: float
-    row_bytes: float
-    names: bool
-    """Columns have dictionaries, which lie before the blocks."""
-
-    @property
-    def size(self) -> float:
-        """Return the bytes of the file."""
-        return self.rows * self.row_bytes + TABLE_BYTES
-
-    def whole(self) -> Requests:
-        """Return what reading all of it takes."""
-        return WHOLE + Requests(bytes=self.size)
-
-    def known(self, part: float) -> Requests:
-        """Return what reading rows takes whose numbers are known, a part of all."""
-        return self._fetched([(1.0, 1 + part * self._num)])
-
-    def below(self, part: float) -> Requests:
-        """Return what reading the first rows takes, a part of all, that are found by their key."""
-        near = part * self._num + self._slack
-        more = max(0.0, min(1.0, near - 2 * self._slack))
-        return self._fetched([(1.0, min(near + 1, self._around)), (more, near)], first=True)
-
-    def between(self, ranges: float) -> Requests:
-        """Return what reading one of so many even ranges of the key takes, in the mean.
-
-        The blocks around each bound, those of the upper one unless they are here already; and where
-        others lie between them, all from the first to the last.
-        """
-        width, inner = self._num / ranges, 1 - 1 / ranges
-        beyond = min(1.0, width) if self._around < self._num else 0.0
-        apart = max(0.0, min(1.0, width - 2 * self._slack - 1))
-        return self._fetched(
-            [(inner, self._around), (1 - inner + inner * beyond, self._around), (apart, width + 1)]
-        )
-
-    @property
-    def _num(self) -> int:
-        return max(1, math.ceil(self.rows / BLOCK_ROWS))
-
-    @property
-    def _slack(self) -> float:
-        """Return how far around a guess is fetched, in blocks (SparseTable.row_of)."""
-        return (64 + 2 * math.sqrt(self.rows)) / BLOCK_ROWS
-
-    @property
-    def _around(self) -> float:
-        """Return the blocks around a guess."""
-        return min(self._num, 1 + 2 * self._slack)
-
-    def _fetched(self, runs: Sequence[tuple[float, float]], *, first: bool = False) -> Requests:
-        """Return what fetching runs of blocks takes, each with how often; and the file's end.
-
-        Dictionaries come with the first block, or by a request of their own.
-        """
-        if self.size <= SMALL_BYTES:
-            return Requests(get=1, bytes=self.size)
-        names = self.names and not first
-        number = 1 + sum(often for often, _ in runs)
-        number += max(0.0, 1 - (1 + self._slack) / self._num) if names else 0
-        blocks = sum(often * min(count, self._num) for often, count in runs)
-        return Requests(get=number, bytes=END_BYTES + blocks * self.size / self._num)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Segment:
-    """The mean segment of a source."""
-
-    source: SourceSize
-
-    def table(self, suffix: str) -> Blocks:
-        """Return one of its tables."""
-        name = {"documents": "documents", "holdout": "documents", "hashes": "texts"}
-        rows = getattr(self.source, name.get(suffix, "records")) / self.source.segments
-        return Blocks(
-            rows=rows,
-            row_bytes=self.source.row_bytes.get(suffix, 0.0),
-            names=suffix in ("documents", "audit"),
-        )
-
-    def token_bytes(self, token_bytes: int) -> float:
-        """Return the bytes of its tokens."""
-        return self.source.tokens * token_bytes / self.source.segments
-
-    def tokens(self, token_bytes: int, *, shards: int) -> Requests:
-        """Return what the shards fetch of its tokens."""
-        size = self.token_bytes(token_bytes)
-        return Requests(get=shards, bytes=size * (shards if size <= SMALL_BYTES else 1))
-
-    def held_out(self, token_bytes: int, *, shards: int) -> Requests:
-        """Return what reading the documents that are held out takes: their tokens are scattered."""
-        tokens = self.token_bytes(token_bytes)
-        documents = self.source.held / self.source.segments
-        runs = min(documents, max(shards, tokens / GAP_BYTES))
-        fetched = Requests(get=runs if tokens > SMALL_BYTES else shards)
-        if not shards:
-            return Requests()
-        return (BINS + SIZE + self.table("documents").known(1 / shards)) * shards + fetched
-
-    def uploads(self, token_bytes: int) -> Requests:
-        """Return what writing its files takes."""
-        source = self.source
-        files: float = 6 + bool(source.texts) + (3 if source.signed else 0)
-        files += min(1.0, source.rejects / source.segments)
-        return Requests(put=files - 1) + uploaded(self.token_bytes(token_bytes))
-
-    def united(self, token_bytes: int, *, members: float) -> Requests:
-        """Return what reading it takes to make it one of the members of a group."""
-        found = self.table("audit").whole() * 2 + self.table("documents").whole() * 3
-        found += self.table("holdout").whole() + BINS + WHOLE + ABSENT  # examples, no rejects
-        found += self.table("hashes").whole() if self.source.texts else Requests()
-        size = self.token_bytes(token_bytes)
-        pieces = max(1.0, members * size / token_bytes / TOKENS_AT_ONCE)
-        return found + SIZE + Requests(get=pieces, bytes=size)
-
-
-def requests(extent: Extent, *, workers: int, seconds: float) -> dict[str, Requests]:
+def count_requests(extent: Extent, *, workers: int) -> dict[str, Requests]:
     """Return the requests of each phase of a run whose output is behind a URL.
 
+    `polling_requests` come on top, and so do the lookups of documents that have a band in common:
+    no sample shows how many there are.
+
     Args:
-        extent: How large it is.
-        workers: Processes that do the tasks; each learns the size of a file once.
-        seconds: How long the run takes: it looks for finished tasks and renews its lease as long.
+        extent: How large the run is; sources without documents in their sample are left out.
+        workers: Processes that do the tasks; each asks for the size of a file once a phase.
     """
-    every = {name: _Segment(source=source) for name, source in extent.sources.items()}
-    later = grouped(extent)
-    segments = {name: _Segment(source=source) for name, source in later.sources.items()}
-    found = {
-        "map": _map(extent, every),
-        **({"group": _group(extent, later, segments)} if later is not extent else {}),
-        "dedup": _dedup(later, segments, workers=workers),
-        "merge": _merge(later, segments, workers=workers),
+    sampled = {
+        name: source
+        for name, source in extent.sources.items()
+        if len(source.tables.get("documents", ()))
     }
-    files = 9 * extent.segments + extent.splits
-    looks = Requests(list=max(1, files / PAGE_KEYS), put=1, get=1, head=1)
-    rest = START + COMMIT + looks * (seconds / min(PLAIN_SECONDS, RENEWED_AFTER))
-    rest += Requests(list=files / PAGE_KEYS, delete=1 + files / PAGE_KEYS)
-    rest += LOOKED_AT * later.segments + WHOLE * workers
-    return {**found, "the rest": rest}
+    if not sampled:
+        return {"the rest": RUN}
+    extent = replace(extent, sources=sampled)
+    later, more = with_groups(extent), 1.0
+    with counting() as (output, calls):
+        model = _Model(extent, output / "segments", calls=calls, workers=workers)
+        phases = {"map": model.map()}
+        if later is not extent:
+            phases["group"] = model.group(later)
+            largest = _largest(later)
+            more = later.slices / largest.slices
+            model = _Model(largest, output / "groups", calls=calls, workers=workers)
+        phases["dedup"] = model.dedup() * more
+        phases["merge"] = model.merge() * more
+        pages = _files(extent) / PAGE_KEYS
+        phases["the rest"] = RUN + Requests(list=pages, delete=pages) + model.examples() * more
+    return phases
 
 
-def _map(extent: Extent, segments: Mapping[str, _Segment]) -> Requests:
-    found = TASK * extent.splits
-    for name, segment in segments.items():
-        found += segment.uploads(extent.token_bytes) * extent.sources[name].segments
-    return found
+def polling_requests(extent: Extent, *, seconds: float) -> Requests:
+    """Return the requests for progress and lease during the seconds of a run."""
+    look = RENEWAL + Requests(list=max(1, _files(extent) / PAGE_KEYS))
+    return look * (seconds / min(PLAIN_SECONDS, RENEWED_AFTER))
 
 
-def _group(extent: Extent, later: Extent, segments: Mapping[str, _Segment]) -> Requests:
-    """Return the requests of merging segments into groups: tokens are read in pieces."""
-    found = TASK * later.segments
-    for name, source in extent.sources.items():
-        groups = later.sources[name].segments
-        single = _Segment(source=source)
-        members = source.segments / groups
-        found += single.united(extent.token_bytes, members=members) * source.segments
-        found += segments[name].uploads(later.token_bytes) * groups
-    return found
+def _files(extent: Extent) -> int:
+    """Return how many files the map leaves, about."""
+    return 9 * extent.segments + extent.splits
 
 
-def _dedup(extent: Extent, segments: Mapping[str, _Segment], *, workers: int) -> Requests:
-    """Return the requests of dedup and drops.
+def _largest(extent: Extent) -> Extent:
+    """Return the run with its largest sources alone, whose segments have MOST_ROWS together."""
+    rows, chosen = 0.0, dict[str, SourceSize]()
+    for name, source in sorted(extent.sources.items(), key=lambda item: -item[1].records):
+        rows += source.records / source.segments
+        if not chosen or rows <= MOST_ROWS:
+            chosen[name] = source
+    return replace(extent, sources=chosen)
 
-    Those are left out that look up what documents with a band in common have besides: no sample
-    tells how many there are.
+
+class _InProcess:
+    """Runs tasks one after the other."""
+
+    def run(self, tasks: Sequence[Any], prepare: Callable[[Any], RunTask], argument: Any) -> None:
+        work = prepare(argument)
+        for task in tasks:
+            work(task)
+
+
+class _Model:
+    """A run with one segment a source, that of mean size."""
+
+    def __init__(
+        self, extent: Extent, output: RemotePath, *, calls: list[Call], workers: int
+    ) -> None:
+        self._extent = extent
+        self._output = output
+        self._work = output / WORK
+        self._calls = calls
+        self._workers = workers
+        self._drops: tuple[str, ...] = ()
+        self._phases: set[str] = set()
+        sources = {f"s{index}": name for index, name in enumerate(sorted(extent.sources))}
+        self._segments = {stem: extent.sources[name].segments for stem, name in sources.items()}
+        """By stem, how many segments of the run it stands for."""
+        tokens, signed = (
+            max(getattr(source, name) / source.segments for source in extent.sources.values())
+            for name in ("tokens", "signed")
+        )
+        thin = max(1.0, tokens * extent.token_bytes / MOST_TOKEN_BYTES)
+        self._thin = {"tokens": thin, "bin": thin, "bands": max(1.0, signed / MOST_SIGNED)}
+        """By suffix, how many tokens or signatures one that is written stands for."""
+        for stem, name in sources.items():
+            write_mean_segment(
+                self._work / "map" / stem,
+                extent.sources[name],
+                token_bytes=extent.token_bytes,
+                thin=self._thin,
+            )
+        self._written = list(calls)
+        self._plan = Plan(
+            generation="g",
+            fingerprint="",
+            dtype={2: "uint16", 4: "int32"}[extent.token_bytes],
+            texts=False,
+            segments=tuple(
+                _planned_segment(stem, name, extent.sources[name]) for stem, name in sources.items()
+            ),
+        )
+        self._plan.save(self._work)
+
+    def map(self) -> Requests:
+        """Return the requests of the map: attempts, records, segments."""
+        task = GroupTask(name="split", members=(), dtype="")
+        calls = self._finish("map", [task], _prepare_attempt, self._work, GroupRecord)
+        rejects = sum(
+            min(source.rejects, source.segments) for source in self._extent.sources.values()
+        )
+        total = self._total(self._written) + Requests(put=rejects)
+        return total + self._total(calls, tasks=self._extent.splits)
+
+    def group(self, later: Extent) -> Requests:
+        """Return the requests of merging segments into groups."""
+        total, counted = Requests(), 0
+        for segment in sorted(self._plan.segments, key=lambda segment: -segment.rows)[
+            :MOST_GROUPED
+        ]:
+            task = GroupTask(name=segment.stem, members=(segment.stem,), dtype=self._plan.dtype)
+            calls = self._finish("group", [task], prepare_group, self._work, GroupRecord)
+            read, made = _divided(calls, "/map/")
+            source, groups = self._extent.sources[segment.source], later.sources[segment.source]
+            members = source.segments / groups.segments
+            # Tokens are read a piece of the whole group at a time, of each member as often.
+            pieces = source.tokens / groups.segments // TOKENS_AT_ONCE
+            total += self._total(read) + Requests(get=pieces) * source.segments
+            total += self._total(made, tasks=groups.segments, growth=members)
+            counted += source.segments
+        return total * (self._extent.segments / counted)
+
+    def dedup(self) -> Requests:
+        """Return the requests of dedup and drops."""
+        extent, total = self._extent, Requests()
+        inputs: tuple[str, ...] = ()
+        for band, ranges, bands in (
+            (TEXT, extent.text_ranges, 1),
+            (0, extent.band_ranges, NUM_BANDS),
+        ):
+            tasks = [
+                DedupTask(
+                    name=f"{band}-{index}", plan=self._plan.name, band=band, index=index,
+                    ranges=ranges, threshold=0.0, drops=True, linked=0,
+                )
+                for index in _spread(ranges)
+            ]  # fmt: skip
+            calls = self._finish("dedup", tasks, prepare_dedup, self._output, DedupRecord)
+            total += self._total(calls, tasks=ranges * bands, ran=len(tasks))
+            inputs = inputs or tuple(f"dedup/{task.name}" for task in tasks[:1])
+        if ranges := extent.drop_ranges:
+            task = DropsTask(name="d", plan=self._plan.name, index=0, ranges=ranges, inputs=inputs)
+            calls = self._finish("drops", [task], prepare_drops, self._output, DropsRecord)
+            read, made = _divided(calls, "/dedup/")
+            total += self._total(read, tasks=ranges * extent.dedup_tasks)
+            total += self._total(made, tasks=ranges)
+            self._drops = (f"drops/{task.name}",) * ranges
+        return total
+
+    def merge(self) -> Requests:
+        """Return the requests of the number of shards, of what is held out, of the shards."""
+        total = Requests()
+        for segment in self._plan.segments:
+            name, source = segment.source, self._extent.sources[segment.source]
+            holdout = below(source.held / max(source.documents, 1))
+            first = len(self._calls)
+            num_shards(self._plan, name, work=self._work, shard_tokens=1 << 62)
+            if holdout:
+                drops = [drop_path(self._work, reference) for reference in self._drops]
+                held_out({0: segment.path(self._work)}, holdout, EVERYTHING, drops=drops)
+            total += self._total(self._calls[first:])
+            sized: set[str] = set()
+            for split, shards in (
+                (TRAIN, self._extent.shards[name]),
+                (VALIDATION, self._extent.validation[name]),
+            ):
+                tasks = [
+                    MergeTask(
+                        name=f"{split}-{segment.stem}-{index}", plan=self._plan.name, source=name,
+                        split=split, index=index, total=shards, holdout=holdout,
+                        drops=Deduplicated(drops=self._drops).drops_within(Range.of(index, shards)),
+                    )
+                    for index in _spread(shards)
+                ]  # fmt: skip
+                calls = self._finish("merge", tasks, prepare_merge, self._output, MergeRecord)
+                # Both are one phase, in which a size is asked for once.
+                calls = [call for call in calls if not (call.size_alone and call.key in sized)]
+                sized = {call.key for call in calls if call.size_alone}
+                total += self._total(calls, tasks=shards, ran=len(tasks), growth=source.segments)
+            total += Requests(put=min(source.rejects, self._extent.shards[name]))
+        return total
+
+    def examples(self) -> Requests:
+        """Return the requests for the report's examples, which are at the front of an audit."""
+        first = len(self._calls)
+        for segment in self._plan.segments:
+            stem = segment.path(self._work)
+            open_table(with_suffix(stem, "examples"))
+            open_rows(with_suffix(stem, "audit"), slice(0, KEPT))
+        return self._total(self._calls[first:])
+
+    def _finish(
+        self,
+        phase: str,
+        tasks: Sequence[Any],
+        prepare: Callable[[Any], RunTask],
+        argument: RemotePath,
+        kind: type[Any],
+    ) -> list[Call]:
+        """Run tasks as a phase does, and return the calls, listings of the phase the first time."""
+        if not tasks:
+            return []
+        first = len(self._calls)
+        phases = Phases(self._work, cast(Runner, _InProcess()))
+        with redirect_stderr(io.StringIO()):  # of the progress
+            phases.finish(
+                phase, tasks, prepare, argument, record_type=kind, complete=lambda _: True
+            )
+        seen = phase in self._phases
+        self._phases.add(phase)
+        return [
+            call for call in self._calls[first:] if not (seen and call.key.endswith(f"/{phase}"))
+        ]
+
+    def _total(
+        self, calls: Sequence[Call], *, tasks: float = 1, ran: int = 1, growth: float = 1
+    ) -> Requests:
+        """Return what all tasks request.
+
+        Args:
+            calls: Those of the tasks that ran.
+            tasks: The number of all.
+            ran: Of those that ran.
+            growth: How much larger the files are that all segments make.
+        """
+        total, processes = Requests(), min(self._workers, tasks)
+        for call in calls:
+            folder, name = call.key.split("/")[-2:]
+            times = tasks / ran
+            if folder == "plan":  # which each process reads once
+                times = processes
+            elif folder == WORK and name in self._phases:  # the driver's listing
+                times = 1
+            elif folder == "map" and name.partition(".")[0] in self._segments:
+                # Each process remembers the sizes of segments' files.
+                times = processes if call.size_alone else times
+                times *= self._segments[name.partition(".")[0]]
+            thin = self._thin.get(name.rpartition(".")[2], 1)
+            asked = replace(call.requests, bytes=call.requests.bytes * thin)
+            total += (upload(call.written * growth * thin) if call.written else asked) * times
+        return total
+
+
+def _prepare_attempt(work: RemotePath) -> RunTask:
+    """Return a task of the map without its split."""
+
+    def do(task: GroupTask) -> None:
+        with begin_attempt(work, task.name, run="", skip_poison=False, description=task.name):
+            record = GroupRecord(stem="", files={})
+            write_json(work / "map" / f"{task.name}.json", sealed(record))
+
+    return do
+
+
+def _divided(calls: Sequence[Call], folder: str) -> tuple[list[Call], list[Call]]:
+    """Return the calls for files in a folder, and the others."""
+    inside = [call for call in calls if folder in call.key]
+    return inside, [call for call in calls if folder not in call.key]
+
+
+def _spread(total: int) -> list[int]:
+    """Return at most MOST_TASKS of the numbers below a total, evenly spread."""
+    num = min(total, MOST_TASKS)
+    return [(2 * index + 1) * total // (2 * num) for index in range(num)]
+
+
+def _planned_segment(stem: str, name: str, source: SourceSize) -> PlannedSegment:
+    """Return the segment as the plan lists it, with the sums of its source, which tasks add up."""
+    return PlannedSegment(
+        stem=stem, source=name, rows=round(source.records), documents=round(source.documents),
+        tokens=round(source.tokens), longest=0, rejects=0, held_bytes=round(source.kept_bytes),
+        table_bytes=0, sieved=Sieved(),
+    )  # fmt: skip
+
+
+def write_mean_segment(
+    stem: RemotePath, source: SourceSize, *, token_bytes: int, thin: Mapping[str, float]
+) -> None:
+    """Write the segment of mean size of a source.
+
+    Args:
+        stem: Its files.
+        source: The source.
+        token_bytes: Bytes of a token.
+        thin: By suffix (tokens, bands), how many items are written as one.
     """
-    found = (TASK + Requests(put=1)) * (extent.dedup_tasks + extent.drop_ranges)
-    found += Requests(put=1) * extent.dedup_tasks  # signatures, or links
-    if not extent.dedup_tasks:
-        return Requests()
-    for name, segment in segments.items():
-        number = extent.sources[name].segments
-        found += segment.table("hashes").between(extent.text_ranges) * extent.text_ranges * number
-        found += SIZE * number * min(workers, extent.text_ranges)
-        if extent.band_ranges:
-            found += (Requests(get=4) * extent.band_ranges * NUM_BANDS + SIZE * workers) * number
-            found += Requests(bytes=extent.sources[name].signed * NUM_BANDS * BAND_ROW_BYTES)
-    return found + (SIZE + Requests(get=1)) * extent.dedup_tasks * extent.drop_ranges
+    rng = np.random.default_rng(0)
+    documents, texts, records, signed, links = (
+        max(1, round(getattr(source, name) / source.segments))
+        for name in ("documents", "texts", "records", "signed", "links")
+    )
+    order, holdout = _hashes(rng, documents), rng.permutation(_hashes(rng, documents))
+    by_holdout = np.argsort(holdout)
+    tokens = np.full(
+        documents, max(1, round(source.tokens / source.segments / thin["tokens"] / documents))
+    )
+    tokens = tokens.astype(np.int32)
+    keys = {
+        "documents": {"order": order, "holdout": holdout, "tokens": tokens},
+        "holdout": {"holdout": holdout[by_holdout], "row": by_holdout, "order": order[by_holdout]},
+        "hashes": {"hash_high": _hashes(rng, texts)},
+        "audit": {"order": _hashes(rng, records)},
+        "links": {"signer": np.zeros(links)},
+    }
+    for suffix, columns in keys.items():
+        if suffix in source.tables:
+            write_table(with_suffix(stem, suffix), _repeated(source.tables[suffix], columns))
+    write_table(with_suffix(stem, "examples"), source.tables["examples"])
+    write_table(with_suffix(stem, "bins"), bins_table(order, tokens))
+    stem.with_name(f"{stem.name}.tokens").write(bytes(int(tokens.sum()) * token_bytes))
+    if "links" in source.tables:
+        stem.with_name(f"{stem.name}.slots").write(bytes(signed * SIGNER_BYTES))
+        rows = max(1, round(signed / thin["bands"]))
+        band = BandRows(_hashes(rng, rows), np.arange(rows), np.ones(rows))
+        write_bands(with_suffix(stem, "bands"), [band] * NUM_BANDS)
 
 
-def _merge(extent: Extent, segments: Mapping[str, _Segment], *, workers: int) -> Requests:
-    found = Requests()
-    for name, segment in segments.items():
-        source, shards, held = extent.sources[name], extent.shards[name], extent.validation[name]
-        number = source.segments
-        found += BINS * number  # for the number of shards
-        reached = segment.table("holdout").below(source.held / max(source.documents, 1))
-        found += reached * number * (1 + held) + SIZE * number
-        found += segment.held_out(extent.token_bytes, shards=held) * number
-        found += (TASK + Requests(put=3)) * (shards + held)
-        found += uploaded(source.tokens / shards * extent.token_bytes) * shards
-        found += Requests(put=1 + min(1, source.rejects / shards)) * shards
-        slices = BINS * shards + segment.tokens(extent.token_bytes, shards=shards)
-        slices += segment.table("documents").known(max(1 / shards, 1 / NUM_BINS)) * shards
-        parts = shards * max(1, -(-source.records // (shards * ROWS_AT_ONCE)))
-        slices += segment.table("audit").between(parts) * parts
-        slices += SIZE * 3 * min(workers, shards)
-        found += slices * number
-        drops = max(extent.drop_ranges, shards + held) + extent.drop_ranges
-        found += (Requests(get=1) + SIZE) * drops
-    return found
+def _hashes(rng: np.random.Generator, num: int) -> np.ndarray:
+    """Return hashes (uint64[num]), sorted, as even as real ones."""
+    steps = np.cumsum(rng.standard_exponential(num + 1))
+    hashes: np.ndarray = (steps[:-1] / steps[-1] * 2.0**64).astype(np.uint64)
+    return hashes
+
+
+def _repeated(table: pa.Table, columns: dict[str, np.ndarray]) -> pa.Table:
+    """Return the rows of a table again and again, some columns replaced, which say how many."""
+    num = len(next(iter(columns.values())))
+    if not len(table):
+        return table
+    rows = pa.concat_tables([table] * -(-num // len(table))).slice(0, num)
+    for name, values in columns.items():
+        field = table.schema.field(name)
+        index = table.schema.get_field_index(name)
+        rows = rows.set_column(index, field, pa.array(values).cast(field.type))
+    return rows

@@ -1,7 +1,6 @@
-"""`--plan`: the estimate of a run, told without running it."""
+"""`--plan`: the estimate of a run without the run."""
 
 import resource
-from collections.abc import Sequence
 from pathlib import Path
 
 from pipelines.corpus.options import Options
@@ -11,9 +10,9 @@ from pipelines.inputs.split import Split
 from pipelines.map.mapper import Job, segment_versions
 from pipelines.map.stages import Chain
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
-from pipelines.planning.sample import SECONDS, Sampled, sample
-from pipelines.planning.sizes import extent, scaled
-from pipelines.planning.table import lines
+from pipelines.planning.sample import SECONDS, SourceSample, sample
+from pipelines.planning.sizes import run_extent, source_size
+from pipelines.planning.table import plan_lines
 from pipelines.readers.reading import check_head, splits
 from shards.storage.remote import RemotePath
 
@@ -23,25 +22,25 @@ def plan(module: str, options: Options) -> str:
 
     Args:
         module: The module that holds the corpus's RECIPE.
-        options: Options with nothing left open, as `completed` returns them.
+        options: Complete options, as `completed` returns them.
 
     Raises:
         UserError: The input cannot be read, or an option does not fit.
     """
-    found, sampled = planned(module, options)
-    shares = {source: each.share for source, each in sampled.items()}
-    return "\n".join(lines(found, options, shares=shares))
+    estimated, samples = estimate_run(module, options)
+    shares = {source: sampled.share for source, sampled in samples.items()}
+    return "\n".join(plan_lines(estimated, options, shares=shares))
 
 
-def planned(
+def estimate_run(
     module: str, options: Options, *, seconds: float = SECONDS
-) -> tuple[Estimate, dict[str, Sampled]]:
-    """Return the estimate of a run and the samples that it rests on, by source.
+) -> tuple[Estimate, dict[str, SourceSample]]:
+    """Return the estimate of a run, and by source the samples behind it.
 
     Args:
         module: The module that holds the corpus's RECIPE.
-        options: Options with nothing left open.
-        seconds: How long to sample, about.
+        options: Complete options.
+        seconds: How long to sample, roughly.
     """
     files, corpora = match_corpora(module, options)
     cut: dict[str, list[Split]] = {source: [] for source in corpora}
@@ -51,20 +50,21 @@ def planned(
         cut[file.source] += splits(file, reading, split_bytes=options.split_bytes)
     chain = Chain(options)
     job = Job(options=options, corpora=corpora, versions=segment_versions(chain, corpora))
-    sampled = sample(corpora, cut, job=job, seconds=seconds)
-    sources = {source: scaled(each, cut[source]) for source, each in sampled.items()}
-    found = estimate(
-        extent(sources, options, token_bytes=chain.tokenizer.dtype.itemsize),
+    samples = sample(corpora, cut, job=job, seconds=seconds)
+    sources = {source: source_size(sampled, cut[source]) for source, sampled in samples.items()}
+    estimated = estimate(
+        run_extent(sources, options, token_bytes=chain.tokenizer.dtype.itemsize),
         workers=max(1, num_workers(options.workers, work_bytes=sum(file.bytes for file in files))),
         split=_longest(cut),
         model_bytes=max(0.0, _resident_bytes() - IDLE_BYTES),
         remote=isinstance(options.output, RemotePath),
     )
-    return found, sampled
+    return estimated, samples
 
 
 def _longest(cut: dict[str, list[Split]]) -> Split:
-    every: Sequence[Split] = [split for found in cut.values() for split in found]
+    """Return the split of the longest names."""
+    every = [split for source_splits in cut.values() for split in source_splits]
     return max(every, key=lambda split: len(split.path) + len(split.relative))
 
 

@@ -1,6 +1,6 @@
 """A timed sample of the input: pieces spread over each source go through the real stages.
 
-Nothing of it is kept: segments are written into a temporary folder, looked at, and removed.
+Segments are written into a temporary folder, measured, and removed.
 """
 
 import tempfile
@@ -24,31 +24,35 @@ from pipelines.segments.segment import Segment
 from pipelines.segments.tables import open_table
 
 SECONDS = 24.0
-"""How long all sources together are sampled, about."""
+"""How long all sources together are sampled, roughly."""
 
 PIECES = 8
 """Places of a source that are sampled."""
 
 PIECE_BYTES = 8 << 20
-"""Bytes of input, uncompressed, that are read at each of them at most."""
+"""Most bytes of input, uncompressed, that are read at each of them."""
 
 LEAST_SECONDS = 0.5
-"""A piece is given this long at least."""
+"""Shortest time for a piece."""
 
 TABLES = ("documents", "holdout", "hashes", "audit", "links")
-"""The suffixes of the tables that have a row a document, a text, a record, a pair."""
+"""Suffixes of the tables with a row for each document, text, record or pair."""
+
+
+MOST_ROWS = 4096
+"""Rows of a table that are kept, to make a segment of any size of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampled:
-    """What was found in the sample of one source; counts and bytes are of the sample."""
+class SourceSample:
+    """The sample of one source: its counts and bytes."""
 
     share: float
-    """How much of the source's stored bytes were read."""
+    """The part of the source's stored bytes that was read."""
     records: int
-    """Rows of the audit: documents of all records, and what could not be read."""
+    """Rows of the audit: documents of all records, and records that could not be read."""
     documents: int
-    """Those that are left, duplicates within a piece left out."""
+    """Documents left by the map, without duplicates within a piece."""
     tokens: int
     rejects: int
     texts: int
@@ -57,22 +61,24 @@ class Sampled:
     links: int
     """Signatures and pairs of similar documents, for near-duplicates."""
     seconds: float
-    """How long the pieces took, start of the process and of the first piece left out."""
+    """How long the pieces took, without the first one, which includes loading."""
     warm_share: float
-    """How much of the source's stored bytes these seconds were spent on."""
+    """The part of the source's stored bytes that these seconds were spent on."""
     audit_bytes: int
-    """Of the audit as Parquet."""
+    """Size of the audit as Parquet."""
     kept_bytes: int
-    """Of rejects, and of texts kept."""
+    """Size of rejects and kept texts."""
     example_bytes: int
-    """Of the examples of the largest segment: their number is bounded."""
+    """Size of the largest segment's examples, whose number is bounded."""
     row_bytes: Mapping[str, float]
-    """Of a row of each of a segment's tables, by suffix."""
+    """Size of a row of each of a segment's tables, by suffix."""
+    tables: Mapping[str, pa.Table]
+    """Some rows of each of a segment's tables, by suffix."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What was read of one place."""
+    """What was read at one place."""
 
     stored: float
     """Bytes as stored that were read."""
@@ -80,7 +86,7 @@ class _Piece:
     segments: tuple[Segment, ...]
 
 
-class _Part:
+class _BoundedReader:
     """A reader that stops after some bytes or when its time is over."""
 
     def __init__(self, reader: Reader, *, until: float, units: int, packed: bool) -> None:
@@ -90,8 +96,8 @@ class _Part:
             reader: Reads a split.
             until: When to stop, by time.monotonic.
             units: Bytes or rows, as the reader counts offsets, after which to stop.
-            packed: The file is compressed. How many bytes were unpacked for a record is known only
-                where `done` makes a step; so one is waited for.
+            packed: The file is compressed. How many stored bytes a record took is known only where
+                `done` makes a step; so reading goes on until one.
         """
         self.link = Link(end=0, first=None, next=None)
         self.crc32c = 0
@@ -105,11 +111,11 @@ class _Part:
 
     @property
     def done(self) -> int:
-        """How much of the split has been read so far."""
+        """The part of the split that has been read so far, as the reader counts it."""
         return self._reader.done
 
     def __iter__(self) -> Iterator[Record | Damage]:
-        """Yield what the reader yields, up to a record."""
+        """Yield what the reader yields, until enough is read."""
         before = 0
         for item in self._reader:
             if self._first < 0:
@@ -130,7 +136,7 @@ class _Part:
         return read >= self._units or (read > 0 and time.monotonic() > self._until)
 
     def consumed(self, split: Split) -> float:
-        """Return how much of [split.start, split.end) the records make up that were yielded."""
+        """Return how much of [split.start, split.end) the yielded records take up."""
         if self._ended:
             return float(split.end - split.start)
         if not self._packed:
@@ -145,14 +151,14 @@ def sample(
     *,
     job: Job,
     seconds: float = SECONDS,
-) -> dict[str, Sampled]:
-    """Return what a sample of each source shows.
+) -> dict[str, SourceSample]:
+    """Return a sample of each source.
 
     Args:
         corpora: The corpus of each source.
         splits: Its splits, by source.
         job: The run.
-        seconds: How long to sample, about.
+        seconds: How long to sample, roughly.
     """
     with tempfile.TemporaryDirectory(prefix="corpusmill-plan-") as name:
         folder = Path(name)
@@ -160,24 +166,24 @@ def sample(
         mapper = Mapper(replace(job, options=replace(job.options, output=folder)))
         return {
             source: _source(
-                mapper, corpora[source], each, folder=folder, seconds=seconds / len(splits)
+                mapper, corpora[source], source_splits, folder=folder, seconds=seconds / len(splits)
             )
-            for source, each in splits.items()
+            for source, source_splits in splits.items()
         }
 
 
 def _source(
     mapper: Mapper, corpus: Corpus, splits: Sequence[Split], *, folder: Path, seconds: float
-) -> Sampled:
+) -> SourceSample:
     chosen = _chosen(splits)
     started, pieces = time.monotonic(), list[_Piece]()
     ends = {split.path: split.end for split in splits}
-    for at, split in enumerate(chosen):
+    for index, split in enumerate(chosen):
         left = seconds - (time.monotonic() - started)
-        if at and left < 0:
+        if index and left < 0:
             break
-        until = time.monotonic() + max(LEAST_SECONDS, left / (len(chosen) - at))
-        task = MapTask(name=f"{split.source}-{at}", split=split)
+        until = time.monotonic() + max(LEAST_SECONDS, left / (len(chosen) - index))
+        task = MapTask(name=f"{split.source}-{index}", split=split)
         pieces.append(_piece(mapper, corpus, task, until=until, end=ends[split.path]))
     stored = sum(split.file_bytes for split in {split.path: split for split in splits}.values())
     return _summed(pieces, folder / ".work" / "map", stored=stored)
@@ -186,11 +192,11 @@ def _source(
 def _chosen(splits: Sequence[Split]) -> list[Split]:
     """Return at most PIECES splits, spread evenly."""
     number = min(PIECES, len(splits))
-    return [splits[(2 * at + 1) * len(splits) // (2 * number)] for at in range(number)]
+    return [splits[(2 * index + 1) * len(splits) // (2 * number)] for index in range(number)]
 
 
 def _piece(mapper: Mapper, corpus: Corpus, task: MapTask, *, until: float, end: int) -> _Piece:
-    """Return what is found at one place; `end` is that of the file's last split."""
+    """Read at one place; `end` is that of the file's last split."""
     split, packed = task.split, compression(task.split.path) is not None
     ratio = split.file_bytes / max(end, 1)  # of a table: bytes a row
     if not packed and format_of(split.path, corpus.reading) != "parquet":
@@ -198,7 +204,7 @@ def _piece(mapper: Mapper, corpus: Corpus, task: MapTask, *, until: float, end: 
         first = max(split.start, (split.start + split.end) // 2 - PIECE_BYTES)
         split = replace(split, start=first if first > split.start + PIECE_BYTES else split.start)
     units = max(1, round(PIECE_BYTES / ratio))
-    part = _Part(corpus.reader(split), until=until, units=units, packed=packed)
+    part = _BoundedReader(corpus.reader(split), until=until, units=units, packed=packed)
     started = time.monotonic()
     segments, _ = mapper.segments(part, replace(task, split=split), Clock(), attempt=Attempt())
     return _Piece(
@@ -208,33 +214,38 @@ def _piece(mapper: Mapper, corpus: Corpus, task: MapTask, *, until: float, end: 
     )
 
 
-def _summed(pieces: Sequence[_Piece], folder: Path, *, stored: int) -> Sampled:
-    """Return the sums of pieces whose segments lie in a folder."""
+def _summed(pieces: Sequence[_Piece], folder: Path, *, stored: int) -> SourceSample:
+    """Return the sums over pieces whose segments lie in a folder."""
     warm = pieces[1:] or pieces
-    segments = [each for piece in pieces for each in piece.segments]
-    stems = [folder / each.stem for each in segments]
+    segments = [segment for piece in pieces for segment in piece.segments]
+    stems = [folder / segment.stem for segment in segments]
     tables = {
         suffix: [open_table(path) for path in _existing(stems, suffix)]
-        for suffix in (*TABLES, "rejects", "texts")
+        for suffix in (*TABLES, "rejects", "texts", "examples")
     }
     audit = pa.concat_tables(tables["audit"]).unify_dictionaries() if segments else None
-    return Sampled(
+    return SourceSample(
         share=min(1.0, sum(piece.stored for piece in pieces) / stored),
         records=sum(len(table) for table in tables["audit"]),
-        documents=sum(each.documents for each in segments),
-        tokens=sum(each.tokens for each in segments),
-        rejects=sum(each.rejects for each in segments),
-        texts=sum(each.sieved.texts for each in segments),
-        signed=sum(each.sieved.signed for each in segments),
-        links=sum(each.sieved.links for each in segments),
+        documents=sum(segment.documents for segment in segments),
+        tokens=sum(segment.tokens for segment in segments),
+        rejects=sum(segment.rejects for segment in segments),
+        texts=sum(segment.sieved.texts for segment in segments),
+        signed=sum(segment.sieved.signed for segment in segments),
+        links=sum(segment.sieved.links for segment in segments),
         seconds=sum(piece.seconds for piece in warm),
         warm_share=min(1.0, sum(piece.stored for piece in warm) / stored),
         audit_bytes=_parquet_bytes(audit, folder) if audit else 0,
-        kept_bytes=sum(t.nbytes for suffix in ("rejects", "texts") for t in tables[suffix]),
+        kept_bytes=sum(table.nbytes for suffix in ("rejects", "texts") for table in tables[suffix]),
         example_bytes=max(
             (path.stat().st_size for path in _existing(stems, "examples")), default=0
         ),
         row_bytes={suffix: _row_bytes(tables[suffix]) for suffix in TABLES if tables[suffix]},
+        tables={
+            suffix: pa.concat_tables(tables[suffix]).slice(0, MOST_ROWS).unify_dictionaries()
+            for suffix in (*TABLES, "examples")
+            if tables[suffix]
+        },
     )
 
 
@@ -245,11 +256,11 @@ def _existing(stems: Sequence[Path], suffix: str) -> Iterator[Path]:
 def _row_bytes(tables: Sequence[pa.Table]) -> float:
     """Return the bytes of a row of tables of one schema."""
     chunks = (chunk for table in tables for column in table.columns for chunk in column.chunks)
-    return sum(sum(_own(chunk)) for chunk in chunks) / max(sum(map(len, tables)), 1)
+    return sum(sum(_buffer_bytes(chunk)) for chunk in chunks) / max(sum(map(len, tables)), 1)
 
 
-def _own(array: pa.Array) -> Iterator[int]:
-    """Yield the size of each buffer of an array that has values, dictionaries left out."""
+def _buffer_bytes(array: pa.Array) -> Iterator[int]:
+    """Yield the size of each buffer of an array, dictionaries left out."""
     first = 0 if array.null_count else 1
     yield from (buffer.size for buffer in array.buffers()[first:3] if buffer is not None)
 

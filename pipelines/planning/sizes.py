@@ -1,12 +1,14 @@
 """How large the parts of a run become: segments, tasks, shards, files. Arithmetic alone.
 
-All of it follows from few numbers a source: how many splits, records, documents and tokens there
-are, and how wide a row of each table is. A sample gives them (`scaled`), or a person does.
+It all follows from a few numbers a source: splits, records, documents, tokens, and the width of a
+row of each table. They come from a sample (`source_size`) or from whoever makes up a source.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import pyarrow as pa
 
 from pipelines.corpus.options import MOST_VALIDATION, Options
 from pipelines.dedup.bands import EDGES
@@ -17,25 +19,25 @@ from pipelines.inputs.split import Split
 from pipelines.map.builder import MAX_RECORDS, MAX_TOKENS
 from pipelines.merge.group import BYTES_PER_GROUP, MOST_MEMBERS, MOST_SLICES, ROWS_PER_GROUP
 from pipelines.merge.holdout import LEAST_VALIDATION
-from pipelines.planning.sample import Sampled
+from pipelines.planning.sample import SourceSample
 from pipelines.segments.segment import NUM_BINS
 
 BINS_BYTES = 16 * (NUM_BINS + 1) + 1024
-"""Of a segment's .bins."""
+"""Size of a segment's .bins."""
 
 TABLE_BYTES = 2048
-"""Of an Arrow file besides its rows: schema, lengths, footer."""
+"""Size of an Arrow file besides its rows: schema, lengths, footer."""
 
 SIGNER_BYTES, BAND_ROW_BYTES, LINK_BYTES = 124, 13, 8
-"""Of a segment's .slots, .bands (a band) and .links, a row."""
+"""Bytes a row of a segment's .slots, .bands (a band) and .links."""
 
 BANDS_INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4
 
 SIGNATURE_BYTES = 24
-"""Of signatures/, a row."""
+"""Bytes a row of signatures/."""
 
 IDX_BYTES = 20
-"""Of a shard's .idx, a document."""
+"""Bytes a document of a shard's .idx."""
 
 UNEVEN = 1.02
 """How much fuller than the mean the fullest shard is."""
@@ -43,7 +45,7 @@ UNEVEN = 1.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSize:
-    """What one source comes to."""
+    """How large one source becomes."""
 
     files: int
     stored_bytes: int
@@ -52,24 +54,25 @@ class SourceSize:
     records: float
     """Rows of the audit."""
     documents: float
-    """Left by the map: duplicates across segments are not known yet."""
+    """Left by the map; duplicates across segments are not known yet."""
     tokens: float
     rejects: float
     texts: float
     signed: float
     links: float
     map_seconds: float
-    """Of one process that does nothing else."""
+    """Of one process."""
     audit_bytes: float
     kept_bytes: float
-    """Of rejects, and of texts kept."""
+    """Of rejects and of kept texts."""
     example_bytes: float
     """Of a segment's examples."""
     row_bytes: Mapping[str, float]
     """Of a row of each of a segment's tables, by suffix."""
+    tables: Mapping[str, pa.Table]
+    """Some rows of each of them, by suffix."""
     dropped: float = 0.0
-    """Documents that dedup across segments leaves out, which no sample tells."""
-
+    """Documents that dedup across segments leaves out; no sample shows how many."""
     held: float = 0.0
     """Documents that are held out."""
 
@@ -80,26 +83,27 @@ class Extent:
 
     sources: Mapping[str, SourceSize]
     token_bytes: int
-    """Of a token: 2 or 4."""
+    """Bytes of a token: 2 or 4."""
     shards: Mapping[str, int]
     """By source."""
     validation: Mapping[str, int]
     """Shards that are held out, by source."""
     text_ranges: int
-    """Tasks of dedup for texts, and for each band; 0 for none."""
+    """Tasks of dedup for texts; 0 for none."""
     band_ranges: int
+    """Tasks of dedup for each band; 0 for none."""
     drop_ranges: int
     """Files of drops."""
 
     @property
     def segments(self) -> int:
         """Segments of all sources."""
-        return sum(each.segments for each in self.sources.values())
+        return sum(source.segments for source in self.sources.values())
 
     @property
     def splits(self) -> int:
         """Tasks of the map."""
-        return sum(each.splits for each in self.sources.values())
+        return sum(source.splits for source in self.sources.values())
 
     @property
     def dedup_tasks(self) -> int:
@@ -120,68 +124,68 @@ class Extent:
     def merge_slices(self) -> int:
         """Slices that merge reads: segments times shards, source by source."""
         return sum(
-            each.segments * (self.shards[name] + self.validation[name])
-            for name, each in self.sources.items()
+            source.segments * (self.shards[name] + self.validation[name])
+            for name, source in self.sources.items()
         )
 
     @property
     def slices(self) -> int:
-        """Parts of segments that dedup and merge read."""
+        """Slices of segments that dedup and merge read."""
         return self.dedup_slices + self.merge_slices
 
     @property
     def segment_bytes(self) -> float:
         """Bytes of all segments."""
         return sum(
-            each.tokens * self.token_bytes
-            + each.documents
-            * (each.row_bytes.get("documents", 0.0) + each.row_bytes.get("holdout", 0.0))
-            + each.texts * each.row_bytes.get("hashes", 0.0)
-            + each.records * each.row_bytes.get("audit", 0.0)
-            + each.signed * (SIGNER_BYTES + NUM_BANDS * BAND_ROW_BYTES)
-            + each.links * LINK_BYTES
-            + each.kept_bytes
-            + each.segments * (BINS_BYTES + each.example_bytes + 5 * TABLE_BYTES)
-            + (each.segments * BANDS_INDEX_BYTES if each.signed else 0)
-            for each in self.sources.values()
+            source.tokens * self.token_bytes
+            + source.documents
+            * (source.row_bytes.get("documents", 0.0) + source.row_bytes.get("holdout", 0.0))
+            + source.texts * source.row_bytes.get("hashes", 0.0)
+            + source.records * source.row_bytes.get("audit", 0.0)
+            + source.signed * (SIGNER_BYTES + NUM_BANDS * BAND_ROW_BYTES)
+            + source.links * LINK_BYTES
+            + source.kept_bytes
+            + source.segments * (BINS_BYTES + source.example_bytes + 5 * TABLE_BYTES)
+            + (source.segments * BANDS_INDEX_BYTES if source.signed else 0)
+            for source in self.sources.values()
         )
 
     @property
     def shard_bytes(self) -> float:
         """Bytes of all shards: tokens, index, documents."""
         return sum(
-            each.tokens * self.token_bytes
-            + each.documents * (IDX_BYTES + each.row_bytes.get("documents", 0.0))
-            for each in self.sources.values()
+            source.tokens * self.token_bytes
+            + source.documents * (IDX_BYTES + source.row_bytes.get("documents", 0.0))
+            for source in self.sources.values()
         )
 
     @property
     def other_bytes(self) -> float:
         """Bytes of the dataset's other files: audit, rejects, signatures."""
         return sum(
-            each.audit_bytes + each.kept_bytes + each.texts * SIGNATURE_BYTES
-            for each in self.sources.values()
+            source.audit_bytes + source.kept_bytes + source.texts * SIGNATURE_BYTES
+            for source in self.sources.values()
         )
 
     @property
     def most_bytes(self) -> float:
-        """Bytes of all of these, which are there at once before the end; groups hold them again."""
-        groups = 0.0 if grouped(self) is self else self.segment_bytes
+        """Bytes of all files that exist at once before the end; groups repeat the segments."""
+        groups = 0.0 if with_groups(self) is self else self.segment_bytes
         return self.segment_bytes + groups + self.shard_bytes + self.other_bytes
 
     def total(self, name: str) -> float:
-        """Return the sum of a number of all sources."""
-        return float(sum(getattr(each, name) for each in self.sources.values()))
+        """Return the sum of a field over all sources."""
+        return float(sum(getattr(source, name) for source in self.sources.values()))
 
 
-def scaled(sampled: Sampled, splits: Sequence[Split]) -> SourceSize:
-    """Return what a source comes to if all of it is like its sample."""
+def source_size(sampled: SourceSample, splits: Sequence[Split]) -> SourceSize:
+    """Return how large a source becomes if all of it is like its sample."""
     sizes = {split.path: split.file_bytes for split in splits}
     ends = {split.path: split.end for split in splits}
     times = 1 / max(sampled.share, 1e-9)
     records, tokens = sampled.records * times, sampled.tokens * times
     stored = sum(sizes.values())
-    parts = [
+    fractions = [
         (split.end - split.start) / max(ends[split.path], 1) * split.file_bytes / max(stored, 1)
         for split in splits
     ]
@@ -189,7 +193,7 @@ def scaled(sampled: Sampled, splits: Sequence[Split]) -> SourceSize:
         files=len(sizes),
         stored_bytes=stored,
         splits=len(splits),
-        segments=sum(num_segments(records * part, tokens * part) for part in parts),
+        segments=sum(num_segments(records * fraction, tokens * fraction) for fraction in fractions),
         records=records,
         documents=sampled.documents * times,
         tokens=tokens,
@@ -202,32 +206,34 @@ def scaled(sampled: Sampled, splits: Sequence[Split]) -> SourceSize:
         kept_bytes=sampled.kept_bytes * times,
         example_bytes=sampled.example_bytes,
         row_bytes=sampled.row_bytes,
+        tables=sampled.tables,
     )
 
 
 def num_segments(records: float, tokens: float) -> int:
-    """Return how many segments a split of so many records and tokens is left as."""
+    """Return the number of segments that a split of this many records and tokens becomes."""
     return max(1, math.ceil(records / MAX_RECORDS), math.ceil(tokens / MAX_TOKENS))
 
 
-def extent(sources: Mapping[str, SourceSize], options: Options, *, token_bytes: int) -> Extent:
-    """Return how large a run over these sources becomes.
+def run_extent(sources: Mapping[str, SourceSize], options: Options, *, token_bytes: int) -> Extent:
+    """Return how large a run becomes.
 
     Args:
-        sources: What each comes to.
-        options: Those of the run.
-        token_bytes: 2 or 4.
+        sources: Its sources by name.
+        options: Its options.
+        token_bytes: Bytes of a token: 2 or 4.
     """
     texts, signed, dropped = (
-        round(sum(getattr(each, name) for each in sources.values()))
+        round(sum(getattr(source, name) for source in sources.values()))
         for name in ("texts", "signed", "dropped")
     )
     dedup, near = options.dedup != "none", options.dedup == "minhash"
-    shards = {name: num_shards(each, options) for name, each in sources.items()}
-    held = {name: share_held(each, options) for name, each in sources.items()}
+    shards = {name: expected_shards(source, options) for name, source in sources.items()}
+    held = {name: validation_share(source, options) for name, source in sources.items()}
     return Extent(
         sources={
-            name: replace(each, held=each.documents * held[name]) for name, each in sources.items()
+            name: replace(source, held=source.documents * held[name])
+            for name, source in sources.items()
         },
         token_bytes=token_bytes,
         shards=shards,
@@ -238,29 +244,29 @@ def extent(sources: Mapping[str, SourceSize], options: Options, *, token_bytes: 
     )
 
 
-def grouped(extent: Extent) -> Extent:
-    """Return the run as dedup and merge find it: of groups, where there are very many slices."""
+def with_groups(extent: Extent) -> Extent:
+    """Return the run as dedup and merge find it: in groups if it has more than MOST_SLICES."""
     if extent.slices <= MOST_SLICES:
         return extent
     return replace(
         extent,
         sources={
-            name: replace(each, segments=math.ceil(each.segments / members(each)))
-            for name, each in extent.sources.items()
+            name: replace(source, segments=math.ceil(source.segments / group_members(source)))
+            for name, source in extent.sources.items()
         },
     )
 
 
-def members(source: SourceSize) -> int:
-    """Return how many segments of a source make a group."""
+def group_members(source: SourceSize) -> int:
+    """Return the number of a source's segments in a group."""
     rows = source.records / source.segments
     width = max(source.row_bytes.get("documents", 0.0), source.row_bytes.get("audit", 0.0))
     fit = min(ROWS_PER_GROUP, BYTES_PER_GROUP / max(width, 1)) / max(rows, 1)
     return max(1, min(MOST_MEMBERS, int(fit)))
 
 
-def num_shards(source: SourceSize, options: Options) -> int:
-    """Return how many shards a source gets, about as plan.num_shards counts it."""
+def expected_shards(source: SourceSize, options: Options) -> int:
+    """Return the number of a source's shards, about as merge.holdout.num_shards counts them."""
     if options.shards:
         return options.shards
     shards = 1
@@ -269,7 +275,7 @@ def num_shards(source: SourceSize, options: Options) -> int:
     return shards
 
 
-def share_held(source: SourceSize, options: Options) -> float:
+def validation_share(source: SourceSize, options: Options) -> float:
     """Return the share of a source's documents that is held out."""
     if not options.validation:
         return 0.0

@@ -1,4 +1,4 @@
-"""An estimate as text for the person who asked."""
+"""An estimate as the text that `--plan` prints."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -6,41 +6,48 @@ from pipelines.corpus.options import Options
 from pipelines.map.builder import MAX_RECORDS, MAX_TOKENS
 from pipelines.merge.group import MOST_SLICES
 from pipelines.planning.estimate import Estimate
-from pipelines.planning.requests import Requests
-from pipelines.planning.sizes import Extent, grouped
+from pipelines.planning.sizes import Extent, with_groups
+from pipelines.planning.storage import Requests
 
 _FULL = 0.4
-"""Segments less full than this are worth fewer of them."""
+"""Where segments are less full than this, larger splits are suggested."""
 _STEP = 1000
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 KINDS = ("put", "get", "head", "list", "delete")
 
 
-def lines(found: Estimate, options: Options, *, shares: Mapping[str, float]) -> Iterator[str]:
+def plan_lines(
+    estimate: Estimate, options: Options, *, shares: Mapping[str, float]
+) -> Iterator[str]:
     """Yield the lines of `--plan`.
 
     Args:
-        found: The estimate.
-        options: Of the run.
-        shares: How much of each source was sampled.
+        estimate: The estimate.
+        options: Options of the run.
+        shares: The part of each source that was sampled.
     """
-    extent = found.extent
+    extent = estimate.extent
     yield from _sources(extent, shares)
-    yield from _phases(found, extent)
+    yield from _phases(estimate, extent)
     yield ""
-    yield f"wall time    {clock(found.all_seconds)} on {found.workers} workers like this one"
-    yield (
-        f"disk         segments {size(extent.segment_bytes)}, shards {size(extent.shard_bytes)}, "
-        f"audit, rejects, signatures {size(extent.other_bytes)}; at once "
-        f"{size(extent.most_bytes)}"
+    wall_time, workers = duration_text(estimate.all_seconds), estimate.workers
+    segments, shards, others, most = (
+        bytes_text(getattr(extent, f"{name}_bytes"))
+        for name in ("segment", "shard", "other", "most")
     )
-    yield f"memory       worker {size(found.worker_bytes)}, driver {size(found.driver_bytes)}"
-    yield f"through Beam {size(found.beam_bytes)} of task records"
-    if found.requests:
-        yield from _requests(found.requests)
-    notes = list(advice(found, options))
-    yield from ["", *notes] if notes else []
+    worker, driver = bytes_text(estimate.worker_bytes), bytes_text(estimate.driver_bytes)
+    yield f"wall time    {wall_time} on {workers} workers like this one"
+    yield (
+        f"disk         segments {segments}, shards {shards}, audit, rejects, signatures {others}; "
+        f"at once {most}"
+    )
+    yield f"memory       worker {worker}, driver {driver}"
+    yield f"through Beam {bytes_text(estimate.beam_bytes)} of task records"
+    if estimate.requests:
+        yield from _requests(estimate.requests)
+    suggested = list(suggestions(estimate, options))
+    yield from ["", *suggested] if suggested else []
 
 
 def _sources(extent: Extent, shares: Mapping[str, float]) -> Iterator[str]:
@@ -48,23 +55,23 @@ def _sources(extent: Extent, shares: Mapping[str, float]) -> Iterator[str]:
     rows = [
         (
             name,
-            f"{each.files:,}",
-            size(each.stored_bytes),
+            f"{source.files:,}",
+            bytes_text(source.stored_bytes),
             f"{100 * shares[name]:.3g} %",
-            f"{each.splits:,}",
-            f"{each.segments:,}",
-            f"{each.records:,.0f}",
-            f"{each.documents:,.0f}",
-            f"{each.tokens:,.0f}",
+            f"{source.splits:,}",
+            f"{source.segments:,}",
+            f"{source.records:,.0f}",
+            f"{source.documents:,.0f}",
+            f"{source.tokens:,.0f}",
         )
-        for name, each in extent.sources.items()
+        for name, source in extent.sources.items()
     ]
     yield from _table((head, *rows))
     yield "kept: before duplicates are looked for across the sample's pieces"
 
 
-def _phases(found: Estimate, extent: Extent) -> Iterator[str]:
-    later = grouped(extent)
+def _phases(estimate: Estimate, extent: Extent) -> Iterator[str]:
+    later = with_groups(extent)
     tasks = {"map": f"{extent.splits:,} splits"}
     if later is not extent:
         tasks["group"] = f"{later.segments:,} groups of segments"
@@ -76,28 +83,29 @@ def _phases(found: Estimate, extent: Extent) -> Iterator[str]:
     }
     yield ""
     yield from _table(
-        [(phase, clock(found.seconds[phase]), what) for phase, what in tasks.items()], left=(0, 2)
+        [(phase, duration_text(estimate.seconds[phase]), work) for phase, work in tasks.items()],
+        left=(0, 2),
     )
 
 
 def _requests(requests: Mapping[str, Requests]) -> Iterator[str]:
     rows = [("requests", *(kind.upper() for kind in KINDS), "all", "fetched")]
     total = sum(requests.values(), Requests())
-    for phase, each in {**requests, "all": total}.items():
-        counts = (*(getattr(each, kind) for kind in KINDS), each.all)
-        rows.append((phase, *(f"{count:,.0f}" for count in counts), size(each.bytes)))
+    for phase, asked in {**requests, "all": total}.items():
+        counts = (*(getattr(asked, kind) for kind in KINDS), asked.all)
+        rows.append((phase, *(f"{count:,.0f}" for count in counts), bytes_text(asked.bytes)))
     yield ""
     yield from _table(rows)
 
 
-def advice(found: Estimate, options: Options) -> Iterator[str]:
-    """Yield what of the estimate is worth changing, and how."""
-    extent = found.extent
+def suggestions(estimate: Estimate, options: Options) -> Iterator[str]:
+    """Yield what in the estimate is worth changing, and how."""
+    extent = estimate.extent
     slices = extent.slices
     if slices > MOST_SLICES:
         yield (
             f"{slices:,} slices are more than {MOST_SLICES:,}: segments are merged into "
-            f"{grouped(extent).segments:,} groups first, which reads and writes them once more"
+            f"{with_groups(extent).segments:,} groups first, which reads and writes them once more"
         )
     full = max(extent.total("records") / MAX_RECORDS, extent.total("tokens") / MAX_TOKENS) / max(
         extent.segments, 1
@@ -108,9 +116,11 @@ def advice(found: Estimate, options: Options) -> Iterator[str]:
             f"segments are {100 * full:.0f} % full: --split-bytes "
             f"{options.split_bytes * times} makes {times} times fewer"
         )
-    busy = extent.splits
-    if busy < found.workers:
-        yield f"only {busy} of {found.workers} workers have a split to map: --split-bytes is large"
+    if extent.splits < estimate.workers:
+        yield (
+            f"only {extent.splits} of {estimate.workers} workers have a split to map: choose a "
+            "smaller --split-bytes"
+        )
     rejects = extent.total("rejects") / max(extent.total("records"), 1)
     if rejects > options.max_reject_rate:
         yield (
@@ -123,14 +133,14 @@ def _table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> Iter
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (
-            cell.ljust(width) if at in left else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if index in left else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         yield "  ".join(cells).rstrip()
 
 
-def size(count: float) -> str:
-    """Return a number of bytes as a person reads it."""
+def bytes_text(count: float) -> str:
+    """Return a number of bytes for reading, as in 2.5 GB."""
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if count < _STEP or unit == "TB":
             break
@@ -138,8 +148,8 @@ def size(count: float) -> str:
     return f"{count:.3g} {unit}" if count < _STEP else f"{count:,.0f} {unit}"
 
 
-def clock(seconds: float) -> str:
-    """Return a time as a person reads it."""
+def duration_text(seconds: float) -> str:
+    """Return a duration for reading, as in 10 min."""
     if seconds < 2 * _MINUTE:
         return f"{seconds:.0f} s"
     if seconds < 2 * _HOUR:

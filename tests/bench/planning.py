@@ -1,4 +1,4 @@
-"""`--plan` beside the run that it foretells, with the output on an S3 server that counts."""
+"""`--plan` against the run itself, with the output on an S3 server that counts."""
 
 import json
 import os
@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipelines.planning.estimate import Estimate
-from pipelines.planning.requests import Requests
-from pipelines.planning.run import planned
+from pipelines.planning.run import estimate_run
+from pipelines.planning.storage import Requests
 from pipelines.run.command import completed
 from pipelines.wudao import RECIPE
 from shards.storage.files import files
@@ -28,12 +28,12 @@ _BUCKET, _NAME = "plan", "out"
 
 
 def measure(megabytes: int) -> str:
-    """Return the table of what was foretold and what came, for so many megabytes of text."""
+    """Return the table of expected and real figures for some megabytes of text."""
     if not (inputs.REAL_TEXT.exists() and PROGRAM.exists()):
         return "skipped: it takes the real text of ../shared/data/bench, and make engines"
-    given = (f"zh={_corpus(megabytes)}/zh", f"en=text:{_corpus(megabytes)}/en")
-    options = completed(RECIPE.options(input=given, tokenizer=inputs.tokenizer()), RECIPE)
-    estimate, _ = planned(
+    inputs_given = (f"zh={_corpus(megabytes)}/zh", f"en=text:{_corpus(megabytes)}/en")
+    options = completed(RECIPE.options(input=inputs_given, tokenizer=inputs.tokenizer()), RECIPE)
+    estimate, _ = estimate_run(
         "pipelines.wudao",
         replace(options, output=RemotePath(f"s3://{_BUCKET}/{_NAME}"), workers=WORKERS),
     )
@@ -42,44 +42,46 @@ def measure(megabytes: int) -> str:
     log = inputs.FOLDER / "plan.log"
     log.unlink(missing_ok=True)
     with serve_s3(folder, buckets=(_BUCKET,), access_log=log) as address:
-        seconds = _run(given, address)
-    table = compared(estimate, folder / _BUCKET / _NAME, counted(log), seconds=seconds)
+        seconds = _run(inputs_given, address)
+    table = comparison(estimate, folder / _BUCKET / _NAME, counted(log), seconds=seconds)
     shutil.rmtree(folder)
     return table
 
 
-def compared(estimate: Estimate, output: Path, asked: Mapping[str, int], *, seconds: float) -> str:
+def comparison(
+    estimate: Estimate, output: Path, asked: Mapping[str, int], *, seconds: float
+) -> str:
     """Return the table for a finished run.
 
     Args:
-        estimate: What was foretold.
+        estimate: The plan.
         output: The dataset, with its segments.
-        asked: Requests by kind.
+        asked: Requests that the server counted, by kind.
         seconds: How long the run took.
     """
     report = json.loads((output / "report.json").read_bytes())
     sizes = files(output)
-    extent, foretold = estimate.extent, sum(estimate.requests.values(), Requests())
-    made = Counter[str]()
+    extent, expected = estimate.extent, sum(estimate.requests.values(), Requests())
+    written = Counter[str]()
     for name, size in sizes.items():
         if name.startswith(".work/map/"):
-            made["segments"] += 0 if name.endswith(".json") else size
+            written["segments"] += 0 if name.endswith(".json") else size
         elif name.endswith((".bin", ".idx", ".arrow")) and "signatures" not in name:
-            made["shards"] += size
+            written["shards"] += size
         elif name.startswith("g0001"):
-            made["other"] += size
+            written["other"] += size
     account = report["accounting"].values()
     pairs: dict[str, tuple[float, float]] = {
         "splits": (extent.splits, report["tasks"]["map"]["all"]),
-        "documents read": (extent.total("records"), sum(each["read"] for each in account)),
-        "documents kept": (extent.total("documents"), sum(each["kept"] for each in account)),
+        "documents read": (extent.total("records"), sum(source["read"] for source in account)),
+        "documents kept": (extent.total("documents"), sum(source["kept"] for source in account)),
         "tokens": (extent.total("tokens"), _tokens(output)),
         "shards": (sum(extent.shards.values()), report["tasks"]["merge"]["all"] - len(account)),
-        "bytes of segments": (extent.segment_bytes, made["segments"]),
-        "bytes of shards": (extent.shard_bytes, made["shards"]),
-        "bytes of audit, rejects, signatures": (extent.other_bytes, made["other"]),
-        **{kind.upper(): (getattr(foretold, kind), asked[kind]) for kind in asked},
-        "requests": (foretold.all, sum(asked.values())),
+        "bytes of segments": (extent.segment_bytes, written["segments"]),
+        "bytes of shards": (extent.shard_bytes, written["shards"]),
+        "bytes of audit, rejects, signatures": (extent.other_bytes, written["other"]),
+        **{kind.upper(): (getattr(expected, kind), asked[kind]) for kind in asked},
+        "requests": (expected.all, sum(asked.values())),
         "seconds": (estimate.all_seconds, seconds),
     }
     rows = [
@@ -114,7 +116,7 @@ def _corpus(megabytes: int) -> Path:
     return folder
 
 
-def _run(given: tuple[str, ...], address: str) -> float:
+def _run(inputs_given: tuple[str, ...], address: str) -> float:
     """Run the command with its output on a server and return the seconds."""
     keys = {
         "AWS_ENDPOINT_URL": address,
@@ -124,7 +126,7 @@ def _run(given: tuple[str, ...], address: str) -> float:
         "AWS_EC2_METADATA_DISABLED": "true",
     }
     command = [sys.executable, "-m", "pipelines.wudao", "--tokenizer", inputs.tokenizer()]
-    command += [flag for each in given for flag in ("--input", each)]
+    command += [flag for text in inputs_given for flag in ("--input", text)]
     command += ["--output", f"s3://{_BUCKET}/{_NAME}", "--workers", str(WORKERS)]
     started = time.monotonic()
     subprocess.run(

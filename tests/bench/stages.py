@@ -125,7 +125,7 @@ def _timers(duel: Duel, *, chain: Chain, corpus: Corpus) -> Iterator[Any]:
     clock = duel.chain
     turn = Turn(duel.alone, chain, corpus)
 
-    def batches(reader: Iterable[Record | Damage], *, cut: Any = mapping.batches) -> Any:
+    def batches(reader: Iterable[Record | Damage], *, cut: Any = mapping.group_records) -> Any:
         return _with_turns(clock.timed_items("read", cut(reader)), duel, turn)
 
     def stages(self: Chain, *, each: Any = Chain.stages.fget) -> list[Stage]:  # type: ignore[attr-defined]  # a property's own function
@@ -134,7 +134,7 @@ def _timers(duel: Duel, *, chain: Chain, corpus: Corpus) -> Iterator[Any]:
     def timed(owner: Any, name: str, label: str, *, by: Clock = clock) -> Any:
         return patch.object(owner, name, by.timed(label, getattr(owner, name)))
 
-    yield patch.object(mapping, "batches", batches)
+    yield patch.object(mapping, "group_records", batches)
     yield patch.object(Chain, "stages", property(stages))
     yield timed(Mapper, "__init__", "models", by=duel.outside)
     yield timed(Intake, "read", "document")

@@ -1,4 +1,4 @@
-"""The requests that `--plan` predicts, compared with those that a server counts."""
+"""The requests that `--plan` expects against those that a server counts."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import s3fs
 
-from pipelines.planning.requests import Requests
-from pipelines.planning.run import planned
+from pipelines.planning.run import estimate_run
+from pipelines.planning.storage import Requests
 from pipelines.run.build import build
 from pipelines.run.command import completed
 from pipelines.wudao import RECIPE
@@ -43,7 +43,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     ("split_bytes", "shard_tokens", "dedup"),
     [(40_000, 10_000, "exact"), (200_000, 100_000, "none")],
 )
-def test_the_requests_of_a_small_run_are_predicted(
+def test_a_server_counts_the_requests_that_the_plan_expects(
     log: Path, split_bytes: int, shard_tokens: int, dedup: str
 ) -> None:
     options = replace(
@@ -53,11 +53,11 @@ def test_the_requests_of_a_small_run_are_predicted(
         shard_tokens=shard_tokens,
         dedup=dedup,
     )
-    estimate, _ = planned("pipelines.wudao", options)
-    predicted = sum(estimate.requests.values(), Requests())
+    estimate, _ = estimate_run("pipelines.wudao", options)
+    expected = sum(estimate.requests.values(), Requests())
     assert not counted(log), "--plan makes no request to the output"
     build("pipelines.wudao", options)
-    requests = counted(log)
-    assert sum(requests.values()) == pytest.approx(predicted.all, rel=0.25)
-    for kind in ("put", "get", "head"):
-        assert requests[kind] == pytest.approx(getattr(predicted, kind), rel=0.25), kind
+    asked = counted(log)
+    assert sum(asked.values()) == pytest.approx(expected.all, rel=0.25)
+    for kind in ("put", "get", "head", "delete"):  # a run that takes longer lists more often
+        assert asked[kind] == pytest.approx(getattr(expected, kind), rel=0.25), kind

@@ -1,0 +1,69 @@
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipelines.planning.run import estimate_run
+from pipelines.run import command
+from pipelines.run.build import build
+from pipelines.run.command import completed
+from pipelines.wudao import RECIPE
+from shards.manifest import TRAIN, VALIDATION, sum_shards
+from shards.storage.files import files
+from shards.storage.remote import RemotePath
+
+
+@pytest.mark.parametrize("flags", [[], ["--dedup", "minhash", "--workers", "3"]])
+def test_the_command_prints_a_plan_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: Sequence[str]
+) -> None:
+    output = tmp_path / "out"
+    assert command.main("pipelines.wudao", ["--plan", "--output", str(output), *flags]) == 0
+    printed = capsys.readouterr().out
+    for word in ("wudao", "map", "dedup", "merge", "wall time", "disk", "memory", "through Beam"):
+        assert word in printed
+    assert "requests" not in printed
+    assert not output.exists()
+    assert not list(Path(os.environ.get("TMPDIR", "/tmp")).glob("corpusmill-plan-*"))
+
+
+def test_a_plan_says_what_is_wrong_with_the_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copyfile(__file__, tmp_path / "part-1.json")
+    flags = ["--plan", "--input", str(tmp_path), "--tokenizer", RECIPE.sample_tokenizer]
+    assert command.main("pipelines.wudao", flags) == 2
+    assert "part-1.json" in capsys.readouterr().err
+
+
+def test_requests_are_counted_where_the_output_is_behind_a_url() -> None:
+    options = replace(completed(RECIPE.options(), RECIPE), output=RemotePath("memory://plan/out"))
+    estimated, _ = estimate_run("pipelines.wudao", options, seconds=1)
+    assert estimated.requests["map"].put > 8 * estimated.extent.segments
+    assert not RemotePath("memory://plan/out").files()
+
+
+@pytest.mark.slow
+def test_the_sample_corpus_comes_out_as_the_plan_says(tmp_path: Path) -> None:
+    options = replace(completed(RECIPE.options(), RECIPE), output=tmp_path / "out")
+    estimated, _ = estimate_run("pipelines.wudao", replace(options, keep_segments=True))
+    made = build("pipelines.wudao", replace(options, keep_segments=True))
+    sums = [sum_shards(made.shards(split=split)) for split in (TRAIN, VALIDATION)]
+    counts = estimated.extent
+    assert counts.total("documents") == pytest.approx(
+        sum(split.documents for split in sums), rel=0.25
+    )
+    assert counts.total("tokens") == pytest.approx(sum(split.tokens for split in sums), rel=0.25)
+    sizes = files(options.output)
+    segments = {name: size for name, size in sizes.items() if name.startswith(".work/map/")}
+    written = sum(size for name, size in segments.items() if not name.endswith(".json"))
+    assert counts.segment_bytes == pytest.approx(written, rel=0.25)
+    shards = sum(size for name, size in sizes.items() if "/wudao/" in name)
+    assert counts.shard_bytes == pytest.approx(shards, rel=0.25)
+    account = json.loads((tmp_path / "out" / "report.json").read_bytes())
+    assert account["tasks"]["map"]["all"] == counts.splits
+    assert account["tasks"]["merge"]["all"] == sum(counts.shards.values()) + 1

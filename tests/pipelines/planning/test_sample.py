@@ -1,0 +1,80 @@
+import gzip
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.corpus.recipe import load_recipe
+from pipelines.planning import sample as sample_module
+from pipelines.planning.run import estimate_run
+from pipelines.planning.sample import SourceSample
+from pipelines.wudao import RECIPE
+from tests.pipelines.runs import page
+
+ROWS = 8000
+NO_HURRY = 600.0
+"""Seconds: only bytes bound a sample."""
+
+
+def documents() -> Iterator[bytes]:
+    return (orjson.dumps({"text": f"{page(at)['content']} {at}"}) + b"\n" for at in range(ROWS))
+
+
+def write_file(path: Path) -> None:
+    if path.suffix == ".parquet":
+        values = [orjson.loads(line)["text"] for line in documents()]
+        pq.write_table(pa.table({"text": values}), path, row_group_size=500)
+    else:
+        with gzip.open(path, "wb", 1) if path.suffix == ".gz" else path.open("wb") as file:
+            file.writelines(documents())
+
+
+def sampled(path: Path, *, seconds: float = NO_HURRY) -> tuple[SourceSample, float]:
+    """The sample of a file, and the documents that the file is taken to have."""
+    recipe = load_recipe("pipelines.text")
+    options = replace(
+        recipe.options(input=(str(path),), tokenizer=RECIPE.sample_tokenizer),
+        output=path.parent / "out",
+        split_bytes=path.stat().st_size // 10,
+        language_threshold=0,
+    )
+    estimated, samples = estimate_run("pipelines.text", options, seconds=seconds)
+    assert not options.output.exists()
+    return samples["text"], estimated.extent.total("records")
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "parquet"])
+def test_the_documents_of_a_file_are_known_from_a_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    path = tmp_path / f"a.{suffix}"
+    write_file(path)
+    monkeypatch.setattr(sample_module, "PIECE_BYTES", path.stat().st_size // 20)
+    source, documents = sampled(path)
+    assert 0.01 < source.share < 0.9
+    assert documents == pytest.approx(ROWS, rel=0.1)
+
+
+def test_a_sample_has_rows_of_each_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.jsonl"
+    write_file(path)
+    monkeypatch.setattr(sample_module, "PIECE_BYTES", 10_000)
+    monkeypatch.setattr(sample_module, "MOST_ROWS", 5)
+    source, _ = sampled(path)
+    assert source.tables.keys() == {"documents", "holdout", "hashes", "audit", "examples"}
+    assert {len(table) for table in source.tables.values()} == {5}
+    assert source.row_bytes["hashes"] == 8 + 8 + 8 + 4 + 1
+
+
+def test_a_sample_ends_when_its_time_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.jsonl"
+    write_file(path)
+    monkeypatch.setattr(sample_module, "LEAST_SECONDS", 0.0)
+    source, _ = sampled(path, seconds=0.0)
+    assert 0 < source.records <= 2
