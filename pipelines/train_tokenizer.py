@@ -26,7 +26,7 @@ from pipelines.filters.clean import repair
 from pipelines.inputs.sources import InputFile, match_inputs
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Record
-from pipelines.segments.identity import below, holdout_hashes, sample_hashes
+from pipelines.segments.identity import hash_bound, holdout_hashes, sample_hashes
 from shards.command import Parser, exit_code
 from shards.errors import UserError
 from shards.storage.files import atomic_write
@@ -156,7 +156,7 @@ class TrainingTexts:
         self._files = files
         self._recipe = recipe
         self._seed = seed
-        self._limit = below(min(1.0, num_bytes / sum(file.bytes for file in files)))
+        self._limit = hash_bound(min(1.0, num_bytes / sum(file.bytes for file in files)))
         self.documents = 0
         """Documents given so far."""
         self.bytes = 0
@@ -204,7 +204,7 @@ class TrainingTexts:
             held = holdout_hashes(*place, seed=self._seed).tolist()
             for record, sampled, kept in zip(batch, hashes, held, strict=True):
                 if sampled < self._limit:
-                    yield record, kept < below(HELD_BACK)
+                    yield record, kept < hash_bound(HELD_BACK)
 
 
 def _lines(texts: Iterable[str]) -> Iterator[str]:

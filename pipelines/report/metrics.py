@@ -7,7 +7,7 @@ from pipelines.report.charts import Bound, caption, chart, quantile
 from pipelines.report.figures import short
 from pipelines.report.markup import Markup, joined, tag
 from pipelines.report.tables import folded, told
-from pipelines.segments.histograms import PLAIN, added
+from pipelines.segments.histograms import PLAIN, add_histograms
 
 _TITLES = {
     "bytes": "Length in bytes",
@@ -32,7 +32,7 @@ def histograms(report: Mapping[str, Any], options: Mapping[str, Any]) -> Markup:
     found = report["histograms"]
     rules = report["rules"]
     threshold = options.get("language_threshold")
-    parts = [_grid(added(found.values()), rules, threshold)]
+    parts = [_grid(add_histograms(found.values()), rules, threshold)]
     if len(found) > 1:
         parts += [folded(source, _grid(each, rules, threshold)) for source, each in found.items()]
     keys = tag(

@@ -17,7 +17,7 @@ from pipelines.map.stages import BLOCKED, CONTAMINATED
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
 from pipelines.segments.audit import Tally
-from pipelines.segments.histograms import added
+from pipelines.segments.histograms import add_histograms
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJECTS
 
 MOST_GROUPS = 30
@@ -141,11 +141,13 @@ def _histograms(merged: Mapping[str, Sequence[MergeRecord]]) -> dict[str, Any]:
     }
     names = sorted(rows, key=lambda source: (-rows[source], source))
     made = {
-        source: added(record.histograms for record in merged[source])
+        source: add_histograms(record.histograms for record in merged[source])
         for source in names[:MOST_HISTOGRAMS]
     }
     if rest := names[MOST_HISTOGRAMS:]:
-        made[OTHERS] = added(record.histograms for source in rest for record in merged[source])
+        made[OTHERS] = add_histograms(
+            record.histograms for source in rest for record in merged[source]
+        )
     return made
 
 

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.dedup.components import EDGES, Edges, Stars, large_star, roots, small_star
+from pipelines.dedup.components import (
+    EDGE_SCHEMA,
+    Edges,
+    Stars,
+    component_members,
+    large_star,
+    small_star,
+)
 
 Node = tuple[int, int]
 """Order and place."""
@@ -20,7 +27,7 @@ def edges(pairs: list[tuple[Node, Node]]) -> Edges:
 
 
 def listed(found: Edges) -> list[tuple[Node, Node]]:
-    columns = [getattr(found, name).tolist() for name in EDGES.names]
+    columns = [getattr(found, name).tolist() for name in EDGE_SCHEMA.names]
     return [((a, b), (c, d)) for a, b, c, d in zip(*columns, strict=True)]
 
 
@@ -53,7 +60,7 @@ def settled(pairs: list[tuple[Node, Node]]) -> tuple[Stars, int]:
 def test_what_settles_is_the_smallest_of_each_component(pairs: list[tuple[Node, Node]]) -> None:
     smallest = components(pairs)
     stars, _ = settled(pairs)
-    members, sizes = roots(stars)
+    members, sizes = component_members(stars)
     found = dict(listed(stars.edges[members]))
     assert found == {node: top for node, top in smallest.items() if node != top}
     counts: dict[Node, int] = defaultdict(int)
@@ -100,7 +107,7 @@ def test_edges_are_distinct_and_sorted_in_a_table_and_in_stars() -> None:
     assert listed(stars.edges) == sorted(set(pairs))
     assert stars.first.tolist() == [True, True, False]
     table = edges(pairs).table()
-    assert table.schema == EDGES
+    assert table.schema == EDGE_SCHEMA
     assert listed(Edges.of(table)) == sorted(pairs)
     assert len(Edges.concatenate([])) == 0
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from pipelines.dedup.drops import (
     DROPS,
     EXACT,
-    GONE,
     NEAR,
+    NO_ROW,
     Drops,
     count_drops,
     drop_path,
     drop_table,
-    merged_drops,
+    merge_drops,
 )
 from pipelines.segments.tables import write_table
 
@@ -73,7 +73,7 @@ def test_merged_drops_name_each_document_once_with_the_first_reason(
     for order, segment, row, reason in (row for part in parts for row in part):
         best[order, segment, row] = min(best[order, segment, row], reason)
     paths = written(folder, *parts)
-    found = [merged_drops(paths, *ends) for ends in ((0, middle), (middle, 2**64))]
+    found = [merge_drops(paths, *ends) for ends in ((0, middle), (middle, 2**64))]
     assert [row for each in found for row in listed(each)] == [
         (*key, reason) for key, reason in sorted(best.items())
     ]
@@ -97,7 +97,7 @@ def test_drops_of_a_range_are_told_by_segment(tmp_path: Path) -> None:
 
 def test_drops_are_counted_by_source_and_reason() -> None:
     rows = [
-        (1, 0, 5, EXACT), (2, 0, 6, NEAR), (3, 1, 7, NEAR), (4, 2, 8, NEAR), (5, 2, GONE, EXACT),
+        (1, 0, 5, EXACT), (2, 0, 6, NEAR), (3, 1, 7, NEAR), (4, 2, 8, NEAR), (5, 2, NO_ROW, EXACT),
     ]  # fmt: skip
     dropped, renamed = count_drops(table(rows), ["b", "a", "b"])
     assert dropped == {

@@ -11,14 +11,14 @@ import pytest
 
 from pipelines.dedup import exact as dedup
 from pipelines.dedup import phases as dedup_phases
-from pipelines.dedup.bands import similar
+from pipelines.dedup.bands import are_similar
 from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.engine.phases import Phases
 from pipelines.merge.merge import merged_rows
 from pipelines.segments.plan import Plan
-from pipelines.segments.range import EVERYTHING
+from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.tables import open_table
 from pipelines.wudao import WudaoOptions
 from tests.pipelines.made_segments import Doc, write_segments
@@ -28,8 +28,8 @@ Key = tuple[int, int, int]
 """A signer: order, segment, number."""
 
 
-class Here:
-    """A runner that does tasks in this process, and counts them."""
+class InProcessRunner:
+    """A runner that runs tasks in this process, and lists them."""
 
     def __init__(self) -> None:
         self.tasks: list[Any] = []
@@ -46,7 +46,7 @@ class Here:
 def deduplicated(
     output: Path, plan: Plan, *, threshold: float = 0.7, clusters: str = "local"
 ) -> tuple[Deduplicated, list[Any]]:
-    runner = Here()
+    runner = InProcessRunner()
     options = WudaoOptions(dedup="minhash", minhash_threshold=threshold, clusters=clusters)
     phases = Phases(output / ".work", runner)  # type: ignore[arg-type]  # all of a runner it uses
     return Dedup(phases, plan, output, options).run(), runner.tasks
@@ -141,7 +141,7 @@ class Model:
             np.frombuffer(self.signers[key].signature or b"", np.uint8)[None, 8 * NUM_BANDS :]
             for key in (one, other)
         ]
-        return bool(similar(*slots, threshold=self.threshold)[0])
+        return bool(are_similar(*slots, threshold=self.threshold)[0])
 
     def local(self) -> dict[tuple[int, int], str]:
         return self._with({key for key, _ in self.edges})
@@ -416,7 +416,7 @@ def test_none_and_exact_do_no_more_than_they_say(tmp_path: Path) -> None:
     plain = [[replace(doc, signature=None) for doc in part] for part in parts]
     plan = write_segments(tmp_path / ".work", plain)
     for dedup_option, names in (("none", set()), ("exact", {"dedup", "drops"})):
-        runner = Here()
+        runner = InProcessRunner()
         phases = Phases(tmp_path / ".work", runner)  # type: ignore[arg-type]  # all it uses
         found = Dedup(phases, plan, tmp_path, WudaoOptions(dedup=dedup_option)).run()
         assert set(phases.seconds) == names
@@ -452,3 +452,20 @@ def test_tasks_are_called_by_what_they_do(tmp_path: Path) -> None:
         "count of documents without a similar one that is kept",
     ):
         assert name in names
+
+
+@pytest.mark.parametrize("files", [1, 2, 8, 64])
+@pytest.mark.parametrize("shards", [1, 3, 8, 100])
+def test_a_shard_gets_the_drop_files_that_overlap_its_range(files: int, shards: int) -> None:
+    dedup = Deduplicated(drops=tuple(map(str, range(files))))
+    ranges = [Range.of(number, files) for number in range(files)]
+    for index in range(shards):
+        within = Range.of(index, shards)
+        expected = [
+            str(number)
+            for number, part in enumerate(ranges)
+            if part.low < within.high and within.low < part.high
+        ]
+        assert list(dedup.drops_within(within)) == expected
+    assert len(dedup.drops_within(EVERYTHING)) == files
+    assert Deduplicated().drops_within(EVERYTHING) == ()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.segments.identity import below, holdout_hashes, order_hashes, sample_hashes
+from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
 
 POSITIONS = np.array([0, 1, 17, 1 << 40], np.int64)
 GOLDEN = {
@@ -114,7 +114,7 @@ def test_hashes_are_even(name: str) -> None:
 def test_a_smaller_sample_is_part_of_a_larger_one() -> None:
     found = sample_hashes("wudao", "part-1.json", np.arange(50_000, dtype=np.int64), seed=0)
     samples = [
-        set(np.flatnonzero(found < np.uint64(below(share))).tolist())
+        set(np.flatnonzero(found < np.uint64(hash_bound(share))).tolist())
         for share in (0.001, 0.01, 0.1, 0.5)
     ]
     assert [len(sample) for sample in samples] == pytest.approx([50, 500, 5000, 25000], rel=0.5)
@@ -126,11 +126,11 @@ def test_a_smaller_sample_is_part_of_a_larger_one() -> None:
     [(0.0, 0), (0.5, 1 << 63), (0.25, 1 << 62), (1.0, 1 << 64), (2.0, 1 << 64), (2**-64, 1)],
 )
 def test_below_is_the_share_of_all_hashes(fraction: float, value: int) -> None:
-    assert below(fraction) == value
+    assert hash_bound(fraction) == value
 
 
 @settings(max_examples=50)
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_below_never_falls(one: float, other: float) -> None:
     low, high = sorted((one, other))
-    assert 0 <= below(low) <= below(high) <= 2**64
+    assert 0 <= hash_bound(low) <= hash_bound(high) <= 2**64
