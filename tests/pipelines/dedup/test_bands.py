@@ -25,7 +25,7 @@ KINDS = (("hash", np.uint64), ("signer", np.uint32), ("copies", np.uint8))
 def random_bands(rng: np.random.Generator, num: int, *, values: int) -> np.ndarray:
     """Bands of which many agree; the values lie everywhere."""
     chosen = rng.integers(0, 2**64, (NUM_BANDS, values), dtype=np.uint64)
-    return np.stack([rng.choice(each, num) for each in chosen], axis=1)
+    return np.stack([rng.choice(band, num) for band in chosen], axis=1)
 
 
 def random_slots(rng: np.random.Generator, num: int) -> np.ndarray:

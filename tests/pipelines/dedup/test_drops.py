@@ -74,13 +74,13 @@ def test_merged_drops_name_each_document_once_with_the_first_reason(
         best[order, segment, row] = min(best[order, segment, row], reason)
     paths = written(folder, *parts)
     found = [merge_drops(paths, *ends) for ends in ((0, middle), (middle, 2**64))]
-    assert [row for each in found for row in listed(each)] == [
+    assert [row for part in found for row in listed(part)] == [
         (*key, reason) for key, reason in sorted(best.items())
     ]
     assert all(row[0] < middle for row in listed(found[0]))
 
 
-def test_drops_of_a_range_are_told_by_segment(tmp_path: Path) -> None:
+def test_drops_of_a_range_are_listed_by_segment(tmp_path: Path) -> None:
     half = 2**63
     first = [(5, 1, 30, 0), (6, 0, 2, 1), (half, 1, 7, 0), (half - 1, 1, 4, 1)]
     second = [(2, 1, 9, 0), (2**64 - 1, 2, 8, 0)]

@@ -42,7 +42,7 @@ def mask_of(found: Candidates, *, range_bits: int = 0) -> np.ndarray:
 
 
 def brute_force(rows: list[Row]) -> list[bool]:
-    """Of each hash the smallest (order, segment, row) stays."""
+    """Which rows to drop: all but the smallest (order, segment, row) of each hash."""
     best: dict[tuple[int, int], tuple[int, int, int]] = {}
     for high, low, *rank in rows:
         key = (high, low)
@@ -61,8 +61,8 @@ def test_ranges_find_together_what_one_range_finds(rows: list[Row], bits: int) -
     for index in range(1 << bits):
         inside = [row for row in rows if row[0] >> (64 - bits) == index]
         mask = mask_of(candidates(inside), range_bits=bits).tolist()
-        found += [row for row, gone in zip(inside, mask, strict=True) if gone]
-    wanted = [row for row, gone in zip(rows, brute_force(rows), strict=True) if gone]
+        found += [row for row, dropped in zip(inside, mask, strict=True) if dropped]
+    wanted = [row for row, dropped in zip(rows, brute_force(rows), strict=True) if dropped]
     assert sorted(found) == sorted(wanted)
 
 

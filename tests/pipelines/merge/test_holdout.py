@@ -131,8 +131,8 @@ def test_only_documents_that_dedup_leaves_are_counted(tmp_path: Path) -> None:
     docs = [Doc(order=at, holdout=at << 50, position=at) for at in range(2000)]
     other = [Doc(order=at, holdout=0, position=at) for at in range(500)]
     made = write_segments(tmp_path, [docs[:1000], other, docs[1000:]], sources=["s", "other", "s"])
-    gone = [doc for doc in docs if doc.position % 2 == 0]
-    rows = [(doc.order, 0 if doc.position < 1000 else 2, doc.position % 1000, 0) for doc in gone]
+    dropped = [doc for doc in docs if doc.position % 2 == 0]
+    rows = [(doc.order, 0 if doc.position < 1000 else 2, doc.position % 1000, 0) for doc in dropped]
     paths = []
     for name, part in (("a", rows[:300]), ("b", rows[300:])):
         paths.append(tmp_path / name)
@@ -166,7 +166,7 @@ def test_a_fraction_too_small_for_a_hash_still_ends(
         nonlocal calls
         calls += 1
         assert calls < 100, "the search for a threshold does not end"
-        return find_held_out(*arguments, **named)  # type: ignore[arg-type]  # handed on as it came
+        return find_held_out(*arguments, **named)  # type: ignore[arg-type]  # passed on unchanged
 
     monkeypatch.setattr("pipelines.merge.holdout.find_held_out", counted)
     assert held(docs, threshold_of(tmp_path, made, 1e-20)) == LEAST_VALIDATION

@@ -93,7 +93,7 @@ def test_take_range_leaves_out_what_is_dropped_or_held_out(
 ) -> None:
     in_order = ranked(docs)
     dropped = np.arange(1, len(docs), 5, dtype=np.uint32)
-    gone = set(dropped.tolist())
+    dropped_rows = set(dropped.tolist())
     taken = []
     for index in range(total):
         piece = take_range(stem, Range.of(index, total), dropped=dropped, holdout=holdout)
@@ -101,7 +101,7 @@ def test_take_range_leaves_out_what_is_dropped_or_held_out(
     wanted = [
         list(doc.tokens)
         for row, doc in enumerate(in_order)
-        if row not in gone and doc.holdout >= holdout
+        if row not in dropped_rows and doc.holdout >= holdout
     ]
     assert taken == wanted
     assert 0 < len(wanted) < len(docs)
@@ -233,12 +233,12 @@ def test_what_fell_before_dedup_keeps_its_own_reason(tmp_path: Path) -> None:
     assert found == {0: "duplicate", 1: "language"}
 
 
-def test_near_duplicates_are_told_as_such_unless_they_are_equal_to_something(
+def test_near_duplicates_are_called_so_unless_they_equal_something(
     tmp_path: Path,
 ) -> None:
     signature = bytes(224)
     docs = [Doc(order=order, position=order, signature=signature) for order in (1, 2, 3)]
-    write_segment(tmp_path / "s0", docs)  # all but the first fall
+    write_segment(tmp_path / "s0", docs)  # all but the first are dropped
     write_segment(tmp_path / "s1", [Doc(order=order, position=order) for order in (4, 5, 6)])
     rows = [(2, 0, NO_ROW, EXACT), (4, 1, 0, NEAR), (5, 1, 1, EXACT)]
     write_table(tmp_path / "d", drops(*rows))

@@ -59,6 +59,6 @@ def test_an_empty_table_keeps_its_columns(tmp_path: Path) -> None:
     assert column(found, "n").dtype == np.uint64
 
 
-def test_an_absent_table_is_told_by_its_path(tmp_path: Path) -> None:
+def test_a_missing_table_is_named_by_its_path(tmp_path: Path) -> None:
     with pytest.raises(DamageError, match=f"{tmp_path}/t is missing"):
         open_table(tmp_path / "t")
