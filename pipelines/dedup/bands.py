@@ -19,6 +19,7 @@ import numpy as np
 
 from pipelines.dedup.exact import MOST_COPIES
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, similarity
+from pipelines.dedup.runs import run_starts, start_rows
 from pipelines.segments.sparse import open_bytes
 from shards.storage.files import FileEntry, atomic_write
 from shards.storage.remote import AnyPath
@@ -90,9 +91,8 @@ def match_signers(bands: np.ndarray, slots: np.ndarray, *, threshold: float) -> 
     for band in range(NUM_BANDS):
         rows = np.argsort(bands[:, band], kind="stable").astype(np.uint32)
         hashes = bands[rows, band]
-        first = np.ones(len(rows), bool)
-        first[1:] = hashes[1:] != hashes[:-1]
-        smallest = rows[np.flatnonzero(first)[np.cumsum(first) - 1]]
+        first = run_starts(hashes)
+        smallest = rows[start_rows(first)]
         others = np.flatnonzero(~first)
         pairs = np.stack([rows[others], smallest[others]], axis=1)
         if threshold:

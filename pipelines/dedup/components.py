@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from pipelines.dedup.runs import run_starts, start_rows
 from pipelines.segments.tables import column
 
 EDGE_SCHEMA = pa.schema(
@@ -82,20 +83,8 @@ class Stars:
     def of(cls, edges: Edges) -> "Stars":
         """Return the stars that edges make."""
         edges = edges.sorted()
-        new = np.ones(len(edges), bool)
-        new[1:] = False
-        for name in EDGE_SCHEMA.names:
-            values = getattr(edges, name)
-            new[1:] |= values[1:] != values[:-1]
-        edges = edges[new]
-        first = np.ones(len(edges), bool)
-        first[1:] = (edges.order[1:] != edges.order[:-1]) | (edges.place[1:] != edges.place[:-1])
-        return cls(edges, first)
-
-    def nearest(self) -> np.ndarray:
-        """Return, for each edge, the row (int64[n]) of its centre's smallest neighbour."""
-        starts: np.ndarray = np.flatnonzero(self.first)[np.cumsum(self.first) - 1]
-        return starts
+        edges = edges[run_starts(*(getattr(edges, name) for name in EDGE_SCHEMA.names))]
+        return cls(edges, run_starts(edges.order, edges.place))
 
     def upward(self) -> np.ndarray:
         """Return which edges (bool[n]) go from a centre to a larger neighbour."""
@@ -115,7 +104,7 @@ def small_star(stars: Stars) -> Edges:
     """Return the edges after a small star: from larger to smaller, as those of `stars` must be."""
     edges = stars.edges
     others = edges[~stars.first]
-    smallest = edges[stars.nearest()[~stars.first]]
+    smallest = edges[start_rows(stars.first)[~stars.first]]
     moved = Edges(others.to_order, others.to_place, smallest.to_order, smallest.to_place)
     return Edges.concatenate([edges[stars.first], moved])
 
@@ -123,7 +112,7 @@ def small_star(stars: Stars) -> Edges:
 def large_star(stars: Stars) -> Edges:
     """Return the edges after a large star, from larger to smaller; `stars` has both directions."""
     edges, up = stars.edges, stars.upward()
-    to = edges[stars.nearest()]
+    to = edges[start_rows(stars.first)]
     # The smallest of the centre and its neighbours: the first neighbour, or the centre itself.
     own = _less(edges.order, edges.place, to.to_order, to.to_place)
     order = np.where(own, edges.order, to.to_order)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from pipelines.dedup.runs import run_starts
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
 from pipelines.segments.sparse import side_by_side
 from pipelines.segments.tables import column, open_between, open_table
@@ -47,11 +48,8 @@ def merge_drops(paths: Sequence[AnyPath], low: int, high: int) -> pa.Table:
     columns = [column(table, name) for name in DROPS.names]
     ranked = np.lexsort(columns[::-1])
     columns = [values[ranked] for values in columns]
-    new = np.ones(len(ranked), bool)
-    new[1:] = False
-    for values in columns[:-1]:
-        new[1:] |= values[1:] != values[:-1]
-    return pa.table([values[new] for values in columns], schema=DROPS)
+    first = run_starts(*columns[:-1])  # of a document's drops the one with the least reason
+    return pa.table([values[first] for values in columns], schema=DROPS)
 
 
 def count_drops(

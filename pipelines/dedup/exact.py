@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from pipelines.dedup.runs import run_starts
+
 SIGNATURES = pa.schema(
     [("hash_high", pa.uint64()), ("hash_low", pa.uint64()), ("order", pa.uint64())]
 )
@@ -151,9 +153,7 @@ def group_by_hash(documents: Candidates, *, range_bits: int) -> Iterator[HashGro
     for rows in colliding_rows(documents.high, range_bits=range_bits):
         ranked = rows[np.lexsort([key[rows] for key in keys])]
         high, low = documents.high[ranked], documents.low[ranked]
-        first = np.ones(len(ranked), bool)
-        first[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
-        yield HashGroups(ranked, first)
+        yield HashGroups(ranked, run_starts(high, low))
 
 
 def duplicate_mask(num: int, blocks: Iterable[HashGroups]) -> np.ndarray:

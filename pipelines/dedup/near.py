@@ -28,6 +28,7 @@ from pipelines.dedup.components import Edges
 from pipelines.dedup.drops import NEAR, NO_ROW, drop_table
 from pipelines.dedup.exact import HashGroups, colliding_rows
 from pipelines.dedup.minhash import NUM_SLOTS
+from pipelines.dedup.runs import run_starts, start_rows
 from pipelines.segments.sparse import side_by_side
 from pipelines.segments.tables import between, column, open_table
 from shards.storage.remote import AnyPath
@@ -111,11 +112,9 @@ def pair_with_smallest(
         order = look_up(slots, "order", segment=segment, signer=signer)
         hashes = rows.hash[block]
         ranked = np.lexsort((signer, segment, order, hashes))
-        first = np.ones(len(ranked), bool)
-        first[1:] = hashes[ranked[1:]] != hashes[ranked[:-1]]
+        first = run_starts(hashes[ranked])
         members = Members(order[ranked], segment[ranked], signer[ranked])
-        smallest = np.flatnonzero(first)[np.cumsum(first) - 1][~first]
-        one, other = members[~first], members[smallest]
+        one, other = members[~first], members[start_rows(first)[~first]]
         passed = _passed(slots, one, other, threshold=threshold)
         yield Pairs(one, other, passed, HashGroups(block[ranked], first))
 

@@ -16,6 +16,7 @@ from pipelines.dedup.bands import SignerMatches, Signers, match_signers, write_b
 from pipelines.dedup.drops import NO_ROW
 from pipelines.dedup.exact import MOST_COPIES
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signatures
+from pipelines.dedup.runs import run_starts
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
 from pipelines.segments.segment import SieveCounts, with_suffix
 from pipelines.segments.tables import write_table
@@ -52,9 +53,7 @@ class Sieve:
         num = len(self._order)
         # Sorting is stable: of equal hashes the first has the smallest order.
         self._by_hash = np.lexsort((self._low, self._high))
-        high, low = self._high[self._by_hash], self._low[self._by_hash]
-        self._first = np.ones(num, bool)
-        self._first[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
+        self._first = run_starts(self._high[self._by_hash], self._low[self._by_hash])
         self.equal = np.ones(num, bool)
         """bool[n]: its text is that of a document before."""
         self.equal[self._by_hash[self._first]] = False
