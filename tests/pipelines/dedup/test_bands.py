@@ -108,7 +108,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 EDGE_VALUES = [0, 1, 2**54 - 1, 2**54, 2**63, 2**63 - 1, 2**64 - 2**54, 2**64 - 1]
 
 
-@settings(max_examples=30)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(
         st.lists(st.sampled_from(EDGE_VALUES) | st.integers(0, 2**64 - 1), max_size=12),
@@ -116,7 +116,7 @@ EDGE_VALUES = [0, 1, 2**54 - 1, 2**54, 2**63, 2**63 - 1, 2**64 - 2**54, 2**64 - 
         max_size=NUM_BANDS,
     ),
     st.integers(0, NUM_BANDS - 1),
-    st.integers(0, 10),
+    st.sampled_from([0, 1, 2, 5, 10]),
 )
 def test_a_range_of_a_band_is_read_by_the_index(
     folder: Path, values: list[list[int]], band: int, bits: int

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.dedup.drops import (
@@ -65,6 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("drops")
 
 
+@settings(max_examples=40, deadline=None)
 @given(parts=st.lists(ROWS, max_size=4), middle=st.sampled_from(ORDERS))
 def test_merged_drops_name_each_document_once_with_the_first_reason(
     folder: Path, parts: list[list[Row]], middle: int
