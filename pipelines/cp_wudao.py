@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.corpus.values import count, fraction, positive
 from pipelines.inputs.sources import InputFile, match_inputs, open_input, split_file
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.record import Record
@@ -28,6 +27,7 @@ from pipelines.segments.identity import hash_bound, sample_hashes
 from pipelines.wudao import PATTERN
 from shards.command import Parser, exit_code
 from shards.errors import UserError
+from shards.flags import count, fraction, positive
 from shards.storage.files import atomic_write, crc32c
 
 PROGRAM = "pipelines.cp_wudao"

@@ -52,7 +52,7 @@ class PileOptions(Options):
     recipe: str = option(
         "all",
         "Which subsets to take: all, or glm: all but seven, and of PubMed Central, ArXiv and "
-        "FreeLaw 30 %%.",
+        "FreeLaw 30 %.",
         decides=SEGMENTS,
         choices=("all", "glm"),
     )

@@ -20,8 +20,7 @@ import numpy as np
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from pipelines.corpus.document import Rejected
-from pipelines.corpus.recipe import Recipe, load_recipe
-from pipelines.corpus.values import count, positive
+from pipelines.corpus.recipe import CORPORA, Recipe, load_recipe
 from pipelines.filters.clean import repair
 from pipelines.inputs.sources import InputFile, match_inputs
 from pipelines.readers.reading import open_reader, splits
@@ -29,14 +28,10 @@ from pipelines.readers.record import Record
 from pipelines.segments.identity import hash_bound, holdout_hashes, sample_hashes
 from shards.command import Parser, exit_code
 from shards.errors import UserError
+from shards.flags import count, positive
 from shards.storage.files import atomic_write
 
 PROGRAM = "pipelines.train_tokenizer"
-CORPORA = (
-    *("wudao", "pile", "fineweb", "text"),
-    *("zhihu", "zhidao", "baike", "cc_news", "openwebtext"),
-)
-
 HELD_BACK = 0.02
 """Share of the sampled records that measure the tokenizer instead of training it."""
 

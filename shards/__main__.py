@@ -1,52 +1,47 @@
-"""Looks at datasets and looks after them.
+"""Inspects and maintains datasets.
 
 `python -m shards inspect|verify|stats|prune|place DIR`, `python -m shards trace RUN`
 """
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from shards import place, prune, show, trace
+from shards.command import Parser, exit_code
 from shards.errors import UserError
-from shards.flags import add_run_flags, count, counts, run_of
+from shards.flags import count, counts
 from shards.manifest import TRAIN, VALIDATION, load
 from shards.order.scatter import scatters_of_node
 from shards.order.streams import check_scatters, streams_of
 from shards.reader import Dataset
 from shards.run import Run
+from shards.run_flags import add_run_flags, run_of
 from shards.storage.lock import locked
 from shards.storage.remote import any_path
 from shards.verify import verify
 
 OK = 0
 DAMAGED = 1
-REFUSED = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 well, 1 damage found, 2 refused."""
-    options = _parser().parse_args(arguments)
-    try:
+    """Run one command and return its exit code: 0 well, 1 damage found, 2 refused, 130 stopped."""
+
+    def run() -> int:
+        options = _parser().parse_args(arguments)
         code: int = options.command(options)
-        sys.stdout.flush()
-    except UserError as error:
-        print(f"shards: {error}", file=sys.stderr)
-        return REFUSED
-    except BrokenPipeError:
-        # The reader has seen enough (| head); leave nothing for the interpreter to flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
-    return code
+        return code
+
+    return exit_code("shards", run, stopped="the same command goes on from here")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m shards", description="Look at datasets.")
+    parser = Parser(prog="python -m shards", description="Inspect and maintain datasets.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    inspect = _command(commands, "inspect", "show a dataset in one screen, or one of its documents")
+    inspect = _command(commands, "inspect", "show a dataset on one screen, or one of its documents")
     inspect.set_defaults(command=_inspect)
     inspect.add_argument("--doc", type=int, metavar="N", help="show document N, counted from 0")
     inspect.add_argument("--source", help="one of this source (--doc 0 unless given)")
@@ -63,22 +58,24 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_place(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_place(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = _command(commands, "place", "copy what one node needs onto its disk")
     parser.set_defaults(command=_place)
-    parser.add_argument("--nodes", type=counts, default=(1,), metavar="N,N,…", help="ranks of each")
+    parser.add_argument(
+        "--nodes", type=counts, default=(1,), metavar="N,N,…", help="ranks of each node"
+    )
     parser.add_argument("--node", type=count, default=0, metavar="I", help="which node, from 0")
     parser.add_argument(
         "--scatters", type=count, default=1, metavar="S", help="pieces of the corpus"
     )
-    parser.add_argument("--to", type=Path, metavar="DISK", help="a folder on the node's disk")
+    parser.add_argument("--to", type=Path, metavar="DISK", help="a folder on the disk of the node")
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--list", action="store_true", help="only list what it needs")
     modes.add_argument("--check", action="store_true", help="only check DISK, or DIR without --to")
 
 
-def _add_trace(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    text = "tell what a step trains on, or when a document is seen"
+def _add_trace(commands: "argparse._SubParsersAction[Parser]") -> None:
+    text = "show what a step trains on, or when a document is seen"
     parser = commands.add_parser("trace", help=text, description=text)
     parser.set_defaults(command=_trace)
     parser.add_argument(
@@ -101,7 +98,7 @@ def _add_trace(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _command(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, text: str
+    commands: "argparse._SubParsersAction[Parser]", name: str, text: str
 ) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=text, description=text)
     names = "a dataset" if name == "prune" else "a dataset; DIR@n: as it was at n"

@@ -1,42 +1,23 @@
-"""The command line of all three wings: parser, exit codes, log lines."""
+"""What the commands of all three wings share: their parser, exit codes and log lines."""
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from shards.errors import UserError
 
+REFUSED = 2
+"""The exit code after an error that the person can fix."""
 
-def exit_code(program: str, run: Callable[[], None], *, stopped: str) -> int:
-    """Return the exit code of a command: 2 after one paragraph where a person can mend what failed.
-
-    Args:
-        program: Its name, which begins every message.
-        run: Does the work.
-        stopped: What to say when the person stops it, which gives 130.
-    """
-    try:
-        run()
-    except UserError as error:
-        sys.stderr.write(f"{program}: {error}\n")
-        return 2
-    except KeyboardInterrupt:
-        sys.stderr.write(f"\n{program}: stopped; {stopped}\n")
-        return 130
-    return 0
-
-
-def log_plainly() -> None:
-    """Show our own lines as they are, and of the libraries' only what went wrong."""
-    logging.basicConfig(format="%(message)s", level=logging.ERROR)
-    logging.getLogger("corpusmill").setLevel(logging.INFO)
-    logging.getLogger("pipelines").setLevel(logging.WARNING)
+STOPPED = 130
+"""The exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are UserErrors, and whose flags are written in full."""
+    """A parser whose errors are UserErrors, and whose flags cannot be abbreviated."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, **settings)
@@ -44,3 +25,49 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise what is wrong with the command line."""
         raise UserError(f"{message}. {self.prog} --help lists every flag")
+
+
+def exit_code(
+    program: str,
+    run: Callable[[], int | None],
+    *,
+    stopped: str,
+    reports: Callable[[UserError], bool] = lambda _: True,
+) -> int:
+    """Return the exit code of a command.
+
+    An error that the person can fix is one paragraph and REFUSED; Ctrl-C is one line and STOPPED;
+    a reader that has seen enough (`| head`) is no error.
+
+    Args:
+        program: Its name, which begins every message.
+        run: Does the work; returns an exit code, or None for 0.
+        stopped: What the line after Ctrl-C says.
+        reports: Whether this process prints an error; of several ranks one is enough.
+    """
+    try:
+        code = run()
+        sys.stdout.flush()
+    except UserError as error:
+        if reports(error):
+            sys.stderr.write(f"{program}: {error}\n")
+        return REFUSED
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\n{program}: stopped; {stopped}\n")
+        return STOPPED
+    except BrokenPipeError:
+        # Leave nothing for the interpreter to flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code or 0
+
+
+def log_plainly() -> None:
+    """Show our own log lines as they are, and only errors of the libraries."""
+    logging.basicConfig(format="%(message)s", level=logging.ERROR)
+    for name, level in (
+        ("corpusmill", logging.INFO),
+        ("trainer", logging.INFO),
+        ("pipelines", logging.WARNING),
+    ):
+        logging.getLogger(name).setLevel(level)

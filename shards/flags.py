@@ -1,102 +1,92 @@
-"""The options of a run as command line flags; the defaults are those of `Run`."""
+"""Flags of all commands: numbers as people write them, and dataclass fields that become flags."""
 
 import argparse
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, field, fields
+from types import MappingProxyType
+from typing import Any
 
-from shards.errors import UserError
-from shards.mixture import Mix
-from shards.run import BatchSize, Run
-
-_GIVEN = ("seed", "scatters", "objective", "length", "slack", "steps")
-"""Flags that have the name of their field."""
-
-
-def add_run_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags; those that are not given leave nothing in the namespace."""
-    flags = parser.add_argument_group("the options of a run", argument_default=argparse.SUPPRESS)
-    flags.add_argument(
-        "--data",
-        nargs="+",
-        metavar="DATA",
-        help="DIR, DIR@n or DIR:SOURCE; all with =WEIGHT, or none",
-    )
-    flags.add_argument(
-        "--data-from",
-        nargs="+",
-        action="append",
-        metavar=("POSITION", "DATA"),
-        help="the data from so many samples on; may be repeated",
-    )
-    flags.add_argument(
-        "--batch-size",
-        nargs="+",
-        metavar="SIZE",
-        help="samples in the global batch; STEP:SIZE for another from a step on",
-    )
-    flags.add_argument("--seed", type=int, metavar="N")
-    flags.add_argument("--scatters", type=count, metavar="S", help="pieces that the corpus lies in")
-    flags.add_argument("--objective", metavar="NAME", help="glm or causal")
-    flags.add_argument("--length", type=count, metavar="L", help="positions of a window")
-    flags.add_argument(
-        "--slack", type=count, metavar="N", help="tokens behind its place that a cut is looked for"
-    )
-    flags.add_argument(
-        "--max-epochs",
-        nargs="+",
-        metavar="DATA=N",
-        help="how often text may be read in all --steps: DIR=4, DIR:SOURCE=1.5",
-    )
-    flags.add_argument("--steps", type=count, metavar="N", help="after how many steps the run ends")
-
-
-def run_of(options: argparse.Namespace) -> Run:
-    """Return the run that flags describe.
-
-    Raises:
-        UserError: data or batch size are not given, or a value is not what it should be.
-    """
-    given = vars(options)
-    if "data" not in given or "batch_size" not in given:
-        raise UserError("name a file with a run's options, or give --data and --batch-size.")
-    later = [
-        Mix(start=_whole(start, "--data-from"), data=tuple(data))
-        for start, *data in given.get("data_from", ())
-    ]
-    return Run(
-        mixes=(Mix(start=0, data=tuple(given["data"])), *later),
-        batches=tuple(_batch_size(text) for text in given["batch_size"]),
-        max_epochs=dict(_cap(text) for text in given.get("max_epochs", ())),
-        **{name: given[name] for name in _GIVEN if name in given},
-    )
-
-
-def _batch_size(text: str) -> BatchSize:
-    step, _, size = text.rpartition(":")
-    return BatchSize(step=_whole(step or "0", "--batch-size"), size=_whole(size, "--batch-size"))
-
-
-def _cap(text: str) -> tuple[str, float]:
-    name, _, number = text.rpartition("=")
-    try:
-        return name, float(number)
-    except ValueError:
-        raise UserError(f"--max-epochs {text}: write DIR=4 or DIR:SOURCE=1.5.") from None
-
-
-def _whole(text: str, flag: str) -> int:
-    try:
-        return count(text)
-    except argparse.ArgumentTypeError as error:
-        raise UserError(f"{flag}: {error}.") from None
+_SCALES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+_WHOLE = re.compile(r"([0-9]+(?:_[0-9]+)*)([kMG]?)")
 
 
 def count(text: str) -> int:
-    """Return a whole number that is not negative, for argparse."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
-    return int(text)
+    """Return a whole number from 0 on, with k, M or G for powers of ten ("100M")."""
+    matched = _WHOLE.fullmatch(text)
+    if matched is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a whole number from 0 on, as in 300, 20k, 100M or 2G"
+        )
+    return int(matched[1]) * _SCALES[matched[2]]
 
 
-def counts(text: str) -> Sequence[int]:
-    """Return whole numbers separated by commas, for argparse."""
+def positive(text: str) -> int:
+    """Return a whole number of at least 1, written as for count()."""
+    value = count(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return value
+
+
+def counts(text: str) -> tuple[int, ...]:
+    """Return the whole numbers of a comma-separated list."""
     return tuple(count(part) for part in text.split(","))
+
+
+def fraction(text: str) -> float:
+    """Return a number from 0 to 1 given as such or in per cent ("0.05", "5%")."""
+    value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+    return value
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Return the parts of a comma-separated list, each once, in the order given."""
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    metadata: Mapping[str, Any] = MappingProxyType({}),
+    **argument: Any,
+) -> Any:
+    """Return a dataclass field that `add_flags` makes the flag of its name.
+
+    Args:
+        default: Its default; dataclasses.MISSING for none.
+        help: One or two sentences for `--help`, with the unit.
+        metadata: Further metadata of the field.
+        argument: Further arguments of argparse's add_argument.
+    """
+    return field(default=default, metadata={"help": help, "flag": argument, **metadata})
+
+
+def add_flags(parser: "argparse._ActionsContainer", options_class: type[Any]) -> None:
+    """Add a flag for each field of a dataclass of options."""
+    for each in fields(options_class):
+        text = (each.metadata["help"] + _default_text(each)).replace("%", "%%")
+        parser.add_argument(flag_of(each.name), help=text, **each.metadata["flag"])
+
+
+def flag_of(name: str) -> str:
+    """Return the flag of a field."""
+    return f"--{name.replace('_', '-')}"
+
+
+def options_of(options_class: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a dataclass's fields among parsed flags, lists as tuples."""
+    given = {each.name: values[each.name] for each in fields(options_class) if each.name in values}
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
+
+
+def _default_text(option_field: "Field[Any]") -> str:
+    default = option_field.default
+    if default is MISSING or not default or not isinstance(default, int | float | str | tuple):
+        return ""
+    separator = " " if "nargs" in option_field.metadata["flag"] else ","
+    shown = separator.join(map(str, default)) if isinstance(default, tuple) else str(default)
+    return f" Default: {shown!r}." if shown.isspace() else f" Default: {shown}."

@@ -16,7 +16,7 @@ from shards.manifest import parse_dataset
 from shards.order.stages import MixtureStage
 from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset
-from shards.storage.address import is_url, shown
+from shards.storage.address import is_url, without_secrets
 from shards.windows import num_windows
 
 
@@ -60,8 +60,9 @@ def parse_data(text: str) -> WeightedData:
     """
     if is_url(text):
         raise UserError(
-            f"{shown(text)} is behind a URL, and training reads from a disk. Place it there first: "
-            f"python -m shards place {shown(text)} --to DISK; then give DISK."
+            f"{without_secrets(text)} is behind a URL, and training reads from a disk. Place it "
+            f"there first: python -m shards place {without_secrets(text)} --to DISK; "
+            "then give DISK."
         )
     name, weight = text, None
     if not _is_folder(text) and (split := re.fullmatch(r"(.+)=([^=/]*)", text, re.DOTALL)):

@@ -10,15 +10,16 @@ What decides the samples is a `shards.run.Run`; how it trains stands in `Setting
 import argparse
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from shards.command import Parser
 from shards.errors import UserError
-from shards.flags import add_run_flags, count, run_of
+from shards.flags import add_flags, count, options_of
 from shards.mixture import parse_data
 from shards.run import Run
+from shards.run_flags import add_run_flags, run_of
 from trainer.deepspeed_json import CONFIGS, adam_of, batch_size_of, presets, read_json
 from trainer.settings import Settings
 from trainer.sizes import SIZES, ModelConfig
@@ -38,25 +39,24 @@ class Config:
 
 
 def parse(argv: Sequence[str], *, world: int, program: str = "trainer.train") -> Config:
-    """Return the run that flags describe, on so many ranks.
+    """Return the run that a command line describes.
+
+    Args:
+        argv: The command line.
+        world: The number of ranks.
+        program: The name of the command.
 
     Raises:
-        UserError: a flag is unknown, or a value is not what it should be.
+        UserError: A flag is unknown, or a value is invalid.
     """
     given = vars(_parser(program).parse_args(_with_recipe(argv)))
     if "model" not in given:
         raise UserError(
-            f"say which model to train: --model NAME, of {', '.join(SIZES)}, or FILE.json."
+            f"say which model to train: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
         )
     content = read_json(given["deepspeed"]) if "deepspeed" in given else {}
     values = {**adam_of(content), **given}
-    settings = Settings(
-        **{
-            each.name: _frozen(values[each.name])
-            for each in fields(Settings)
-            if each.name in values
-        }
-    )
+    settings = Settings(**options_of(Settings, values))
     shape = ModelConfig.named(settings.model)
     if settings.dropout is not None:
         rate = settings.dropout
@@ -69,7 +69,7 @@ def parse(argv: Sequence[str], *, world: int, program: str = "trainer.train") ->
 
 
 def _with_end(given: Mapping[str, Any], settings: Settings) -> Run:
-    """Return the run, its number of steps from what says when it ends."""
+    """Return the run with its number of steps, from --max-steps or --max-tokens."""
     steps = given.get("steps")
     if (steps is None) == (settings.max_tokens is None):
         raise UserError("say when the run ends: either --max-steps N or --max-tokens N.")
@@ -80,16 +80,12 @@ def _with_end(given: Mapping[str, Any], settings: Settings) -> Run:
     run = run_of(argparse.Namespace(**{**given, "steps": steps}))
     for mix in run.mixes:
         for text in mix.data:
-            parse_data(text)  # says at once what cannot be read from here
+            parse_data(text)  # reports at once what cannot be read from here
     return run
 
 
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
 def _with_recipe(argv: Sequence[str]) -> list[str]:
-    """Return the command line with a recipe's flags in front, so that what is given wins."""
+    """Return the command line behind the flags of its recipe, so that its own flags win."""
     finder = Parser(add_help=False)
     finder.add_argument("--recipe")
     known, rest = finder.parse_known_args(list(argv))
@@ -108,7 +104,7 @@ def _with_recipe(argv: Sequence[str]) -> list[str]:
 
 
 def _split_end(flags: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Return what flags say of the run's end, None if nothing, and the other flags."""
+    """Return the value of the flag that ends the run, None without one, and the other flags."""
     finder = Parser(add_help=False)
     finder.add_argument("--steps", "--max-steps", "--max-tokens", dest="end")
     known, rest = finder.parse_known_args(list(flags))
@@ -127,17 +123,7 @@ def _parser(program: str) -> Parser:
     flags.add_argument(
         "--recipe", metavar="NAME", help=f"flags of a file: {', '.join(presets('args'))}"
     )
-    for each in fields(Settings):
-        _add_flag(flags, each)
+    add_flags(flags, Settings)
     # DeepSpeed's launcher gives it to every process; the environment says the same.
     parser.add_argument("--local_rank", "--local-rank", help=argparse.SUPPRESS)
     return parser
-
-
-def _add_flag(flags: "argparse._ArgumentGroup", each: "Field[Any]") -> None:
-    text = each.metadata["help"]
-    if isinstance(each.default, int | float | str | tuple) and each.default:
-        values = each.default if isinstance(each.default, tuple) else (each.default,)
-        text += f" Default: {' '.join(map(str, values))}."
-    name = f"--{each.name.replace('_', '-')}"
-    flags.add_argument(name, help=text.replace("%", "%%"), **each.metadata["flag"])

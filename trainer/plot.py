@@ -1,11 +1,11 @@
 """Draws the curves of a run: `python -m trainer.plot RUN [RUN …] [--output FILE.png]`."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from shards.command import Parser, exit_code
 from shards.errors import UserError
 from trainer.log import TRAIN, VALIDATION, log_of
 
@@ -64,20 +64,19 @@ def draw(folders: Sequence[Path], output: Path) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Draw what the command line names and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m trainer.plot", description="Draw curves.")
+    return exit_code("trainer.plot", lambda: _run(argv), stopped="no picture was written")
+
+
+def _run(argv: Sequence[str]) -> None:
+    parser = Parser(prog="python -m trainer.plot", description="Draw the curves of runs.")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="what --save named")
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="a .png, .svg or .pdf. Default: RUN/curves.png"
     )
     options = parser.parse_args(argv)
     output = options.output or options.runs[0] / "curves.png"
-    try:
-        draw(options.runs, output)
-    except UserError as error:
-        sys.stderr.write(f"trainer.plot: {error}\n")
-        return 2
+    draw(options.runs, output)
     sys.stdout.write(f"{output}\n")
-    return 0
 
 
 if __name__ == "__main__":

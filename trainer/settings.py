@@ -1,171 +1,114 @@
-"""How a run trains: every option but those that decide its samples, each written once.
+"""How a run trains: every option except those that decide its samples.
 
-`config.py` makes flags of the fields. Where a default is None, the DeepSpeed JSON or the model
-says. No flag begins as one of the launchers' does: argparse would take it for theirs even behind
-the script's name.
+`config.py` makes flags of the fields. A default of None leaves the value to the DeepSpeed JSON or
+the model. No flag is a prefix of a launcher's flags: argparse would take it for theirs even after
+the name of the script.
 """
 
-import argparse
 import math
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Any
 
 from shards.errors import UserError
-from shards.flags import count
+from shards.flags import count, option, positive
 from trainer.deepspeed_json import AUTO, BF16, FP16, FP32
 from trainer.schedule import CONSTANT, COSINE, LINEAR, Schedule
 
 RESUME_AUTO, RESUME_NONE = "auto", "none"
 
 
-def _flag(text: str, **argument: Any) -> dict[str, Any]:
-    """Return a field's metadata: its meaning, and further arguments of add_argument."""
-    return {"help": text, "flag": argument}
-
-
-def _positive(text: str) -> int:
-    if (value := count(text)) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
-    return value
-
-
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How a run trains; `None` is what the DeepSpeed JSON or the model says."""
+    """How a run trains; `None` leaves the value to the DeepSpeed JSON or the model."""
 
-    model: str = field(
-        metadata=_flag("Its shape: a name (tiny, glm-large, ...) or FILE.json.", metavar="NAME"),
+    model: str = option(
+        MISSING, "Its shape: a name (tiny, glm-large, ...) or FILE.json.", metavar="NAME"
     )
-    init_from: Path | None = field(
-        default=None,
-        metadata=_flag(
-            "Begin with these weights: a published checkpoint, or one of this trainer.",
-            metavar="PATH",
-            type=Path,
-        ),
+    init_from: Path | None = option(
+        None,
+        "Start from these weights: a published checkpoint, or one of this trainer.",
+        metavar="PATH",
+        type=Path,
     )
-    extend_positions: bool = field(
-        default=False,
-        metadata=_flag(
-            "Let the model have more positions than --init-from, whose come first.",
-            action="store_true",
-        ),
+    extend_positions: bool = option(
+        False,
+        "Give the model more positions than --init-from has; those come first.",
+        action="store_true",
     )
-    blanks: tuple[str, ...] = field(
-        default=(),
-        metadata=_flag(
-            "Options of blank infilling, as bert_prob=0.5 (trainer/blanks.py lists them).",
-            metavar="NAME=VALUE",
-            nargs="+",
-            action="extend",
-        ),
+    blanks: tuple[str, ...] = option(
+        (),
+        "Options of blank infilling, as bert_prob=0.5 (trainer/blanks.py lists them).",
+        metavar="NAME=VALUE",
+        nargs="+",
+        action="extend",
     )
-    isolate_documents: bool = field(
-        default=False,
-        metadata=_flag("Documents in one window do not see each other.", action="store_true"),
+    isolate_documents: bool = option(
+        False, "Documents in one window do not see each other.", action="store_true"
     )
-    dropout: float | None = field(
-        default=None,
-        metadata=_flag("All dropout probabilities. Default: the model's.", metavar="P", type=float),
+    dropout: float | None = option(
+        None, "All dropout probabilities. Default: the model's.", metavar="P", type=float
     )
-    deepspeed: str | None = field(
-        default=None,
-        metadata=_flag("DeepSpeed's JSON: a file, or the name of a preset.", metavar="FILE"),
+    deepspeed: str | None = option(
+        None, "DeepSpeed's JSON: a file, or the name of a preset.", metavar="FILE"
     )
-    precision: str | None = field(
-        default=None,
-        metadata=_flag(
-            "What to compute in. Default: what the JSON says, else the best of the device.",
-            choices=(AUTO, BF16, FP16, FP32),
-        ),
+    precision: str | None = option(
+        None,
+        "Precision of the computation. Default: what the JSON says, else the best of the device.",
+        choices=(AUTO, BF16, FP16, FP32),
     )
-    micro_batch: int | None = field(
-        default=None,
-        metadata=_flag("Samples that a rank computes at a time.", metavar="N", type=_positive),
+    micro_batch: int | None = option(
+        None, "Samples that a rank computes at once.", metavar="N", type=positive
     )
-    lr: float = field(default=1e-4, metadata=_flag("Peak learning rate.", metavar="LR", type=float))
-    schedule: str = field(
-        default=COSINE,
-        metadata=_flag("How the rate falls.", choices=(COSINE, LINEAR, CONSTANT)),
+    lr: float = option(1e-4, "Peak learning rate.", metavar="LR", type=float)
+    schedule: str = option(
+        COSINE, "How the learning rate decays.", choices=(COSINE, LINEAR, CONSTANT)
     )
-    warmup: float = field(
-        default=0.05,
-        metadata=_flag(
-            "Steps of warm-up; below 1: share of the decay steps.", metavar="N", type=float
-        ),
+    warmup: float = option(
+        0.05, "Steps of warm-up; below 1: share of the decay steps.", metavar="N", type=float
     )
-    decay_steps: int | None = field(
-        default=None,
-        metadata=_flag(
-            "The step from which on the rate stays. Default: the last.", metavar="N", type=_positive
-        ),
+    decay_steps: int | None = option(
+        None,
+        "The step from which the rate is constant. Default: the last.",
+        metavar="N",
+        type=positive,
     )
-    lr_floor: float = field(
-        default=0.1, metadata=_flag("The last rate as a share of --lr.", metavar="F", type=float)
+    lr_floor: float = option(0.1, "The last rate as a share of --lr.", metavar="F", type=float)
+    betas: tuple[float, ...] = option((0.9, 0.95), "Of AdamW.", metavar="B", nargs=2, type=float)
+    eps: float = option(1e-8, "Of AdamW.", metavar="EPS", type=float)
+    weight_decay: float = option(
+        0.1, "Of all weights but biases and LayerNorms.", metavar="F", type=float
     )
-    betas: tuple[float, ...] = field(
-        default=(0.9, 0.95), metadata=_flag("Of AdamW.", metavar="B", nargs=2, type=float)
+    max_tokens: int | None = option(
+        None,
+        "End after this many tokens (samples x --length) instead of --max-steps.",
+        metavar="N",
+        type=positive,
     )
-    eps: float = field(default=1e-8, metadata=_flag("Of AdamW.", metavar="EPS", type=float))
-    weight_decay: float = field(
-        default=0.1,
-        metadata=_flag("Of all weights but biases and LayerNorms.", metavar="F", type=float),
+    save: Path | None = option(
+        None,
+        "Folder of checkpoints and logs; it may be on each node's own disk.",
+        metavar="DIR",
+        type=Path,
     )
-    max_tokens: int | None = field(
-        default=None,
-        metadata=_flag(
-            "End after so many tokens (samples x --length) in place of --max-steps.",
-            metavar="N",
-            type=_positive,
-        ),
+    resume: str = option(
+        RESUME_AUTO,
+        "auto: from the newest whole checkpoint in --save, if there is any; none: --save must "
+        "hold none; DIR: from a run's folder or one of its checkpoints.",
+        metavar="WHAT",
     )
-    save: Path | None = field(
-        default=None,
-        metadata=_flag(
-            "Folder of checkpoints and logs; it may be on each node's own disk.",
-            metavar="DIR",
-            type=Path,
-        ),
+    save_every: int = option(1000, "Steps between checkpoints.", metavar="N", type=positive)
+    keep: int = option(3, "Checkpoints to keep.", metavar="N", type=positive)
+    eval_every: int = option(1000, "Steps between validations; 0: none.", metavar="N", type=count)
+    log_every: int = option(10, "Steps between lines of the log.", metavar="N", type=positive)
+    max_bad_losses: int = option(
+        10, "Give up after this many NaN or infinite losses in a row.", metavar="N", type=positive
     )
-    resume: str = field(
-        default=RESUME_AUTO,
-        metadata=_flag(
-            "auto: from the newest whole checkpoint in --save, if there is any; none: --save must "
-            "hold none; DIR: from a run's folder or one of its checkpoints.",
-            metavar="WHAT",
-        ),
+    checkpoint_activations: bool = option(
+        False, "Recompute layers in the backward pass to save memory.", action="store_true"
     )
-    save_every: int = field(
-        default=1000, metadata=_flag("Steps between checkpoints.", metavar="N", type=_positive)
-    )
-    keep: int = field(
-        default=3, metadata=_flag("Checkpoints to keep.", metavar="N", type=_positive)
-    )
-    eval_every: int = field(
-        default=1000, metadata=_flag("Steps between validations; 0: none.", metavar="N", type=count)
-    )
-    log_every: int = field(
-        default=10, metadata=_flag("Steps between lines of the log.", metavar="N", type=_positive)
-    )
-    max_bad_losses: int = field(
-        default=10,
-        metadata=_flag(
-            "Give up after so many NaN or infinite losses in a row.", metavar="N", type=_positive
-        ),
-    )
-    checkpoint_activations: bool = field(
-        default=False,
-        metadata=_flag(
-            "Recompute layers in the backward pass to save memory.", action="store_true"
-        ),
-    )
-    compile: bool = field(
-        default=False, metadata=_flag("Compile the model with torch.compile.", action="store_true")
-    )
-    profile: bool = field(
-        default=False,
-        metadata=_flag("Write a trace of steps 6 to 8 of this start.", action="store_true"),
+    compile: bool = option(False, "Compile the model with torch.compile.", action="store_true")
+    profile: bool = option(
+        False, "Write a trace of steps 6 to 8 of this start.", action="store_true"
     )
 
     def schedule_of(self, steps: int) -> Schedule:

@@ -11,8 +11,8 @@ from pipelines.corpus.options import option as option
 from pipelines.corpus.recipe import Recipe as Recipe
 from pipelines.corpus.recipe import always as always
 from pipelines.corpus.recipe import strings as strings
-from pipelines.corpus.values import count as count
-from pipelines.corpus.values import fraction as fraction
-from pipelines.corpus.values import names as names
-from pipelines.corpus.values import positive as positive
 from pipelines.readers.reading import Reading as Reading
+from shards.flags import count as count
+from shards.flags import fraction as fraction
+from shards.flags import names as names
+from shards.flags import positive as positive

@@ -11,14 +11,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text found in a record, with its provenance, or with the reason to leave it out."""
+    """A text found in a record, with its provenance; `reason` says why to leave it out, if so."""
 
     text: str
     provenance: Mapping[str, Any] = field(default_factory=dict)
     reason: str | None = None
     prompt: str = ""
-    """Stands before the text and carries no loss."""
+    """Precedes the text and carries no loss."""
 
 
 class Rejected(Exception):
-    """Raised by a corpus for a record that is not what it should be; says the reason."""
+    """Raised by a corpus for a malformed record, with the reason as its message."""

@@ -1,4 +1,4 @@
-"""The fields of a record, as texts."""
+"""The fields of a record, as text."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,32 +1,28 @@
 """The options of a run, each written once: type, default, meaning, and what it decides.
 
-An option decides the bytes of segments, only the bytes of the dataset made of them, or nothing but
-how the work is done (house word: *operational*). The first two are *semantic*: they stand in the
-manifest, and a dataset is never continued with others. flags.py makes flags of the dataclass.
+An option decides the bytes of segments, or only those of the dataset made of them, or just how the
+work is done. The first two kinds are *semantic*: the manifest records them, and a dataset is never
+continued with others. The third is *operational*. flags.py makes flags of the dataclass.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpus.values import count, fraction, names, parse_part, positive
+from pipelines.corpus.part import parse_part
+from shards import flags
 from shards.errors import UserError
+from shards.flags import count, fraction, names, positive
 from shards.storage.remote import AnyPath, any_path
 
 MOST_VALIDATION = 0.05
-"""Validation never takes a larger share of a source's documents."""
+"""The largest share of a source's documents that validation takes."""
 
 SEGMENTS, DATASET, NOTHING = "segments", "dataset", "nothing"
 
 
-def option(
-    default: Any,
-    help: str,
-    *,
-    decides: str = NOTHING,
-    **argument: Any,
-) -> Any:
+def option(default: Any, help: str, *, decides: str = NOTHING, **argument: Any) -> Any:
     """Return a dataclass field that becomes the flag of its name.
 
     Args:
@@ -35,109 +31,110 @@ def option(
         decides: SEGMENTS, DATASET or NOTHING.
         argument: Further arguments of argparse's add_argument.
     """
-    return field(default=default, metadata={"help": help, "decides": decides, "flag": argument})
+    return flags.option(default, help, metadata={"decides": decides}, **argument)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What every corpus takes; a corpus adds its own by inheriting."""
+    """The options of every corpus; a corpus adds its own by inheriting."""
 
     input: tuple[str, ...] = option(
         (),
         "What to read: a folder, a file or a glob, as a path or URL (s3://bucket/folder), or "
-        "hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]]; NAME=any of these. Repeat it for several, each "
-        "a source of its own in the dataset; NAME=CORPUS:PATH reads one as pipelines.CORPUS would.",
+        "hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]]; or NAME= and any of these. Repeat the flag "
+        "for several, each a source of its own; NAME=CORPUS:PATH reads one as pipelines.CORPUS "
+        "would.",
         metavar="PATH",
         action="append",
     )
     output: AnyPath = option(
         Path(),
-        "The folder of the dataset, a path or URL (s3://bucket/folder). Default: build/<corpus>.",
+        "Folder of the dataset, a path or URL (s3://bucket/folder). Default: build/<corpus>.",
         metavar="DIR",
         type=any_path,
     )
     tokenizer: str = option(
         "",
         "sentencepiece:FILE.model, tiktoken:NAME or tiktoken:FILE, hf:tokenizer.json. "
-        "Without --input: the sample's own.",
+        "Without --input: that of the built-in sample.",
         metavar="SPEC",
         decides=SEGMENTS,
     )
     languages: tuple[str, ...] = option(
         ("zh", "en"),
-        "Languages to keep, as fastText's lid.176 names them (zh, en, ja, ...), or all of them; "
-        "--language-threshold holds for each.",
+        "Languages to keep, as fastText's lid.176 names them (zh, en, ja, ...), or all; "
+        "--language-threshold applies to each.",
         metavar="LIST",
         type=names,
         decides=SEGMENTS,
     )
     language_threshold: float = option(
         0.5,
-        "Least score of the language (cc_net uses 0.5, FineWeb 0.65).",
+        "Lowest score of the language (cc_net uses 0.5, FineWeb 0.65).",
         metavar="SCORE",
         type=fraction,
         decides=SEGMENTS,
     )
     lid_model: str = option(
         "",
-        "fastText model, lid.176.bin or .ftz. Default: the lid.176.ftz that is installed.",
+        "fastText model, lid.176.bin or .ftz. Default: the installed lid.176.ftz.",
         metavar="FILE",
         decides=SEGMENTS,
     )
     lid_chars: int = option(
         1024,
-        "Characters of a document that language identification reads; 0: all.",
+        "Characters of a document that language identification reads; 0: all of them.",
         metavar="N",
         type=count,
         decides=SEGMENTS,
     )
     quality: tuple[str, ...] = option(
         ("none",),
-        "Rules that a text must meet: PROFILE, or LANGUAGE=PROFILE+PROFILE for each language, as "
-        "in zh=fineweb2-zh,en=gopher-repetition+gopher+c4 (docs/quality.md lists them).",
+        "Quality rules: PROFILE, or LANGUAGE=PROFILE+PROFILE for each language, as in "
+        "zh=fineweb2-zh,en=gopher-repetition+gopher+c4 (docs/quality.md lists them).",
         metavar="LIST",
         type=names,
         decides=SEGMENTS,
     )
     threshold: tuple[str, ...] = option(
         (),
-        "Other bounds than a profile's own: PROFILE.NAME=NUMBER, as in gopher.min_words=30; for "
-        "one language zh:PROFILE.NAME=NUMBER.",
+        "Override bounds of a profile: PROFILE.NAME=NUMBER, as in gopher.min_words=30; for one "
+        "language zh:PROFILE.NAME=NUMBER.",
         metavar="LIST",
         type=names,
         decides=SEGMENTS,
     )
     pii: str = option(
         "keep",
-        "mask: e-mail and IP addresses, phone numbers and Chinese ID numbers are replaced.",
+        "mask: replace e-mail and IP addresses, phone numbers and Chinese ID numbers.",
         choices=("keep", "mask"),
         decides=SEGMENTS,
     )
     decontaminate: tuple[str, ...] = option(
         (),
-        "Texts of benchmarks (lines, or JSON lines with texts in any field): documents that share "
-        "13 words in a row with one are dropped. Repeat it for several files.",
+        "Texts of benchmarks (lines, or JSON lines with texts in any field): drop documents that "
+        "share 13 words in a row with one. Repeat the flag for several files.",
         metavar="FILE",
         action="append",
         decides=SEGMENTS,
     )
     url_blocklist: tuple[str, ...] = option(
         (),
-        "Domains and URL prefixes, one a line: documents whose column url is of one are dropped. "
-        "Repeat it for several files.",
+        "Domains and URL prefixes, one a line: drop documents whose column url matches one. "
+        "Repeat the flag for several files.",
         metavar="FILE",
         action="append",
         decides=SEGMENTS,
     )
     keep_dropped: bool = option(
         False,
-        "Write what the rules and dedup drop as parquet: text, reason, metrics.",
+        "Write dropped documents as Parquet: text, reason, metrics.",
         action="store_true",
         decides=SEGMENTS,
     )
     sample: float = option(
         1.0,
-        "Share of the records to take; a smaller sample is part of every larger one.",
+        "Share of the records to take; a smaller sample is contained in every larger one.",
         metavar="F",
         type=fraction,
         decides=SEGMENTS,
@@ -151,50 +148,50 @@ class Options:
     )
     split_bytes: int = option(
         128 << 20,
-        "Bytes of input that one task maps; smaller ones feed more workers.",
+        "Bytes of input per map task; smaller ones keep more workers busy.",
         metavar="N",
         type=positive,
         decides=SEGMENTS,
     )
     dedup: str = option(
         "exact",
-        "Leave out documents whose text (white space aside) stands elsewhere in the run; minhash: "
-        "also those that are similar to another (docs/dedup.md).",
+        "exact: leave out documents whose text, white space aside, occurs elsewhere in the run; "
+        "minhash: also documents similar to another one (docs/dedup.md).",
         choices=("none", "exact", "minhash"),
         decides=SEGMENTS,
     )
     minhash_threshold: float = option(
         0.7,
-        "Least similarity (Jaccard, of 5-grams) to the document for which a near-duplicate is left "
-        "out; 0: one band in common is enough.",
+        "Lowest similarity (Jaccard, of 5-grams) at which a near-duplicate is left out; 0: one "
+        "band in common is enough.",
         metavar="S",
         type=fraction,
         decides=SEGMENTS,
     )
     clusters: str = option(
         "local",
-        "Which near-duplicates go. local: what is similar to an earlier document; components: all "
-        "but the first of each connected component.",
+        "Which near-duplicates to leave out. local: those similar to an earlier document; "
+        "components: all but the first of each connected component.",
         choices=("local", "components"),
         decides=DATASET,
     )
     validation: float = option(
         0.001,
-        "Share of each source's documents held out: at least 32 documents, at most 5 %%; 0: none.",
+        "Share of each source's documents to hold out: at least 32 of them, at most 5 %; 0: none.",
         metavar="F",
         type=fraction,
         decides=DATASET,
     )
     shards: int = option(
         0,
-        "Shards per source. Default: the power of two that keeps a shard within --shard-tokens.",
+        "Shards per source. Default: the power of two that keeps shards within --shard-tokens.",
         metavar="N",
         type=count,
         decides=DATASET,
     )
     shard_tokens: int = option(
         100_000_000,
-        "Tokens that a shard holds at most, unless --shards is given.",
+        "Most tokens of a shard, unless --shards is given.",
         metavar="N",
         type=positive,
         decides=DATASET,
@@ -207,33 +204,33 @@ class Options:
     )
     part: tuple[str, ...] = option(
         (),
-        "Map this share of the splits, as in 2/4 or 2/4,3/4; merge: make the dataset of what all "
-        "parts mapped (docs/home-cluster.md).",
+        "Map only this share of the splits, as in 2/4 or 2/4,3/4; merge: make the dataset of what "
+        "all parts mapped (docs/home-cluster.md).",
         metavar="I/N",
         type=parse_part,
     )
     max_reject_rate: float = option(
         0.01,
-        "Fail when more than this share of the records cannot be read.",
+        "Fail if more than this share of the records cannot be read.",
         metavar="F",
         type=fraction,
     )
     plan: bool = option(
         False,
-        "Print, after a look at the input, what the run would take, and run nothing: splits, "
-        "documents, tokens, time, disk, memory, requests.",
+        "Estimate the run from a timed sample of the input and stop: splits, documents, tokens, "
+        "time, disk, memory, requests.",
         action="store_true",
     )
     skip_poison: bool = option(
-        False, "Quarantine records that end the process that judges them.", action="store_true"
+        False, "Quarantine records that crash the process that judges them.", action="store_true"
     )
     keep_segments: bool = option(
         False, "Keep the intermediate files in <output>/.work.", action="store_true"
     )
     overwrite: bool = option(
         False,
-        "Replace a dataset made with other options: new files beside the old ones, then the "
-        "manifest (python -m shards prune removes the old ones).",
+        "Replace a dataset made with other options: write new files beside the old ones, then the "
+        "manifest (python -m shards prune removes the old files).",
         action="store_true",
     )
 
@@ -250,17 +247,19 @@ class Options:
 def semantic(
     options: Options, facts: Mapping[str, Any], *, decides: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the options that decide bytes, by flag name, JSON-able.
+    """Return the options that decide bytes, by field, JSON-able.
 
     Args:
         options: The options.
-        facts: What stands for options that are paths: the fingerprints of the files they name.
+        facts: Values that replace options: for paths, the fingerprints of their files.
         decides: Which levels to take, of SEGMENTS and DATASET.
     """
     chosen = {
-        each.name: getattr(options, each.name)
-        for each in fields(options)
-        if each.metadata["decides"] in decides
+        field.name: getattr(options, field.name)
+        for field in fields(options)
+        if field.metadata["decides"] in decides
     }
-    plain = {name: sorted(v) if isinstance(v, tuple) else v for name, v in chosen.items()}
+    plain = {
+        name: sorted(value) if isinstance(value, tuple) else value for name, value in chosen.items()
+    }
     return {**plain, **{name: fact for name, fact in facts.items() if name in plain}}

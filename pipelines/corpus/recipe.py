@@ -15,12 +15,17 @@ from pipelines.readers.reading import Reading
 SAMPLE = Path(__file__).parents[1] / "sample"
 """The corpus and the tokenizer that come with the package."""
 
+CORPORA = (
+    "wudao", "pile", "fineweb", "text", "zhihu", "zhidao", "baike", "cc_news", "openwebtext",
+)  # fmt: skip
+"""The modules of this package that hold a corpus."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """One corpus.
 
-    Workers are told the name of the module that holds it as RECIPE, so nothing of it is pickled.
+    Workers are told the name of the module that holds it as RECIPE, so none of it is pickled.
     """
 
     name: str
@@ -30,7 +35,7 @@ class Recipe:
     """The text of `--help`."""
 
     pattern: str | tuple[str, ...]
-    """What a folder is searched for."""
+    """Which files of a folder are read."""
 
     options: type[Options]
     """Its options, with its defaults."""
@@ -42,11 +47,10 @@ class Recipe:
     """The columns that `documents` fills with these options, kept for every document."""
 
     documents: Callable[[Mapping[str, Any], Any], Sequence[Document]]
-    """Make a record's documents, one at least; raises Rejected for a record that is not what it
-    should be."""
+    """Make a record's documents, one at least; raises Rejected for a malformed record."""
 
     group: str = ""
-    """The column of provenance whose values the account tells apart, if any."""
+    """The column of provenance by whose values the account is broken down, if any."""
 
     sample: Path | None = None
     """The folder of the built-in input, if there is one."""
@@ -62,7 +66,7 @@ def strings(*names: str) -> Callable[[Any], Mapping[str, pa.DataType]]:
 
 
 def always(reading: Reading) -> Callable[[Any], Reading]:
-    """Return how files are read where no option has a say in it."""
+    """Return a reading that no option changes."""
     return lambda _: reading
 
 

@@ -9,20 +9,21 @@ import importlib.util
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
+from pipelines.corpus.code import code_hash
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.recipe import Recipe, load_recipe
 from pipelines.inputs.sources import InputFile, Split, match_inputs
-from pipelines.readers.reading import Reading, open_reader
+from pipelines.readers.factory import ALL_RECORDS, ReaderFactory
+from pipelines.readers.reading import Reading
 from pipelines.readers.record import Reader
-from pipelines.readers.rejected import RejectReader
-from pipelines.readers.rejects import Rejects
 from shards.errors import UserError
 
 _LOG = logging.getLogger("corpusmill")
-_OTHER = re.compile(r"([A-Za-z0-9_.-]+)=([a-z][a-z0-9_]*):(?!//)(.+)", re.DOTALL)
+_OF_CORPUS = re.compile(r"([A-Za-z0-9_.-]+)=([a-z][a-z0-9_]*):(?!//)(.+)", re.DOTALL)
+"""NAME=CORPUS:PATH."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class Corpus:
     module: str
     """The module that holds it as RECIPE."""
     options: Options
-    rejects: Rejects | None = None
-    """What to read of its inputs, in place of all: the records that another run rejected."""
+    readers: ReaderFactory = ALL_RECORDS
+    """Which records of its inputs are read."""
 
     @property
     def recipe(self) -> Recipe:
@@ -43,81 +44,83 @@ class Corpus:
     @property
     def reading(self) -> Reading:
         """How its files are read."""
-        reading = self.recipe.reading(self.options)
-        if self.rejects is None:
-            return reading
-        return replace(reading, max_record_bytes=self.rejects.max_record_bytes)
+        return self.readers.reading(self.recipe.reading(self.options))
 
     def reader(self, split: Split) -> Reader:
         """Return what reads a split of one of its files."""
-        if self.rejects is None:
-            return open_reader(split, self.reading)
-        return RejectReader(split, self.reading, self.rejects)
+        return self.readers.reader(split, self.reading)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what decides bytes besides the options, JSON-able: its code and what is read."""
+        code = code_hash(self.module)
+        return {**({"code": code} if code else {}), **self.readers.facts()}
 
     def own(self) -> dict[str, Any]:
-        """Return the options that only this corpus has and that decide bytes."""
-        shared = {each.name for each in fields(Options)}
+        """Return its code, and the options that only this corpus has and that decide bytes."""
+        shared = {field.name for field in fields(Options)}
         chosen = semantic(self.options, {}, decides=(SEGMENTS,))
-        return {name: value for name, value in chosen.items() if name not in shared}
+        own = {name: value for name, value in chosen.items() if name not in shared}
+        code = code_hash(self.module)
+        return {**own, **({"code": code} if code else {})}
 
 
 def match_corpora(module: str, options: Options) -> tuple[list[InputFile], dict[str, Corpus]]:
     """Return the files of all inputs, by source and path, and the corpus of each source.
 
     Raises:
-        UserError: An input is not there, two share a name, or a corpus is not known.
+        UserError: An input does not exist, two share a name, or a corpus is unknown.
     """
-    mine, others = _sorted_out(options.input)
-    groups = [(Corpus(module, options), mine)] if mine or not others else []
-    groups += [(_other(name, options), specs) for name, specs in others.items()]
+    specs, specs_of = _by_corpus(options.input)
+    groups = [(Corpus(module, options), specs)] if specs or not specs_of else []
+    groups += [(_other(name, options), specs) for name, specs in specs_of.items()]
     files: list[InputFile] = []
     corpora: dict[str, Corpus] = {}
     for corpus, specs in groups:
         recipe = corpus.recipe
-        found = match_inputs(specs, pattern=recipe.pattern, default_name=recipe.name)
-        for source in sorted({file.source for file in found}):
+        matched = match_inputs(specs, pattern=recipe.pattern, default_name=recipe.name)
+        for source in sorted({file.source for file in matched}):
             _check_new(source, corpora, unnamed=len(groups) > 1 and not _names(specs, source))
             corpora[source] = corpus
             _check_addresses(source, corpus)
-        files += found
+        files += matched
     return sorted(files, key=lambda file: (file.source, file.relative)), corpora
 
 
 def others(corpora: Mapping[str, Corpus], corpus: Corpus) -> dict[str, Any]:
     """Return what the manifest says of sources of other corpora than the run's, if any."""
-    found = {
-        source: {"corpus": each.recipe.name, **each.own()}
-        for source, each in corpora.items()
-        if each != corpus
+    entries = {
+        source: {"corpus": other.recipe.name, **other.own()}
+        for source, other in corpora.items()
+        if other != corpus
     }
-    return {"corpora": found} if found else {}
+    return {"corpora": entries} if entries else {}
 
 
-def _sorted_out(specs: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
+def _by_corpus(specs: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
     """Return the inputs of the run's own corpus, and those of others by corpus."""
-    mine: list[str] = []
+    own: list[str] = []
     others: dict[str, list[str]] = {}
     for spec in specs:
-        matched = _OTHER.fullmatch(spec)
+        matched = _OF_CORPUS.fullmatch(spec)
         if matched is None or matched[2] == "hf":
-            mine.append(spec)
+            own.append(spec)
         else:
             others.setdefault(matched[2], []).append(f"{matched[1]}={matched[3]}")
-    return mine, others
+    return own, others
 
 
 def _other(name: str, options: Options) -> Corpus:
     module = f"pipelines.{name}"
-    found = importlib.util.find_spec(module)
-    if found is None or not hasattr(importlib.import_module(module), "RECIPE"):
+    spec = importlib.util.find_spec(module)
+    if spec is None or not hasattr(importlib.import_module(module), "RECIPE"):
         raise UserError(
             f"there is no corpus {name!r} (in an --input NAME={name}:PATH): a corpus is a module "
             "such as pipelines.wudao, pipelines.pile or pipelines.text"
         )
-    shared = {each.name: getattr(options, each.name) for each in fields(Options)}
-    kind = load_recipe(module).options
-    usual = {each.name: each.default for each in fields(kind) if each.name in shared}
-    defaults = {each.name: each.default for each in fields(Options)}
+    shared = {field.name: getattr(options, field.name) for field in fields(Options)}
+    options_class = load_recipe(module).options
+    usual = {field.name: field.default for field in fields(options_class) if field.name in shared}
+    defaults = {field.name: field.default for field in fields(Options)}
     for flag, value in usual.items():
         if value != defaults[flag] and value != shared[flag]:
             _LOG.warning(
@@ -126,7 +129,7 @@ def _other(name: str, options: Options) -> Corpus:
                 flag.replace("_", "-"),
                 value,
             )
-    return Corpus(module, kind(**shared))
+    return Corpus(module, options_class(**shared))
 
 
 def _names(specs: Sequence[str], source: str) -> bool:

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from apache_beam.options.pipeline_options import (
+from pipelines.engine.beam import (
     DebugOptions,
     FlinkRunnerOptions,
     PipelineOptions,
     PortableOptions,
     StandardOptions,
 )
-
 from shards.command import Parser
 from shards.errors import UserError
 

@@ -18,12 +18,8 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
-import apache_beam as beam
-from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
-from apache_beam.pvalue import PBegin, PCollection
-from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
-from apache_beam.runners.runner import PipelineResult
-
+from pipelines.engine import beam
+from pipelines.engine.beam import PBegin, PCollection, PipelineOptions, PipelineResult
 from pipelines.engine.cluster import check_answers, engine, lead_path_here, with_processes
 from pipelines.engine.workers import Workers
 from shards.errors import UserError
@@ -142,7 +138,7 @@ def _run_one(flags: Sequence[str], payload: bytes, task: Any) -> None:
 
 def _run(flags: Sequence[str], tasks: Sequence[Any], payload: bytes, *, local: bool) -> None:
     # By name, Beam's DirectRunner would first try to download Prism; this is what it falls back to.
-    runner = FnApiRunner() if local else None
+    runner = beam.FnApiRunner() if local else None
     phase = type(tasks[0]).__name__.removesuffix("Task")
     try:
         pipeline = beam.Pipeline(runner=runner, options=_options(flags, phase))
@@ -164,7 +160,7 @@ def _run(flags: Sequence[str], tasks: Sequence[Any], payload: bytes, *, local: b
 def _options(flags: Sequence[str], phase: str) -> PipelineOptions:
     """Return Beam's options; the engine shows the phase as the job's name, unless one was given."""
     options = PipelineOptions([*flags])
-    named = options.view_as(GoogleCloudOptions)
+    named = options.view_as(beam.GoogleCloudOptions)
     named.job_name = named.job_name or f"corpusmill-{phase.lower()}-{uuid.uuid4().hex[:8]}"
     return options
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pipelines.inputs.found import Found, some_of
 from shards.errors import UserError
-from shards.storage.address import said, shown
+from shards.storage.address import error_text, without_secrets
 
 READABLE = re.compile(r"\.(?:parquet|(?:json|jsonl|ndjson|txt)(?:\.(?:gz|zst|bz2))?)$", re.I)
 """The endings of the files that readers take."""
@@ -94,7 +94,7 @@ def find_dataset(text: str) -> list[Found]:
             paths = [path.removeprefix(root) for path in _data_files(spec, commit)]
         except FileNotFoundError as error:
             raise UserError(
-                f"The dataset {spec.repository} has no data files ({said(error)}); it holds "
+                f"The dataset {spec.repository} has no data files ({error_text(error)}); it holds "
                 f"{some_of(every)}. {_READ}"
             ) from error
         _check_readable(paths, spec)
@@ -162,8 +162,8 @@ def _no_config(spec: DatasetSpec, commit: str, *, cache: str, error: ValueError)
         names = []
     if not names or (spec.config or "default") in names:
         return (
-            f"The library datasets cannot tell the files of {spec} ({said(error)}); name their "
-            f"folder instead: hf://datasets/{spec.repository}/FOLDER."
+            f"The library datasets cannot tell the files of {spec} ({error_text(error)}); name "
+            f"their folder instead: hf://datasets/{spec.repository}/FOLDER."
         )
     lacking = f"config {spec.config!r}" if spec.config else "default config"
     return (
@@ -216,7 +216,7 @@ def _explained(spec: DatasetSpec) -> Iterator[None]:
 def _meaning(error: Exception, spec: DatasetSpec) -> str:
     from huggingface_hub import constants, errors  # noqa: PLC0415 - see above
 
-    name, hub = spec.repository, shown(constants.ENDPOINT)
+    name, hub = spec.repository, without_secrets(constants.ENDPOINT)
     page = f"{hub}/datasets/{name}"
     if isinstance(error, errors.GatedRepoError):
         return (
@@ -231,7 +231,7 @@ def _meaning(error: Exception, spec: DatasetSpec) -> str:
             "name, and HF_TOKEN if it is private."
         )
     return (
-        f"The dataset {name} cannot be read from {hub} ({said(error)}). Check the "
+        f"The dataset {name} cannot be read from {hub} ({error_text(error)}). Check the "
         "connection, HF_ENDPOINT where a mirror is used, and that HF_HUB_OFFLINE is not set; or "
         "fetch its files where there is a connection, and pass their folder."
     )

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from pipelines.inputs.found import Found, any_of, some_of
 from shards.errors import UserError
-from shards.storage.address import check_address, explained, retried, shown
+from shards.storage.address import check_address, explained, retried, without_secrets
 from shards.storage.remote import file_system
 
 READ_AHEAD_BYTES = 8 << 20
@@ -135,7 +135,7 @@ def _folder(place: _Place, patterns: Sequence[str]) -> list[Found]:
     ]
     if not chosen:
         raise UserError(
-            f"No file in {shown(place.url(place.path))} matches {any_of(patterns)}; "
+            f"No file in {without_secrets(place.url(place.path))} matches {any_of(patterns)}; "
             f"{_inventory(infos, place.path)}."
         )
     return [_found(place, info, root=place.path) for info in chosen]
@@ -148,7 +148,7 @@ def _glob(place: _Place) -> list[Found]:
     chosen = _files(place.system.glob(place.path, detail=True))
     if not chosen:
         place.system.info(root)  # says it when the folder is not there
-        raise UserError(f"No file matches {shown(place.url(place.path))}.")
+        raise UserError(f"No file matches {without_secrets(place.url(place.path))}.")
     return [_found(place, info, root=root) for info in chosen]
 
 
@@ -176,8 +176,8 @@ def _found(place: _Place, info: Mapping[str, Any], *, root: str) -> Found:
         info = {**place.system.info(info["name"]), "name": info["name"]}
     if info["size"] is None:
         raise UserError(
-            f"The server of {shown(url)} does not tell the file's size, or sends no parts of it; "
-            "fetch the file first."
+            f"The server of {without_secrets(url)} does not tell the file's size, or sends no "
+            "parts of it; fetch the file first."
         )
     return Found(path=url, relative=_below(info, root), bytes=info["size"], etag=etag_of(info))
 

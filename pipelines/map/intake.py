@@ -24,7 +24,7 @@ class Intake:
     def __init__(self, corpus: Corpus) -> None:
         self._recipe = corpus.recipe
         self._options = corpus.options
-        self._rejects = corpus.rejects
+        self._readers = corpus.readers
 
     def sampled(
         self, items: Sequence[Record | Damage], split: Split
@@ -34,8 +34,9 @@ class Intake:
             return items, 0
         positions = np.array([item.offset for item in items], np.int64)
         hashes = sample_hashes(split.source, split.relative, positions, seed=self._options.seed)
-        taken = hashes < np.uint64(hash_bound(self._options.sample))
-        return list(itertools.compress(items, taken)), int((~taken).sum())
+        limit = np.uint64(hash_bound(self._options.sample))
+        taken = [item for item, sampled in zip(items, hashes < limit, strict=True) if sampled]
+        return taken, len(items) - len(taken)
 
     def read(self, items: Sequence[Record | Damage], split: Split) -> Verdict:
         """Return the documents of the records as a batch of READ, with the reasons found so far."""
@@ -68,10 +69,7 @@ class Intake:
         for name, kind in self._recipe.provenance(self._options).items():
             batch = batch.append_column(name, self._provenance(documents, name, kind))
         reasons = pa.array([document.reason for document in documents], pa.string())
-        if self._rejects is None:
-            return Verdict(batch, reasons)
-        again = pa.array(self._rejects.of(split).among(positions, ordinals))
-        return Verdict(batch.filter(again), reasons.filter(again))
+        return self._readers.selected(Verdict(batch, reasons), split)
 
     def _documents(self, item: Record | Damage) -> Sequence[Document]:
         if isinstance(item, Damage):

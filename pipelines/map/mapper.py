@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+from pipelines.corpus.code import code_hash
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.sources import Corpus
 from pipelines.engine.progress import Heartbeat
@@ -99,12 +100,14 @@ class SplitRecord:
         return Link(end=self.end, first=first, next=following)
 
 
-def versions(chain: Chain) -> dict[str, str]:
+def versions(chain: Chain, corpora: Mapping[str, Corpus]) -> dict[str, str]:
     """Return the versions that decide the bytes of segments, by name."""
+    modules = sorted({corpus.module for corpus in corpora.values()})
     return {
         "corpusmill stages": str(STAGES_VERSION),
         "ftfy": version("ftfy"),
         "unicode": unicodedata.unidata_version,
+        **{f"code of {module}": code for module in modules if (code := code_hash(module))},
         **chain.engines,
     }
 
@@ -117,7 +120,7 @@ def record_name(split: Split, job: Job, facts: Mapping[str, Any]) -> str:
         "split": [split.source, split.relative, split.file_bytes, split.start, split.end],
         "options": semantic(corpus.options, facts, decides=(SEGMENTS,)),
         "versions": dict(job.versions),
-        **({"replay": corpus.rejects.facts()} if corpus.rejects else {}),
+        **corpus.facts(),
     }
     return hashlib.sha256(canonical(identity)).hexdigest()[:24]
 
@@ -134,7 +137,7 @@ class Mapper:
         self._job = job
         self._intakes = {source: Intake(corpus) for source, corpus in job.corpora.items()}
         self._chain = Chain(job.options)
-        here = versions(self._chain)
+        here = versions(self._chain, job.corpora)
         if here != job.versions:
             odd = sorted(name for name in here if here[name] != job.versions.get(name))
             raise UserError(

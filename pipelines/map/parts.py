@@ -9,7 +9,7 @@ different N cover the corpus together where their lengths do.
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from pipelines.corpus.values import share_bounds
+from pipelines.corpus.part import share_bounds
 from pipelines.inputs.sources import InputFile, Split
 
 _SHOWN = 8

@@ -6,7 +6,7 @@ from itertools import compress
 from operator import not_
 from typing import Any
 
-from pipelines.corpus.values import MERGE
+from pipelines.corpus.part import MERGE
 from pipelines.engine.phases import Phases
 from pipelines.engine.records import read_record
 from pipelines.engine.workers import MOST_DEATHS, LostTask

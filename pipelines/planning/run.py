@@ -50,7 +50,7 @@ def planned(
         check_head(file, reading)
         cut[file.source] += splits(file, reading, split_bytes=options.split_bytes)
     chain = Chain(options)
-    job = Job(options=options, corpora=corpora, versions=versions(chain))
+    job = Job(options=options, corpora=corpora, versions=versions(chain, corpora))
     sampled = sample(corpora, cut, job=job, seconds=seconds)
     sources = {source: scaled(each, cut[source]) for source, each in sampled.items()}
     found = estimate(

@@ -1,7 +1,7 @@
-"""Which rejected records a run reads, in place of all that its inputs hold.
+"""Rejected records, read again: which records of its inputs a replay reads, and their reader.
 
 The places of a file's rejects lie in a table of their own, sorted by place, which the driver writes
-and workers map:
+and the workers map:
 
     position, length    of the record in the uncompressed file, or row number and 1
     ordinal             of the document within the record; -1: all documents
@@ -11,7 +11,7 @@ and workers map:
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.inputs.sources import Split
-from pipelines.readers.record import MAX_RECORD_BYTES
+from pipelines.inputs.sources import Link, Split, open_split
+from pipelines.readers.places import read_places
+from pipelines.readers.reading import Reading, format_of, stored_crc32c
+from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Reason, Record
+from pipelines.segments.rows import Verdict
 from pipelines.segments.tables import column, open_table, write_table
 from shards.errors import UserError
 from shards.manifest import Manifest
@@ -45,7 +48,7 @@ PER_DOCUMENT = "tokenizer-failed"
 
 @dataclass(frozen=True, kw_only=True)
 class Rejects:
-    """The rejected records of a dataset, and what is done about them."""
+    """The rejected records of a dataset, and what is done about them: a ReaderFactory."""
 
     folder: AnyPath
     """Where the tables lie."""
@@ -81,21 +84,35 @@ class Rejects:
             crc32c: Checksum of each split; None where they are not known.
         """
         starts = [split.start for split in chain]
-        told = {b"starts": json.dumps(starts), b"crc32c": json.dumps(crc32c and [*crc32c])}
-        write_table(self._path(chain[0]), places.replace_schema_metadata(told))
+        metadata = {b"starts": json.dumps(starts), b"crc32c": json.dumps(crc32c and [*crc32c])}
+        write_table(self._path(chain[0]), places.replace_schema_metadata(metadata))
+
+    def reading(self, reading: Reading, /) -> Reading:
+        """Return how files are read: with the bound on a record's length that the replay has."""
+        return replace(reading, max_record_bytes=self.max_record_bytes)
+
+    def reader(self, split: Split, reading: Reading) -> "RejectReader":
+        """Return a reader of the rejected records of a split."""
+        return RejectReader(split, reading, self)
+
+    def selected(self, verdict: Verdict, split: Split) -> Verdict:
+        """Return the documents that were rejected, without siblings that were not."""
+        positions = verdict.batch["position"].to_numpy()
+        chosen = pa.array(self.of(split).among(positions, verdict.batch["ordinal"].to_numpy()))
+        return Verdict(verdict.batch.filter(chosen), verdict.reasons.filter(chosen))
 
     def of(self, split: Split) -> "SplitRejects":
         """Return those of a split."""
         table = open_table(self._path(split))
-        told = {name: json.loads(text) for name, text in table.schema.metadata.items()}
-        index = told[b"starts"].index(split.start)
-        following: Sequence[int] = told[b"starts"][index + 1 : index + 2]
+        metadata = {name: json.loads(text) for name, text in table.schema.metadata.items()}
+        index = metadata[b"starts"].index(split.start)
+        following: Sequence[int] = metadata[b"starts"][index + 1 : index + 2]
         # What lies at the end of a file, or was unpacked beyond its size, is the last split's.
         edges = [split.start, *following]
         rows = np.searchsorted(column(table, "position"), edges)
         return SplitRejects(
             table=table.slice(int(rows[0]), int(rows[1] - rows[0]) if following else None),
-            crc32c=told[b"crc32c"][index] if told[b"crc32c"] else None,
+            crc32c=metadata[b"crc32c"][index] if metadata[b"crc32c"] else None,
         )
 
     def _path(self, split: Split) -> AnyPath:
@@ -131,6 +148,79 @@ class SplitRejects:
             pairs = zip(positions.tolist(), ordinals.tolist(), strict=True)
             found |= np.fromiter((pair in single for pair in pairs), bool, len(found))
         return found
+
+
+_OF_THE_FILE: Mapping[str, Reason] = {
+    "truncated": "truncated",
+    "unterminated-array": "unterminated-array",
+    "trailing-bytes": "trailing-bytes",
+    "bad-archive": "bad-archive",
+    "bad-row-group": "bad-row-group",
+}
+"""Reasons that a place alone does not tell."""
+
+_CUT: Mapping[str, Reason] = {name: _OF_THE_FILE[name] for name in ("truncated", "bad-archive")}
+
+
+class RejectReader:
+    """Iterates over the rejects of one split; iterated to its end, it knows `link` and `crc32c`."""
+
+    def __init__(self, split: Split, reading: Reading, rejects: Rejects) -> None:
+        """Make a reader.
+
+        Args:
+            split: The range whose rejects to read.
+            reading: How the file is read.
+            rejects: What was rejected, and what is done about it.
+        """
+        self.link: Link | None = None
+        """The whole range: what was read stands at known places."""
+        self.crc32c: int | None = None
+        """Checksum of the split's bytes as stored."""
+        self.done = 0
+        """How much of the split's range stands for what was read so far."""
+        self._split = split
+        self._reading = reading
+        self._rejects = rejects
+
+    def __iter__(self) -> Iterator[Record | Damage]:
+        """Yield what stands at the places, in the order of the file.
+
+        Raises:
+            UserError: The file cannot be read, or changed since it was cut into splits.
+        """
+        split = self._split
+        open_split(split).close()
+        found = self._rejects.of(split)
+        reasons = found.reasons()
+        mend = self._rejects.bad_utf8 == "replace"
+        items = read_places(split.path, reasons, self._reading, mend=mend) if reasons else ()
+        for count, item in enumerate(items, 1):
+            yield self._item(item, reasons.get((item.offset, item.length), ""))
+            self.done = (split.end - split.start) * count // len(reasons)
+        self.link = Link(end=split.end, first=split.start, next=split.end)
+        known = found.crc32c
+        self.crc32c = stored_crc32c(split, self._reading) if known is None else known
+
+    def _item(self, item: Record | Damage, before: str) -> Record | Damage:
+        if isinstance(item, Damage):
+            return item._replace(reason=_OF_THE_FILE.get(before, item.reason))
+        if before in _CUT and format_of(self._split.path, self._reading) == "lines":
+            # Half a line of text reads as well as a whole one.
+            return Damage(item.offset, item.length, _CUT[before], item.head)
+        if self._rejects.nul == "remove":
+            return item._replace(value=_without_nul(item.value))
+        return item
+
+
+def _without_nul(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\0", "")
+    if isinstance(value, list):
+        return [_without_nul(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _without_nul(item) for name, item in value.items()}
+    return value
 
 
 def rejected_places(

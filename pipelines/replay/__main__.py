@@ -1,11 +1,11 @@
-"""The records that a run rejected, read again into a dataset of their own.
+"""Reads the records that a run rejected again, into a dataset of their own.
 
     python -m pipelines.replay build/wudao --output build/mended
     python -m pipelines.replay build/wudao --output build/mended --bad-utf8 replace --nul remove
 
-They are read by path, offset and length, as the ordinary run of their corpus would, with the
-options of the dataset unless others are given. Source, path and position of a record are what they
-were, and so is its place in the order.
+They are read by path, offset and length, as the ordinary run of their corpus would read them, with
+the options of the dataset unless others are given. A record keeps its source, path and position,
+and thereby its place in the order.
 """
 
 import argparse
@@ -21,16 +21,16 @@ from pipelines.corpus.flags import parse
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus
-from pipelines.corpus.values import names, positive
 from pipelines.engine.workers import num_workers
 from pipelines.map.attempts import died_before
 from pipelines.readers.reading import splits
 from pipelines.readers.record import MAX_RECORD_BYTES
 from pipelines.readers.rejects import Rejects, rejected_places
 from pipelines.replay.original import check_same, entries_of, find_again
-from pipelines.run.origin import options_of
+from pipelines.run.origin import recorded_options
 from shards.command import Parser, exit_code, log_plainly
 from shards.errors import UserError
+from shards.flags import flag_of, names, options_of, positive
 from shards.manifest import WORK, Manifest, load, parse_dataset
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath
@@ -42,7 +42,7 @@ _LOG = logging.getLogger("corpusmill")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Replay what the command line asks for and return the exit code."""
+    """Run the command and return its exit code."""
 
     def work() -> None:
         run(argv)
@@ -66,7 +66,7 @@ def run(argv: Sequence[str]) -> Manifest:
     manifest = manifest if number is None else manifest.at(number)
     module = _module(ours.corpus or manifest.corpus)
     recipe = load_recipe(module)
-    defaults = {**options_of(directory, manifest, recipe.options), "max_reject_rate": 1.0}
+    defaults = {**recorded_options(directory, manifest, recipe.options), "max_reject_rate": 1.0}
     options, words = parse(
         recipe.options,
         [*rest, *argv[end:]],
@@ -102,12 +102,12 @@ def replay(
     unchanged: set[str],
     flags: Sequence[str] = (),
 ) -> Manifest:
-    """Make a dataset of rejected records, or finish it, or find it made.
+    """Make a dataset of rejected records, resume it, or find it complete.
 
     Args:
         dataset: The dataset that rejected them and its manifest.
-        corpus: Its corpus, with the options of the new dataset and what to replay.
-        unchanged: Options that are to mean what they meant for the dataset.
+        corpus: Its corpus, with the options of the new dataset and the rejects as its readers.
+        unchanged: Options that must mean the same as for the old dataset.
         flags: Flags for Beam.
 
     Raises:
@@ -117,8 +117,8 @@ def replay(
     from pipelines.run.build import Build  # noqa: PLC0415 - see above
 
     directory, manifest = dataset
-    options, rejects = corpus.options, corpus.rejects
-    assert rejects is not None
+    options, rejects = corpus.options, corpus.readers
+    assert isinstance(rejects, Rejects)
     places = rejected_places(directory, manifest, reasons=rejects.reasons)
     corpora = _corpora(corpus, manifest)
     entries = entries_of(manifest)
@@ -126,31 +126,31 @@ def replay(
         directory,
         places,
         moved=options.input,
-        patterns={source: each.recipe.pattern for source, each in corpora.items()},
+        patterns={name: source.recipe.pattern for name, source in corpora.items()},
         default_name=corpus.recipe.name,
     )
     corpora = {file.source: corpora[file.source] for file in files}
-    readings = {source: each.reading for source, each in corpora.items()}
+    readings = {name: source.reading for name, source in corpora.items()}
     size = manifest.options["split_bytes"]
     check_same(files, entries, directory=directory, readings=readings, split_bytes=size)
     hush()
     workers = num_workers(options.workers, work_bytes=sum(file.bytes for file in files))
     with (
         locked(options.output),
-        # As in a run of a corpus: where this process died with its work, a child shows the record.
+        # If the driver died of a record before, a child process will tell which one it is.
         Runner(flags, num_workers=workers or int(died_before(options.output / WORK))) as runner,
     ):
         made = Build(corpus, corpora, files=files, runner=runner)
         _check_facts(manifest, made.chain.facts, unchanged=unchanged)
-        found = made.existing()
-        if found is not None:
-            return found
+        complete = made.existing()
+        if complete is not None:
+            return complete
         for file in files:
             key = file.source, file.relative
             chain = splits(file, readings[file.source], split_bytes=options.split_bytes)
             known = entries[key].crc32c
-            alike = len(known) == len(chain) and (len(known) == 1 or size == options.split_bytes)
-            rejects.write(places[key], chain, crc32c=known if alike else None)
+            same = len(known) == len(chain) and (len(known) == 1 or size == options.split_bytes)
+            rejects.write(places[key], chain, crc32c=known if same else None)
         rows = sum(table.num_rows for table in places.values())
         _LOG.info("%s rejected records in %d files", f"{rows:,}", len(files))
         return made.make()
@@ -158,15 +158,14 @@ def replay(
 
 def _corpora(corpus: Corpus, manifest: Manifest) -> dict[str, Corpus]:
     """Return the corpus of each source of a dataset."""
-    shared = {each.name: getattr(corpus.options, each.name) for each in fields(Options)}
-    found = {source: corpus for source, _ in entries_of(manifest)}
-    for source, told in manifest.options.get("corpora", {}).items():
-        module = _module(told["corpus"])
-        own = {name: tuple(v) if isinstance(v, list) else v for name, v in told.items()}
-        values: dict[str, Any] = {**shared, **own}
-        del values["corpus"]
-        found[source] = Corpus(module, load_recipe(module).options(**values), corpus.rejects)
-    return found
+    shared = {field.name: getattr(corpus.options, field.name) for field in fields(Options)}
+    corpora = {source: corpus for source, _ in entries_of(manifest)}
+    for source, entry in manifest.options.get("corpora", {}).items():
+        module = _module(entry["corpus"])
+        options_class = load_recipe(module).options
+        values: dict[str, Any] = {**shared, **options_of(options_class, entry)}
+        corpora[source] = Corpus(module, options_class(**values), corpus.readers)
+    return corpora
 
 
 def _module(name: str) -> str:
@@ -180,20 +179,20 @@ def _module(name: str) -> str:
 
 
 def _completed(options: Options, manifest: Manifest, directory: AnyPath) -> Options:
-    """Return the options with the output absolute.
+    """Return the options with an absolute output.
 
     Raises:
-        UserError: A file that the run needs is not known, or the output will not do.
+        UserError: The path of a file that the run needs is unknown, or an option does not apply.
     """
     for name in _FILES:
         if manifest.options.get(name) and not getattr(options, name) and name != "lid_model":
             made_with = f" ({manifest.tokenizer.name})" if name == "tokenizer" else ""
             raise UserError(
-                f"{directory} does not tell where its {name.replace('_', ' ')} lies{made_with}: "
-                f"give --{name.replace('_', '-')}"
+                f"{directory} does not record the path of its {name.replace('_', ' ')}{made_with}: "
+                f"give {flag_of(name)}"
             )
     if options.plan:
-        raise UserError("--plan tells of runs over whole corpora: leave it out here")
+        raise UserError("--plan estimates runs over whole corpora: leave it out here")
     if options.part:
         raise UserError("replay does its work in one run: leave --part out")
     if options.output == Path():
@@ -201,8 +200,8 @@ def _completed(options: Options, manifest: Manifest, directory: AnyPath) -> Opti
     output = options.output.absolute()
     if _same(output, directory):
         raise UserError(
-            f"--output {options.output} is the dataset whose rejects are replayed; they make one "
-            "of their own: choose another folder"
+            f"--output {options.output} is the dataset whose rejects are replayed; they go into a "
+            "dataset of their own: choose another folder"
         )
     return replace(options, output=output)
 
@@ -214,17 +213,17 @@ def _same(one: AnyPath, other: AnyPath) -> bool:
 
 
 def _check_facts(manifest: Manifest, facts: Mapping[str, Any], *, unchanged: set[str]) -> None:
-    """Check that the files behind options that nobody changed are the same as then."""
+    """Check that options left unchanged still refer to the same files."""
     names = [name for name in _FILES if name in unchanged]
     if {"quality", "threshold"} <= unchanged:
         names.append("quality")
     for name in names:
         if name in facts and facts[name] != manifest.options[name]:
-            flag = f"--{name.replace('_', '-')}"
+            flag = flag_of(name)
             raise UserError(
-                f"what {flag} means is not what it was when the dataset was made: the file behind "
-                f"it, or this version of corpusmill, is another one. Give {flag} to replay with "
-                "what it is now"
+                f"{flag} no longer means what it meant when the dataset was made: its file "
+                f"changed, or this version of corpusmill reads it otherwise. Give {flag} to replay "
+                "with what it means now"
             )
 
 
@@ -233,8 +232,8 @@ def _parser() -> argparse.ArgumentParser:
         prog=f"python -m {PROGRAM}",
         usage="python -m pipelines.replay DATASET --output DIR [flags of DATASET's corpus]",
         description="Read the records that a run rejected again, into a dataset of their own.",
-        epilog="All other flags are those of the corpus (python -m pipelines.CORPUS --help); the "
-        "defaults are what DATASET was made with. --input [NAME=]PATH says where files lie now.",
+        epilog="All other flags are those of the corpus (python -m pipelines.CORPUS --help), with "
+        "the values that made DATASET as defaults. --input [NAME=]PATH says where files are now.",
     )
     add = parser.add_argument
     add("dataset", metavar="DATASET", help="the dataset that rejected them; it is not changed")
@@ -249,13 +248,13 @@ def _parser() -> argparse.ArgumentParser:
         "--bad-utf8",
         choices=("reject", "replace"),
         default="reject",
-        help="replace: what is no UTF-8, and lone surrogates in JSON, become U+FFFD",
+        help="replace: invalid UTF-8, and lone surrogates in JSON, become U+FFFD",
     )
     add(
         "--nul",
         choices=("reject", "remove"),
         default="reject",
-        help="remove: NUL characters are taken out of texts",
+        help="remove: take NUL characters out of texts",
     )
     add(
         "--max-record-bytes",

@@ -1,4 +1,4 @@
-"""The input files of a dataset, found again where they lie now, and checked to be the same."""
+"""The input files of a dataset: where they are now, and whether they are still the same."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class FileState:
-    """Where a file lay when the dataset was made, and its state then."""
+    """Path and state of a file when the dataset was made."""
 
     path: str
     mtime_ns: int
@@ -30,8 +30,12 @@ class FileState:
 
 
 def entries_of(manifest: Manifest) -> dict[Key, InputEntry]:
-    """Return what a manifest says of the files that its dataset was made of."""
-    return {(each.source, each.path): each for part in manifest.generations for each in part.inputs}
+    """Return the input files of a dataset as its manifest records them."""
+    return {
+        (entry.source, entry.path): entry
+        for generation in manifest.generations
+        for entry in generation.inputs
+    }
 
 
 def find_again(
@@ -47,26 +51,26 @@ def find_again(
     Args:
         directory: The dataset.
         wanted: The files.
-        moved: Inputs of the sources that lie elsewhere now: PATH or NAME=PATH.
-        patterns: Which files of a folder count, by source.
-        default_name: The source that a PATH without name is.
+        moved: Where the inputs of some sources are now: PATH or NAME=PATH.
+        patterns: Which files of a folder are read, by source.
+        default_name: The source of a PATH without a name.
 
     Raises:
-        UserError: A file is not there.
+        UserError: A file is missing.
     """
-    new = _moved(moved, patterns, default_name=default_name)
-    sources = {source for source, _ in new}
-    missing = sorted(key for key in wanted if key[0] in sources and key not in new)
+    found = _moved(moved, patterns, default_name=default_name)
+    sources = {source for source, _ in found}
+    missing = sorted(key for key in wanted if key[0] in sources and key not in found)
     if missing:
         source, path = missing[0]
         raise UserError(
             f"--input {source}=…: there is no {path} in it ({len(missing)} of the files that are "
-            "needed are missing); name the folder, or the file, that the first run was given, "
-            "where it lies now"
+            "needed are missing); give the present path of the folder, or the file, that the first "
+            "run was given"
         )
-    places = _places(directory)
+    states = _states(directory)
     return [
-        new[key] if key in new else _at_its_place(key, places.get(key)) for key in sorted(wanted)
+        found[key] if key in found else _at_its_path(key, states.get(key)) for key in sorted(wanted)
     ]
 
 
@@ -78,45 +82,45 @@ def check_same(
     readings: Mapping[str, Reading],
     split_bytes: int,
 ) -> None:
-    """Check that files are those that a dataset was made of, by size and, where times differ, crc.
+    """Check that files have not changed since: by size and, where times differ, by crc32c.
 
     Args:
         files: The files as they are now.
-        entries: What they were.
+        entries: The files as the dataset was made of them.
         directory: The dataset.
         readings: How the files of each source are read.
-        split_bytes: How they were cut.
+        split_bytes: How they were cut into splits.
 
     Raises:
-        UserError: One is not.
+        UserError: A file has changed.
     """
-    places = _places(directory)
+    states = _states(directory)
     for file in files:
         key = file.source, file.relative
-        entry, place = entries[key], places.get(key)
+        entry, state = entries[key], states.get(key)
         change = ""
         if file.bytes != entry.bytes:
             change = f"has {file.bytes:,} bytes and had {entry.bytes:,}"
         elif (
-            place is None
-            or not (place.mtime_ns or place.etag)
-            or (file.mtime_ns, file.etag) != (place.mtime_ns, place.etag)
+            state is None
+            or not (state.mtime_ns or state.etag)
+            or (file.mtime_ns, file.etag) != (state.mtime_ns, state.etag)
         ):
             reading = readings[file.source]
-            found = file_crc32c(file, entry, reading=reading, split_bytes=split_bytes)
-            change = "" if found == entry.crc32c else "has other bytes (crc32c)"
+            crc32c = file_crc32c(file, entry, reading=reading, split_bytes=split_bytes)
+            change = "" if crc32c == entry.crc32c else "has other bytes (crc32c)"
         if change:
             raise UserError(
                 f"The input {file.path} has changed since {directory} was made: it {change}. "
-                "Places in it mean nothing any more: run the corpus again on what is there now, "
-                "or name the file as it was with --input NAME=PATH"
+                "The recorded positions no longer apply: run the corpus again on the files as they "
+                "are now, or give the original file with --input NAME=PATH"
             )
 
 
 def _moved(
     specs: Sequence[str], patterns: Mapping[str, str | tuple[str, ...]], *, default_name: str
 ) -> dict[Key, InputFile]:
-    found: dict[Key, InputFile] = {}
+    files: dict[Key, InputFile] = {}
     for spec in specs:
         name, equals, _ = spec.partition("=")
         named = equals and "/" not in name and not Path(spec).exists()
@@ -127,39 +131,39 @@ def _moved(
                 f"{', '.join(sorted(patterns))}. Write NAME=PATH with one of these"
             )
         for file in match_inputs((spec,), pattern=patterns[source], default_name=source):
-            found[file.source, file.relative] = file
-    return found
+            files[file.source, file.relative] = file
+    return files
 
 
-def _places(directory: AnyPath) -> dict[Key, FileState]:
+def _states(directory: AnyPath) -> dict[Key, FileState]:
     path = directory / INPUTS
     if not path.is_file():
         return {}
     return {
-        (each["source"], each["path"]): FileState(
-            path=each["from"], mtime_ns=each["mtime_ns"], etag=each["etag"]
+        (file["source"], file["path"]): FileState(
+            path=file["from"], mtime_ns=file["mtime_ns"], etag=file["etag"]
         )
-        for each in read_json(path)
+        for file in read_json(path)
     }
 
 
-def _at_its_place(key: Key, place: FileState | None) -> InputFile:
+def _at_its_path(key: Key, state: FileState | None) -> InputFile:
     source, relative = key
-    if place is None:
+    if state is None:
         raise UserError(
-            f"the dataset does not tell where {relative} of {source} lies: its {INPUTS} is not "
-            f"there or does not name it. Give --input {source}=PATH"
+            f"the path of {relative} of {source} is unknown: the dataset's {INPUTS} is missing or "
+            f"does not name it. Give --input {source}=PATH"
         )
     try:
-        now = _now(place.path)
+        now = _now(state.path)
     except UserError as error:
         raise UserError(
-            f"{error} It is an input of the dataset; if it was moved, say where to: --input "
+            f"{error} It is an input of the dataset; if it was moved, give its new path: --input "
             f"{source}=PATH"
         ) from error
     return InputFile(
         source=source,
-        path=place.path,
+        path=state.path,
         relative=relative,
         bytes=now.bytes,
         mtime_ns=now.mtime_ns,

@@ -2,7 +2,7 @@
 
     python -m pipelines.report DATASET [--corpus-size 200GB] [--output FILE.html]
 
-draws the page anew from what the run left; no document is read.
+draws the page again from what the run left; no document is read.
 """
 
 import re
@@ -22,30 +22,34 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGTP]?)(i?)B", re.IGNORECASE)
 
 
 def corpus_size(text: str) -> int:
-    """Return a size in bytes, given as "200GB" or "1.5 TiB"."""
-    matched = _SIZE.fullmatch(text.strip())
-    if matched is None or not float(matched[1]):
-        raise ArgumentTypeError(f"{text!r} is no size: write it as 200GB or 1.5TB")
-    power = " kmgtp".index(matched[2].lower() or " ")
-    return int(float(matched[1]) * (1024 if matched[3] else 1000) ** power)
+    """Return a size in bytes, written as "200GB" or "1.5 TiB".
+
+    Raises:
+        ArgumentTypeError: It is not a size, or it is zero.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or not float(match[1]):
+        raise ArgumentTypeError(f"{text!r} is not a size: write it as 200GB or 1.5TB")
+    power = " kmgtp".index(match[2].lower() or " ")
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
 
 
 def draw(argv: Sequence[str]) -> None:
-    """Draw the page that the command line asks for, and say where it is.
+    """Draw the page that the command line asks for and print its path.
 
     Raises:
-        UserError: There is no dataset, or it has no report.
+        UserError: There is no dataset, or it has no report.json.
     """
     parser = Parser(
         prog="python -m pipelines.report",
-        description="Draw report.html of a dataset anew; no document is read.",
+        description="Draw report.html of a dataset again; no document is read.",
     )
     parser.add_argument("dataset", type=any_path, help="the folder of a dataset")
     parser.add_argument(
         "--corpus-size",
         type=corpus_size,
         metavar="SIZE",
-        help="project the cost to a corpus with so much text, for example 200GB",
+        help="also project the cost to a corpus with this much text, for example 200GB",
     )
     parser.add_argument(
         "--output", type=any_path, metavar="FILE", help=f"default: {PAGE} in the dataset"
@@ -55,9 +59,8 @@ def draw(argv: Sequence[str]) -> None:
     path = options.dataset / REPORT
     if not path.exists():
         raise UserError(
-            f"{path} is missing: without it nothing is known of the run that made this dataset. "
-            "Copy it from where the dataset was made; python -m shards stats shows what the "
-            "manifest knows"
+            f"{path} is missing, and only it describes the run that made this dataset. Copy it "
+            "from where the dataset was made; python -m shards stats shows what the manifest says"
         )
     output = options.output or options.dataset / PAGE
     write_html(output, page(manifest, read_json(path), corpus_size=options.corpus_size))

@@ -1,7 +1,7 @@
 """Where a value of the histograms' grid stands on the axis of a chart.
 
-Shares get a linear axis, everything else an axis of logarithms with a place of its own for 0. The
-cells of an axis are equally wide, so a bar's height alone says how many documents there are.
+Shares get a linear axis, everything else a logarithmic one with a separate place for 0. All cells
+of an axis have the same width, so a bar's height alone says how many documents there are.
 """
 
 import math
@@ -13,7 +13,7 @@ from pipelines.segments.histograms import PER_OCTAVE, PER_UNIT, Histogram
 MOST_CELLS = 80
 _ENDS = (0.2, 0.5, 1.0)
 _GAP = 2
-"""Cells between an axis and what has a place beside it."""
+"""Cells between an axis and the separate place beside it."""
 
 _MOST_OUTSIDE = 0.01
 """Share of the documents that may lie beyond an axis from 0 to 1."""
@@ -21,20 +21,20 @@ _MOST_OUTSIDE = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """Cells in a row: a column of the page for every few bins of the grid."""
+    """Cells in a row, each for one or more neighbouring bins of the grid."""
 
     logarithmic: bool
     first: int
-    """Cell of the grid (1 / PER_UNIT, or an eighth of an octave) that stands leftmost."""
+    """Leftmost cell of the grid (1 / PER_UNIT, or an eighth of an octave)."""
     last: int
     merged: int
-    """Cells of the grid in one of the axis."""
+    """Cells of the grid in one cell of the axis."""
     beside: bool
-    """0 has a place at the left (logarithms), what is above 1 one at the right (shares)."""
+    """There is a separate place: left for 0 (logarithmic), right for what is above 1 (shares)."""
 
     @property
     def cells(self) -> int:
-        """Width in cells, with the place beside."""
+        """Width in cells, with the separate place."""
         return self._own + (1 + _GAP if self.beside else 0)
 
     @property
@@ -46,11 +46,6 @@ class Axis:
         """The cell at which the axis itself begins."""
         return 1 + _GAP if self.beside and self.logarithmic else 0
 
-    @property
-    def span(self) -> tuple[int, int]:
-        """First and last edge of the axis itself, in cells."""
-        return self.origin, self.origin + self._own
-
     def cell(self, number: int) -> int:
         """Return the cell of a bin of the grid."""
         if self.logarithmic:
@@ -61,44 +56,42 @@ class Axis:
 
     def place(self, value: float) -> float:
         """Return where a value stands, in cells from the left."""
-        start, stop = self.span
+        end = self.origin + self._own
         if not self.logarithmic:
-            return min(value * PER_UNIT / self.merged, stop)
+            return min(value * PER_UNIT / self.merged, end)
         if value <= 0:
             return 0.0
-        at = math.log2(value) * PER_OCTAVE / self.merged - self.first // self.merged
-        return min(max(self.origin + at, start), stop)
+        offset = math.log2(value) * PER_OCTAVE / self.merged - self.first // self.merged
+        return min(max(self.origin + offset, self.origin), end)
 
     def ticks(self) -> list[float]:
-        """Return the values to write under the axis."""
+        """Return the values to write below the axis."""
         if not self.logarithmic:
             end = min(self.last + 1, PER_UNIT) / PER_UNIT
             return [0.0, end / 2, end]
         low, high = self.first / PER_OCTAVE, (self.last + 1) / PER_OCTAVE
         for steps in ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0)):
-            found = [
-                step * 10.0**power
-                for power in range(-3, 19)
-                for step in steps
-                if low <= math.log2(step * 10.0**power) <= high
-            ]
-            if len(found) > 2:  # noqa: PLR2004  two do not show that an axis is logarithmic
-                return found
-        return found
+            values = [step * 10.0**power for power in range(-3, 19) for step in steps]
+            values = [value for value in values if low <= math.log2(value) <= high]
+            if len(values) > 2:  # noqa: PLR2004  two do not show that an axis is logarithmic
+                break
+        return values
 
 
-def axis_of(counts: Sequence[Histogram], bounds: Iterable[float]) -> Axis:
+def axis_of(histograms: Sequence[Histogram], bounds: Iterable[float]) -> Axis:
     """Return the axis for some histograms, wide enough for the bounds of rules too."""
-    bins = sorted({int(number) for each in counts for number in each})
+    bins = sorted({int(number) for counts in histograms for number in counts})
     bounds = tuple(bounds)
-    total = sum(sum(each.values()) for each in counts)
-    above = sum(rows for each in counts for number, rows in each.items() if int(number) > PER_UNIT)
-    if above <= _MOST_OUTSIDE * total and max(bounds, default=0) <= 1:
+    rows = sum(sum(counts.values()) for counts in histograms)
+    above = sum(
+        counts[number] for counts in histograms for number in counts if int(number) > PER_UNIT
+    )
+    if above <= _MOST_OUTSIDE * rows and max(bounds, default=0) <= 1:
         used = [(number + 1) / PER_UNIT for number in bins if number < PER_UNIT]
         full = 1.0 if PER_UNIT in bins else 0.0
         widest = max([full, *used, *bounds], default=0)
         end = next(end for end in _ENDS if end >= widest)
-        last = round(end * PER_UNIT) - (end < 1)
+        last = PER_UNIT if end == 1 else round(end * PER_UNIT) - 1
         return Axis(logarithmic=False, first=0, last=last, merged=1, beside=above > 0)
     cells = [_octave_cell(number) for number in bins if number]
     cells += [math.floor(math.log2(bound) * PER_OCTAVE) for bound in bounds if bound > 0]

@@ -1,24 +1,35 @@
-"""The whole page of a run: one file without script, picture file or request to anywhere."""
+"""The whole page of a run: one file without script, picture file or request to anywhere.
+
+This folder computes what it shows; templates/ says how it looks: page.html.j2, a template for each
+section, called by the section's id, and report.css.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from pipelines.report.clusters import clusters
-from pipelines.report.cost import phases, projection, throughput
-from pipelines.report.documents import examples, rejects
-from pipelines.report.figures import amount, hours, share, size, whole
-from pipelines.report.funnel import funnels, groups
-from pipelines.report.markup import Markup, joined, tag
-from pipelines.report.metrics import histograms
-from pipelines.report.projection import Costs, costs
-from pipelines.report.settings import inputs, settings
-from pipelines.report.style import STYLE
-from pipelines.report.tables import anchor, pairs, section
+from pipelines.report import formats, sections
+from pipelines.report.distributions import distributions
+from pipelines.report.projection import run_costs, text_read
+from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from shards.errors import UserError
-from shards.manifest import TRAIN, VALIDATION, Manifest, total
+from shards.manifest import Manifest, Totals, total
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""No script, picture or request, whatever a document tries."""
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_FILTERS = (
+    formats.amount,
+    formats.byte_size,
+    formats.duration,
+    formats.hex_dump,
+    formats.option_text,
+    formats.percent,
+    formats.short,
+    formats.whole,
+    sections.in_order,
+    sections.sums,
+)
 
 
 def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | None = None) -> str:
@@ -34,90 +45,58 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
     """
     if "funnel" not in report:
         raise UserError(
-            "report.json of this dataset was written by an older corpusmill, without what a page "
-            "shows. Build the dataset again to have one"
+            "report.json of this dataset was written by an older corpusmill and lacks what the "
+            "page shows. Build the dataset again to get one"
         )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", f"{manifest.corpus}: report of a corpusmill run"),
-        tag("style", Markup(STYLE)),
-    )
-    sections = _sections(manifest, report, corpus_size)
-    links = [tag("a", title, href=f"#{anchor(title)}") for title, _ in sections]
-    body = tag(
-        "body",
-        _header(manifest, report),
-        tag("nav", *links),
-        *(section(title, content) for title, content in sections),
-    )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
+    def shard_totals(source: str | None, split: str) -> Totals:
+        return total(manifest.shards(source, split=split))
 
-def _sections(
-    manifest: Manifest, report: Mapping[str, Any], corpus_size: int | None
-) -> list[tuple[str, Markup]]:
-    """Return the sections that have something to show, by title."""
-    spent = costs(manifest, report)
-    sections = {
-        "Funnel": funnels(manifest, report),
-        "Parts": groups(report),
-        "Distributions": histograms(report, manifest.options),
-        "Duplicates": clusters(report),
-        "Examples": examples(report),
-        "Rejects": rejects(report),
-        **({} if spent is None else _spent(spent, report, corpus_size)),
-        "Settings": settings(manifest, report),
-        "Inputs": inputs(manifest),
+    duplicates = dict(sections.duplicates(report.get("dedup", {})))
+    costs = run_costs(manifest, report)
+    shown = {
+        "Funnel": True,
+        "Parts": any(report["groups"].values()),
+        "Distributions": True,
+        "Duplicates": bool(duplicates),
+        "Examples": True,
+        "Rejects": sections.has_rejects(report),
+        **dict.fromkeys(("Throughput", "Wall time", "Projection"), costs is not None),
+        "Settings": True,
+        "Inputs": True,
     }
-    return [(title, content) for title, content in sections.items() if content]
-
-
-def _spent(spent: Costs, report: Mapping[str, Any], corpus_size: int | None) -> dict[str, Markup]:
-    return {
-        "Throughput": throughput(spent, report),
-        "Wall time": phases(spent, report),
-        "Projection": projection(spent, report, asked=corpus_size),
-    }
-
-
-def _header(manifest: Manifest, report: Mapping[str, Any]) -> Markup:
-    machine = report["machine"]
-    where = f"{machine['host']}, {machine['cores']} cores"
-    facts = [
-        ("dataset", joined(tag("span", manifest.identity, class_="id"))),
-        ("finished", report["finished"].replace("T", " ").replace("+00:00", " UTC")),
-        ("machine", ", ".join(filter(None, [where, machine["cpu"], machine["system"]]))),
-        ("Python", machine["python"]),
-    ]
-    changed = report["dataset"] != manifest.identity
-    return tag(
-        "header",
-        tag("h1", manifest.corpus),
-        pairs(facts),
-        *([tag("p", _CHANGED, class_="warn")] if changed else []),
-        tag("div", *(_tile(*each) for each in _tiles(manifest, report)), class_="tiles"),
+    template = _environment().get_template("page.html.j2")
+    html = template.render(
+        manifest=manifest,
+        report=report,
+        corpus_size=corpus_size,
+        costs=costs,
+        distributions=distributions(report, manifest.options),
+        duplicates=duplicates,
+        sections={_section_id(title): title for title, has_content in shown.items() if has_content},
+        shard_totals=shard_totals,
+        text_bytes=text_read(report),
+        verdicts=(KEPT, DROPPED, QUARANTINED),
     )
+    # The whole page at once, so that no text can be forgotten; the templates hold nothing hidden.
+    return formats.visible(html) + "\n"
 
 
-_CHANGED = "The dataset has changed since this run; shards and tokens are those of today."
+def _section_id(title: str) -> str:
+    return title.lower().replace(" ", "-")
 
 
-def _tile(figure: str, about: str) -> Markup:
-    return tag("div", tag("b", figure), tag("span", about), class_="tile")
+@cache
+def _environment() -> "Environment":
+    # Imported where a page is written: most processes of a run write none.
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
 
-
-def _tiles(manifest: Manifest, report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    account = report["accounting"].values()
-    read, kept = (sum(figures[name] for figures in account) for name in ("read", "kept"))
-    text = sum(sum(figures["bytes"].values()) for figures in account)
-    train, held = (total(manifest.shards(split=split)) for split in (TRAIN, VALIDATION))
-    return [
-        (whole(read), f"documents read, {size(text)} of text"),
-        (share(kept, read), f"kept: {whole(kept)} documents"),
-        (amount(train.tokens), f"tokens to train on, {whole(held.tokens)} held out"),
-        (whole(train.shards), f"shards to train on, {size(train.bytes)}"),
-        (hours(report["elapsed"] / 3600), "from start to end"),
-    ]
+    environment = Environment(
+        loader=PackageLoader("pipelines.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {function.__name__: function for function in _FILTERS}
+    return environment

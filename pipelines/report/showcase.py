@@ -1,7 +1,7 @@
 """Which documents a report shows: of each source and reason a few, chosen by their order.
 
 Examples are taken segment by segment, so memory depends on how many are shown, never on the corpus.
-What dedup made of those that passed every stage stands in the final audit rows.
+What dedup decided about those that passed every stage is in the final audit rows.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,24 +26,24 @@ from shards.storage.files import map_bytes
 from shards.storage.remote import AnyPath
 
 MOST_SHOWN = 1000
-"""Documents that a report shows in all; where reasons are many, fewer of each."""
+"""Documents that a report shows in all; if there are many reasons, fewer of each."""
 
 MOST_CHARACTERS = 1_000_000
 """Characters of text that a report shows in all."""
 
 HEAD_BYTES = 256
-"""Of a record that could not be read so many first bytes are shown."""
+"""First bytes that are shown of a record that could not be read."""
 
 _PLACE = ("order", "path", "position", "ordinal")
-_TOLD = (
+_SHOWN_COLUMNS = (
     "path", "position", "ordinal", "group", "bytes", "tokens", "language", "score", "text", "head",
 )  # fmt: skip
 _BATCH_ROWS = 65_536
 
 Row = dict[str, Any]
-"""A row of the audit table with `text`, and `head` (hex) where it could not be read."""
+"""A row of the audit table with `text`, and `head` (hex) if it could not be read."""
 Place = tuple[int, str, int, int]
-"""Order, path, position, ordinal: what documents are told apart by."""
+"""Order, path, position and ordinal, which identify a document."""
 Verdicts = Mapping[Place, str]
 
 
@@ -59,22 +59,22 @@ def showcase(
     Args:
         plan: The segments.
         merged: Of all shards, by source.
-        output: The dataset's folder; its segments are still there.
-        quality: The rules of the run: what a document broke is told with the figure.
+        output: The dataset's folder, which still holds its segments.
+        quality: The rules of the run, to say which one a document broke, and with which figure.
     """
     chosen: dict[str, SourceExamples] = {}
     for segment in plan.segments:
-        found = chosen.setdefault(segment.source, SourceExamples())
-        found.add(_rows(segment.path(output / WORK), segment, found))
+        examples = chosen.setdefault(segment.source, SourceExamples())
+        examples.add(_candidates(segment.path(output / WORK), segment, examples))
     shown = {}
     for source in sorted(chosen):
         audits = [table for record in merged[source] for table in record.audit]
-        verdicts = _verdicts(audits, output, chosen[source].open)
+        verdicts = _verdicts(audits, output, chosen[source].passed)
         shown[source] = {
             reason: [_shown(row, quality) for row in rows]
-            for reason, rows in chosen[source].settled(verdicts).items()
+            for reason, rows in chosen[source].by_reason(verdicts).items()
         }
-    return trimmed(shown)
+    return trim(shown)
 
 
 def _place(row: Row) -> Place:
@@ -88,91 +88,93 @@ class SourceExamples:
         self._rows: dict[str, list[Row]] = {}
 
     @property
-    def open(self) -> list[Row]:
+    def passed(self) -> list[Row]:
         """Those that no stage dropped, by order; dedup may have."""
         return self._rows.get("", [])
 
-    def reach(self, reason: str) -> int:
-        """Return the largest order that an example of a reason may have."""
+    def largest_order(self, reason: str) -> int:
+        """Return the largest order that a further example of a reason may have."""
         rows = self._rows.get(reason, [])
         return rows[-1]["order"] if len(rows) == most_examples(reason) else 2**64 - 1
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Take examples."""
+        """Take further examples and keep the first of each reason."""
         for row in rows:
             self._rows.setdefault(row["reason"], []).append(row)
-        for reason, found in self._rows.items():
-            found.sort(key=_place)
-            del found[most_examples(reason) :]
+        for reason, examples in self._rows.items():
+            examples.sort(key=_place)
+            del examples[most_examples(reason) :]
 
-    def settled(self, verdicts: Verdicts) -> dict[str, list[Row]]:
-        """Return the examples by reason, with the final verdicts on the open ones."""
+    def by_reason(self, verdicts: Verdicts) -> dict[str, list[Row]]:
+        """Return the examples by final reason, given those of the documents that passed."""
         self.add([{**row, "reason": verdicts[_place(row)]} for row in self._rows.pop("", [])])
-        return {reason: found[:PER_REASON] for reason, found in sorted(self._rows.items())}
+        return {reason: rows[:PER_REASON] for reason, rows in sorted(self._rows.items())}
 
 
-def _rows(stem: AnyPath, segment: PlannedSegment, chosen: SourceExamples) -> Iterator[Row]:
-    """Yield the examples of a segment that may be among the first, with what is known of each."""
+def _candidates(
+    stem: AnyPath, segment: PlannedSegment, examples_so_far: SourceExamples
+) -> Iterator[Row]:
+    """Yield the examples of a segment that may be among the first, with their audit rows."""
     examples = open_table(with_suffix(stem, "examples"))
     reasons = examples["reason"].to_pylist()
-    reaches = {reason: chosen.reach(reason) for reason in dict.fromkeys(reasons)}
-    reach = np.array([reaches[reason] for reason in reasons], np.uint64)
-    near = examples.take(np.flatnonzero(column(examples, "order") <= reach))
-    # No two rows of a segment have one order (union.py).
-    rows = lookup(with_suffix(stem, "audit"), "order", column(near, "order"))
+    limits = {reason: examples_so_far.largest_order(reason) for reason in dict.fromkeys(reasons)}
+    limit = np.array([limits[reason] for reason in reasons], np.uint64)
+    near = examples.take(np.flatnonzero(column(examples, "order") <= limit))
+    # No two rows of a segment have the same order (union.py).
+    audit_rows = lookup(with_suffix(stem, "audit"), "order", column(near, "order"))
     heads = _heads(stem, column(near, "order")) if segment.rejects else {}
-    told = near.select(["reason", "text"]).to_pylist()
-    for row, more in zip(rows.to_pylist(), told, strict=True):
-        yield {**row, **more, "head": heads.get(row["order"])}
+    texts = near.select(["reason", "text"]).to_pylist()
+    for row, text in zip(audit_rows.to_pylist(), texts, strict=True):
+        yield {**row, **text, "head": heads.get(row["order"])}
 
 
 def _heads(stem: AnyPath, orders: np.ndarray) -> dict[int, str]:
-    """Return the first bytes (hex) of those records among some that could not be read."""
+    """Return by order the first bytes (hex) of the rejected records among some rows."""
     rejects = open_table(with_suffix(stem, "rejects"))
     rows = np.flatnonzero(np.isin(column(rejects, "order"), orders))
-    found = rejects.select(["order", "raw"]).take(rows)
-    heads = pc.binary_slice(found["raw"], 0, HEAD_BYTES).to_pylist()
+    chosen = rejects.select(["order", "raw"]).take(rows)
+    heads = pc.binary_slice(chosen["raw"], 0, HEAD_BYTES).to_pylist()
     return {
-        order: head.hex() for order, head in zip(found["order"].to_pylist(), heads, strict=True)
+        order: head.hex() for order, head in zip(chosen["order"].to_pylist(), heads, strict=True)
     }
 
 
 def _verdicts(audits: Sequence[TableEntry], output: AnyPath, rows: Sequence[Row]) -> Verdicts:
-    """Return the final reasons ("" for kept) of documents, given by order."""
-    found: dict[Place, str] = {}
+    """Return the final reasons ("" for kept) of documents that are sorted by order."""
+    verdicts: dict[Place, str] = {}
     # Audit file i of n holds the orders with (order * n) >> 64 == i.
     for index, group in groupby(rows, key=lambda row: (row["order"] * len(audits)) >> 64):
-        found |= _looked_up(output / audits[index].path, {_place(row) for row in group})
-    return found
+        verdicts |= _read_verdicts(output / audits[index].path, {_place(row) for row in group})
+    return verdicts
 
 
-def _looked_up(path: AnyPath, wanted: Collection[Place]) -> dict[Place, str]:
-    """Return the reasons that an audit file, which is sorted by order, gives for some documents."""
-    found = {}
-    orders = np.array(sorted({order for order, *_ in wanted}), np.uint64)
+def _read_verdicts(path: AnyPath, places: Collection[Place]) -> dict[Place, str]:
+    """Return the reasons that an audit file, which is sorted by order, gives for documents."""
+    verdicts = {}
+    wanted = np.array(sorted({order for order, *_ in places}), np.uint64)
     with pq.ParquetFile(pa.py_buffer(map_bytes(path))) as file:
         for batch in file.iter_batches(_BATCH_ROWS, columns=[*_PLACE, "reason"]):
-            here = batch["order"].to_numpy()
-            for row in batch.take(np.flatnonzero(np.isin(here, orders))).to_pylist():
-                if (place := _place(row)) in wanted:
-                    found[place] = row["reason"] or ""
-            if here[-1] > orders[-1]:
+            orders = batch["order"].to_numpy()
+            for row in batch.take(np.flatnonzero(np.isin(orders, wanted))).to_pylist():
+                if (place := _place(row)) in places:
+                    verdicts[place] = row["reason"] or ""
+            if orders[-1] > wanted[-1]:
                 break
-    return found
+    return verdicts
 
 
 def _shown(row: Row, quality: Quality) -> Row:
-    """Return what the report tells of an example."""
+    """Return what the report says of an example."""
     score = row["score"]
     return {
-        **{name: row[name] for name in _TOLD},
+        **{name: row[name] for name in _SHOWN_COLUMNS},
         "group": row["group"][:MOST_NAME],
         "score": None if score is None else round(score, 4),
-        "broken": next(iter(_broken(row, quality)), None),
+        "broken": next(_broken_rules(row, quality), None),
     }
 
 
-def _broken(row: Row, quality: Quality) -> Iterator[dict[str, Any]]:
+def _broken_rules(row: Row, quality: Quality) -> Iterator[dict[str, Any]]:
     """Yield the rules of the row's reason that it breaks, with the figure that breaks them."""
     for rule in quality.rules(row["language"]) if row["language"] else ():
         value = row[rule.metric]
@@ -186,12 +188,12 @@ def _broken(row: Row, quality: Quality) -> Iterator[dict[str, Any]]:
 
 
 def _breaks(value: float, rule: Rule) -> bool:
-    # A bound of NaN, which is a rule that is off, is neither.
+    # Nothing breaks a bound of NaN, which is a rule that is off.
     return value < rule.bound if rule.comparison == BELOW else value > rule.bound
 
 
-def trimmed(shown: Mapping[str, Mapping[str, list[Row]]]) -> dict[str, dict[str, list[Row]]]:
-    """Return fewer examples of each reason, and less of each text, where they are many in all."""
+def trim(shown: Mapping[str, Mapping[str, list[Row]]]) -> dict[str, dict[str, list[Row]]]:
+    """Return fewer examples of each reason, and less of each text, if there are many in all."""
     lists = [rows for reasons in shown.values() for rows in reasons.values()]
     most = PER_REASON
     while most > 1 and sum(len(rows[:most]) for rows in lists) > MOST_SHOWN:

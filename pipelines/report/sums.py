@@ -1,7 +1,7 @@
 """The figures of a run for its report: sums over the records that its tasks left.
 
-They say how a run went and what it met; nothing of them is part of the dataset. What grows with the
-number of sources or groups is cut to the largest, so that report.json stays small.
+They describe the run and are no part of the dataset. What grows with the number of sources or of
+groups is cut to the largest, so that report.json stays small.
 """
 
 import math
@@ -22,13 +22,13 @@ from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJEC
 
 MOST_GROUPS = 30
 MOST_NAME = 200
-"""Characters of a group's name that are told."""
+"""Characters of a group's name that are reported."""
 
 MOST_HISTOGRAMS = 12
-"""Sources with histograms of their own; those of the others are added up."""
+"""Sources with their own histograms; those of all others are added up."""
 
 OTHERS = "(others)"
-"""Stands for the groups, or the sources, that are not told one by one."""
+"""Stands for the groups, or the sources, that are not reported one by one."""
 
 STAGES = (
     "read", "document", "block", "clean", "langid", "quality", "decontaminate", "tokenize", "dedup",
@@ -40,7 +40,9 @@ _STAGE_OF = {
     "wrong-type": "document",
     "nul": "document",
     "tokenizer-failed": "tokenize",
-    **dict.fromkeys(REJECTS - {"missing-field", "wrong-type", "nul", "tokenizer-failed"}, "read"),
+    **dict.fromkeys(
+        sorted(REJECTS - {"missing-field", "wrong-type", "nul", "tokenizer-failed"}), "read"
+    ),
     BLOCKED: "block",
     "empty": "clean",
     "language": "langid",
@@ -50,7 +52,7 @@ _STAGE_OF = {
     DUPLICATE: "dedup",
     f"near-{DUPLICATE}": "dedup",
 }
-_RANK = {reason: rank for rank, reason in enumerate(_STAGE_OF)}
+_REASON_RANK = {reason: rank for rank, reason in enumerate(_STAGE_OF)}
 
 
 def figures(
@@ -67,11 +69,11 @@ def figures(
         quality: The rules of the run.
     """
     return {
-        "funnel": {source: funnel(_tallies(found)) for source, found in sorted(merged.items())},
-        "groups": {source: _groups(_tallies(found)) for source, found in sorted(merged.items())},
+        "funnel": {source: funnel(_tallies(merged[source])) for source in sorted(merged)},
+        "groups": {source: _largest_groups(_tallies(merged[source])) for source in sorted(merged)},
         "histograms": _histograms(merged),
         "cpu_seconds": cpu_seconds(records),
-        "rules": rules(quality),
+        "rules": active_rules(quality),
     }
 
 
@@ -80,29 +82,29 @@ def _tallies(merged: Iterable[MergeRecord]) -> list[Tally]:
 
 
 def funnel(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
-    """Return how much left at each stage for which reason, in the order of the stages.
+    """Return how much was lost at each stage for which reason, in the order of the stages.
 
     The last row is what was kept, with the stage "".
     """
     sums: dict[tuple[str, str], Counter[str]] = {}
-    for each in tallies:
-        _add(sums.setdefault((each.verdict, each.reason), Counter()), each)
+    for tally in tallies:
+        _add(sums.setdefault((tally.verdict, tally.reason), Counter()), tally)
     rows = [
-        {"stage": _stage(verdict, reason), "verdict": verdict, "reason": reason, **found}
-        for (verdict, reason), found in sums.items()
+        {"stage": _stage(verdict, reason), "verdict": verdict, "reason": reason, **counts}
+        for (verdict, reason), counts in sums.items()
     ]
-    return sorted(rows, key=_place)
+    return sorted(rows, key=_rank)
 
 
 def _stage(verdict: str, reason: str) -> str:
-    # A reason that no stage knows is one of a corpus, given where its documents are made.
+    # A reason that no stage knows comes from the corpus itself, which makes the documents.
     return "" if verdict == KEPT else _STAGE_OF.get(reason, "document")
 
 
-def _place(row: Mapping[str, Any]) -> tuple[bool, int, int, str]:
+def _rank(row: Mapping[str, Any]) -> tuple[bool, int, int, str]:
     stage, reason = row["stage"], row["reason"]
-    at = STAGES.index(stage) if stage else -1
-    return row["verdict"] == KEPT, at, _RANK.get(reason, -1), reason
+    stage_rank = STAGES.index(stage) if stage else -1
+    return row["verdict"] == KEPT, stage_rank, _REASON_RANK.get(reason, -1), reason
 
 
 def _add(sums: Counter[str], tally: Tally) -> None:
@@ -111,15 +113,15 @@ def _add(sums: Counter[str], tally: Tally) -> None:
     sums["tokens"] += tally.tokens
 
 
-def _groups(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
-    """Return the sums of each verdict by group, the largest by bytes kept first, others together.
+def _largest_groups(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
+    """Return sums by group and verdict, most bytes kept first, all but the largest together.
 
     Nothing for a corpus without groups.
     """
     groups: dict[str, dict[str, Counter[str]]] = {}
-    for each in tallies:
-        found = groups.setdefault(each.group, {KEPT: Counter(), DROPPED: Counter()})
-        _add(found.setdefault(each.verdict, Counter()), each)
+    for tally in tallies:
+        group = groups.setdefault(tally.group, {KEPT: Counter(), DROPPED: Counter()})
+        _add(group.setdefault(tally.verdict, Counter()), tally)
     if set(groups) <= {""}:
         return []
     names = sorted(groups, key=lambda name: (-groups[name][KEPT]["bytes"], name))
@@ -137,35 +139,34 @@ def _groups(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
 def _histograms(merged: Mapping[str, Sequence[MergeRecord]]) -> dict[str, Any]:
     """Return the histograms by source, those of all but the largest sources added up."""
     rows = {
-        source: sum(tally.rows for tally in _tallies(found)) for source, found in merged.items()
+        source: sum(tally.rows for tally in _tallies(records)) for source, records in merged.items()
     }
     names = sorted(rows, key=lambda source: (-rows[source], source))
-    made = {
+    histograms = {
         source: add_histograms(record.histograms for record in merged[source])
         for source in names[:MOST_HISTOGRAMS]
     }
     if rest := names[MOST_HISTOGRAMS:]:
-        made[OTHERS] = add_histograms(
-            record.histograms for source in rest for record in merged[source]
-        )
-    return made
+        others = (record for source in rest for record in merged[source])
+        histograms[OTHERS] = add_histograms(record.histograms for record in others)
+    return histograms
 
 
 def cpu_seconds(records: Iterable[SplitRecord]) -> dict[str, dict[str, float]]:
     """Return the CPU seconds that each stage of the map took, by source."""
     sums: dict[str, Counter[str]] = {}
     for record in records:
-        found = sums.setdefault(record.source, Counter())
+        stages = sums.setdefault(record.source, Counter())
         for stage, seconds in record.cpu_seconds.items():
-            found[stage] += seconds  # type: ignore[assignment]  # typeshed counts in whole numbers
+            stages[stage] += seconds  # type: ignore[assignment]  # typeshed counts in whole numbers
     return {
         source: {stage: round(seconds, 3) for stage, seconds in sums[source].items()}
         for source in sorted(sums)
     }
 
 
-def rules(quality: Quality) -> dict[str, list[dict[str, Any]]]:
-    """Return the rules that are on, by language ("*" for those of which nothing else is said)."""
+def active_rules(quality: Quality) -> dict[str, list[dict[str, Any]]]:
+    """Return the rules that are on, by language ("*": every language not named)."""
     return {
         language: [
             {
@@ -182,7 +183,7 @@ def rules(quality: Quality) -> dict[str, list[dict[str, Any]]]:
 
 
 def machine() -> dict[str, Any]:
-    """Return what a figure needs beside it: the machine and the Python that gave it."""
+    """Return the machine and the Python that ran: without them a measured time says little."""
     return {
         "host": platform.node(),
         "system": platform.platform(),
@@ -193,7 +194,7 @@ def machine() -> dict[str, Any]:
 
 
 def _cpu(path: Path) -> str:
-    """Return the name of the processor, "" where Linux does not tell it."""
+    """Return the name of the processor, "" if Linux does not give it."""
     lines = path.read_text().splitlines() if path.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else ""

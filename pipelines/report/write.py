@@ -1,4 +1,4 @@
-"""Writes report.json and the page beside a dataset."""
+"""Writes report.html beside a dataset."""
 
 from collections.abc import Mapping
 from typing import Any

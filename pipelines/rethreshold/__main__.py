@@ -1,4 +1,4 @@
-"""What other thresholds would keep of a dataset's texts, from its audit table alone.
+"""What other thresholds would keep of a dataset's texts, from its audit tables alone.
 
     python -m pipelines.rethreshold build/wudao --threshold gopher.min_words=30
     python -m pipelines.rethreshold build/wudao --language-threshold 0.65 --languages zh
@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pipelines.corpus.values import fraction, names, positive
 from pipelines.filters.langid import LANGUAGES
-from pipelines.rethreshold.forecast import Figure, Forecast, Line, Setting, forecasts, total
+from pipelines.rethreshold.forecast import Figure, Forecast, Setting, Step, forecasts, sum_forecasts
 from pipelines.rethreshold.recount import recount
 from pipelines.run.origin import Thresholds, languages_of, thresholds_of
 from shards.command import Parser, exit_code
 from shards.errors import UserError
+from shards.flags import fraction, names, positive
 from shards.manifest import Manifest, load, parse_dataset
 from shards.records import to_json
 from shards.run import CAUSAL, GLM
@@ -31,10 +31,10 @@ PROGRAM = "pipelines.rethreshold"
 _ROW = "{:<28} {:>17} {:>17} {:>17}"
 _RULE = "{:<40} {:>14} {:>12} {:>12} {:>12} {:>12}"
 _ESTIMATED = (
-    "~ estimated. Tokens of texts that were never tokenized: from their bytes, by the tokens a "
-    "byte of texts kept in their language. What dedup and the stages before it would drop of such "
-    "texts: the share that they dropped of those that reached them, by source; a duplicate of a "
-    "text that now falls is taken to fall with it."
+    "~ estimated. Tokens of texts that were never tokenized: from their bytes, by the tokens per "
+    "byte of the texts kept in their language. What dedup and the stages before it would drop of "
+    "such texts: the share that they dropped of those that reached them, by source; a duplicate of "
+    "a text that is now dropped is assumed to be dropped with it."
 )
 
 
@@ -71,13 +71,15 @@ def run(arguments: argparse.Namespace) -> str:
         screened=bool(manifest.options.get("decontaminate")),
         stride=spec.stride,
     )
-    found = forecast_of(directory, manifest, setting)
+    sources = forecast_sources(directory, manifest, setting)
     if arguments.json:
-        return json.dumps(_as_json(manifest, found), ensure_ascii=False, indent=1)
-    return "\n".join(_lines(found))
+        return json.dumps(_as_json(manifest, sources), ensure_ascii=False, indent=1)
+    return "\n".join(_lines(sources))
 
 
-def forecast_of(directory: AnyPath, manifest: Manifest, setting: Setting) -> dict[str, Forecast]:
+def forecast_sources(
+    directory: AnyPath, manifest: Manifest, setting: Setting
+) -> dict[str, Forecast]:
     """Return what thresholds would make of each source of a dataset.
 
     Raises:
@@ -88,8 +90,8 @@ def forecast_of(directory: AnyPath, manifest: Manifest, setting: Setting) -> dic
         for table in generation.audit:
             # Named SOURCE-NUMBER.parquet.
             paths[Path(table.path).stem.rpartition("-")[0]].append(directory / table.path)
-    counted = {name: recount(found, setting.now, setting.then) for name, found in paths.items()}
-    return forecasts(counted, setting)
+    recounts = {name: recount(audit, setting.now, setting.then) for name, audit in paths.items()}
+    return forecasts(recounts, setting)
 
 
 def _check_measured(now: Thresholds, then: Thresholds) -> None:
@@ -98,22 +100,24 @@ def _check_measured(now: Thresholds, then: Thresholds) -> None:
     if new:
         had = ", ".join(sorted(now.languages or LANGUAGES))
         raise UserError(
-            f"--languages: texts in {new[0]!r} were not measured, since the run kept {had} alone, "
+            f"--languages: texts in {new[0]!r} were not measured, since the run kept only {had}, "
             f"and {len(then.rules(new[0]))} rules would judge them. Run the corpus again with that "
             "language, on a sample (--sample 1%) to try it."
         )
 
 
-def _as_json(manifest: Manifest, found: Mapping[str, Forecast]) -> object:
+def _as_json(manifest: Manifest, sources: Mapping[str, Forecast]) -> object:
     return {
         "dataset": manifest.identity,
-        "sources": {name: to_json(each) for name, each in found.items()},
-        "total": to_json(total(found.values())),
+        "sources": {name: to_json(forecast) for name, forecast in sources.items()},
+        "total": to_json(sum_forecasts(sources.values())),
     }
 
 
-def _lines(found: Mapping[str, Forecast]) -> Iterator[str]:
-    blocks = {**found, "in total": total(found.values())} if len(found) > 1 else dict(found)
+def _lines(sources: Mapping[str, Forecast]) -> Iterator[str]:
+    blocks = dict(sources)
+    if len(sources) > 1:
+        blocks["in total"] = sum_forecasts(sources.values())
     for name, forecast in blocks.items():
         yield _ROW.format(name, "now", "then", "change")
         yield "before dedup"
@@ -122,8 +126,8 @@ def _lines(found: Mapping[str, Forecast]) -> Iterator[str]:
         yield from _amounts(forecast.dataset)
         yield from _steps(forecast)
         yield ""
-    every = [each for part in blocks.values() for each in (part.before_dedup, part.dataset)]
-    if all(figure.exact for each in every for figure in each.values()):
+    amounts = [part for block in blocks.values() for part in (block.before_dedup, block.dataset)]
+    if all(figure.exact for part in amounts for figure in part.values()):
         yield "all figures are exact"
     else:
         yield _ESTIMATED
@@ -138,42 +142,48 @@ def _amounts(figures: Mapping[str, Figure]) -> Iterable[str]:
 
 def _steps(forecast: Forecast) -> Iterator[str]:
     shown = [
-        line
-        for line in forecast.steps
-        if any(line.drops + line.breaks) or line.bounds[0] != line.bounds[1]
+        step
+        for step in forecast.steps
+        if any(step.drops + step.breaks) or step.bounds[0] != step.bounds[1]
     ]
     if shown or forecast.unjudged:
-        yield _RULE.format("fall at", "bound", "now", "then", "break it: now", "then")
+        yield _RULE.format("dropped by", "bound", "now", "then", "break it: now", "then")
     for reason, documents in forecast.unjudged.items():
         yield _RULE.format(f"  {reason}", "", f"{documents:,}", f"{documents:,}", "", "")
-    for line in shown:
-        counts = (f"{count:,}" for count in line.drops + line.breaks)
-        yield _RULE.format(f"  {line.step}", _bound(line), *counts)
+    for step in shown:
+        counts = (f"{count:,}" for count in step.drops + step.breaks)
+        yield _RULE.format(f"  {step.step}", _bound(step), *counts)
 
 
-def _bound(line: Line) -> str:
-    now, then = line.bounds
+def _bound(step: Step) -> str:
+    now, then = step.bounds
     return now if now == then else f"{now} -> {then}"
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog=f"python -m {PROGRAM}",
-        description="Tell what other thresholds would keep of a dataset's texts, from its audit "
-        "table, without reading text.",
+        description="Show what other thresholds would keep of a dataset's texts, from its audit "
+        "tables, without reading any text.",
     )
     add = parser.add_argument
-    add("dataset", metavar="DATASET", help="its folder; DIR@n: as it was at n")
+    add("dataset", metavar="DATASET", help="its folder; DIR@n: as it was at manifest number n")
     add(
         "--threshold",
         type=names,
         default=(),
         metavar="LIST",
-        help="as of the corpus: gopher.min_words=30, zh:gopher.min_words=30, gopher.max_hashes=off",
+        help="other bounds: gopher.min_words=30, zh:gopher.min_words=30, gopher.max_hashes=off",
     )
     add("--language-threshold", type=fraction, metavar="SCORE", help="least score of the language")
     add("--languages", type=names, metavar="LIST", help="languages to keep, or all")
-    add("--length", type=positive, default=1024, metavar="L", help="of a sample. Default: 1024")
+    add(
+        "--length",
+        type=positive,
+        default=1024,
+        metavar="L",
+        help="length of a sample. Default: 1024",
+    )
     add(
         "--objective",
         choices=(GLM, CAUSAL),

@@ -1,11 +1,12 @@
-"""What thresholds keep, counted from the metrics in audit tables instead of the texts.
+"""What thresholds keep, counted from the metrics in audit tables, not from the texts.
 
-Steps are numbered as a text meets them: the language, its score, then each rule of the language.
-A text falls at the first step that it breaks.
+Steps are numbered in the order in which a text meets them: the language, its score, then each rule
+of the language. A text is dropped by the first step that it breaks.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -23,16 +24,30 @@ from shards.storage.remote import AnyPath
 LANGUAGE, SCORE, FIRST_RULE = 0, 1, 2
 """Steps."""
 
-KEPT, DOUBLE, LATER, RULED = range(4)
-"""What became of a text: kept, dropped by dedup, dropped between the rules and dedup, by a step."""
-
 DOCUMENTS, BYTES, TOKENS = range(3)
+"""Amounts."""
 
 NOW, THEN = range(2)
-"""With the dataset's own thresholds, and with the others."""
+"""With the dataset's own thresholds, and with the other ones."""
 
-_DEDUP_REASONS = (DUPLICATE, f"near-{DUPLICATE}")
-_STEP_REASONS = frozenset({"language", "language-score", *Quality.all_reasons})
+
+class Fate(IntEnum):
+    """What the run did with a text."""
+
+    KEPT = 0
+    DEDUPLICATED = 1
+    SCREENED = 2
+    """Dropped between the rules and dedup."""
+    EXCLUDED = 3
+    """Dropped by a step."""
+
+
+_FATES: dict[str | None, Fate] = {
+    **dict.fromkeys((DUPLICATE, f"near-{DUPLICATE}"), Fate.DEDUPLICATED),
+    **dict.fromkeys(("language", "language-score", *Quality.all_reasons), Fate.EXCLUDED),
+}
+"""By reason; the others are those of SCREENED texts."""
+
 _BATCH_ROWS = 1 << 17
 
 Counts = npt.NDArray[np.int64]
@@ -42,21 +57,21 @@ Counts = npt.NDArray[np.int64]
 class Recount:
     """What two sets of thresholds do to the texts of one source in one language."""
 
-    first: Counts
-    """int64[2, steps], texts that fall at a step, now and then."""
+    dropped: Counts
+    """int64[2, steps], texts that a step drops, now and then."""
     broken: Counts
-    """int64[2, steps], texts in a language asked for that break it, wherever they fall."""
+    """int64[2, steps], texts in a wanted language that break a step, whichever one drops them."""
     passed: Counts
-    """int64[2, 4, 3], texts that break nothing, by what became of them: number, bytes, tokens."""
+    """int64[2, fates, 3], texts that break no step: their number, bytes and tokens."""
 
     @classmethod
     def zero(cls, num_rules: int) -> "Recount":
-        """Return the counts of no text."""
+        """Return the counts of no texts."""
         steps = (2, FIRST_RULE + num_rules)
         return cls(
-            first=np.zeros(steps, np.int64),
+            dropped=np.zeros(steps, np.int64),
             broken=np.zeros(steps, np.int64),
-            passed=np.zeros((2, 4, 3), np.int64),
+            passed=np.zeros((2, len(Fate), 3), np.int64),
         )
 
     def add(self, when: int, broken: npt.NDArray[np.bool_], rows: "_Rows") -> None:
@@ -64,16 +79,16 @@ class Recount:
 
         Args:
             when: NOW or THEN.
-            broken: bool[steps, n], which step each text breaks.
+            broken: bool[steps, n], which steps each text breaks.
             rows: The texts.
         """
-        falls = broken.any(axis=0)
-        steps = np.argmax(broken[:, falls], axis=0)
-        self.first[when] += np.bincount(steps, minlength=len(broken))
+        dropped = broken.any(axis=0)
+        steps = np.argmax(broken[:, dropped], axis=0)
+        self.dropped[when] += np.bincount(steps, minlength=len(broken))
         self.broken[when] += broken.sum(axis=1)
-        for fate in range(4):
-            chosen = ~falls & (rows.fates == fate)
-            self.passed[when, fate] += [int(column[chosen].sum()) for column in rows.amounts]
+        for fate in Fate:
+            passed = ~dropped & (rows.fates == fate)
+            self.passed[when, fate] += [int(column[passed].sum()) for column in rows.amounts]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -91,31 +106,30 @@ class SourceRecount:
 
     languages: dict[str, Recount] = field(default_factory=dict)
     unjudged: dict[str, int] = field(default_factory=dict)
-    """Records that had fallen before their language was asked for, by reason."""
+    """Records that were dropped before their language was looked at, by reason."""
 
 
 def recount(paths: Iterable[AnyPath], now: Thresholds, then: Thresholds) -> SourceRecount:
     """Return what thresholds do to the texts in some audit tables.
 
-    Both have the same profiles, and `then` no rules for a language that `now` left out.
+    Both have the same profiles, and `then` has no rules for a language that `now` left out.
 
     Raises:
-        DamageError: A table is not there, lacks a column, or was not made with the thresholds
-            `now`.
+        DamageError: A table is missing, lacks a column, or was not made with the thresholds `now`.
     """
-    found = SourceRecount()
+    source = SourceRecount()
     for path in paths:
         for batch in _batches(path, _columns(then)):
-            _add(found, batch, (now, then), path=path)
-    return found
+            _add(source, batch, (now, then), path=path)
+    return source
 
 
 def _columns(thresholds: Thresholds) -> list[str]:
     metrics = {
         rule.metric
-        for chosen in thresholds.selection.values()
-        for each in chosen
-        for rule in each.profile.rules(each.bounds)
+        for profiles in thresholds.selection.values()
+        for bound_profile in profiles
+        for rule in bound_profile.profile.rules(bound_profile.bounds)
     }
     return ["language", "score", "reason", "bytes", "tokens", *sorted(metrics)]
 
@@ -131,14 +145,14 @@ def _batches(path: AnyPath, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     missing = sorted(set(columns) - set(file.schema_arrow.names))
     if missing:
         raise DamageError(
-            f"{path} has no column {missing[0]}, though the manifest says that it was measured: "
+            f"{path} has no column {missing[0]}, although the manifest says that it was measured: "
             "build the dataset again."
         )
     yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=list(columns))
 
 
 def _add(
-    found: SourceRecount,
+    source: SourceRecount,
     batch: pa.RecordBatch,
     both: tuple[Thresholds, Thresholds],
     *,
@@ -146,39 +160,36 @@ def _add(
 ) -> None:
     languages, codes = language_codes(batch["language"])
     reasons, reason_codes = language_codes(batch["reason"])
-    for code, num in enumerate(_counted(reason_codes[codes < 0], len(reasons))):
+    for code, num in enumerate(_counts(reason_codes[codes < 0], len(reasons))):
         if num:
             reason = str(reasons[code])
-            found.unjudged[reason] = found.unjudged.get(reason, 0) + num
+            source.unjudged[reason] = source.unjudged.get(reason, 0) + num
     fates = _fates(reasons)[reason_codes]
-    for code in np.flatnonzero(_counted(codes, len(languages))).tolist():
-        language, at = str(languages[code]), np.flatnonzero(codes == code)
-        counts = found.languages.setdefault(language, Recount.zero(len(both[NOW].rules(language))))
-        table = batch.take(at) if len(at) < len(batch) else batch
-        rows = _Rows(fates=fates[at], amounts=_amounts(table))
+    for code in np.flatnonzero(_counts(codes, len(languages))).tolist():
+        language, indices = str(languages[code]), np.flatnonzero(codes == code)
+        counts = source.languages.setdefault(language, Recount.zero(len(both[NOW].rules(language))))
+        table = batch.take(indices) if len(indices) < len(batch) else batch
+        rows = _Rows(fates=fates[indices], amounts=_amounts(table))
         for when, thresholds in enumerate(both):
             broken = _broken(table, thresholds, language)
-            if when == NOW and ((rows.fates == RULED) != broken.any(axis=0)).any():
+            if when == NOW and ((rows.fates == Fate.EXCLUDED) != broken.any(axis=0)).any():
                 raise DamageError(
                     f"{path}: the metrics of a text in {language!r} do not lead to the verdict "
-                    "beside them: another version of the profiles made it. Build the dataset "
-                    "again with this one."
+                    "beside them, so another version of the profiles made it. Build the dataset "
+                    "again with this version."
                 )
             counts.add(when, broken, rows)
 
 
-def _counted(codes: npt.NDArray[np.int32], num: int) -> list[int]:
+def _counts(codes: npt.NDArray[np.int32], num: int) -> list[int]:
     counts: list[int] = np.bincount(codes[codes >= 0], minlength=num).tolist()
     return counts
 
 
 def _fates(reasons: Sequence[str | None]) -> npt.NDArray[np.int8]:
-    """Return the fate of each reason, and last that of having none."""
-    fates = [
-        DOUBLE if reason in _DEDUP_REASONS else RULED if reason in _STEP_REASONS else LATER
-        for reason in reasons
-    ]
-    return np.array([*fates, KEPT], np.int8)
+    """Return the fate that each reason means, and last that of having none."""
+    fates = [_FATES.get(reason, Fate.SCREENED) for reason in reasons]
+    return np.array([*fates, Fate.KEPT], np.int8)
 
 
 def _amounts(table: pa.RecordBatch) -> tuple[Counts, Counts, Counts]:

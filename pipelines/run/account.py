@@ -1,11 +1,11 @@
 """The account of a run: what was read, what became of it, and why.
 
-It is computed twice, from the records that the map and dedup left and anew from the final audit
-rows; a run whose two accounts differ fails.
+It is computed twice: from the records of the map and of dedup, and from the final audit rows. A run
+whose two accounts differ fails.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipelines.dedup.tasks import DropsRecord
@@ -23,17 +23,17 @@ Account = Counter[tuple[str, str, str]]
 
 
 def expected_account(records: Iterable[SplitRecord], dedup: Iterable[DropsRecord]) -> Account:
-    """Return the account that the segments' records and dedup's add up to."""
+    """Return the account that the records of the map and of dedup add up to."""
     account: Account = Counter()
     for record in records:
         for segment in record.segments:
             account.update(_rows(record.source, segment.tallies))
-    for found in dedup:
-        for source, reasons in found.dropped.items():
+    for drops in dedup:
+        for source, reasons in drops.dropped.items():
             for reason, dropped in reasons.items():
                 account[source, KEPT, ""] -= dropped
                 account[source, DROPPED, reason] += dropped
-        for source, renamed in found.renamed.items():
+        for source, renamed in drops.renamed.items():
             account[source, DROPPED, NEAR_DUPLICATE] -= renamed
             account[source, DROPPED, DUPLICATE] += renamed
     return +account
@@ -53,29 +53,31 @@ def check(
     dedup: Sequence[DropsRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
 ) -> None:
-    """Check that both accounts agree, in rows and bytes, and that what was kept is in shards.
+    """Check that both accounts agree in rows and bytes, and that the shards hold all that was kept.
 
     Raises:
-        DamageError: They do not; something was lost or counted twice.
+        DamageError: They disagree: something was lost or counted twice.
     """
     expected, final = expected_account(records, dedup), final_account(merged)
     if expected != final:
         odd = sorted((expected - final) + (final - expected))[0]
         raise _unbalanced(" ".join(odd), expected[odd], final[odd])
-    read = _bytes(tally for record in records for each in record.segments for tally in each.tallies)
-    audited = _bytes(t for found in merged.values() for record in found for t in record.tallies)
+    read = sum(tally.bytes for tally in _map_tallies(records))
+    audited = sum(
+        tally.bytes for tasks in merged.values() for record in tasks for tally in record.tallies
+    )
     if read != audited:
         raise _unbalanced("bytes", read, audited)
-    for source, found in merged.items():
-        shards = [shard for record in found for shard in (*record.shards, *record.validation)]
+    for source, tasks in merged.items():
+        shards = [shard for record in tasks for shard in (*record.shards, *record.validation)]
         documents = sum(shard.documents for shard in shards)
         if documents != final[source, KEPT, ""]:
             raise _unbalanced(f"{source} documents", final[source, KEPT, ""], documents)
 
 
-def _unbalanced(what: str, expected: int, found: int) -> DamageError:
+def _unbalanced(what: str, expected: int, actual: int) -> DamageError:
     return DamageError(
-        f"the account does not balance: {what}: {expected:,} by the segments' records, {found:,} "
+        f"the account does not balance: {what}: {expected:,} by the segments' records, {actual:,} "
         "in the result. Files in .work were changed or lost: delete that folder and run the same "
         "command again"
     )
@@ -86,8 +88,8 @@ def accounting(
 ) -> dict[str, Any]:
     """Return the account as the manifest holds it: per source, every figure in rows."""
     sizes: Counter[tuple[str, str]] = Counter()
-    for source, found in merged.items():
-        for record in found:
+    for source, tasks in merged.items():
+        for record in tasks:
             for tally in record.tallies:
                 sizes[source, tally.verdict] += tally.bytes
     return {
@@ -102,7 +104,7 @@ def accounting(
                 if record.source == source
                 for segment in record.segments
             ),
-            "not_sampled": sum(r.unsampled for r in records if r.source == source),
+            "not_sampled": sum(split.unsampled for split in records if split.source == source),
             "bytes": {verdict: sizes[source, verdict] for verdict in (KEPT, DROPPED, QUARANTINED)},
             "groups": _groups(merged.get(source, ())),
         }
@@ -111,7 +113,7 @@ def accounting(
 
 
 def _groups(merged: Sequence[MergeRecord]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return rows and bytes by group and verdict; nothing for a corpus without groups."""
+    """Return rows and bytes by group and verdict; empty for a corpus without groups."""
     groups: dict[str, dict[str, dict[str, int]]] = {}
     for tally in (tally for record in merged for tally in record.tallies):
         figures = groups.setdefault(tally.group, {}).setdefault(tally.verdict, Counter())
@@ -128,52 +130,53 @@ def _groups(merged: Sequence[MergeRecord]) -> dict[str, dict[str, dict[str, int]
 def _reasons(account: Account, source: str, verdict: str) -> dict[str, int]:
     return {
         reason: rows
-        for (name, given, reason), rows in sorted(account.items())
-        if (name, given) == (source, verdict)
+        for (row_source, row_verdict, reason), rows in sorted(account.items())
+        if (row_source, row_verdict) == (source, verdict)
     }
 
 
 def reject_rate(records: Iterable[SplitRecord]) -> tuple[float, Counter[str]]:
     """Return the share of records that could not be read, and their number by reason."""
-    tallies = [t for record in records for segment in record.segments for t in segment.tallies]
     reasons: Counter[str] = Counter()
-    for tally in tallies:
+    rows = 0
+    for tally in _map_tallies(records):
+        rows += tally.rows
         if tally.verdict == QUARANTINED:
             reasons[tally.reason] += tally.rows
-    return reasons.total() / max(1, sum(tally.rows for tally in tallies)), reasons
+    return reasons.total() / max(1, rows), reasons
 
 
 def check_rejects(records: Sequence[SplitRecord], *, most: float, work: AnyPath) -> None:
-    """Check that the share of unreadable records is bearable and something is left.
+    """Check that not too many records are unreadable, and that some document is left.
 
     Args:
         records: Of all splits.
-        most: The largest share that is.
-        work: The folder of intermediate files, which a message names.
+        most: The largest share of unreadable records that is allowed.
+        work: The folder of intermediate files, named in a message.
 
     Raises:
-        UserError: It is not.
+        UserError: The share is larger, or no document is left.
     """
     rate, reasons = reject_rate(records)
-    told = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons.most_common())
     if rate > most:
+        counts = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons.most_common())
         raise UserError(
-            f"{100 * rate:.2f} % of the records cannot be read ({told}), more than "
-            f"--max-reject-rate {most:g} allows. Their places and "
+            f"{100 * rate:.2f} % of the records cannot be read ({counts}), more than "
+            f"--max-reject-rate {most:g} allows. Their positions and "
             f"first bytes are in {work}/map/*.rejects (Arrow files); mend the input, or "
             "allow more, and run the same command again"
         )
     if not any(segment.documents for record in records for segment in record.segments):
-        found = expected_account(records, [])
-        told = ", ".join(f"{rows:,} {reason}" for (_, _, reason), rows in sorted(found.items()))
+        account = sorted(expected_account(records, []).items())
+        counts = ", ".join(f"{rows:,} {reason}" for (_, _, reason), rows in account)
         raise UserError(
-            f"no document is left of this input ({told or 'it holds no record'}): look at "
+            f"no document is left of this input ({counts or 'it holds no record'}): look at "
             "--languages, --language-threshold and the options of the corpus"
         )
 
 
-def lines(account: Mapping[str, Any], made: Manifest, output: AnyPath) -> list[str]:
-    """Return what a run says at its end: a line per source and reason, and what was made where."""
+def closing_lines(account: Mapping[str, Any], made: Manifest, output: AnyPath) -> list[str]:
+    """Return the last lines of a run's log: the account by source and reason, and the dataset."""
     shown = []
     for source, figures in account.items():
         dropped, rejected = figures["dropped"], figures["quarantined"]
@@ -202,5 +205,7 @@ def _rows(source: str, tallies: Iterable[Tally]) -> Account:
     return account
 
 
-def _bytes(tallies: Iterable[Tally]) -> int:
-    return sum(tally.bytes for tally in tallies)
+def _map_tallies(records: Iterable[SplitRecord]) -> Iterator[Tally]:
+    for record in records:
+        for segment in record.segments:
+            yield from segment.tallies

@@ -1,7 +1,7 @@
-"""A run from options to manifest: plan, map, dedup, merge, commit.
+"""A run from options to manifest: map, plan, dedup, merge, commit.
 
-What the phases hand to each other lies in files under <output>/.work; the driver reads the tasks'
-records between them, so a run that was interrupted goes on where records end, on any runner.
+The phases hand files to each other under <output>/.work. Between phases the driver reads the
+records of finished tasks, so an interrupted run resumes where the records end, on any runner.
 """
 
 import hashlib
@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
+from pipelines.corpus.part import corpus_fraction, is_share
 from pipelines.corpus.sources import Corpus, match_corpora, others
-from pipelines.corpus.values import corpus_fraction, is_share
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.engine.phases import Phases
@@ -32,7 +32,7 @@ from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.run import account, existing
 from pipelines.run.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
-from pipelines.run.origin import given
+from pipelines.run.origin import given_paths
 from pipelines.segments.plan import Plan, PlannedSegment, task_name
 from pipelines.segments.range import Range
 from shards import manifest as manifests
@@ -46,26 +46,26 @@ _LOG = logging.getLogger("corpusmill")
 
 
 def build(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manifest:
-    """Make the dataset that the options describe, or finish it, or find it made.
+    """Make the dataset that the options describe, resume it, or find it complete.
 
     Args:
         module: The module that holds the corpus's RECIPE.
-        options: Options with nothing left open, as `completed` returns them.
+        options: Complete options, as `completed` returns them.
         flags: Flags for Beam.
 
     Raises:
-        UserError: It cannot be made; the message says why and what to do.
+        UserError: The dataset cannot be made; the message says why and what to do.
     """
     with _opened(module, options, flags) as run:
         return run.existing() or run.make()
 
 
 def map_part(module: str, options: Options, *, flags: Sequence[str] = ()) -> None:
-    """Map the shares of the options' `part`; others may map theirs into the same output.
+    """Map the shares that --part names; other machines may map theirs into the same output.
 
     Args:
         module: The module that holds the corpus's RECIPE.
-        options: Options with nothing left open, as `completed` returns them.
+        options: Complete options, as `completed` returns them.
         flags: Flags for Beam.
 
     Raises:
@@ -83,14 +83,14 @@ def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Bu
     share = sum(file.bytes for file in files) * corpus_fraction(options.part)
     workers = num_workers(options.workers, work_bytes=int(share))
     with locked(options.output, shared=is_share(options.part)):
-        # Where this process died with its work, a child shows at which record.
+        # If the driver died of a record before, a child process will tell which one it is.
         workers = workers or int(died_before(options.output / WORK))
         with Runner(flags, num_workers=workers) as runner:
             yield Build(Corpus(module, options), corpora, files=files, runner=runner)
 
 
 class Build:
-    """One run; the lock on its output is held."""
+    """One run, while it holds the lock on its output."""
 
     def __init__(
         self,
@@ -100,58 +100,58 @@ class Build:
         files: Sequence[InputFile],
         runner: Runner,
     ) -> None:
-        """Make a run.
+        """Prepare a run.
 
         Args:
             corpus: The corpus whose command this is.
             corpora: The corpus of each source.
-            files: What to read.
-            runner: Where tasks run.
+            files: The input files.
+            runner: Runs the tasks.
         """
         self.options = corpus.options
         self.chain = Chain(self.options)
         self.corpus = corpus
-        self.readings = {source: each.reading for source, each in corpora.items()}
+        self.readings = {name: source.reading for name, source in corpora.items()}
         self.files = files
         self.output = self.options.output
         self.job = Job(
             options=self.options,
             corpora=dict(corpora),
-            versions=versions(self.chain),
+            versions=versions(self.chain, corpora),
             run=uuid.uuid4().hex,
         )
         self.work = self.job.work
         self.semantic = semantic(self.options, self.chain.facts, decides=(SEGMENTS, DATASET))
         self.semantic |= others(corpora, corpus)
-        self.semantic |= corpus.rejects.facts() if corpus.rejects else {}
+        self.semantic |= corpus.facts()
         self.runner = runner
         self.phases = Phases(self.work, runner)
 
     def existing(self) -> Manifest | None:
-        """Return the dataset's manifest if the dataset is there and is what this run would make.
+        """Return the manifest of the dataset if this run would make that very dataset, else None.
 
         Raises:
-            UserError: There is another dataset.
+            UserError: The output holds another dataset.
         """
         if self.options.overwrite or not (self.output / manifests.NAME).exists():
             return None
-        found = manifests.load(self.output)
-        existing.check_corpus(found, self.corpus.recipe.name, output=self.output)
-        existing.check_same(found, self.semantic, output=self.output)
+        manifest = manifests.load(self.output)
+        existing.check_corpus(manifest, self.corpus.recipe.name, output=self.output)
+        existing.check_same(manifest, self.semantic, output=self.output)
         existing.check_inputs(
-            found,
+            manifest,
             self.files,
             readings=self.readings,
             split_bytes=self.options.split_bytes,
             output=self.output,
         )
-        existing.check_files(found, output=self.output)
+        existing.check_files(manifest, output=self.output)
         self._clean_up()
         _LOG.info("%s is complete: nothing to do", self.output)
-        return found
+        return manifest
 
     def make(self) -> Manifest:
-        """Go through the phases."""
+        """Run the phases and return the manifest."""
         existing.remove_leftovers(self.output)
         records = self._splits().records()
         account.check_rejects(records, most=self.options.max_reject_rate, work=self.work)
@@ -162,11 +162,11 @@ class Build:
         return self.commit(results)
 
     def map_part(self) -> None:
-        """Map the run's shares and say what is to be done next."""
+        """Map the shares of this machine and say what to do next."""
         self._splits().map_part()
 
     def _splits(self) -> Splits:
-        """Return the splits of the run, after saying what is read by what."""
+        """Return the splits of the run; log what is read, and by which engines."""
         megabytes = self._megabytes()
         engines = ", ".join(self.chain.engines.values())
         _LOG.info("%d files, %.1f MB; %s", len(self.files), megabytes, engines)
@@ -175,22 +175,21 @@ class Build:
         return Splits(self.job, self.chain.facts, files=self.files, phases=self.phases)
 
     def commit(self, results: Results) -> Manifest:
-        """Write the manifest and say what was made."""
-        there = (self.output / manifests.NAME).exists()
+        """Write the manifest and log what was made."""
         made = describe(
             results,
             corpus=self.corpus.recipe.name,
             options=self.semantic,
             tokenizer=tokenizer_entry(self.options.tokenizer, self.chain.tokenizer),
             vocabulary=write_vocabulary(self.output, self.chain.tokenizer.vocabulary()),
-            number=1 + (manifests.load(self.output).number if there else 0),
+            number=self._next_number(),
         )
         run = {
             **self.phases.figures(),
             "workers": self.runner.num_workers,
             "input_MB": self._megabytes(),
             "dedup": results.dedup.figures,
-            "given": given(self.options, self.chain.facts),
+            "given": given_paths(self.options, self.chain.facts),
             **figures(results.records, results.merged, quality=self.chain.quality),
             "examples": showcase(
                 results.plan, results.merged, self.output, quality=self.chain.quality
@@ -198,9 +197,14 @@ class Build:
         }
         commit(self.output, made, files=self.files, run=run)
         self._clean_up()
-        for line in account.lines(made.generations[-1].accounting, made, self.output):
+        for line in account.closing_lines(made.generations[-1].accounting, made, self.output):
             _LOG.info("%s", line)
         return made
+
+    def _next_number(self) -> int:
+        if not (self.output / manifests.NAME).exists():
+            return 1
+        return manifests.load(self.output).number + 1
 
     def _clean_up(self) -> None:
         if not (self.options.keep_segments or is_share(self.options.part)):
@@ -210,18 +214,19 @@ class Build:
         return sum(file.bytes for file in self.files) / 1e6
 
     def plan(self, records: Sequence[SplitRecord]) -> Plan:
-        """Return the plan for what follows, written for the tasks."""
+        """Return the plan of the later phases; it is written where their tasks read it."""
         identity: dict[str, Any] = {
             "corpus": self.corpus.recipe.name,
             "options": self.semantic,
             "inputs": to_json(input_entries(records)),
         }
-        poison = [[r.source, r.relative, r.poison] for r in records if r.poison]
-        identity |= {"poison": poison} if poison else {}
-        if self.options.overwrite and (self.output / manifests.NAME).exists():
-            # Other libraries make other bytes, which must not take the old files' names.
-            had = manifests.load(self.output).libraries
-            identity |= {"libraries": self.job.versions} if had != self.job.versions else {}
+        poison = [[split.source, split.relative, split.poison] for split in records if split.poison]
+        if poison:
+            identity["poison"] = poison
+        replaces = self.options.overwrite and (self.output / manifests.NAME).exists()
+        if replaces and manifests.load(self.output).libraries != self.job.versions:
+            # Other libraries make other bytes, which must not take the names of the old files.
+            identity["libraries"] = self.job.versions
         fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
         plan = Plan(
             generation=f"g0001-{fingerprint[:8]}",
@@ -238,7 +243,7 @@ class Build:
         return plan
 
     def merge(self, plan: Plan, dedup: Deduplicated) -> dict[str, list[MergeRecord]]:
-        """Return the records of all shards, by source: those of train, then validation."""
+        """Return the merge records of each source: training shards, then validation shards."""
         tasks = [task for source in plan.sources for task in self._merge_tasks(plan, source, dedup)]
         records = self.phases.finish(
             "merge",
@@ -269,18 +274,22 @@ class Build:
         )
         held = max(1, -(-shards * holdout >> 64)) if holdout else 0
         split_totals = {TRAIN: max(shards, 1), VALIDATION: held}
-        return [
-            MergeTask(
-                name=task_name("merge", plan.name, source, split, index, total, holdout, found),
+
+        def task(split: str, index: int, total: int) -> MergeTask:
+            drops = dedup.drops_within(Range.of(index, total))
+            return MergeTask(
+                name=task_name("merge", plan.name, source, split, index, total, holdout, drops),
                 plan=plan.name,
                 source=source,
                 split=split,
                 index=index,
                 total=total,
                 holdout=holdout,
-                drops=found,
+                drops=drops,
             )
+
+        return [
+            task(split, index, total)
             for split, total in split_totals.items()
             for index in range(total)
-            for found in [dedup.drops_within(Range.of(index, total))]
         ]

@@ -1,4 +1,4 @@
-"""The commands of this package: flags in, exit code out."""
+"""The command of a corpus: flags in, exit code out."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pipelines.corpus.flags import parse
 from pipelines.corpus.options import Options
+from pipelines.corpus.part import is_share
 from pipelines.corpus.recipe import Recipe, load_recipe
-from pipelines.corpus.values import is_share
 from shards.command import exit_code, log_plainly
 from shards.errors import UserError
 
@@ -24,11 +24,11 @@ def main(module: str, argv: Sequence[str]) -> int:
         flags = beam_flags(words)
         options = completed(options, recipe)
         if options.plan and options.part:
-            raise UserError("--plan tells of whole runs: leave --part out")
+            raise UserError("--plan estimates whole runs: leave --part out")
         if options.plan:
             from pipelines.planning.run import plan  # noqa: PLC0415 - see above
 
-            print(plan(module, options))  # noqa: T201 - it is what was asked for
+            print(plan(module, options))  # noqa: T201 - the output that was asked for
             return
         from pipelines.run.build import build, map_part  # noqa: PLC0415 - see above
 
@@ -39,10 +39,10 @@ def main(module: str, argv: Sequence[str]) -> int:
 
 
 def completed(options: Options, recipe: Recipe) -> Options:
-    """Return the options with the recipe's sample and places filled in.
+    """Return the options with input, tokenizer and output filled in.
 
     Raises:
-        UserError: There is an input of the person's own and no tokenizer for it, or no input.
+        UserError: There is no input, or an input without a tokenizer.
     """
     if not options.input and recipe.sample is None:
         raise UserError(

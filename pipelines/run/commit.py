@@ -1,4 +1,4 @@
-"""Commit: the account is checked, the manifest written last: without one there is no dataset."""
+"""Commit: check the account, write the manifest last. Without a manifest there is no dataset."""
 
 import hashlib
 import itertools
@@ -29,7 +29,7 @@ _LOG = logging.getLogger("corpusmill")
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """What the phases of a run left."""
+    """The results of a run's phases."""
 
     records: Sequence[SplitRecord]
     plan: Plan
@@ -39,11 +39,18 @@ class Results:
 
 
 def input_entries(records: Sequence[SplitRecord]) -> tuple[InputEntry, ...]:
-    """Return the files that were read, with the checksums of their splits."""
-    by_file = itertools.groupby(records, key=lambda r: (r.source, r.relative, r.file_bytes))
+    """Return the input files with the checksums of their splits."""
+    by_file = itertools.groupby(
+        records, key=lambda split: (split.source, split.relative, split.file_bytes)
+    )
     return tuple(
-        InputEntry(source=key[0], path=key[1], bytes=key[2], crc32c=tuple(r.crc32c for r in found))
-        for key, found in by_file
+        InputEntry(
+            source=source,
+            path=path,
+            bytes=file_bytes,
+            crc32c=tuple(split.crc32c for split in splits),
+        )
+        for (source, path, file_bytes), splits in by_file
     )
 
 
@@ -72,10 +79,10 @@ def describe(
         inputs=input_entries(results.records),
         sources={
             source: SourceEntry(
-                shards=tuple(shard for record in found for shard in record.shards),
-                validation=tuple(shard for record in found for shard in record.validation),
+                shards=tuple(shard for record in tasks for shard in record.shards),
+                validation=tuple(shard for record in tasks for shard in record.validation),
             )
-            for source, found in merged.items()
+            for source, tasks in merged.items()
         },
         audit=tuple(table for record in every for table in record.audit),
         signatures=results.dedup.signatures,
@@ -112,24 +119,24 @@ def tokenizer_entry(spec: str, tokenizer: Tokenizer) -> manifests.TokenizerEntry
 def commit(
     output: AnyPath, manifest: Manifest, *, files: Sequence[InputFile], run: Mapping[str, Any]
 ) -> None:
-    """Write what is known of the run, then the manifest.
+    """Write the files about the run, then the manifest.
 
     Args:
-        output: The dataset's folder.
-        manifest: What the dataset consists of.
-        files: What was read, with times.
-        run: What report.json says besides the account.
+        output: The folder of the dataset.
+        manifest: Of the dataset.
+        files: The input files, with their times.
+        run: What report.json holds besides the account.
     """
     inputs = [
         {
-            "source": f.source,
-            "path": f.relative,
-            "bytes": f.bytes,
-            "mtime_ns": f.mtime_ns,
-            "etag": f.etag,
-            "from": f.path,
+            "source": file.source,
+            "path": file.relative,
+            "bytes": file.bytes,
+            "mtime_ns": file.mtime_ns,
+            "etag": file.etag,
+            "from": file.path,
         }
-        for f in files
+        for file in files
     ]
     write_json(output / INPUTS, inputs)
     report = {

@@ -1,7 +1,7 @@
-"""How a dataset was made: its thresholds and its options, as manifest and report.json tell them.
+"""How a dataset was made: its thresholds and options, read from its manifest and report.json.
 
-The manifest holds what decides bytes, files by their fingerprints. Where those files lie is in
-report.json, which is about the run.
+The manifest holds what decides bytes, with fingerprints in place of files. The paths of those files
+are in report.json, which is about the run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,34 +25,34 @@ _REPORT = "report.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """What decides whether a text stays, once its language and its metrics are known."""
+    """What decides whether a text is kept, once its language and metrics are known."""
 
     languages: frozenset[str] | None
-    """The languages that stay; None: all."""
+    """The languages to keep; None: all."""
     score: float
     """Least score of the language."""
     selection: Selection
 
     def wants(self, language: str) -> bool:
-        """Return whether texts in a language stay."""
+        """Return whether texts in a language are kept."""
         return self.languages is None or language in self.languages
 
     def rules(self, language: str) -> tuple[Rule, ...]:
         """Return the rules for texts of a language, in order of application."""
-        chosen = chosen_for(self.selection, language)
-        return tuple(rule for each in chosen for rule in each.profile.rules(each.bounds))
+        profiles = chosen_for(self.selection, language)
+        return tuple(rule for bound in profiles for rule in bound.profile.rules(bound.bounds))
 
     def group(self, language: str) -> str:
-        """Return the language, or EVERY where nothing is said of it alone."""
+        """Return the language, or EVERY where the selection does not name it."""
         return language if language in self.selection else EVERY
 
 
 def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Thresholds:
-    """Return the thresholds that a dataset was made with, other bounds put on top.
+    """Return the thresholds that a dataset was made with, with some bounds overridden.
 
     Raises:
-        UserError: An override names a profile that was not measured or a bound that needs the
-            texts again, or this version does not know the dataset's profiles.
+        UserError: An override names a profile that was not measured, or a bound that cannot be
+            changed without the texts; or this version does not know the dataset's profiles.
     """
     options = manifest.options
     quality = options.get("quality")
@@ -60,7 +60,7 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
         raise UserError("The dataset was made by a version without quality rules: build it again.")
     measured = bounds_as_written(quality["bounds"])
     try:
-        had = parse_selection(quality["profiles"], measured)
+        before = parse_selection(quality["profiles"], measured)
     except UserError as error:
         raise UserError(
             f"{error} The dataset was made by a version whose profiles were others: build it again."
@@ -69,62 +69,63 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
         selection = parse_selection(quality["profiles"], [*measured, *overrides])
     except UserError as error:
         raise UserError(
-            f"{error} The run measured {_measured(had)}; other profiles need the texts again."
+            f"{error} The run measured {_measured(before)}; other profiles need the texts again."
         ) from error
-    _check_exact(had, selection)
+    _check_exact(before, selection)
     languages = languages_of(options["languages"])
     return Thresholds(languages=languages, score=options["language_threshold"], selection=selection)
 
 
 def languages_of(names: Sequence[str]) -> frozenset[str] | None:
-    """Return the languages that a list of names means; None: all of them.
+    """Return the languages that a list of names stands for; None: all of them.
 
     Raises:
-        UserError: A name is none of lid.176.
+        UserError: lid.176 knows no language of a name.
     """
     return None if "all" in names else parse_languages(names)
 
 
 def bounds_as_written(bounds: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
-    """Return what a manifest says of bounds as a person would write it, every bound once."""
-    # What is said of a language holds only where it comes behind what is said of all.
+    """Return the bounds of a manifest as a user would write them, every bound once."""
+    # A bound for one language takes effect only after those for all languages.
     languages = sorted(bounds, key=lambda language: (language != EVERY, language))
     return [
-        f"{'' if language == EVERY else f'{language}:'}{each['profile']}.{name}="
+        f"{'' if language == EVERY else f'{language}:'}{profile['profile']}.{name}="
         f"{OFF if bound is None else repr(bound)}"
         for language in languages
-        for each in bounds[language]
-        for name, bound in each["bounds"].items()
+        for profile in bounds[language]
+        for name, bound in profile["bounds"].items()
     ]
 
 
 def _measured(selection: Selection) -> str:
-    told = [
-        f"{language}={'+'.join(each.profile.name for each in chosen)}"
-        for language, chosen in sorted(selection.items())
-        if chosen
+    specs = [
+        f"{language}={'+'.join(bound.profile.name for bound in profiles)}"
+        for language, profiles in sorted(selection.items())
+        if profiles
     ]
-    return ", ".join(told).replace(f"{EVERY}=", "") or "no quality profile"
+    return ", ".join(specs).replace(f"{EVERY}=", "") or "no quality profile"
 
 
-def _check_exact(had: Selection, selection: Selection) -> None:
-    for language, chosen in selection.items():
-        for before, now in zip(chosen_for(had, language), chosen, strict=True):
-            for each in now.profile.thresholds:
-                if not each.exact and now.bounds[each.name] != before.bounds[each.name]:
+def _check_exact(before: Selection, selection: Selection) -> None:
+    for language, profiles in selection.items():
+        for old, new in zip(chosen_for(before, language), profiles, strict=True):
+            for threshold in new.profile.thresholds:
+                name = threshold.name
+                if not threshold.exact and new.bounds[name] != old.bounds[name]:
                     raise UserError(
-                        f"{now.profile.short}.{each.name} decides how a text is read "
-                        f"({each.meaning}): what it would keep does not follow from the metrics. "
+                        f"{new.profile.short}.{name} decides how a text is read "
+                        f"({threshold.meaning}): its effect does not follow from the metrics. "
                         "Run the corpus again with it, on a sample (--sample 1%) to try it."
                     )
 
 
-def given(options: Options, facts: Iterable[str]) -> dict[str, Any]:
-    """Return what a person gave for the options that are paths, for report.json.
+def given_paths(options: Options, facts: Iterable[str]) -> dict[str, Any]:
+    """Return the options that are paths as they were given, for report.json.
 
     Args:
         options: The options.
-        facts: Names of options that the manifest holds by the fingerprints of their files.
+        facts: Names of options that the manifest holds as fingerprints of their files.
     """
     return {
         "folder": str(Path.cwd()),
@@ -132,51 +133,53 @@ def given(options: Options, facts: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def options_of(directory: AnyPath, manifest: Manifest, kind: type[Options]) -> dict[str, Any]:
-    """Return the fields of the options that a dataset was made with, where it tells them.
+def recorded_options(
+    directory: AnyPath, manifest: Manifest, options_class: type[Options]
+) -> dict[str, Any]:
+    """Return the options that a dataset was made with, by field, as far as they are recorded.
 
     Args:
         directory: The dataset.
         manifest: Its manifest.
-        kind: The options of its corpus.
+        options_class: The options of its corpus.
     """
-    told = manifest.options
-    deciding = {each.name for each in fields(kind) if each.metadata["decides"] != NOTHING}
-    # What is no list, though the option is one, is a fingerprint.
-    plain = {each.name for each in fields(kind) if not isinstance(each.default, tuple)}
+    recorded = manifest.options
+    semantic = [field for field in fields(options_class) if field.metadata["decides"] != NOTHING]
+    deciding = {field.name for field in semantic}
+    # An option that is a list, recorded as none, is recorded as a fingerprint.
+    plain = {field.name for field in semantic if not isinstance(field.default, tuple)}
     values = {
         name: tuple(value) if isinstance(value, list) else value
-        for name, value in told.items()
+        for name, value in recorded.items()
         if name in deciding and (name in plain or isinstance(value, list))
     }
-    quality = told["quality"]
+    quality = recorded["quality"]
     values["quality"] = tuple(quality["profiles"])
     if (
         Quality(parse_selection(values["quality"], values["threshold"])).describe()
         != (quality["bounds"])
     ):
-        # A manifest holds overrides sorted, and sometimes their order matters.
+        # A manifest holds overrides sorted, but sometimes their order matters.
         values["threshold"] = tuple(bounds_as_written(quality["bounds"]))
     return {**values, "tokenizer": "", "lid_model": "", **_paths(directory, deciding)}
 
 
 def _paths(directory: AnyPath, names: Iterable[str]) -> dict[str, Any]:
     path = directory / _REPORT
-    found = read_json(path).get("given", {}) if path.is_file() else {}
-    folder = Path(found.get("folder", ""))
+    given = read_json(path).get("given", {}) if path.is_file() else {}
+    folder = Path(given.get("folder", ""))
     return {
-        name: _placed(value, folder)
+        name: _absolute(value, folder)
         if isinstance(value, str)
-        else tuple(_placed(each, folder) for each in value)
-        for name, value in found.items()
+        else tuple(_absolute(spec, folder) for spec in value)
+        for name, value in given.items()
         if name in names
     }
 
 
-def _placed(spec: str, folder: Path) -> str:
-    """Return PATH or KIND:PATH with the path made absolute, if a file is there."""
+def _absolute(spec: str, folder: Path) -> str:
+    """Return PATH or KIND:PATH with the path made absolute, if the file exists."""
     kind, colon, path = spec.rpartition(":")
-    there = folder / path
-    if not path or is_url(spec) or not there.exists():
+    if not path or is_url(spec) or not (folder / path).exists():
         return spec
-    return f"{kind}{colon}{there}"
+    return f"{kind}{colon}{folder / path}"

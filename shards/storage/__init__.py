@@ -1,1 +1,1 @@
-"""Files wherever they lie: whole or absent, locked, on disks and behind URLs."""
+"""Files on disks and behind URLs: either whole or absent, in folders that can be locked."""

@@ -1,8 +1,8 @@
-"""The address behind a URL: how it is shown, and what is said when reading or writing fails.
+"""Addresses of files behind URLs: how they are printed, retried, and explained when they fail.
 
-Where credentials and endpoints come from is the business of each protocol's library: the
-environment or its own configuration files. They never stand in an address here, because addresses
-are shown, and written beside the dataset.
+Credentials and endpoints are left to each protocol's library, which takes them from the environment
+or from its own configuration files. They are never part of an address, because addresses are
+printed and written beside the dataset.
 """
 
 import errno
@@ -19,10 +19,10 @@ from shards.errors import UserError
 _LOG = logging.getLogger("corpusmill")
 Result = TypeVar("Result")
 
-MOST_CHARS_SAID = 300
+MAX_ERROR_CHARS = 300
 
 _EXTRAS = {"s3": "s3", "s3a": "s3", "hf": "hub"}
-"""Which of this package's extras reads a protocol."""
+"""The extra of this package that reads a protocol."""
 
 _S3_ACCESS = (
     "Check bucket and path, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or AWS_PROFILE), and "
@@ -38,74 +38,77 @@ _ACCESS = {
 }
 _URL = re.compile(r"\w+://[^\s\"'<>]+")
 _PASSWORD = re.compile(r"(?<=://)[^/@]*:[^@]*@")
-"""A secret may hold a slash."""
+"""A password may contain a slash."""
 _WEB = re.compile("https?://", re.IGNORECASE)
 _WEB_USER = re.compile(r"(?<=://)[^/@]+@")
 
 
 def is_url(path: str) -> bool:
-    """Return whether an input's path is a URL."""
+    """Return whether a path is a URL."""
     return "://" in path
 
 
-def shown(url: str) -> str:
-    """Return a URL without what may be secret: user and password, and the query of a web address.
+def without_secrets(url: str) -> str:
+    """Return a URL without user and password, and without the query of a web address.
 
-    Elsewhere a question mark is part of a name, or a wildcard.
+    In other protocols a question mark is part of a name, or a wildcard.
     """
     if _WEB.match(url):
         return _WEB_USER.sub("", url).partition("?")[0]
     return _PASSWORD.sub("", url)
 
 
-def said(error: Exception) -> str:
-    """Return what a library says of an error: on one line, not too long, without secrets."""
-    words = "; ".join([str(error).rstrip("."), *getattr(error, "__notes__", ())])
-    text = _URL.sub(lambda match: shown(match.group()), " ".join(words.split())).rstrip(".")
+def error_text(error: Exception) -> str:
+    """Return a library's error message: on one line, not too long, without secrets."""
+    message = "; ".join([str(error).rstrip("."), *getattr(error, "__notes__", ())])
+    line = " ".join(message.split())
+    text = _URL.sub(lambda match: without_secrets(match.group()), line).rstrip(".")
     if not text:
         return type(error).__name__
-    return text if len(text) <= MOST_CHARS_SAID else f"{text[:MOST_CHARS_SAID]}..."
+    return text if len(text) <= MAX_ERROR_CHARS else f"{text[:MAX_ERROR_CHARS]}..."
 
 
 def check_address(url: str, what: str = "The input") -> None:
-    """Check that an address holds nothing that may be secret, and is no chain of addresses.
+    """Check that an address contains no secret and is not a chain of addresses.
 
     Args:
         url: The address.
-        what: How a message begins: what is there.
+        what: What lies at the address; messages begin with it.
 
     Raises:
-        UserError: It does, or is.
+        UserError: It contains a password or a query, or is a chain.
     """
     if (_WEB_USER if _WEB.match(url) else _PASSWORD).search(url):
         name = urlsplit(url).scheme.upper()
         raise UserError(
-            f"{what} {shown(url)} was given with a password, and addresses are written beside "
-            f"the dataset. Leave it out and set FSSPEC_{name}_USERNAME and FSSPEC_{name}_PASSWORD, "
-            "or what the protocol's library reads."
+            f"{what} {without_secrets(url)} was given with a password, but addresses are written "
+            f"beside the dataset. Leave it out and set FSSPEC_{name}_USERNAME and "
+            f"FSSPEC_{name}_PASSWORD, or whatever the protocol's library reads."
         )
-    if shown(url) != url:
+    if without_secrets(url) != url:
         raise UserError(
-            f"{what} {shown(url)} was given with a query (?...), which may hold a signature, "
-            "and addresses are written beside the dataset. Leave it out, or fetch the file first."
+            f"{what} {without_secrets(url)} was given with a query (?...), which may contain a "
+            "signature, but addresses are written beside the dataset. Leave it out, or download "
+            "the file first."
         )
     if "::" in url:
         raise UserError(
-            f"{what} {shown(url)} is a chain of addresses; give one, of files as they are."
+            f"{what} {without_secrets(url)} is a chain of addresses; give the address of plain "
+            "files instead."
         )
 
 
 @contextmanager
 def explained(url: str, what: str = "The input", *, done: str = "read") -> Iterator[None]:
-    """Turn what goes wrong behind a URL into a paragraph for the person.
+    """Turn any failure behind a URL into a message that the user can act on.
 
     Args:
         url: The address.
-        what: How a message begins: what is there.
-        done: What was to be done with it: read or written.
+        what: What lies at the address; messages begin with it.
+        done: What was attempted: "read", "written", ...
 
     Raises:
-        UserError: Something went wrong; it says what the library said, and what to check.
+        UserError: Something failed; the message quotes the library and says what to check.
     """
     try:
         yield
@@ -114,22 +117,23 @@ def explained(url: str, what: str = "The input", *, done: str = "read") -> Itera
     except ImportError as error:
         raise UserError(_missing_library(url, error)) from error
     except FileNotFoundError as error:
-        # Some libraries say no more than the path.
-        words = "" if url.rstrip("/").endswith(str(error)) else f" ({said(error)})"
+        # Some libraries say nothing but the path.
+        reason = "" if url.rstrip("/").endswith(str(error)) else f" ({error_text(error)})"
         raise UserError(
-            f"{what} {shown(url)} does not exist, or may not be seen{words}. {_advice(url)}"
+            f"{what} {without_secrets(url)} does not exist or is not visible to you{reason}. "
+            f"{_advice(url)}"
         ) from error
     except Exception as error:
-        # Each protocol's library has exceptions of its own, with no root in common.
+        # Each protocol's library has its own exceptions, without a common root.
         raise UserError(
-            f"{what} {shown(url)} cannot be {done} ({said(error)}). {_advice(url)}"
+            f"{what} {without_secrets(url)} cannot be {done} ({error_text(error)}). {_advice(url)}"
         ) from error
 
 
 WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-"""Seconds between attempts: a server that restarts is back within half a minute."""
+"""Seconds between attempts: a server that restarts is usually back within half a minute."""
 
-_LASTING = (
+_PERMANENT = (
     FileExistsError,
     FileNotFoundError,
     ImportError,
@@ -142,69 +146,71 @@ _LASTING = (
     UserError,
     ValueError,
 )
-_LASTING_ERRNOS = {errno.EINVAL, errno.ENOSYS, errno.EPERM, errno.ENAMETOOLONG, errno.E2BIG}
-_LASTING_NAMES = re.compile("Credential|Expired|Auth|Forbidden|Profile|Config")
+_PERMANENT_ERRNOS = {errno.EINVAL, errno.ENOSYS, errno.EPERM, errno.ENAMETOOLONG, errno.E2BIG}
+_PERMANENT_NAMES = re.compile("Credential|Expired|Auth|Forbidden|Profile|Config")
 
 
-def retried(url: str, do: Callable[[], Result]) -> Result:
-    """Return what `do` returns, after trying again where the failure may pass.
+def retried(url: str, action: Callable[[], Result]) -> Result:
+    """Return the result of `action`, repeated while its failure may be transient.
 
-    A server that is busy, restarts or drops a connection is asked again, with a pause that doubles;
-    what will not change, such as a file that is missing, is raised at once.
+    A server that is busy, restarts or drops a connection is asked again after a pause that doubles
+    each time; a permanent failure, such as a missing file, is raised at once.
 
     Args:
-        url: What is shown of a failure.
-        do: Something that can be done twice.
+        url: The address to name in the log.
+        action: Must be safe to repeat.
     """
     for wait in WAITS:
         try:
-            return do()
+            return action()
         except Exception as error:
-            if not _may_pass(error):
+            if not _is_transient(error):
                 raise
-            _LOG.info("%s: %s; trying again in %g s", shown(url), said(error), wait)
+            _LOG.info("%s: %s; trying again in %g s", without_secrets(url), error_text(error), wait)
         time.sleep(wait)
     try:
-        return do()
+        return action()
     except Exception as error:
         error.add_note(f"tried {len(WAITS) + 1} times within {sum(WAITS):g} s")
         raise
 
 
-def code_of(error: BaseException) -> str:
-    """Return what S3 calls an error, where the library tells it; empty otherwise."""
+def s3_code(error: BaseException) -> str:
+    """Return the code that S3 gave an error, such as NoSuchKey; empty if the library has none."""
     return str(_response(error).get("Error", {}).get("Code", ""))
 
 
 def _response(error: BaseException) -> dict[str, Any]:
-    for each in (error, error.__cause__):
-        found = getattr(each, "response", None)
-        if isinstance(found, dict):
-            return found
+    for exception in (error, error.__cause__):
+        response = getattr(exception, "response", None)
+        if isinstance(response, dict):
+            return response
     return {}
 
 
-_REFUSALS = range(400, 500)
-_PASSING_REFUSALS = {408, 409, 425, 429}
-"""Statuses of HTTP: a time-out, a conflict of two requests, too early, too many."""
+_CLIENT_ERRORS = range(400, 500)
+_TRANSIENT_CLIENT_ERRORS = {408, 409, 425, 429}
+"""HTTP statuses: time-out, conflict between two requests, too early, too many requests."""
 
-_PASSING_CODES = {"BadDigest", "IncompleteBody", "NoSuchUpload"}
-"""Of S3: an upload was cut off, or one in parts is no longer known, and begins anew."""
+_TRANSIENT_CODES = {"BadDigest", "IncompleteBody", "NoSuchUpload"}
+"""S3 codes: an upload was cut off, or a multipart upload is no longer known and must restart."""
 
 
-def _may_pass(error: Exception) -> bool:
-    if code_of(error) in _PASSING_CODES:
+def _is_transient(error: Exception) -> bool:
+    if s3_code(error) in _TRANSIENT_CODES:
         return True
     status = _response(error).get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    if status in _REFUSALS and status not in _PASSING_REFUSALS:
+    if status in _CLIENT_ERRORS and status not in _TRANSIENT_CLIENT_ERRORS:
         return False
-    if isinstance(error, _LASTING) or _LASTING_NAMES.search(type(error).__name__):
+    if isinstance(error, _PERMANENT) or _PERMANENT_NAMES.search(type(error).__name__):
         return False
-    return not (isinstance(error, OSError) and error.errno in _LASTING_ERRNOS)
+    return not (isinstance(error, OSError) and error.errno in _PERMANENT_ERRNOS)
 
 
 def _advice(url: str) -> str:
-    return _ACCESS.get(urlsplit(url).scheme, "Check the address, the credentials, the connection.")
+    return _ACCESS.get(
+        urlsplit(url).scheme, "Check the address, the credentials and the connection."
+    )
 
 
 def _missing_library(url: str, error: ImportError) -> str:

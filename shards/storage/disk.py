@@ -1,4 +1,4 @@
-"""What it means to the person when a file operation on a disk fails, and what to do."""
+"""Explains failed file operations on a disk: what happened and what to do."""
 
 import errno
 import os
@@ -11,11 +11,11 @@ from shards.errors import UserError
 
 
 @contextmanager
-def explained_here(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with a file of a disk into a paragraph for the person.
+def disk_errors_explained(path: Path) -> Iterator[None]:
+    """Turn any failed operation on a file into a message that the user can act on.
 
     Raises:
-        UserError: Something went wrong.
+        UserError: An operation failed.
     """
     try:
         yield
@@ -24,33 +24,33 @@ def explained_here(path: Path) -> Iterator[None]:
 
 
 def explain(error: OSError, path: Path) -> UserError:
-    """Return what a failed file operation on `path` means to the person, and what to do."""
+    """Return an error that says which file operation on `path` failed, and what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return UserError(
-            f"no space left on the disk that holds {path} ({_free(path)}): make room and run the "
-            "same command again; finished work is kept."
+            f"no space left on the disk that holds {path} ({_free_space(path)}): make room and run "
+            "the same command again; finished work is kept."
         )
     advice = _ADVICE.get(error.errno or 0, "check the disk and run the same command again")
     return UserError(f"{path}: {os.strerror(error.errno or errno.EIO)}: {advice}.")
 
 
 _ADVICE = {
-    errno.EACCES: "you have no right to this place; choose another, or have the rights changed",
-    errno.EPERM: "you have no right to this place; choose another, or have the rights changed",
-    errno.EROFS: "this disk can only be read; choose a place on another",
+    errno.EACCES: "you lack permission here; choose another place, or have the permissions changed",
+    errno.EPERM: "you lack permission here; choose another place, or have the permissions changed",
+    errno.EROFS: "this disk is read-only; choose a place on another",
     errno.ENOTDIR: "a part of this path is a file where a folder is needed; choose another place",
     errno.EEXIST: "a file is where a folder is needed; choose another place",
     errno.EISDIR: "there is a folder where a file is needed; move it away or choose another place",
     errno.ENAMETOOLONG: "the name is too long for this disk; choose a shorter one",
     errno.EFBIG: "the file is too large for this disk or for your limits (ulimit -f)",
     errno.ENOENT: "there is no such file; check the name",
-    errno.ENOLCK: "this disk knows no locks; choose a place on another",
+    errno.ENOLCK: "this disk does not support locks; choose a place on another",
     errno.EOPNOTSUPP: "this disk does not support the operation; choose a place on another",
     errno.EMFILE: "too many files are open; raise the limit (ulimit -n)",
 }
 
 
-def _free(path: Path) -> str:
+def _free_space(path: Path) -> str:
     for folder in path.absolute().parents:
         with suppress(OSError):
             return f"{shutil.disk_usage(folder).free / 1e6:,.0f} MB free"

@@ -1,9 +1,10 @@
 """Files that are either whole or absent.
 
-A file is written under a temporary name beside its final one, checked in as it is written (size and
-crc32c, so that nobody has to read it again), brought to the disk and renamed. A crash at any moment
-leaves the final name either untouched or complete; what it may leave besides is `.tmp-*`. Behind a
-URL there is no rename: a file is written on this machine and then uploaded under its final name.
+A file is written under a temporary name beside its final one, synced to the disk and renamed. Its
+size and crc32c are computed while it is written, so that nobody has to read it again. A crash at
+any moment leaves the final name either untouched or complete, and at most a `.tmp-*` file besides.
+Behind a URL there is no rename: a file is written on this machine and then uploaded under its final
+name.
 """
 
 import errno
@@ -24,13 +25,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.errors import DamageError
-from shards.storage.disk import explain, explained_here
+from shards.storage.disk import disk_errors_explained, explain
 from shards.storage.remote import AnyPath, RemotePath
 
 Bytes = bytes | bytearray | memoryview | NDArray[Any]
 
 TEMPORARY = ".tmp-"
-"""How the name of an unfinished file begins."""
+"""Prefix of the names of unfinished files."""
 
 _BLOCK_BYTES = 4 << 20
 _BUFFER_BYTES = 1 << 20
@@ -38,7 +39,7 @@ _BUFFER_BYTES = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class FileEntry:
-    """What a finished file must be."""
+    """Size and checksum that a finished file must have."""
 
     bytes: int
     """Size of the file."""
@@ -47,8 +48,8 @@ class FileEntry:
 
 
 def crc32c_of(data: Bytes, value: int = 0) -> int:
-    """Return the crc32c of `data`, going on from `value`; the data are not copied."""
-    # google_crc32c takes an array as it is, but no memoryview.
+    """Return the crc32c of `data`, continued from `value`, without copying the data."""
+    # google_crc32c accepts an array, but no memoryview.
     return int(google_crc32c.extend(value, np.frombuffer(data, np.uint8)))
 
 
@@ -60,17 +61,18 @@ def crc32c(path: AnyPath) -> int:
             value = crc32c_of(data, value)
         return value
     block = np.empty(_BLOCK_BYTES, np.uint8)
-    with explained_here(path), path.open("rb", buffering=0) as file:
-        # mypy knows no buffer protocol before Python 3.12.
+    with disk_errors_explained(path), path.open("rb", buffering=0) as file:
+        # Before Python 3.12 mypy knows no buffer protocol.
         while count := file.readinto(block):  # type: ignore[arg-type]
             value = crc32c_of(block[:count], value)
     return value
 
 
 def intact(path: AnyPath, entry: FileEntry) -> bool:
-    """Return whether a file is there with its size and checksum; on a disk it is read to its end.
+    """Return whether a file exists with the size and checksum of its entry.
 
-    Behind a URL, where files are whole or absent, the size is enough.
+    On a disk the whole file is read. Behind a URL, where files are whole or absent, comparing the
+    size is enough.
     """
     if size_if_there(path) != entry.bytes:
         return False
@@ -78,9 +80,10 @@ def intact(path: AnyPath, entry: FileEntry) -> bool:
 
 
 def blocks(path: AnyPath) -> Iterator[bytes]:
-    """Yield a file from its start in blocks of 4 MiB; where reading fails, a block is read again.
+    """Yield the content of a file in blocks of 4 MiB; behind a URL a failed block is read again.
 
     Raises:
+        DamageError: There is no such file.
         UserError: It cannot be read.
     """
     total = size(path)
@@ -88,13 +91,13 @@ def blocks(path: AnyPath) -> Iterator[bytes]:
         for start in range(0, total, _BLOCK_BYTES):
             yield path.read(start, min(start + _BLOCK_BYTES, total))
         return
-    with explained_here(path), path.open("rb", buffering=0) as file:
+    with disk_errors_explained(path), path.open("rb", buffering=0) as file:
         while block := file.read(_BLOCK_BYTES):
             yield block
 
 
 class Handle:
-    """A file being written; counts its bytes and crc32c. pyarrow's writers take it as a sink."""
+    """A file being written, with its size and crc32c; pyarrow's writers accept it as a sink."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self._file = file
@@ -105,7 +108,7 @@ class Handle:
     def write(self, data: Bytes) -> int:
         """Append contiguous data and return its size in bytes."""
         view = np.frombuffer(data, np.uint8)
-        try:  # no context manager here: it costs more than a small write
+        try:  # A context manager would cost more than a small write.
             self._file.write(view.data)
         except OSError as error:
             raise explain(error, self._path) from error
@@ -115,22 +118,22 @@ class Handle:
 
     @property
     def entry(self) -> FileEntry:
-        """Size and checksum of what was written so far; of the file, after its block."""
+        """Size and checksum of the bytes written so far; after the block, of the whole file."""
         return FileEntry(bytes=self._bytes, crc32c=self._crc32c)
 
     def tell(self) -> int:
-        """Return the position, which is the number of bytes written."""
+        """Return the position: the number of bytes written."""
         return self._bytes
 
     def writable(self) -> bool:
-        """Return True: pyarrow asks."""
+        """Return True; pyarrow asks."""
         return True
 
     def flush(self) -> None:
-        """Do nothing: the file is flushed once, at the end of its block."""
+        """Do nothing: the file is flushed once, at the end of the block."""
 
     def close(self) -> None:
-        """Do nothing: the block closes the file, not the writer that uses it."""
+        """Do nothing: the block closes the file, not the writer that uses the handle."""
 
     @property
     def closed(self) -> bool:
@@ -142,35 +145,35 @@ class Handle:
 def atomic_write(path: AnyPath) -> Iterator[Handle]:
     """Yield a handle whose content appears under `path` when the block ends without exception.
 
-    Folders on the way are made. On an exception the temporary file is removed. For a URL it lies,
-    without a name, in the folder for temporary files (TMPDIR).
+    Missing parent folders are created. On an exception the temporary file is removed. For a URL it
+    is an unnamed file in the folder for temporary files (TMPDIR).
 
     Raises:
-        UserError: the disk is full, the folder is not writable, and the like.
+        UserError: The disk is full, the folder is not writable, or the like.
     """
     if isinstance(path, RemotePath):
         with tempfile.TemporaryFile(buffering=_BUFFER_BYTES) as unnamed:
-            here = Path(f"/proc/self/fd/{unnamed.fileno()}")
+            local = Path(f"/proc/self/fd/{unnamed.fileno()}")
             file = cast(BinaryIO, unnamed)
             yield Handle(file, Path(tempfile.gettempdir(), path.name))
-            with explained_here(here):
+            with disk_errors_explained(local):
                 unnamed.flush()
-            path.upload(here)
+            path.upload(local)
         return
     temporary = path.with_name(f"{TEMPORARY}{uuid.uuid4().hex}-{path.name}")
-    with explained_here(path):
+    with disk_errors_explained(path):
         make_folder(path.parent)
         file = temporary.open("xb", buffering=_BUFFER_BYTES)
     try:
         yield Handle(file, path)
-        with explained_here(path):
+        with disk_errors_explained(path):
             file.flush()
             os.fsync(file.fileno())
             file.close()
             temporary.replace(path)
             _sync_folder(path.parent)
     except BaseException:
-        # A full disk fails again while the buffer is flushed; the first error is the one to tell.
+        # On a full disk flushing the buffer fails again; the first error is the one to report.
         with suppress(OSError):
             file.close()
         with suppress(OSError):
@@ -179,7 +182,7 @@ def atomic_write(path: AnyPath) -> Iterator[Handle]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, durable against a crash of the machine."""
+    """Create a folder and its parents so that they survive a crash of the machine."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -192,7 +195,7 @@ def _sync_folder(folder: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some network file systems know no fsync of a folder; there a rename is durable by itself.
+        # Some network file systems cannot fsync a folder; there a rename is durable by itself.
         if error.errno != errno.EINVAL:
             raise
     finally:
@@ -200,7 +203,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def canonical(value: object) -> bytes:
-    """Return the one JSON text of a value, in UTF-8: keys sorted, indent 1, a final newline."""
+    """Return the canonical JSON of a value in UTF-8: sorted keys, indent 1, a final newline."""
     text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
     return f"{text}\n".encode()
 
@@ -212,11 +215,11 @@ def write_json(path: AnyPath, value: object) -> FileEntry:
     return handle.entry
 
 
-def read_json(path: AnyPath) -> Any:  # JSON may hold any shape: whoever reads it checks it
+def read_json(path: AnyPath) -> Any:  # JSON may have any shape; the caller checks it
     """Return the value in a JSON file.
 
     Raises:
-        DamageError: the file is missing or holds no JSON.
+        DamageError: The file is missing or not valid JSON.
     """
     content = map_bytes(path).tobytes()
     try:
@@ -224,7 +227,7 @@ def read_json(path: AnyPath) -> Any:  # JSON may hold any shape: whoever reads i
     except ValueError as error:
         raise DamageError(
             f"{path} holds no valid JSON ({error}): it was changed after it was written. "
-            "Restore it from a copy, or delete it and run the command again that made it."
+            "Restore it from a copy, or delete it and rerun the command that made it."
         ) from error
 
 
@@ -232,65 +235,65 @@ def size(path: AnyPath) -> int:
     """Return the size of a file in bytes.
 
     Raises:
-        DamageError: there is no such file.
+        DamageError: There is no such file.
     """
-    if (found := size_if_there(path)) < 0:
-        raise _missing(path)
-    return found
+    if (num_bytes := size_if_there(path)) < 0:
+        raise _missing_file(path)
+    return num_bytes
 
 
 def size_if_there(path: AnyPath) -> int:
-    """Return the size of a file in bytes, -1 if there is none."""
+    """Return the size of a file in bytes, or -1 if there is no such file."""
     if isinstance(path, RemotePath):
         return path.size()
-    with explained_here(path):
+    with disk_errors_explained(path):
         try:
             return path.stat().st_size if path.is_file() else -1
         except (FileNotFoundError, NotADirectoryError):
             return -1
 
 
-def _missing(path: AnyPath) -> DamageError:
+def _missing_file(path: AnyPath) -> DamageError:
     return DamageError(f"{path} is missing: restore it, or build it again.")
 
 
 def map_bytes(path: AnyPath) -> NDArray[np.uint8]:
-    """Return the bytes of a file, read-only: memory-mapped, or fetched from its URL.
+    """Return the bytes of a file, read-only: memory-mapped, or downloaded from its URL.
 
-    No descriptor stays open.
+    No file descriptor stays open.
 
     Raises:
-        DamageError: there is no such file.
+        DamageError: There is no such file.
     """
     if isinstance(path, RemotePath):
         try:
             return np.frombuffer(path.read(), np.uint8)
         except FileNotFoundError as error:
-            raise _missing(path) from error
+            raise _missing_file(path) from error
     if size(path) == 0:  # an empty file cannot be mapped
         return np.empty(0, np.uint8)
-    # Python's own mmap keeps a descriptor for every mapping, and a dataset may have many thousands.
-    with explained_here(path), pa.memory_map(str(path)) as file:
+    # Python's own mmap keeps a descriptor per mapping, and a dataset may have many thousands.
+    with disk_errors_explained(path), pa.memory_map(str(path)) as file:
         return np.frombuffer(file.read_buffer(), np.uint8)
 
 
 def files(folder: AnyPath) -> dict[str, int]:
-    """Return the sizes of all files below a folder, by relative path; nothing if it is not there.
+    """Return the sizes in bytes of all files below a folder, by relative path.
 
-    Unfinished files are left out.
+    Unfinished files are left out. A folder that does not exist has no files.
     """
     if isinstance(folder, RemotePath):
         return dict(sorted(folder.files().items()))
-    found = {}
+    sizes = {}
     for path in sorted(folder.rglob("*")):
-        with suppress(FileNotFoundError):  # it went while we looked
+        with suppress(FileNotFoundError):  # deleted while we looked
             if path.is_file() and not path.name.startswith(TEMPORARY):
-                found[path.relative_to(folder).as_posix()] = path.stat().st_size
-    return found
+                sizes[path.relative_to(folder).as_posix()] = path.stat().st_size
+    return sizes
 
 
 def remove_tree(folder: AnyPath) -> None:
-    """Delete a folder and all that is in it, as far as it is there."""
+    """Delete a folder and everything in it, if it exists."""
     if isinstance(folder, RemotePath):
         folder.remove_all()
     else:

@@ -1,10 +1,11 @@
 """A lock on a folder behind a URL, where no lock ends with its process: a lease that is renewed.
 
-    .lock/alone             who holds the folder alone; the storage lets only one writer make it
-    .lock/shared-<random>   who holds it together with others
+    .lock/alone             an exclusive holder; the storage lets only one writer create it
+    .lock/shared-<random>   one of several holders that share the folder
 
-A holder writes its file anew every few seconds. One whose file does not change for longer is dead,
-and so is one of this machine whose process is gone: its lease is taken over. No clock is compared.
+A holder rewrites its file every few seconds. Its lease is taken over once the file has not changed
+for DEAD_AFTER, or at once if the holder was a process of this machine that has ended. Clocks of
+different machines are never compared.
 """
 
 import json
@@ -16,7 +17,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,13 +25,13 @@ from shards.errors import UserError
 from shards.storage.remote import RemotePath
 
 RENEWED_AFTER = 10.0
-"""Seconds between two renewals."""
+"""Seconds between renewals."""
 
 DEAD_AFTER = 180.0
-"""Seconds without renewal after which a holder is taken for dead: two requests may hang before."""
+"""Seconds without renewal after which a holder counts as dead: time for two requests that hang."""
 
 SETTLED_AFTER = 3.0
-"""Seconds after taking a dead holder's place until it is sure that nobody else took it as well."""
+"""Seconds to wait after replacing a dead holder: by then any rival that did the same is visible."""
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -39,14 +40,14 @@ _LOG = logging.getLogger("corpusmill")
 def leased(folder: RemotePath, *, shared: bool) -> Iterator[None]:
     """Hold a folder while the block runs.
 
-    A process that finds its lease taken over, after a pause of minutes, ends at once: what it wrote
-    are whole files, which do no harm.
+    A process that was suspended for minutes and finds its lease taken over exits at once. It has
+    written nothing but whole files, which do no harm.
 
     Raises:
         UserError: Another process holds the folder.
     """
     lease = _Lease(folder, shared=shared)
-    lease.take()
+    lease.acquire()
     stop = threading.Event()
     renewal = threading.Thread(target=lease.renew, args=(stop,), daemon=True)
     renewal.start()
@@ -55,7 +56,7 @@ def leased(folder: RemotePath, *, shared: bool) -> Iterator[None]:
     finally:
         stop.set()
         renewal.join()
-        lease.leave()
+        lease.release()
 
 
 @dataclass
@@ -74,32 +75,32 @@ class _Lease:
         state = {
             "token": self.token,
             "host": socket.gethostname(),
-            "machine": _machine(),
+            "machine": _machine_id(),
             "process": os.getpid(),
-            "started": _started(os.getpid()),
+            "started": _start_time(os.getpid()),
             "count": self.count,
         }
         return json.dumps(state).encode()
 
-    def take(self) -> None:
-        """Write the file, then look for others: of two that do so at least one sees the other."""
+    def acquire(self) -> None:
+        """Create the file, then look for others: of two that do so, at least one sees the other."""
         replaced = False
         while not self.file.create(self.content()):
-            self._replace(self.file)
+            self._evict_if_dead(self.file)
             replaced = True
         for other in self._others():
             try:
-                self._replace(other)
+                self._evict_if_dead(other)
             except UserError:
-                self.leave()
+                self.release()
                 raise
         if replaced:
             time.sleep(SETTLED_AFTER)
         if not self._is_mine():
-            raise _held(self.folder, b"")
+            raise _held_by(self.folder, b"")
 
-    def leave(self) -> None:
-        """Delete the file, unless it is another's by now."""
+    def release(self) -> None:
+        """Delete the file, unless it now belongs to another process."""
         if self._is_mine():
             self.file.unlink(missing_ok=True)
 
@@ -110,7 +111,7 @@ class _Lease:
             return False
 
     def _others(self) -> list[RemotePath]:
-        """Return the files of holders that exclude this one."""
+        """Return the files of the holders that this one excludes."""
         lock = self.folder / ".lock"
         return [
             lock / name
@@ -118,17 +119,17 @@ class _Lease:
             if lock / name != self.file and not (self.shared and name != "alone")
         ]
 
-    def _replace(self, file: RemotePath) -> None:
-        """Delete the file of a holder that is dead.
+    def _evict_if_dead(self, file: RemotePath) -> None:
+        """Delete the file of another holder if that is dead.
 
         Raises:
-            UserError: It lives.
+            UserError: It is alive.
         """
         try:
             before = file.read()
-            if not _is_gone(before):
+            if not _has_ended(before):
                 _LOG.info(
-                    "%s was left locked by %s: looking for %g s whether it lives",
+                    "%s is locked by %s: watching for up to %g s whether it is alive",
                     self.folder,
                     _owner(before),
                     DEAD_AFTER,
@@ -137,14 +138,14 @@ class _Lease:
                 while time.monotonic() < end:
                     time.sleep(1)
                     if file.read() != before:
-                        raise _held(self.folder, before)
-            if file.read() == before:  # else another has taken it over meanwhile
+                        raise _held_by(self.folder, before)
+            if file.read() == before:  # else another process has just taken it over
                 file.unlink(missing_ok=True)
-        except FileNotFoundError:  # its holder has just ended
+        except FileNotFoundError:  # its holder has just released it
             return
 
     def renew(self, stop: threading.Event) -> None:
-        """Write the file anew until told to stop."""
+        """Rewrite the file at intervals until `stop` is set."""
         renewed = time.monotonic()
         while not stop.wait(RENEWED_AFTER):
             try:
@@ -153,20 +154,20 @@ class _Lease:
                     self.file.write(self.content())
                     renewed = time.monotonic()
                     continue
-            except UserError as error:  # the storage is away: work fails or waits as well
+            except UserError as error:  # without the storage the work itself fails or waits
                 _LOG.warning("%s", error)
                 if time.monotonic() - renewed < DEAD_AFTER:
                     continue
             sys.stderr.write(
-                f"{self.folder} may have been taken over by another process while this one could "
-                f"not say for more than {DEAD_AFTER:g} s that it lives: it ends here. Finished "
+                f"{self.folder} may have been taken over by another process, because this one "
+                f"could not renew its lease for more than {DEAD_AFTER:g} s: it exits now. Finished "
                 "work is kept.\n"
             )
             sys.stderr.flush()
             os._exit(2)
 
 
-def _held(folder: RemotePath, content: bytes) -> UserError:
+def _held_by(folder: RemotePath, content: bytes) -> UserError:
     return UserError(
         f"{folder} is being written by {_owner(content)}; wait for it or choose another --output."
     )
@@ -180,29 +181,41 @@ def _owner(content: bytes) -> str:
         return "another process"
 
 
-def _is_gone(content: bytes) -> bool:
-    """Return whether the holder is a process of this machine that has ended."""
+def _has_ended(content: bytes) -> bool:
+    """Return whether the holder is known to be a process of this machine that has ended."""
     try:
         state = json.loads(content)
-        here: bool = state["machine"] == _machine()
-        return here and _started(state["process"]) != str(state["started"])
-    except (ValueError, KeyError, TypeError):
+        on_this_machine: bool = state["machine"] == _machine_id()
+        return on_this_machine and _start_time(state["process"]) != str(state["started"])
+    except (ValueError, KeyError, TypeError, PermissionError):
         return False
 
 
-def _machine() -> str:
-    """Return what tells this machine since its start, and its set of processes, from others."""
+def _machine_id() -> str:
+    """Return an identifier of this boot of this machine and of its process namespace."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
 
 
-def _started(process: int) -> str:
-    """Return when a process of this machine started, by its kernel's count; "" if it has ended.
+def _start_time(process: int) -> str:
+    """Return when a process of this machine started, in kernel ticks; "" if it has ended.
 
-    Process numbers are used again.
+    Together with the start time a process number is unique; by itself it is used again. A process
+    that was killed but not yet reaped by its parent (a zombie) has ended.
+
+    Raises:
+        PermissionError: It is another user's, and hidden from this one (hidepid of /proc).
     """
     try:
         status = Path(f"/proc/{process}/stat").read_text()
     except OSError:
+        with suppress(ProcessLookupError):
+            os.kill(process, 0)
         return ""
-    return status.rpartition(")")[2].split()[19]
+    # See proc(5). The name before the closing bracket may itself contain spaces and brackets.
+    state, *fields = status.rpartition(")")[2].split()
+    return "" if state in _ENDED_STATES else fields[18]
+
+
+_ENDED_STATES = ("Z", "X")
+"""Zombie and dead."""

@@ -1,4 +1,4 @@
-"""A folder that has one writer, or several that know of each other."""
+"""A lock on a folder: for one writer, or for several that share it."""
 
 import fcntl
 import os
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.storage.disk import explained_here
+from shards.storage.disk import disk_errors_explained
 from shards.storage.files import make_folder
 from shards.storage.lease import leased
 from shards.storage.remote import AnyPath, RemotePath
@@ -18,27 +18,27 @@ from shards.storage.remote import AnyPath, RemotePath
 def locked(folder: AnyPath, *, shared: bool = False) -> Iterator[None]:
     """Hold the folder for this process while the block runs.
 
-    The lock is `flock` on `folder/.lock`: it ends with the process, however that ends. A program
-    started from here does not hold it; a forked child does, until it ends. For a URL it is a lease
-    (lease.py).
+    The lock is `flock` on `folder/.lock`, which ends with the process, however that ends. Programs
+    that this process starts do not inherit it; a forked child does, until it ends. For a URL the
+    lock is a lease (lease.py).
 
     Args:
-        folder: What to hold.
-        shared: Together with others that ask for the same, instead of alone.
+        folder: The folder to hold.
+        shared: Hold it together with other processes that ask for the same, instead of alone.
 
     Raises:
-        UserError: another process holds the folder, or the file cannot be locked.
+        UserError: Another process holds the folder, or the lock file cannot be locked.
     """
     if isinstance(folder, RemotePath):
         with leased(folder, shared=shared):
             yield
         return
     path = folder / ".lock"
-    with explained_here(path):
+    with disk_errors_explained(path):
         make_folder(folder)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        with explained_here(path):
+        with disk_errors_explained(path):
             _take(descriptor, folder, shared=shared)
             os.ftruncate(descriptor, 0)
             owner = f"process {os.getpid()} on host {socket.gethostname()}"
@@ -49,9 +49,9 @@ def locked(folder: AnyPath, *, shared: bool = False) -> Iterator[None]:
 
 
 def _take(descriptor: int, folder: Path, *, shared: bool) -> None:
-    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
     except BlockingIOError as error:
         owner = os.pread(descriptor, 1024, 0).decode(errors="replace") or "another process"
         raise UserError(

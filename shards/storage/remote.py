@@ -1,8 +1,8 @@
-"""Files behind URLs: what a dataset needs of a path on a disk, on any object storage.
+"""Files behind URLs: the operations that a dataset needs, on any object storage.
 
-There nothing is renamed or appended to. A file appears whole under its final name, by one request,
-or by the one that completes an upload in parts. Every request is tried again where its failure may
-pass. Which library serves a protocol is fsspec's business, credentials are that library's.
+Nothing is renamed or appended to. A file appears whole under its final name, by one request, or by
+the request that completes a multipart upload. Every request is repeated while its failure may be
+transient. fsspec chooses the library for a protocol; credentials are up to that library.
 """
 
 import logging
@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shards.errors import UserError
-from shards.storage.address import Result, check_address, code_of, explained, retried
+from shards.storage.address import Result, check_address, explained, retried, s3_code
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -30,13 +30,13 @@ class RemotePath:
         """Return the path of a URL.
 
         Raises:
-            UserError: The URL holds what may be secret, or is a chain of addresses.
+            UserError: The URL contains a secret or a wildcard, or is a chain of addresses.
         """
         check_address(url, "The place")
-        if odd := re.search(r"[*?\[\]]", url):
+        if wildcard := re.search(r"[*?\[\]]", url):
             raise UserError(
-                f"The place {url} has {odd[0]!r} in its name, which libraries take for a wildcard: "
-                "choose another name."
+                f"The place {url} has {wildcard[0]!r} in its name, which libraries take for a "
+                "wildcard: choose another name."
             )
         return cls(url.rstrip("/"))
 
@@ -48,7 +48,7 @@ class RemotePath:
 
     @property
     def name(self) -> str:
-        """The last part."""
+        """The last part of the path."""
         return self.url.rpartition("/")[2]
 
     @property
@@ -57,130 +57,131 @@ class RemotePath:
         return RemotePath(self.url.rpartition("/")[0])
 
     def with_name(self, name: str) -> "RemotePath":
-        """Return the path of another file of the same folder."""
+        """Return the path of another file in the same folder."""
         return self.parent / name
 
     def absolute(self) -> "RemotePath":
-        """Return the path: a URL is absolute."""
+        """Return the path itself: a URL is absolute."""
         return self
 
     def size(self) -> int:
-        """Return the size of the file in bytes; -1 if there is none."""
+        """Return the size of the file in bytes, or -1 if there is no such file."""
         try:
-            info = self._do(lambda system, key: system.info(key))
+            info = self._request(lambda system, key: system.info(key))
         except FileNotFoundError:
             return -1
         return int(info["size"]) if info["type"] == "file" else -1
 
     def exists(self) -> bool:
-        """Return whether there is a file; a folder is not known apart from the files in it."""
+        """Return whether there is such a file; folders exist only through the files in them."""
         return self.size() >= 0
 
     def is_file(self) -> bool:
-        """Return whether there is a file."""
+        """Return whether there is such a file."""
         return self.exists()
 
     def read(self, start: int = 0, stop: int | None = None) -> bytes:
-        """Return the bytes of the file, or those from `start` to `stop`.
+        """Return the bytes of the file, all or those from `start` to `stop`.
 
         Raises:
             FileNotFoundError: There is no such file.
             UserError: It cannot be read.
         """
         if stop is None:
-            return bytes(self._do(lambda system, key: system.cat_file(key)))
+            return bytes(self._request(lambda system, key: system.cat_file(key)))
         return self.read_ranges([(start, stop)])[0]
 
     def read_ranges(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return the bytes of ranges within the file, fetched side by side.
+        """Return the bytes of ranges within the file, fetched concurrently.
 
         Raises:
             FileNotFoundError: There is no such file.
             UserError: It cannot be read.
         """
         wanted = [(start, stop) for start, stop in ranges]
-        got: dict[tuple[int, int], bytes] = {}
+        received: dict[tuple[int, int], bytes] = {}
 
         def fetch(system: Any, key: str) -> None:
-            missing = [pair for pair in wanted if pair not in got]  # an attempt keeps what came
+            # What an earlier attempt received is kept.
+            missing = [pair for pair in wanted if pair not in received]
             starts, stops = [start for start, _ in missing], [stop for _, stop in missing]
-            found = system.cat_ranges([key] * len(missing), starts, stops, on_error="return")
-            failed: Exception | None = None
-            for pair, data in zip(missing, found, strict=True):
-                if isinstance(data, Exception):
-                    failed = data
-                elif len(data) != pair[1] - pair[0]:
-                    failed = OSError(f"{len(data)} bytes came of {pair[1] - pair[0]}")
+            answers = system.cat_ranges([key] * len(missing), starts, stops, on_error="return")
+            failure: Exception | None = None
+            for pair, answer in zip(missing, answers, strict=True):
+                if isinstance(answer, Exception):
+                    failure = answer
+                elif len(answer) != pair[1] - pair[0]:
+                    failure = OSError(f"received {len(answer)} of {pair[1] - pair[0]} bytes")
                 else:
-                    got[pair] = bytes(data)
-            if failed is not None:
-                raise failed
+                    received[pair] = bytes(answer)
+            if failure is not None:
+                raise failure
 
-        self._do(fetch)
-        return [got[pair] for pair in wanted]
+        self._request(fetch)
+        return [received[pair] for pair in wanted]
 
     def write(self, data: bytes) -> None:
-        """Make a file of these bytes, or replace it.
+        """Write the file with these bytes, replacing it if it exists.
 
         Raises:
             UserError: It cannot be written.
         """
-        self._do(lambda system, key: system.pipe_file(key, data), done="written")
+        self._request(lambda system, key: system.pipe_file(key, data), done="written")
 
     def create(self, data: bytes) -> bool:
-        """Make a file of these bytes if there is none, and return whether it is ours.
+        """Create the file with these bytes unless it exists; return whether it now is ours.
 
-        The storage decides, by a conditional request: of two writers one makes the file.
+        The storage decides, by a conditional request: of two writers only one creates the file.
 
         Raises:
             UserError: It cannot be written.
         """
 
-        def make(system: Any, key: str) -> None:
+        def create(system: Any, key: str) -> None:
             try:
                 system.pipe_file(key, data, mode="create")
             except OSError as error:
-                if code_of(error) != "PreconditionFailed":  # as some servers say that it is there
+                if s3_code(error) != "PreconditionFailed":  # S3's word for a file that exists
                     raise
                 raise FileExistsError(str(error)) from error
 
         try:
-            self._do(make, done="written")
+            self._request(create, done="written")
         except FileExistsError:
-            # An answer may be lost after the file was made: then the next attempt finds our own.
+            # The answer may have been lost after the file was created; then it is our own.
             try:
                 return self.read() == data
-            except FileNotFoundError:  # whoever had it has just ended
+            except FileNotFoundError:  # its owner has just deleted it
                 return False
         return True
 
     def upload(self, file: Path) -> None:
-        """Make this a copy of a local file, which is there whole or not at all.
+        """Copy a local file to this path, where it appears whole or not at all.
 
         Raises:
             UserError: It cannot be written.
         """
-        self._do(lambda system, key: system.put_file(str(file), key), done="written")
+        self._request(lambda system, key: system.put_file(str(file), key), done="written")
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Delete the file.
 
         Raises:
-            FileNotFoundError: There is none, unless `missing_ok`.
+            FileNotFoundError: There is no such file, unless `missing_ok`.
             UserError: It cannot be deleted.
         """
         if missing_ok and not self.exists():
             return
-        self._do(lambda system, key: system.rm_file(key), done="deleted")
+        self._request(lambda system, key: system.rm_file(key), done="deleted")
 
     def files(self) -> Mapping[str, int]:
-        """Return the sizes of all files below this folder, by relative path; listed page by page.
+        """Return the sizes in bytes of all files below this folder, by relative path.
 
         Raises:
             UserError: They cannot be listed.
         """
 
-        def found(system: Any, key: str) -> dict[str, int]:
+        def find(system: Any, key: str) -> dict[str, int]:
             infos = system.find(key, detail=True)
             return {
                 str(name).removeprefix(key).lstrip("/"): int(info["size"])
@@ -188,7 +189,7 @@ class RemotePath:
                 if info["type"] == "file" and str(name).startswith(f"{key}/")
             }
 
-        return self._do(found, done="listed")
+        return self._request(find, done="listed")
 
     def remove_all(self) -> None:
         """Delete all files below this folder.
@@ -202,43 +203,44 @@ class RemotePath:
             system.rm([f"{key}/{name}" for name in names])
 
         if names:
-            self._do(remove, done="deleted")
+            self._request(remove, done="deleted")
 
-    def _do(self, action: Callable[[Any, str], Result], *, done: str = "read") -> Result:
-        """Do something with the file system and its name of the file, several times if need be.
+    def _request(self, action: Callable[[Any, str], Result], *, done: str = "read") -> Result:
+        """Return the result of `action` on fsspec's file system and its key of this file.
 
-        What is or is not there is for the caller to judge; all else is told to the person.
+        Transient failures are retried. That a file exists or is missing is raised for the caller to
+        judge; any other failure becomes a UserError.
         """
-        absence: FileNotFoundError | FileExistsError | None = None
+        existence_error: FileNotFoundError | FileExistsError | None = None
         with explained(self.url, "The file", done=done):
             system, key = file_system(self.url)
             try:
                 return retried(self.url, lambda: action(system, key))
             except FileExistsError as error:
-                absence = error
+                existence_error = error
             except FileNotFoundError as error:
-                if done == "written":  # there is no such bucket
+                if done == "written":  # the bucket is missing
                     raise
-                absence = error
-        raise absence
+                existence_error = error
+        raise existence_error
 
 
 AnyPath = Path | RemotePath
-"""Where a file lies: on a disk, or behind a URL."""
+"""Path of a file on a disk or behind a URL."""
 
 
 def any_path(text: str) -> AnyPath:
-    """Return the path that a person gave, as a path or a URL.
+    """Return the path that a user gave as a path or a URL.
 
     Raises:
-        UserError: The URL holds what may be secret, or is a chain of addresses.
+        UserError: The URL contains a secret or a wildcard, or is a chain of addresses.
     """
     text = text.removeprefix("file://")
     return RemotePath.of(text) if "://" in text else Path(text)
 
 
 def relative(path: AnyPath, folder: AnyPath) -> str:
-    """Return the path of a file in a folder as a dataset names it: with forward slashes.
+    """Return the path of a file relative to a folder, with forward slashes as in a manifest.
 
     Raises:
         ValueError: The file is not in that folder.
@@ -251,12 +253,12 @@ def relative(path: AnyPath, folder: AnyPath) -> str:
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Return fsspec's file system for a URL, and its own name of what is there.
+    """Return fsspec's file system for a URL, and its key of the file or folder there.
 
-    It remembers no listing and tries a request again at once, a few times: for one of many that are
-    made together. All else is for `retried`.
+    It caches no listings. It repeats a request at once, up to twice, which helps when one of many
+    concurrent requests fails; longer outages are left to `retried`.
     """
-    # An extra that takes a while to import: only where there is a URL.
+    # Part of an extra, and slow to import: only where a URL is used.
     import fsspec  # noqa: PLC0415 - see above
 
     scheme = urlsplit(url).scheme
@@ -270,13 +272,13 @@ _S3 = ("s3", "s3a")
 
 
 def _settings(scheme: str) -> dict[str, Any]:
-    """Return what a protocol's library is told."""
+    """Return the settings for a protocol's library."""
     import fsspec  # noqa: PLC0415 - see file_system
 
     settings: dict[str, Any] = {"use_listings_cache": False}
     if scheme in _S3:
-        own = fsspec.config.conf.get("s3", {}).get("config_kwargs", {})
+        user = fsspec.config.conf.get("s3", {}).get("config_kwargs", {})
         bounds = {"connect_timeout": 10, "read_timeout": 60, "max_pool_connections": 32}
         retries = {"mode": "standard", "total_max_attempts": 3}
-        settings["config_kwargs"] = {**bounds, "retries": retries, **own}
+        settings["config_kwargs"] = {**bounds, "retries": retries, **user}
     return settings

@@ -9,6 +9,7 @@ Children of children are found because they fall to this process when their own 
 import contextlib
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -21,6 +22,8 @@ PR_SET_CHILD_SUBREAPER = 36
 def main(command):
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")
+    # A shell that starts jobs in the background lets them ignore Ctrl-C, and that is inherited.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     threading.Thread(target=end_with_input, args=(child,), daemon=True).start()
     code = child.wait()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import s3fs
 
-from pipelines.corpus.values import parse_part
+from pipelines.corpus.part import parse_part
 from pipelines.run.build import build
 from shards.errors import UserError
 from shards.storage.remote import RemotePath

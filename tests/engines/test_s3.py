@@ -152,7 +152,7 @@ def test_an_object_written_again_is_refused(s3: s3fs.S3FileSystem) -> None:
     with pytest.raises(UserError, match=r"has 12 bytes and had 9 when the run began"):
         open_split(split)
     s3.rm(url)
-    with pytest.raises(UserError, match=r"part-1.json does not exist, or may not be seen"):
+    with pytest.raises(UserError, match=r"part-1.json does not exist or is not visible to you"):
         open_split(split)
 
 
@@ -170,10 +170,10 @@ def test_an_object_written_again_while_it_is_read_is_refused(s3: s3fs.S3FileSyst
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("s3://nowhere", r"s3://nowhere does not exist, or may not be seen"),
+        ("s3://nowhere", r"s3://nowhere does not exist or is not visible to you"),
         ("s3://nowhere/web", r"s3://nowhere/web does not exist.*bucket"),
-        ("s3://nowhere/*.json", r"s3://nowhere/\*.json does not exist, or may not be seen"),
-        ("s3://corpora/none", r"s3://corpora/none does not exist, or may not be seen\. Check"),
+        ("s3://nowhere/*.json", r"s3://nowhere/\*.json does not exist or is not visible to you"),
+        ("s3://corpora/none", r"s3://corpora/none does not exist or is not visible to you\. Check"),
         ("s3://corpora/web/*.zst", r"No file matches s3://corpora/web/\*.zst"),
         ("s3://corpora/none/*.zst", r"s3://corpora/none/\*.zst does not exist"),
     ],

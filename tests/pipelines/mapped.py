@@ -1,12 +1,9 @@
 """A mapped file, and the records that its splits left."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
 from pipelines.inputs.sources import InputFile, Split, match_inputs, split_file
 from pipelines.map.mapper import SplitRecord
@@ -28,14 +25,6 @@ FILES = {name: FileEntry(bytes=len(raw), crc32c=crc32c_of(raw)) for name, raw in
 
 
 READING = Reading(format="json", text_fields=("text",))
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "in" / "a.json"
-    path.parent.mkdir()
-    path.write_bytes(CONTENT)
-    return path
 
 
 def matched(file: Path) -> InputFile:
@@ -94,14 +83,3 @@ def touch(path: Path) -> None:
     """Give a file another time."""
     before = path.stat().st_mtime_ns
     os.utime(path, ns=(before + 10**9, before + 10**9))
-
-
-@pytest.fixture
-def remote() -> Iterator[InputFile]:
-    """The same file behind a URL: it has an etag, and no time."""
-    system = MemoryFileSystem()
-    system.pipe("/a.json", CONTENT)
-    (found,) = match_inputs(["memory://a.json"], pattern="*", default_name="s")
-    assert found.etag
-    yield found
-    system.store.clear()

@@ -1,86 +1,120 @@
 import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shards.errors import UserError
-from shards.flags import add_run_flags, counts, run_of
-from shards.mixture import Mix
-from shards.run import BatchSize, Run
+from shards.command import Parser
+from shards.flags import add_flags, count, counts, fraction, names, option, options_of, positive
 
 
-def parsed(line: str) -> Run:
-    parser = argparse.ArgumentParser()
-    add_run_flags(parser)
-    return run_of(parser.parse_args(line.split()))
+@dataclass(frozen=True, kw_only=True)
+class Knobs:
+    shards: int = option(0, "Shards per source, at most 5 %.", metavar="N", type=count)
+    output_folder: Path | None = option(None, "Where to write.", type=Path)
+    languages: tuple[str, ...] = option(("zh", "en"), "To keep.", type=names)
+    betas: tuple[float, ...] = option((0.9, 0.95), "Of AdamW.", nargs=2, type=float)
+    separator: str = option(" ", "Between title and text.")
+    dry_run: bool = option(False, "List only.", action="store_true")
 
 
-PLAIN: dict[str, Any] = {
-    "mixes": (Mix(start=0, data=("a",)),),
-    "batches": (BatchSize(step=0, size=8),),
-}
+def knobs(*argv: str) -> Knobs:
+    parser = Parser(prog="knobs", argument_default=argparse.SUPPRESS)
+    add_flags(parser, Knobs)
+    return Knobs(**options_of(Knobs, vars(parser.parse_args(argv))))
 
 
-@pytest.mark.parametrize(
-    ("line", "values"),
-    [
-        ("", {}),
-        (
-            "--seed -4 --scatters 8 --objective causal --length 2048",
-            {
-                "seed": -4,
-                "scatters": 8,
-                "objective": "causal",
-                "length": 2048,
-            },
-        ),
-        (
-            "--slack 0 --steps 100 --max-epochs a=2 a:x=0.5",
-            {
-                "slack": 0,
-                "steps": 100,
-                "max_epochs": {"a": 2.0, "a:x": 0.5},
-            },
-        ),
-        (
-            "--batch-size 8 100:16",
-            {
-                "batches": (BatchSize(step=0, size=8), BatchSize(step=100, size=16)),
-            },
-        ),
-        (
-            "--data a=1 b=2 --data-from 50 a=1 --data-from 90 b=1 c=1",
-            {
-                "mixes": (
-                    Mix(start=0, data=("a=1", "b=2")),
-                    Mix(start=50, data=("a=1",)),
-                    Mix(start=90, data=("b=1", "c=1")),
-                ),
-            },
-        ),
-    ],
-)
-def test_flags_are_the_options_of_a_run(line: str, values: dict[str, Any]) -> None:
-    assert parsed(f"--data a --batch-size 8 {line}") == Run(**{**PLAIN, **values})
+def test_fields_become_flags_and_flags_fields() -> None:
+    assert knobs() == Knobs()
+    assert knobs(
+        *("--shards", "2k", "--output-folder", "x", "--languages", "ja", "--betas", "0.8", "0.9"),
+        *("--separator", "", "--dry-run"),
+    ) == Knobs(
+        shards=2000,
+        output_folder=Path("x"),
+        languages=("ja",),
+        betas=(0.8, 0.9),
+        separator="",
+        dry_run=True,
+    )
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("--data a", r"give --data and --batch-size"),
-        ("--batch-size 8", r"give --data and --batch-size"),
-        ("--data a --batch-size x", r"--batch-size: 'x' is no whole number from 0 on"),
-        ("--data a --batch-size 8 x:9", r"--batch-size: 'x' is no whole number"),
-        ("--data a --batch-size 8 --data-from b c", r"--data-from: 'b' is no whole number"),
-        ("--data a --batch-size 8 --steps 9 --max-epochs a", r"--max-epochs a: write DIR=4"),
-    ],
-)
-def test_flags_that_make_no_run(line: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        parsed(line)
+def test_help_shows_each_default(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        knobs("--help")
+    shown = " ".join(capsys.readouterr().out.split())
+    for text in (
+        "at most 5 %. --output-folder",
+        "To keep. Default: zh,en.",
+        "Of AdamW. Default: 0.9 0.95.",
+        "Between title and text. Default: ' '.",
+        "List only.",
+    ):
+        assert text in shown
 
 
 def test_counts() -> None:
-    assert counts("2,1,1") == (2, 1, 1)
-    with pytest.raises(argparse.ArgumentTypeError, match="'' is no whole number from 0 on"):
+    assert counts("2,1,1k") == (2, 1, 1000)
+    with pytest.raises(argparse.ArgumentTypeError, match="'' is not a whole number from 0 on"):
         counts("2,,1")
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [
+        (fraction, "0.05", 0.05),
+        (fraction, "5%", 0.05),
+        (fraction, "0.1%", 0.001),
+        (fraction, "0", 0.0),
+        (fraction, "1", 1.0),
+        (fraction, "100%", 1.0),
+        (count, "0", 0),
+        (count, "12", 12),
+        (count, "1_000_000", 1_000_000),
+        (count, "3k", 3_000),
+        (count, "100M", 100_000_000),
+        (count, "2G", 2_000_000_000),
+        (positive, "1", 1),
+        (positive, "1k", 1_000),
+        (names, "zh,en", ("zh", "en")),
+        (names, " zh , en,, zh", ("zh", "en")),
+        (names, "", ()),
+    ],
+)
+def test_values_are_read_as_people_write_them(
+    read: Callable[[str], Any], text: str, value: Any
+) -> None:
+    assert read(text) == value
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "message"),
+    [
+        (fraction, "1.5", "1.5 is not between 0 and 1"),
+        (fraction, "101%", "101% is not between 0 and 1"),
+        (fraction, "-0.1", "-0.1 is not between 0 and 1"),
+        (fraction, "nan", "nan is not between 0 and 1"),
+        (positive, "0", "0 is not at least 1"),
+        (positive, "0M", "0M is not at least 1"),
+    ],
+)
+def test_values_out_of_range_are_refused(
+    read: Callable[[str], Any], text: str, message: str
+) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=f"^{message}$"):
+        read(text)
+
+
+@pytest.mark.parametrize("read", [count, positive])
+@pytest.mark.parametrize("text", ["", "a", "1.5M", "%", "k", "1kk", "-1", "-2k", "1__0"])
+def test_no_whole_numbers(read: Callable[[str], int], text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=f"'{text}' is not a whole number from 0"):
+        read(text)
+
+
+@pytest.mark.parametrize("text", ["", "a", "1.5M", "%", "k"])
+def test_no_fractions(text: str) -> None:
+    with pytest.raises(ValueError, match=r"could not convert"):
+        fraction(text)

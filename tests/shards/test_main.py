@@ -236,7 +236,7 @@ def test_trace_of_a_document_goes_as_far_as_it_is_told(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], r"name a file with a run's options, or give --data and --batch-size"),
+        ([], r"give --data and --batch-size, or the file of a run's options"),
         (["nowhere.json"], r"nowhere\.json is no file"),
         (["--data", "nowhere", "--batch-size", "2"], r"nowhere does not exist"),
     ],

@@ -55,21 +55,17 @@ def test_what_stands_behind_two_dashes_goes_on_word_for_word() -> None:
     behind = ["--checkpointing_interval=5000", "--seed", "9", "--", "stray"]
     options, flags = read("--seed", "1", "--runner=FlinkRunner", "--", *behind)
     assert options == WudaoOptions(seed=1)
-    assert flags == ["--runner=FlinkRunner", *behind]
+    assert flags == ["--runner=FlinkRunner", "--", *behind]
 
 
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--sead=3"], "unknown flag --sead=3: .* goes behind --, as in: -- --"),
-        (["--keep-segment"], "unknown flag --keep-segment: "),
-        (["--runn=DirectRunner"], "unknown flag --runn=DirectRunner: "),
-        (["stray"], "unknown flag stray: "),
-        (["--seed", "-1"], r"argument --seed: -1 is negative\. .* --help lists every flag"),
+        (["--seed", "-1"], r"argument --seed: '-1' is not a whole .*\. .* --help lists every flag"),
         (["--sample", "2"], "argument --sample: 2 is not between 0 and 1"),
         (["--workers=0"], "argument --workers: 0 is not at least 1"),
         (["--dedup=fuzzy"], "argument --dedup: invalid choice: 'fuzzy'"),
-        (["--split-bytes=1.5M"], "argument --split-bytes: invalid positive value: '1.5M'"),
+        (["--split-bytes=1.5M"], "argument --split-bytes: '1.5M' is not a whole number"),
         (
             ["--input"],
             r"argument --input: expected one argument\. python -m pipelines.wudao --help",
@@ -95,5 +91,5 @@ def test_help_tells_of_every_flag_and_its_default(capsys: pytest.CaptureFixture[
     for default in ("100000000", "zh,en", "exact", "0.001", "unless-repeated", "' '", "101"):
         assert f"Default: {default}." in plain
     assert "at most 5 %;" in plain
-    assert "behind -- goes to the runner" in plain
+    assert "what follows -- goes to the runner" in plain
     assert "==SUPPRESS==" not in plain

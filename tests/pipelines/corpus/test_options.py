@@ -1,70 +1,12 @@
-import argparse
 import os
-from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
 
 import pytest
 
 from pipelines.corpus.options import DATASET, NOTHING, SEGMENTS, Options, semantic
-from pipelines.corpus.values import count, fraction, names, positive
 from pipelines.engine.workers import num_workers
 from pipelines.wudao import WudaoOptions
 from shards.errors import UserError
-
-
-@pytest.mark.parametrize(
-    ("read", "text", "value"),
-    [
-        (fraction, "0.05", 0.05),
-        (fraction, "5%", 0.05),
-        (fraction, "0.1%", 0.001),
-        (fraction, "0", 0.0),
-        (fraction, "1", 1.0),
-        (fraction, "100%", 1.0),
-        (count, "0", 0),
-        (count, "12", 12),
-        (count, "3k", 3_000),
-        (count, "100M", 100_000_000),
-        (count, "2G", 2_000_000_000),
-        (positive, "1", 1),
-        (positive, "1k", 1_000),
-        (names, "zh,en", ("zh", "en")),
-        (names, " zh , en,, zh", ("zh", "en")),
-        (names, "", ()),
-    ],
-)
-def test_values_are_read_as_people_write_them(
-    read: Callable[[str], Any], text: str, value: Any
-) -> None:
-    assert read(text) == value
-
-
-@pytest.mark.parametrize(
-    ("read", "text", "message"),
-    [
-        (fraction, "1.5", "1.5 is not between 0 and 1"),
-        (fraction, "101%", "101% is not between 0 and 1"),
-        (fraction, "-0.1", "-0.1 is not between 0 and 1"),
-        (fraction, "nan", "nan is not between 0 and 1"),
-        (count, "-1", "-1 is negative"),
-        (count, "-2k", "-2k is negative"),
-        (positive, "0", "0 is not at least 1"),
-        (positive, "0M", "0M is not at least 1"),
-    ],
-)
-def test_values_out_of_range_are_refused(
-    read: Callable[[str], Any], text: str, message: str
-) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match=f"^{message}$"):
-        read(text)
-
-
-@pytest.mark.parametrize("read", [fraction, count, positive])
-@pytest.mark.parametrize("text", ["", "a", "1.5M", "%", "k", "1kk"])
-def test_no_numbers_are_no_values(read: Callable[[str], Any], text: str) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        read(text)
 
 
 def test_defaults_are_what_the_help_promises() -> None:

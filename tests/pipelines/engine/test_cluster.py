@@ -11,7 +11,13 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from pipelines.corpus.flags import parse
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.engine.cluster import check_answers, engine, lead_path_here, with_processes
+from pipelines.engine.cluster import (
+    beam_flags,
+    check_answers,
+    engine,
+    lead_path_here,
+    with_processes,
+)
 from pipelines.engine.runner import Runner
 from pipelines.run.command import main
 from pipelines.wudao import RECIPE, WudaoOptions
@@ -58,8 +64,9 @@ def listener() -> Iterator[str]:
 def test_a_runners_flags_reach_beam_as_they_are(name: str) -> None:
     given = [f"--runner={name}", *RUNNERS[name]]
     argv = ["--seed=3", *given, "--dedup=minhash", "--", "--only_java_knows=7"]
-    options, flags = parse(WudaoOptions, argv, program="pipelines.wudao", about=RECIPE.about)
+    options, words = parse(WudaoOptions, argv, program="pipelines.wudao", about=RECIPE.about)
     assert options == WudaoOptions(seed=3, dedup="minhash")
+    flags = beam_flags(words)
     assert flags == [*given, "--only_java_knows=7"]
     assert engine(flags) == name
     handed = PipelineOptions(with_processes(flags)).get_all_options(retain_unknown_options=True)
@@ -68,6 +75,12 @@ def test_a_runners_flags_reach_beam_as_they_are(name: str) -> None:
     )
     changed = {key for key in handed if handed[key] != expected.get(key)}
     assert changed <= ({"sdk_worker_parallelism"} if name == "FlinkRunner" else set())
+
+
+@pytest.mark.parametrize("word", ["--sead=3", "--keep-segment", "--runn=DirectRunner", "stray"])
+def test_a_flag_that_beam_does_not_know_is_refused(word: str) -> None:
+    with pytest.raises(UserError, match=f"unknown flag {word}: .* goes behind --, as in: -- --"):
+        beam_flags(["--runner=FlinkRunner", word, "--", "--only_java_knows=7"])
 
 
 @pytest.mark.parametrize("flags", [[], ["--runner=DirectRunner"], ["--runner=FnApiRunner"]])

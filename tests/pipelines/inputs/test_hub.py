@@ -286,7 +286,7 @@ def test_paths_on_the_hub_are_inputs_as_other_urls(ask: Ask, spec: str, names: A
             "hf://datasets/fw/none/x",
             r"hf://datasets/fw/none/x does not exist.*repository not found",
         ),
-        ("hf://datasets/fw/fineweb/x", r"hf://datasets/fw/fineweb/x does not exist, or may not be"),
+        ("hf://datasets/fw/fineweb/x", r"hf://datasets/fw/fineweb/x does not exist or is not vis"),
     ],
 )
 def test_what_cannot_be_read_is_told_in_a_paragraph(ask: Ask, spec: str, message: str) -> None:

@@ -114,9 +114,12 @@ def test_objects_that_stand_for_folders_are_no_files(memory: MemoryFileSystem) -
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("memory://corpora/none", r"memory://corpora/none does not exist, or may not be seen\. C"),
+        (
+            "memory://corpora/none",
+            r"memory://corpora/none does not exist or is not visible to you\. C",
+        ),
         ("memory://corpora/*.zst", r"No file matches memory://corpora/\*\.zst\."),
-        ("memory://none/*.zst", r"memory://none/\*\.zst does not exist, or may not be seen"),
+        ("memory://none/*.zst", r"memory://none/\*\.zst does not exist or is not visible to you"),
         (
             "memory://corpora",
             r"No file in memory://corpora matches '\*\.zst' or '\*\.gz'; it holds "
@@ -199,7 +202,7 @@ def test_parquet_is_read_in_place(memory: MemoryFileSystem) -> None:
         assert pa.Table.from_batches(parquet.iter_batches(batch_size=7)).equals(table)
 
 
-def test_an_error_while_reading_is_told(
+def test_an_error_while_reading_is_reported(
     memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Broken(io.BytesIO):
@@ -210,6 +213,7 @@ def test_an_error_while_reading_is_told(
             raise ValueError("Cannot seek streaming HTTP file")
 
     memory.pipe("/large.bin", b"0123")
+    monkeypatch.setattr("shards.storage.address.WAITS", (0.0,) * 6)
     monkeypatch.setattr(MemoryFileSystem, "open", lambda *_, **__: Broken())
     file, _ = open_remote("memory://large.bin")
     for attempt in (file.read, partial(file.read, 3)):
@@ -269,5 +273,5 @@ def test_web_folders_and_files_are_found(web: str) -> None:
     assert [file.relative for file in match(f"{web}/web/part-*.json")] == names[:2]
     (file,) = match(f"{web}/web/part-10.json")
     assert (file.relative, file.path) == ("part-10.json", f"{web}/web/part-10.json")
-    with pytest.raises(UserError, match=r"web/none does not exist, or may not be seen"):
+    with pytest.raises(UserError, match=r"web/none does not exist or is not visible to you"):
         match(f"{web}/web/none")

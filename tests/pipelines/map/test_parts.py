@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from pipelines.corpus.part import corpus_fraction, is_share, parse_part
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.corpus.values import corpus_fraction, is_share, parse_part
 from pipelines.inputs.sources import InputFile, Split, split_file
 from pipelines.map import parts, resume
 from pipelines.replay.__main__ import run as replay

@@ -26,7 +26,7 @@ def attempt(job: Job, tasks: list[MapTask], barrier: Barrier) -> None:
 def job_of(options: WudaoOptions) -> tuple[Job, list[MapTask]]:
     files, corpora = match_corpora("pipelines.wudao", options)
     chain = Chain(options)
-    job = Job(options=options, corpora=corpora, versions=versions(chain))
+    job = Job(options=options, corpora=corpora, versions=versions(chain, corpora))
     found = [
         split
         for file in files

@@ -6,8 +6,7 @@ import pytest
 from pipelines.inputs.sources import Split, match_inputs, split_file
 from pipelines.readers.reading import Reading, stored_crc32c
 from pipelines.readers.record import Damage, Record
-from pipelines.readers.rejected import RejectReader
-from pipelines.readers.rejects import PLACES, WHOLE, Rejects
+from pipelines.readers.rejects import PLACES, WHOLE, RejectReader, Rejects
 from shards import UserError
 
 READING = Reading(format="jsonl", text_fields=("text",))

@@ -329,7 +329,7 @@ def test_a_tokenizer_that_changed_is_refused_unless_it_is_asked_for(
     # A field of a number that SentencePiece does not know: another file, the same pieces.
     model.write_bytes(model.read_bytes() + b"\xf8\x07\x01")
     assert replay(tmp_path / "first", tmp_path / "b", "--nul", "remove") == 2
-    assert "what --tokenizer means is not what it was" in capsys.readouterr().err
+    assert "--tokenizer no longer means what it meant" in capsys.readouterr().err
     report = tmp_path / "first" / "report.json"
     assert json.loads(report.read_text())["given"]["tokenizer"] == f"sentencepiece:{model}"
     model.unlink()
@@ -337,7 +337,7 @@ def test_a_tokenizer_that_changed_is_refused_unless_it_is_asked_for(
     assert f"no file {model}" in capsys.readouterr().err
     report.unlink()
     assert replay(tmp_path / "first", tmp_path / "b", "--nul", "remove") == 2
-    assert "does not tell where its tokenizer lies (my.model)" in capsys.readouterr().err
+    assert "does not record the path of its tokenizer (my.model)" in capsys.readouterr().err
     flags = ["--nul", "remove", "--tokenizer", TOKENIZER]
     assert replay(tmp_path / "first", tmp_path / "b", *flags) == 0
 

@@ -43,5 +43,5 @@ def manifest(made: Path) -> Manifest:
 @pytest.fixture
 def report(made: Path) -> dict[str, Any]:
     """What report.json of that dataset holds; a test may change it."""
-    found: dict[str, Any] = json.loads((made / "report.json").read_bytes())
-    return found
+    content: dict[str, Any] = json.loads((made / "report.json").read_bytes())
+    return content

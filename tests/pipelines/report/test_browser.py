@@ -32,30 +32,30 @@ HARNESS = """<!doctype html><title>waiting</title>
 <script>
 onload = () => {
   const page = document.getElementById("f").contentDocument, root = page.documentElement;
-  const found = {title: page.title, wide: [root.scrollWidth - root.clientWidth]};
-  for (const each of page.querySelectorAll("details")) each.open = true;
-  found.wide.push(root.scrollWidth - root.clientWidth);
-  found.width = root.clientWidth;
-  found.sections = page.querySelectorAll("section").length;
-  found.charts = page.querySelectorAll("svg path.kept").length;
-  found.scripts = page.scripts.length + page.images.length;
-  found.height = root.scrollHeight;
-  document.title = JSON.stringify(found);
+  const measured = {title: page.title, wide: [root.scrollWidth - root.clientWidth]};
+  for (const details of page.querySelectorAll("details")) details.open = true;
+  measured.wide.push(root.scrollWidth - root.clientWidth);
+  measured.width = root.clientWidth;
+  measured.sections = page.querySelectorAll("section").length;
+  measured.charts = page.querySelectorAll("svg path.kept").length;
+  measured.scripts = page.scripts.length + page.images.length;
+  measured.height = root.scrollHeight;
+  document.title = JSON.stringify(measured);
 };
 </script>"""
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder and remembers what was asked for."""
+    """Serves a folder and remembers the requests."""
 
-    asked: list[str]
+    requested: list[str]
 
-    def __init__(self, *args: Any, asked: list[str], **kwargs: Any) -> None:
-        self.asked = asked
+    def __init__(self, *args: Any, requested: list[str], **kwargs: Any) -> None:
+        self.requested = requested
         super().__init__(*args, **kwargs)
 
     def do_GET(self) -> None:
-        self.asked.append(self.path)
+        self.requested.append(self.path)
         super().do_GET()
 
     def log_message(self, format: str, *args: Any) -> None:
@@ -64,13 +64,13 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
-    """The address of a server of tmp_path, and the paths that it was asked for."""
-    asked: list[str] = []
-    handler = functools.partial(Quiet, directory=str(tmp_path), asked=asked)
+    """The address of a server of tmp_path, and the paths that it was requested."""
+    requested: list[str] = []
+    handler = functools.partial(Quiet, directory=str(tmp_path), requested=requested)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as served:
         thread = threading.Thread(target=served.serve_forever, daemon=True)
         thread.start()
-        yield f"http://127.0.0.1:{served.server_address[1]}", asked
+        yield f"http://127.0.0.1:{served.server_address[1]}", requested
         served.shutdown()
         thread.join()
 
@@ -101,22 +101,22 @@ def every_evil(address: str) -> str:
 def test_a_hostile_document_does_nothing_and_nothing_is_wider_than_a_narrow_screen(
     manifest: Manifest, report: dict[str, Any], tmp_path: Path, server: tuple[str, list[str]]
 ) -> None:
-    address, asked = server
+    address, requested = server
     hostile(report, every_evil(address))
     (tmp_path / "page.html").write_text(page(manifest, report))
     (tmp_path / "harness.html").write_text(HARNESS)
     dom = browse(tmp_path, "--dump-dom", f"{address}/harness.html")
-    matched = re.search("<title>(.*?)</title>", dom, re.DOTALL)
-    assert matched is not None
-    found = json.loads(unescape(matched[1]))
-    assert found["title"] == "wudao: report of a corpusmill run"
-    assert found["scripts"] == 0
-    assert found["sections"] > 8
-    assert found["charts"] > 5
-    assert found["wide"] == [0, 0], "closed, and with all opened"
-    assert 380 <= found["width"] <= 400
-    assert found["height"] > 4000
-    assert set(asked) - {"/favicon.ico"} == {"/harness.html", "/page.html"}
+    title = re.search("<title>(.*?)</title>", dom, re.DOTALL)
+    assert title is not None
+    measured = json.loads(unescape(title[1]))
+    assert measured["title"] == "wudao: report of a corpusmill run"
+    assert measured["scripts"] == 0
+    assert measured["sections"] > 8
+    assert measured["charts"] > 5
+    assert measured["wide"] == [0, 0], "closed, and with all opened"
+    assert 380 <= measured["width"] <= 400
+    assert measured["height"] > 4000
+    assert set(requested) - {"/favicon.ico"} == {"/harness.html", "/page.html"}
 
 
 def test_the_page_paints_from_a_file_in_light_and_dark(made: Path, tmp_path: Path) -> None:

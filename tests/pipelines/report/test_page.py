@@ -1,11 +1,15 @@
-"""The page of a real run: valid, true to the account, and deaf to what documents say."""
+"""The page of a real run: valid, true to the account, and indifferent to what documents say."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pipelines.report.markup import visible
-from pipelines.report.page import page
+import pipelines.report.page
+from pipelines.report.formats import visible
+from pipelines.report.page import _environment, page
 from shards import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, total
 from tests.pipelines.report.reading import Page
@@ -18,7 +22,7 @@ HOSTILE = {
     "style": "</style><style>*{display:none}</style>",
     "direction": "\u202egnp.exe\u2066 \u200f",
     "controls": "\0\x01\x1b[31mred\x7f\x85\ufffe",
-    "long line": "x" * 1_000_000,
+    "long line": "x" * 100_000,
     "marks": "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A" * 100,
 }
 
@@ -34,32 +38,48 @@ def hostile(report: dict[str, Any], text: str) -> None:
 
 def test_the_page_is_valid_and_asks_for_nothing(manifest: Manifest, report: dict[str, Any]) -> None:
     html = page(manifest, report)
-    found = Page(html)
-    assert not found.named("script")
-    assert not {"img", "link", "iframe", "object", "base", "form"} & {tag for tag, _ in found.tags}
-    targets = [each["href"] for each in found.named("a")]
-    ids = [each["id"] for each in found.named("section")]
+    shown = Page(html)
+    assert not shown.named("script")
+    assert not {"img", "link", "iframe", "object", "base", "form"} & {tag for tag, _ in shown.tags}
+    targets = [attributes["href"] for attributes in shown.named("a")]
+    ids = [attributes["id"] for attributes in shown.named("section")]
     assert len(targets) > 8
     assert targets == [f"#{name}" for name in ids]
     assert "url(" not in html
     assert "@import" not in html
-    policy = {each.get("content") for each in found.named("meta")}
+    policy = {attributes.get("content") for attributes in shown.named("meta")}
     assert "default-src 'none'; style-src 'unsafe-inline'" in policy
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_document_stays_text(
-    manifest: Manifest, report: dict[str, Any], kind: str
+    manifest: Manifest, report: dict[str, Any], name: str
 ) -> None:
     hostile(report, "harmless")
     plain = Page(page(manifest, report))
-    hostile(report, HOSTILE[kind])
-    found = Page(page(manifest, report))
-    assert visible(HOSTILE[kind]) in found.text
-    assert [tag for tag, _ in found.tags] == [tag for tag, _ in plain.tags]
+    hostile(report, HOSTILE[name])
+    shown = Page(page(manifest, report))
+    assert visible(HOSTILE[name]) in shown.text
+    assert [tag for tag, _ in shown.tags] == [tag for tag, _ in plain.tags]
     allowed = {"class", "style", "id", "dir", "open", "href", "lang"}
-    names = {name for tag, each in found.tags for name in each if tag in ("div", "bdi", "details")}
-    assert names <= allowed
+    elements = [attributes for tag, attributes in shown.tags if tag in ("div", "bdi", "details")]
+    assert {attribute for attributes in elements for attribute in attributes} <= allowed
+
+
+@given(st.text())
+def test_any_text_stays_text(text: str) -> None:
+    template = _environment().from_string('<!doctype html>\n<p title="{{ text }}">{{ text }}</p>')
+    shown = Page(visible(template.render(text=text)))
+    assert shown.text == "\n" + visible(text)
+    assert shown.named("p") == [{"title": visible(text)}]
+
+
+def test_no_template_takes_text_for_markup() -> None:
+    folder = Path(pipelines.report.page.__file__).parent / "templates"
+    templates = [path.read_text() for path in folder.glob("*.j2")]
+    assert len(templates) > 10
+    for word in ("|safe", "| safe", "autoescape", "Markup"):
+        assert not any(word in template for template in templates)
 
 
 def test_the_page_is_a_function_of_report_and_manifest(
@@ -68,8 +88,8 @@ def test_the_page_is_a_function_of_report_and_manifest(
     assert page(manifest, report) == page(manifest, report)
 
 
-def rows(found: Page) -> list[list[str]]:
-    return [[cell.strip() for cell in row] for row in found.cells]
+def rows(html: str) -> list[list[str]]:
+    return [[cell.strip() for cell in row] for row in Page(html).cells]
 
 
 def number(text: str) -> int:
@@ -79,16 +99,16 @@ def number(text: str) -> int:
 def test_figures_of_the_page_are_those_of_the_account(
     manifest: Manifest, report: dict[str, Any]
 ) -> None:
-    found = rows(Page(page(manifest, report)))
+    cells = rows(page(manifest, report))
     account = manifest.generations[-1].accounting
-    starts = [at for at, row in enumerate(found) if row[:1] == ["read"]]
+    starts = [index for index, row in enumerate(cells) if row[:1] == ["read"]]
     assert len(starts) == 2
-    for at, (source, figures) in zip(starts, sorted(account.items()), strict=True):
-        end = next(i for i in range(at, len(found)) if found[i][1].startswith("validation"))
-        funnel = found[at : end + 1]
+    for start, (source, figures) in zip(starts, sorted(account.items()), strict=True):
+        end = next(i for i in range(start, len(cells)) if cells[i][1].startswith("validation"))
+        funnel = cells[start : end + 1]
         assert number(funnel[0][2]) == figures["read"]
-        told = {row[1]: number(row[2]) for row in funnel[1:-3]}
-        assert told == {**figures["dropped"], **figures["quarantined"]}
+        losses = {row[1]: number(row[2]) for row in funnel[1:-3]}
+        assert losses == {**figures["dropped"], **figures["quarantined"]}
         assert (funnel[-3][0], number(funnel[-3][2])) == ("kept", figures["kept"])
         for row, split in zip(funnel[-2:], (TRAIN, VALIDATION), strict=True):
             sums = total(manifest.shards(source, split=split))
@@ -96,7 +116,7 @@ def test_figures_of_the_page_are_those_of_the_account(
             assert (number(row[2]), number(row[5])) == (sums.documents, sums.tokens)
         assert number(funnel[-3][5]) == sum(number(row[5]) for row in funnel[-2:])
     assert {"duplicate", "too-short", "glm-few-chars", "wrong-type"} <= {
-        row[1] for row in found if len(row) > 1
+        row[1] for row in cells if len(row) > 1
     }
 
 
@@ -104,9 +124,10 @@ def test_every_threshold_is_drawn_and_named(manifest: Manifest, report: dict[str
     html = page(manifest, report)
     assert "Thresholds: min 150: every other language" in Page(html).text
     assert html.count('<path class="mark"') >= 3, "of both sources, and of both together"
+    assert html.count(">min 150</text>") >= 3
 
 
-def test_all_that_was_told_to_the_run_is_on_the_page(
+def test_every_setting_of_the_run_is_on_the_page(
     manifest: Manifest, report: dict[str, Any]
 ) -> None:
     text = Page(page(manifest, report)).text
@@ -119,12 +140,10 @@ def test_all_that_was_told_to_the_run_is_on_the_page(
     assert "part-<b>&.json" in text
 
 
-def test_a_size_that_was_asked_for_is_projected_to(
-    manifest: Manifest, report: dict[str, Any]
-) -> None:
-    sizes = {row[0] for row in rows(Page(page(manifest, report, corpus_size=2 * 10**11)))}
+def test_the_requested_size_is_projected_to(manifest: Manifest, report: dict[str, Any]) -> None:
+    sizes = {row[0] for row in rows(page(manifest, report, corpus_size=2 * 10**11))}
     assert {"100 GB", "200 GB", "1 TB", "3 TB", "100 TB"} <= sizes
-    assert "200 GB" not in {row[0] for row in rows(Page(page(manifest, report)))}
+    assert "200 GB" not in {row[0] for row in rows(page(manifest, report))}
 
 
 def test_groups_of_duplicates_are_drawn_whatever_was_counted(
@@ -136,16 +155,14 @@ def test_groups_of_duplicates_are_drawn_whatever_was_counted(
         "near": {"band_groups": {}, "compared": 12345, "without_kept_mate": {"documents": 17}},
         "something new": {"2": 5},
     }
-    found = Page(page(manifest, report))
-    sizes = [(row[0], row[1]) for row in rows(found) if row[0].endswith(" documents")]
+    html = page(manifest, report)
+    sizes = [(row[0], row[1]) for row in rows(html) if row[0].endswith(" documents")]
     assert sizes[:3] == [("2 documents", "4,000"), ("5-9 documents", "7"), ("100+ documents", "1")]
-    assert "Groups of equal texts" in found.text
-    assert "something new" in found.text
-    assert "12,345" in found.text
-    assert "similar to nothing that was kept" in found.text
+    for text in ("Groups of equal texts", "something new", "12,345", "similar to nothing"):
+        assert text in Page(html).text
 
 
-def test_a_dataset_that_changed_since_is_told(manifest: Manifest, report: dict[str, Any]) -> None:
+def test_a_change_since_the_run_is_announced(manifest: Manifest, report: dict[str, Any]) -> None:
     assert "has changed since" not in page(manifest, report)
     report["dataset"] = "0" * 64
     assert "has changed since" in page(manifest, report)

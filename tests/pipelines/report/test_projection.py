@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from pipelines.report.projection import costs
+from pipelines.report.projection import run_costs, text_read
 from shards.manifest import FileEntry, Manifest, ShardEntry
 
 
@@ -35,16 +35,16 @@ def report(**changes: Any) -> dict[str, Any]:
 
 
 def test_everything_grows_with_the_bytes_of_text() -> None:
-    found = costs(cast("Manifest", Made(500)), report())
-    assert found is not None
-    assert found.map_seconds == {"read": 30.0, "clean": 6.0}
-    assert found.later_seconds == 18.0
-    assert found.text_bytes == 2000
-    twice = found.projected(4000)
+    spent = run_costs(cast("Manifest", Made(500)), report())
+    assert spent is not None
+    assert spent.map_seconds == {"read": 30.0, "clean": 6.0}
+    assert spent.later_seconds == 18.0
+    assert spent.text_bytes == text_read(report()) == 2000
+    twice = spent.project(4000)
     assert twice.cpu_hours * 3600 == pytest.approx(2 * (36 + 18))
     assert twice.wall_hours(8) == pytest.approx(twice.cpu_hours / 8)
     assert (twice.tokens, twice.dataset_bytes, twice.file_bytes) == (1000, 2000, 8000)
-    assert found.projected(10**14).cpu_hours == pytest.approx(54 / 2000 * 10**14 / 3600)
+    assert spent.project(10**14).cpu_hours == pytest.approx(54 / 2000 * 10**14 / 3600)
 
 
 @pytest.mark.parametrize(
@@ -53,16 +53,16 @@ def test_everything_grows_with_the_bytes_of_text() -> None:
         ({"workers": 0}, 9.0),  # the process that was started
         ({"workers": 1}, 9.0),
         ({"seconds": {"map": 1.0}}, 0.0),
-        # three of four were finished before: their time is that of the fourth
+        # three of four were finished before: each is taken to have cost as much as the fourth
         ({"tasks": {"dedup": {"all": 4, "finished_before": 3}}, "seconds": {"dedup": 3.0}}, 24.0),
     ],
 )
 def test_the_later_phases_are_wall_time_times_workers(
     changes: dict[str, Any], later: float
 ) -> None:
-    found = costs(cast("Manifest", Made(1)), report(**changes))
-    assert found is not None
-    assert found.later_seconds == later
+    spent = run_costs(cast("Manifest", Made(1)), report(**changes))
+    assert spent is not None
+    assert spent.later_seconds == later
 
 
 def test_reading_what_the_sample_leaves_out_is_not_projected() -> None:
@@ -73,16 +73,16 @@ def test_reading_what_the_sample_leaves_out_is_not_projected() -> None:
             "b": whole["accounting"]["b"],
         }
     )
-    found = costs(cast("Manifest", Made(1)), sampled)
-    assert found is not None
-    assert found.map_seconds == {"read": pytest.approx(1.0 + 20.0), "clean": 6.0}
-    assert found.file_bytes == pytest.approx(4000 * 20 / 110)
+    spent = run_costs(cast("Manifest", Made(1)), sampled)
+    assert spent is not None
+    assert spent.map_seconds == {"read": pytest.approx(1.0 + 20.0), "clean": 6.0}
+    assert spent.file_bytes == pytest.approx(4000 * 20 / 110)
 
 
 def test_without_text_or_times_nothing_is_projected() -> None:
     nothing = {"read": 0, "not_sampled": 0, "bytes": {"kept": 0}}
     made = cast("Manifest", Made(1))
-    assert costs(made, report(accounting={"a": nothing})) is None
+    assert run_costs(made, report(accounting={"a": nothing})) is None
     old = report()
     del old["cpu_seconds"]
-    assert costs(made, old) is None
+    assert run_costs(made, old) is None

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.report.showcase import MOST_CHARACTERS, MOST_SHOWN, trimmed
+from pipelines.report.showcase import MOST_CHARACTERS, MOST_SHOWN, trim
 from pipelines.run.build import build
 from pipelines.segments.examples import PER_REASON
 from shards import Dataset
@@ -13,8 +13,8 @@ from tests.pipelines.runs import many_splits, page, small, write_wudao
 
 
 def examples(output: Path) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    found: dict[str, Any] = json.loads((output / "report.json").read_bytes())
-    shown: dict[str, dict[str, list[dict[str, Any]]]] = found["examples"]
+    shown: dict[str, dict[str, list[dict[str, Any]]]]
+    shown = json.loads((output / "report.json").read_bytes())["examples"]
     return shown
 
 
@@ -30,23 +30,23 @@ def test_examples_are_the_first_of_each_final_reason_in_the_order_of_the_dataset
     wanted: dict[str, list[tuple[str, int]]] = {}
     for row in sorted(audit(reference), key=lambda row: row["order"]):
         wanted.setdefault(row["reason"] or "", []).append((row["path"], row["position"]))
-    found = examples(reference)["wudao"]
-    assert set(found) == set(wanted)
-    assert {"", "duplicate", "language", "too-short", "wrong-type"} < set(found)
-    for reason, rows in found.items():
+    shown = examples(reference)["wudao"]
+    assert set(shown) == set(wanted)
+    assert {"", "duplicate", "language", "too-short", "wrong-type"} < set(shown)
+    for reason, rows in shown.items():
         places = [(row["path"], row["position"]) for row in rows]
         assert places == wanted[reason][:PER_REASON]
 
 
 def test_examples_say_what_the_audit_table_says(reference: Path) -> None:
     rows = {(row["path"], row["position"]): row for row in audit(reference)}
-    shown = [row for found in examples(reference)["wudao"].values() for row in found]
+    shown = [row for examples_of in examples(reference)["wudao"].values() for row in examples_of]
     assert len(shown) > 40
-    for each in shown:
-        row = rows[each["path"], each["position"]]
+    for example in shown:
+        row = rows[example["path"], example["position"]]
         for name in ("ordinal", "group", "bytes", "language", "tokens"):
-            assert each[name] == row[name]
-        assert each["score"] == pytest.approx(row["score"], abs=1e-4)
+            assert example[name] == row[name]
+        assert example["score"] == pytest.approx(row["score"], abs=1e-4)
 
 
 @pytest.mark.slow
@@ -58,19 +58,19 @@ def test_examples_do_not_depend_on_the_workers(
     assert examples(tmp_path / "out") == examples(reference)
 
 
-def test_what_a_document_broke_is_told_with_its_figure(tmp_path: Path) -> None:
+def test_the_rule_that_a_document_broke_is_shown_with_its_figure(tmp_path: Path) -> None:
     pages = [page(number) for number in range(30)]
     long = [page(number, "很长的一页。" * 50) for number in range(30, 35)]
     path = write_wudao(tmp_path / "part-1.json", [*pages, *long])
     options = small(tmp_path / "out", path, quality=("glm",), threshold=("glm.min_chars=250",))
     build("pipelines.wudao", options)
-    found = examples(tmp_path / "out")["wudao"]
-    assert len(found["glm-few-chars"]) == PER_REASON
-    for row in found["glm-few-chars"]:
+    shown = examples(tmp_path / "out")["wudao"]
+    assert len(shown["glm-few-chars"]) == PER_REASON
+    for row in shown["glm-few-chars"]:
         broken = row["broken"]
         assert (broken["metric"], broken["comparison"]) == ("glm.chars", "<")
         assert broken["value"] == len(row["text"]) < broken["bound"] == 250
-    assert all(row["broken"] is None for row in found[""])
+    assert all(row["broken"] is None for row in shown[""])
 
 
 def test_what_could_not_be_read_is_shown_by_its_first_bytes(tmp_path: Path) -> None:
@@ -87,26 +87,25 @@ def test_what_could_not_be_read_is_shown_by_its_first_bytes(tmp_path: Path) -> N
 
 
 def rows(number: int, text: str = "x") -> list[dict[str, Any]]:
-    return [{"text": text, "position": at} for at in range(number)]
+    return [{"text": text, "position": position} for position in range(number)]
 
 
 def test_a_report_with_many_reasons_shows_fewer_of_each() -> None:
-    shown = {f"s{at}": {"": rows(20), "a": rows(20), "b": rows(1)} for at in range(100)}
-    found = trimmed(shown)
-    counts = [len(each) for reasons in found.values() for each in reasons.values()]
+    shown = trim({f"s{n}": {"": rows(20), "a": rows(20), "b": rows(1)} for n in range(100)})
+    counts = [len(examples) for reasons in shown.values() for examples in reasons.values()]
     assert 0.5 * MOST_SHOWN < sum(counts) <= MOST_SHOWN
     assert len(set(counts)) == 2, "as many of every reason that has them"
-    assert found["s0"]["a"] == rows(20)[: len(found["s0"]["a"])]
+    assert shown["s0"]["a"] == rows(20)[: len(shown["s0"]["a"])]
     assert min(counts) == 1, "no reason is left out"
 
 
 def test_a_report_with_very_many_reasons_shows_less_of_each_text() -> None:
-    found = trimmed({f"s{at}": {"": rows(20, "字" * 1000)} for at in range(5000)})
-    texts = [row["text"] for reasons in found.values() for each in reasons.values() for row in each]
+    shown = trim({f"s{n}": {"": rows(20, "字" * 1000)} for n in range(5000)})
+    texts = [row["text"] for reasons in shown.values() for row in reasons[""]]
     assert len(texts) == 5000
     assert sum(map(len, texts)) == MOST_CHARACTERS
 
 
 def test_a_small_report_is_left_whole() -> None:
     shown = {"s": {"": rows(20, "字" * 1000), "a": rows(3, "字")}}
-    assert trimmed(shown) == shown
+    assert trim(shown) == shown

@@ -1,5 +1,6 @@
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def merged(*tallies: Tally, counts: dict[str, int] | None = None) -> MergeRecord
 
 
 def test_the_funnel_goes_through_the_stages_in_order_and_ends_with_what_was_kept() -> None:
-    found = sums.funnel(
+    rows = sums.funnel(
         [
             tally("", verdict="kept", rows=5),
             tally("duplicate"),
@@ -48,7 +49,7 @@ def test_the_funnel_goes_through_the_stages_in_order_and_ends_with_what_was_kept
             tally("bad-json", verdict="quarantined"),
         ]
     )
-    assert [(row["stage"], row["reason"], row["rows"]) for row in found] == [
+    assert [(row["stage"], row["reason"], row["rows"]) for row in rows] == [
         ("read", "bad-json", 1),
         ("document", "too-short", 2),
         ("document", "wrong-type", 1),
@@ -63,7 +64,7 @@ def test_the_funnel_goes_through_the_stages_in_order_and_ends_with_what_was_kept
         ("dedup", "near-duplicate", 1),
         ("", "", 5),
     ]
-    assert found[1] == {
+    assert rows[1] == {
         "stage": "document",
         "verdict": "dropped",
         "reason": "too-short",
@@ -80,26 +81,26 @@ def test_every_reason_has_a_stage_of_its_own_kind(reason: str) -> None:
     assert row["stage"] in wanted
 
 
-def made(source: str, seconds: dict[str, float]) -> SplitRecord:
-    fields = {each.name: 0 for each in dataclasses.fields(SplitRecord)}
-    given = {**fields, "source": source, "cpu_seconds": seconds, "segments": ()}
-    return SplitRecord(**given)  # type: ignore[arg-type]  # the other fields do not matter
+def split_record(source: str, seconds: dict[str, float]) -> SplitRecord:
+    fields: dict[str, Any] = {field.name: 0 for field in dataclasses.fields(SplitRecord)}
+    fields |= {"source": source, "cpu_seconds": seconds, "segments": ()}
+    return SplitRecord(**fields)  # the other fields do not matter
 
 
 def test_cpu_seconds_are_added_up_by_source_and_stage() -> None:
-    records = [made("b", {"read": 1.0}), made("a", {"read": 0.5, "clean": 0.25})]
-    records.append(made("a", {"read": 0.5, "tokenize": 2.0}))
+    records = [split_record("b", {"read": 1.0}), split_record("a", {"read": 0.5, "clean": 0.25})]
+    records.append(split_record("a", {"read": 0.5, "tokenize": 2.0}))
     assert sums.cpu_seconds(records) == {
         "a": {"read": 1.0, "clean": 0.25, "tokenize": 2.0},
         "b": {"read": 1.0},
     }
 
 
-def test_only_the_largest_groups_are_told_one_by_one() -> None:
-    tallies = [tally("", verdict="kept", rows=at, group=f"g{at:02}") for at in range(1, 41)]
+def test_only_the_largest_groups_have_rows_of_their_own() -> None:
+    tallies = [tally("", verdict="kept", rows=n, group=f"g{n:02}") for n in range(1, 41)]
     tallies += [tally("language", group="g01"), tally("nul", verdict="quarantined", group="g02")]
-    found = sums.figures([], {"a": [merged(*tallies)]}, quality=Quality.parse(["none"]))
-    rows = found["groups"]["a"]
+    figures = sums.figures([], {"a": [merged(*tallies)]}, quality=Quality.parse(["none"]))
+    rows = figures["groups"]["a"]
     assert [row["group"] for row in rows[:2]] == ["g40", "g39"]
     assert len(rows) == sums.MOST_GROUPS + 1
     last = rows[-1]
@@ -112,29 +113,29 @@ def test_only_the_largest_groups_are_told_one_by_one() -> None:
 
 
 def test_a_corpus_without_groups_has_none() -> None:
-    found = sums.figures([], {"a": [merged(tally("x"))]}, quality=Quality.parse(["none"]))
-    assert found["groups"] == {"a": []}
+    figures = sums.figures([], {"a": [merged(tally("x"))]}, quality=Quality.parse(["none"]))
+    assert figures["groups"] == {"a": []}
 
 
 def test_histograms_of_small_sources_are_added_up() -> None:
     sources = {
-        f"s{at:02}": [merged(tally("", verdict="kept", rows=100 - at), counts={"7": at + 1})]
-        for at in range(sums.MOST_HISTOGRAMS + 3)
+        f"s{n:02}": [merged(tally("", verdict="kept", rows=100 - n), counts={"7": n + 1})]
+        for n in range(sums.MOST_HISTOGRAMS + 3)
     }
-    found = sums.figures([], sources, quality=Quality.parse(["none"]))["histograms"]
-    assert list(found) == [*list(sources)[: sums.MOST_HISTOGRAMS], sums.OTHERS]
-    assert found["s03"] == {"bytes": {"kept": {"7": 4}}}
-    assert found[sums.OTHERS] == {"bytes": {"kept": {"7": 13 + 14 + 15}}}
+    histograms = sums.figures([], sources, quality=Quality.parse(["none"]))["histograms"]
+    assert list(histograms) == [*list(sources)[: sums.MOST_HISTOGRAMS], sums.OTHERS]
+    assert histograms["s03"] == {"bytes": {"kept": {"7": 4}}}
+    assert histograms[sums.OTHERS] == {"bytes": {"kept": {"7": 13 + 14 + 15}}}
 
 
-def test_rules_that_are_on_are_told_by_language() -> None:
+def test_rules_that_are_on_are_listed_by_language() -> None:
     quality = Quality.parse(["zh=glm", "gopher"], ["zh:glm.min_chars=7", "gopher.max_words=off"])
-    found = sums.rules(quality)
-    assert set(found) == {"zh", "*"}
-    assert found["zh"] == [
+    rules = sums.active_rules(quality)
+    assert set(rules) == {"zh", "*"}
+    assert rules["zh"] == [
         {"metric": "glm.chars", "comparison": "<", "bound": 7.0, "reason": "glm-few-chars"}
     ]
-    bounds = {(rule["metric"], rule["comparison"]) for rule in found["*"]}
+    bounds = {(rule["metric"], rule["comparison"]) for rule in rules["*"]}
     assert ("gopher.words", "<") in bounds
     assert ("gopher.words", ">") not in bounds
 

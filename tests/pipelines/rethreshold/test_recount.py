@@ -36,8 +36,8 @@ PLAIN = {
 }
 
 
-def fall(row: dict[str, Any], chosen: Thresholds) -> str | None:
-    """The reason of the first step that a row breaks, one row at a time."""
+def reason_of(row: dict[str, Any], chosen: Thresholds) -> str | None:
+    """The reason of the first step that a row breaks, found one row at a time."""
     if row["language"] not in (chosen.languages or ()):
         return "language"
     if np.float32(row["score"]) < np.float32(chosen.score):
@@ -65,23 +65,23 @@ def rows(seed: int, num: int) -> list[dict[str, Any]]:
             row["glm.chars"] = float(rng.integers(1, 300))
         row |= {"language": language, "score": float(np.float32(rng.random()))}
         row |= {"bytes": int(rng.integers(1, 1000)), "tokens": int(rng.integers(1, 300))}
-        row["reason"] = fall(row, FIRST)
+        row["reason"] = reason_of(row, FIRST)
         if row["reason"] is None:
             row["reason"] = FATES[rng.integers(len(FATES))]
         else:
             row["tokens"] = None
         made.append(row)
-    unread = {name: None for name in made[0]} | {"bytes": 3, "reason": "too-short"}
-    return [*made, unread, unread, unread | {"reason": "bad-json"}]
+    unjudged = {name: None for name in made[0]} | {"bytes": 3, "reason": "too-short"}
+    return [*made, unjudged, unjudged, unjudged | {"reason": "bad-json"}]
 
 
 def write(path: Path, made: list[dict[str, Any]]) -> Path:
     floats = {name: pa.float32() for name in made[0] if "." in name}
-    kinds = {"score": pa.float32(), "language": pa.large_string(), "reason": pa.large_string()}
-    kinds |= {"bytes": pa.int64(), "tokens": pa.int32(), **floats}
+    types = {"score": pa.float32(), "language": pa.large_string(), "reason": pa.large_string()}
+    types |= {"bytes": pa.int64(), "tokens": pa.int32(), **floats}
     columns = {
-        name: pa.array([None if row[name] is None else row[name] for row in made], kind)
-        for name, kind in kinds.items()
+        name: pa.array([None if row[name] is None else row[name] for row in made], type_)
+        for name, type_ in types.items()
     }
     pq.write_table(pa.table(columns), path)
     return path
@@ -90,30 +90,30 @@ def write(path: Path, made: list[dict[str, Any]]) -> Path:
 @pytest.mark.parametrize("other", [FIRST, OTHER, thresholds(languages=("zh",))])
 def test_counts_are_those_of_looking_at_each_row(tmp_path: Path, other: Thresholds) -> None:
     parts = [rows(seed, 400) for seed in range(3)]
-    paths = [write(tmp_path / f"s-{at}.parquet", part) for at, part in enumerate(parts)]
-    found = recount(paths, FIRST, other)
+    paths = [write(tmp_path / f"s-{n}.parquet", part) for n, part in enumerate(parts)]
+    source = recount(paths, FIRST, other)
     every = [row for part in parts for row in part]
-    assert found.unjudged == {"too-short": 6, "bad-json": 3}
+    assert source.unjudged == {"too-short": 6, "bad-json": 3}
     judged = [row for row in every if row["language"]]
-    assert found.languages.keys() == {"en", "zh", "fr"}
+    assert source.languages.keys() == {"en", "zh", "fr"}
     fates = {None: 0, "duplicate": 1, "near-duplicate": 1, "contaminated": 2}
-    for language, counts in found.languages.items():
+    for language, counts in source.languages.items():
         own = [row for row in judged if row["language"] == language]
         for when, chosen in ((NOW, FIRST), (THEN, other)):
             steps = ["language", "language-score", *(r.reason for r in chosen.rules(language))]
-            falls = [fall(row, chosen) for row in own]
-            assert counts.first[when].tolist() == [falls.count(step) for step in steps]
+            reasons = [reason_of(row, chosen) for row in own]
+            assert counts.dropped[when].tolist() == [reasons.count(step) for step in steps]
             for fate in range(4):
                 kept = [
                     row
-                    for row, reason in zip(own, falls, strict=True)
+                    for row, reason in zip(own, reasons, strict=True)
                     if reason is None and fates.get(row["reason"], 3) == fate
                 ]
                 passed = counts.passed[when, fate]
                 assert passed[DOCUMENTS] == len(kept)
                 assert passed[BYTES] == sum(row["bytes"] for row in kept)
                 assert passed[TOKENS] == sum(row["tokens"] or 0 for row in kept)
-            assert (counts.broken[when] >= counts.first[when]).all()
+            assert (counts.broken[when] >= counts.dropped[when]).all()
 
 
 def test_a_table_that_contradicts_itself_is_damage(tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ def test_the_end_of_a_run_tells_figures_reasons_and_what_to_do_next(
     found = {"train": entry.shards, "validation": entry.validation}
     monkeypatch.setattr(Manifest, "shards", lambda _, split: found[split])
     made = Manifest.__new__(Manifest)
-    assert account.lines(accounted(), made, Path("out")) == [
+    assert account.closing_lines(accounted(), made, Path("out")) == [
         "a: 100 read = 60 kept + 34 dropped + 6 quarantined",
         "            14  dropped: duplicate",
         "            20  dropped: too-short",

@@ -11,7 +11,7 @@ from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
 from pipelines.pile import PileOptions
 from pipelines.quality import Quality
 from pipelines.quality.selection import parse_selection
-from pipelines.run.origin import bounds_as_written, given, options_of, thresholds_of
+from pipelines.run.origin import bounds_as_written, given_paths, recorded_options, thresholds_of
 from pipelines.text import TextOptions
 from pipelines.wudao import WudaoOptions
 from shards import UserError
@@ -96,7 +96,7 @@ def test_profiles_of_another_version_are_told() -> None:
 )
 def test_options_come_back_as_they_were(options: Options, tmp_path: Path) -> None:
     made = manifest(options, tokenizer="0" * 64, lid_model="1" * 64)
-    found = type(options)(**options_of(tmp_path, made, type(options)))
+    found = type(options)(**recorded_options(tmp_path, made, type(options)))
     again = manifest(found, tokenizer="0" * 64, lid_model="1" * 64)
     assert again.options["quality"]["bounds"] == made.options["quality"]["bounds"]
     assert {**again.options, "threshold": ()} == {**made.options, "threshold": ()}
@@ -112,12 +112,12 @@ def test_files_are_named_as_they_lay(tmp_path: Path, monkeypatch: pytest.MonkeyP
         decontaminate=("list.txt", "s3://bucket/other.txt", "gone.txt"),
     )
     facts = {"tokenizer": "0", "lid_model": "1", "decontaminate": "2", "quality": {}}
-    told = given(options, facts)
+    told = given_paths(options, facts)
     assert set(told) == {"folder", "tokenizer", "lid_model", "decontaminate"}
     (tmp_path / "report.json").write_text(json.dumps({"given": told}))
     monkeypatch.chdir("/")
     made = manifest(options, tokenizer="0", lid_model="1", decontaminate="2")
-    found = options_of(tmp_path, made, WudaoOptions)
+    found = recorded_options(tmp_path, made, WudaoOptions)
     assert found["tokenizer"] == f"sentencepiece:{tmp_path}/my.model"
     assert found["lid_model"] == ""
     assert found["decontaminate"] == (

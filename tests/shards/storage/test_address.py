@@ -1,6 +1,6 @@
 import pytest
 
-from shards.storage.address import said, shown
+from shards.storage.address import error_text, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -14,8 +14,8 @@ from shards.storage.address import said, shown
         ("hf://datasets/o/n@main/a:b@c", "hf://datasets/o/n@main/a:b@c"),
     ],
 )
-def test_secrets_are_not_shown(url: str, expected: str) -> None:
-    assert shown(url) == expected
+def test_secrets_are_left_out(url: str, expected: str) -> None:
+    assert without_secrets(url) == expected
 
 
 @pytest.mark.parametrize(
@@ -30,5 +30,5 @@ def test_secrets_are_not_shown(url: str, expected: str) -> None:
         (OSError("x" * 1000), "x" * 300 + "..."),
     ],
 )
-def test_what_libraries_say_is_one_short_line(error: Exception, expected: str) -> None:
-    assert said(error) == expected
+def test_a_library_message_becomes_one_short_line(error: Exception, expected: str) -> None:
+    assert error_text(error) == expected

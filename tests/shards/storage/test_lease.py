@@ -5,6 +5,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,14 @@ from shards.storage.files import files
 from shards.storage.lock import locked
 from shards.storage.remote import RemotePath
 
+BOOT = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+NAMESPACE = str(Path("/proc/self/ns/pid").readlink())
+
+
+@pytest.fixture(autouse=True)
+def _settled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "SETTLED_AFTER", 0.0)
+
 
 @pytest.fixture
 def folder() -> Iterator[RemotePath]:
@@ -22,13 +31,14 @@ def folder() -> Iterator[RemotePath]:
     path.remove_all()
 
 
-def holder(folder: RemotePath, name: str = "alone", **changes: object) -> RemotePath:
-    """The file of a holder that does not write it again; of this process, if not told otherwise."""
+def left_by_a_holder(folder: RemotePath, name: str = "alone", **changes: object) -> RemotePath:
+    """The file of a holder that never renews it, by default a process of another machine."""
     state = {
         "token": "0",
         "host": "elsewhere",
+        "machine": "another",
         "process": os.getpid(),
-        "started": "then",
+        "started": "1",
         "count": 0,
         **changes,
     }
@@ -37,10 +47,9 @@ def holder(folder: RemotePath, name: str = "alone", **changes: object) -> Remote
     return path
 
 
-def ended_process() -> int:
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
+def holder_of(folder: RemotePath) -> dict[str, object]:
+    state: dict[str, object] = json.loads((folder / ".lock" / "alone").read())
+    return state
 
 
 def test_a_folder_is_held_while_the_block_runs(folder: RemotePath) -> None:
@@ -53,8 +62,8 @@ def test_a_second_holder_waits_for_a_sign_of_life_and_is_refused(
     folder: RemotePath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lease, "RENEWED_AFTER", 0.2)
-    words = rf"is being written by process {os.getpid()} on host"
-    with locked(folder), pytest.raises(UserError, match=words), locked(folder):
+    message = rf"is being written by process {os.getpid()} on host"
+    with locked(folder), pytest.raises(UserError, match=message), locked(folder):
         pass
     assert files(folder) == {}
 
@@ -62,26 +71,20 @@ def test_a_second_holder_waits_for_a_sign_of_life_and_is_refused(
 def test_several_hold_a_folder_together_and_none_alone(
     folder: RemotePath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    holder(folder, "shared-1")
+    shared = left_by_a_holder(folder, "shared-1")
     with locked(folder, shared=True):
         assert len(files(folder)) == 2
-    monkeypatch.setattr(lease, "DEAD_AFTER", 2.0)
-    beat = holder(folder, "shared-1")
-
-    def once(_: float) -> None:
-        beat.write(b"{}")
-
-    monkeypatch.setattr(lease.time, "sleep", once)
+    monkeypatch.setattr(lease.time, "sleep", lambda _: shared.write(b"{}"))
     with pytest.raises(UserError, match="is being written by"), locked(folder):
         pass
     assert list(files(folder)) == [".lock/shared-1"]
 
 
-def test_who_would_share_finds_who_is_alone(
+def test_a_shared_lock_is_refused_while_another_holds_the_folder_alone(
     folder: RemotePath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    beat = holder(folder)
-    monkeypatch.setattr(lease.time, "sleep", lambda _: beat.write(b"{}"))
+    alone = left_by_a_holder(folder)
+    monkeypatch.setattr(lease.time, "sleep", lambda _: alone.write(b"{}"))
     with (
         pytest.raises(UserError, match=r"process .* on host elsewhere"),
         locked(folder, shared=True),
@@ -90,20 +93,102 @@ def test_who_would_share_finds_who_is_alone(
     assert list(files(folder)) == [".lock/alone"]
 
 
-def test_a_dead_process_of_this_machine_holds_nothing(folder: RemotePath) -> None:
-    process = ended_process()
-    holder(folder, host=lease.socket.gethostname(), process=process, started="boot 1")
-    with locked(folder):
-        assert json.loads((folder / ".lock" / "alone").read())["process"] == os.getpid()
-
-
 def test_a_silent_holder_elsewhere_is_taken_over(
     folder: RemotePath, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    holder(folder)
+    left_by_a_holder(folder)
     monkeypatch.setattr(lease, "DEAD_AFTER", 0.5)
     with locked(folder):
-        assert json.loads((folder / ".lock" / "alone").read())["host"] != "elsewhere"
+        assert holder_of(folder)["host"] != "elsewhere"
+
+
+HOLD = """
+import sys
+from shards.storage.lock import locked
+from shards.storage.remote import RemotePath
+with locked(RemotePath(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that were made; TimeoutError ends the one for a sign of life."""
+    made: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        made.append(seconds)
+        if seconds:
+            raise TimeoutError("waits for a sign of life")
+
+    monkeypatch.setattr(lease.time, "sleep", sleep)
+    return made
+
+
+def test_a_killed_process_of_this_machine_is_taken_over_at_once(
+    tmp_path: Path, pauses: list[float]
+) -> None:
+    (tmp_path / ".lock").mkdir()
+    folder = RemotePath(f"file://{tmp_path}")  # what two processes both see
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"held\n"
+        assert holder_of(folder)["process"] == child.pid
+        with pytest.raises(TimeoutError), locked(folder):
+            pass  # it lives
+        assert pauses.pop() == 1
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # dead, and not reaped: a zombie
+        left = (folder / ".lock" / "alone").read()
+        with locked(folder):
+            assert holder_of(folder)["process"] == os.getpid()
+        child.wait()
+        (folder / ".lock" / "alone").write(left)
+        with locked(folder):
+            assert holder_of(folder)["process"] == os.getpid()
+    assert pauses == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("machine", "started", "dead"),
+    [
+        (f"{BOOT} {NAMESPACE}", "1", True),  # its number is now that of a later process
+        (f"{BOOT} {NAMESPACE}", "", False),  # the start of this very process, which lives
+        (f"{BOOT} pid:[1]", "1", False),
+        (f"another-boot {NAMESPACE}", "1", False),
+        ("", "1", False),
+    ],
+)
+def test_only_a_process_known_to_have_ended_is_taken_over_at_once(
+    folder: RemotePath, pauses: list[float], machine: str, started: str, dead: bool
+) -> None:
+    own_start = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    left_by_a_holder(folder, machine=machine, started=started or own_start)
+    if dead:
+        with locked(folder):
+            assert holder_of(folder)["host"] != "elsewhere"
+        assert pauses == [0]
+    else:
+        with pytest.raises(TimeoutError), locked(folder):
+            pass
+        assert pauses == [1]
+
+
+def test_a_hidden_process_of_another_user_counts_as_alive(
+    folder: RemotePath, pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(lease.os, "kill", refuse)
+    hidden = 2**22 + 1  # beyond the kernel's largest number, so never in /proc
+    left_by_a_holder(folder, machine=f"{BOOT} {NAMESPACE}", process=hidden)
+    with pytest.raises(TimeoutError), locked(folder):
+        pass
+    assert pauses == [1]
 
 
 def test_a_lease_is_renewed(folder: RemotePath, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,14 +201,16 @@ def test_a_lease_is_renewed(folder: RemotePath, monkeypatch: pytest.MonkeyPatch)
         assert (folder / ".lock" / "alone").read() != before
 
 
-def test_who_lost_its_lease_ends(folder: RemotePath, monkeypatch: pytest.MonkeyPatch) -> None:
-    ends: list[int] = []
+def test_a_process_that_lost_its_lease_exits(
+    folder: RemotePath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exits: list[int] = []
     monkeypatch.setattr(lease, "RENEWED_AFTER", 0.02)
-    monkeypatch.setattr(lease.os, "_exit", ends.append)
+    monkeypatch.setattr(lease.os, "_exit", exits.append)
     with locked(folder):
-        holder(folder, token="another")
+        left_by_a_holder(folder, token="another")
         end = time.monotonic() + 10
-        while not ends and time.monotonic() < end:
+        while not exits and time.monotonic() < end:
             time.sleep(0.02)
-    assert ends
-    assert set(ends) == {2}
+    assert exits
+    assert set(exits) == {2}

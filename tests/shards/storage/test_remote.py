@@ -35,7 +35,7 @@ def folder() -> Iterator[RemotePath]:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that were made, none of which is waited for."""
+    """The pauses requested, none of which takes any time."""
     made: list[float] = []
     monkeypatch.setattr("shards.storage.address.time.sleep", made.append)
     return made
@@ -68,14 +68,14 @@ class Fault:
         ("build/wudao", Path("build/wudao")),
     ],
 )
-def test_a_person_gives_a_path_or_a_url(text: str, expected: object) -> None:
+def test_a_user_gives_a_path_or_a_url(text: str, expected: object) -> None:
     assert any_path(text) == expected
 
 
 @pytest.mark.parametrize(
     "url", ["s3://key:secret@bucket/a", "https://h/a?X-Amz-Signature=secret", "zip::s3://b/secret"]
 )
-def test_a_place_with_a_secret_is_refused(url: str) -> None:
+def test_an_address_with_a_secret_is_refused(url: str) -> None:
     with pytest.raises(UserError, match=r"^The place ") as error:
         any_path(url)
     assert "secret" not in str(error.value) or "::" in url
@@ -121,7 +121,7 @@ def test_a_block_that_fails_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_missing_is_told(folder: RemotePath) -> None:
+def test_a_missing_file_is_reported(folder: RemotePath) -> None:
     assert not (folder / "x").exists()
     for read in (size, map_bytes, read_json, crc32c):
         with pytest.raises(DamageError, match=r"memory://\w+/x is missing"):
@@ -131,7 +131,7 @@ def test_what_is_missing_is_told(folder: RemotePath) -> None:
     (folder / "x").unlink(missing_ok=True)
 
 
-def test_of_two_writers_one_makes_the_file(folder: RemotePath) -> None:
+def test_only_one_of_two_writers_creates_the_file(folder: RemotePath) -> None:
     path = folder / "lock"
     assert path.create(b"mine")
     assert path.create(b"mine")  # the answer to the first attempt may have been lost
@@ -151,7 +151,7 @@ def test_of_two_writers_one_makes_the_file(folder: RemotePath) -> None:
         ("rm_file", lambda path: path.unlink()),
     ],
 )
-def test_what_may_pass_is_tried_again(
+def test_a_transient_failure_is_retried(
     folder: RemotePath,
     monkeypatch: pytest.MonkeyPatch,
     waits: list[float],
@@ -170,13 +170,15 @@ def test_what_may_pass_is_tried_again(
     assert "Reduce your rate; trying again in 0.5 s" in caplog.text
 
 
-def test_trying_again_has_an_end(
+def test_retries_are_limited(
     folder: RemotePath, monkeypatch: pytest.MonkeyPatch, waits: list[float]
 ) -> None:
     fault = Fault("pipe_file", TimeoutError("too slow"), times=99)
     monkeypatch.setattr(MemoryFileSystem, "pipe_file", fault)
-    words = r"^The file memory://\w+/a cannot be written \(too slow; tried 7 times within 31\.5 s\)"
-    with pytest.raises(UserError, match=words):
+    message = (
+        r"^The file memory://\w+/a cannot be written \(too slow; tried 7 times within 31\.5 s\)"
+    )
+    with pytest.raises(UserError, match=message):
         (folder / "a").write(b"abc")
     assert tuple(waits) == address.WAITS
 
@@ -188,7 +190,7 @@ class NoCredentialsError(Exception):
 @pytest.mark.parametrize(
     "error", [PermissionError("Access Denied"), NoCredentialsError(), OSError(errno.EINVAL, "no")]
 )
-def test_what_will_not_change_is_told_at_once(
+def test_a_permanent_failure_is_reported_at_once(
     folder: RemotePath,
     monkeypatch: pytest.MonkeyPatch,
     waits: list[float],
@@ -200,7 +202,7 @@ def test_what_will_not_change_is_told_at_once(
     assert waits == []
 
 
-def test_a_short_answer_is_asked_for_again(
+def test_a_short_answer_is_requested_again(
     folder: RemotePath, monkeypatch: pytest.MonkeyPatch, waits: list[float]
 ) -> None:
     path = folder / "a"

@@ -2,7 +2,7 @@ import argparse
 
 import pytest
 
-from pipelines.corpus.values import is_share, parse_part
+from pipelines.corpus.part import is_share, parse_part
 
 
 @pytest.mark.parametrize(

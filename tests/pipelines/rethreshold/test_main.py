@@ -1,4 +1,4 @@
-"""What rethreshold says, held against runs that were made with the other thresholds."""
+"""What rethreshold forecasts, compared with runs that were made with the other thresholds."""
 
 import json
 import re
@@ -49,15 +49,15 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-def asked(capsys: pytest.CaptureFixture[str], dataset: object, *flags: str) -> dict[str, Any]:
+def ask(capsys: pytest.CaptureFixture[str], dataset: object, *flags: str) -> dict[str, Any]:
     assert main([str(dataset), "--json", *flags]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
 
 
 def account(manifest: Manifest, source: str = "wudao") -> dict[str, Any]:
-    found: dict[str, Any] = manifest.generations[0].accounting[source]
-    return found
+    figures: dict[str, Any] = manifest.generations[0].accounting[source]
+    return figures
 
 
 def kept_tokens(manifest: Manifest) -> int:
@@ -70,21 +70,23 @@ def then(block: Mapping[str, Any], figure: str) -> Any:
     return block[figure]["then"]
 
 
-def test_with_nothing_changed_it_tells_the_account(
+def test_with_nothing_changed_it_repeats_the_account(
     dataset: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     manifest = load(dataset)
-    (found,) = asked(capsys, dataset)["sources"].values()
-    told = account(manifest)
-    for block in (found["before_dedup"], found["dataset"]):
+    (forecast,) = ask(capsys, dataset)["sources"].values()
+    figures = account(manifest)
+    for block in (forecast["before_dedup"], forecast["dataset"]):
         assert all(figure["now"] == figure["then"] for figure in block.values())
         assert all(figure["exact"] for figure in block.values())
-    assert then(found["dataset"], "documents") == told["kept"]
-    assert then(found["dataset"], "tokens") == kept_tokens(manifest)
-    drops = {step["reason"]: step["drops"][0] for step in found["steps"] if step["drops"][0]}
-    every = {**drops, **found["unjudged"]}
-    duplicates = then(found["before_dedup"], "documents") - told["kept"]
-    assert {**every, "duplicate": duplicates} == {**told["dropped"], **told["quarantined"]}
+    assert then(forecast["dataset"], "documents") == figures["kept"]
+    assert then(forecast["dataset"], "tokens") == kept_tokens(manifest)
+    drops = {step["reason"]: step["drops"][0] for step in forecast["steps"] if step["drops"][0]}
+    duplicates = then(forecast["before_dedup"], "documents") - figures["kept"]
+    assert {**drops, **forecast["unjudged"], "duplicate": duplicates} == {
+        **figures["dropped"],
+        **figures["quarantined"],
+    }
     assert drops.keys() >= {"glm-few-chars", "gopher-few-words", "language"}
 
 
@@ -96,9 +98,9 @@ def test_a_run_with_the_other_thresholds_comes_to_the_same(
     # Overrides of the first run hold where they are not overridden.
     rerun = make(tmp_path / "rerun", (*FIRST, *threshold), score)
     flags = ("--threshold", ",".join(threshold), "--language-threshold", str(score))
-    (found,) = asked(capsys, dataset, *flags)["sources"].values()
-    (real_then,) = asked(capsys, tmp_path / "rerun")["sources"].values()
-    before, after = found["before_dedup"], real_then["before_dedup"]
+    (forecast,) = ask(capsys, dataset, *flags)["sources"].values()
+    (real_then,) = ask(capsys, tmp_path / "rerun")["sources"].values()
+    before, after = forecast["before_dedup"], real_then["before_dedup"]
     assert then(before, "documents") == then(after, "documents")
     assert then(before, "bytes") == then(after, "bytes")
     assert before["documents"]["exact"]
@@ -106,35 +108,35 @@ def test_a_run_with_the_other_thresholds_comes_to_the_same(
     assert before["tokens"]["exact"] == (name == "tighter")
     slack = 0 if name == "tighter" else 0.03
     assert then(before, "tokens") == pytest.approx(then(after, "tokens"), rel=slack)
-    assert {s["step"]: s["drops"][1] for s in found["steps"]} == {
+    assert {s["step"]: s["drops"][1] for s in forecast["steps"]} == {
         s["step"]: s["drops"][1] for s in real_then["steps"]
     }
-    assert {s["step"]: s["breaks"][1] for s in found["steps"]} == {
+    assert {s["step"]: s["breaks"][1] for s in forecast["steps"]} == {
         s["step"]: s["breaks"][1] for s in real_then["steps"]
     }
-    told = found["dataset"]
-    assert not told["documents"]["exact"]
-    assert then(told, "documents") == pytest.approx(account(rerun)["kept"], rel=0.02)
-    assert then(told, "tokens") == pytest.approx(kept_tokens(rerun), rel=0.03)
+    in_dataset = forecast["dataset"]
+    assert not in_dataset["documents"]["exact"]
+    assert then(in_dataset, "documents") == pytest.approx(account(rerun)["kept"], rel=0.02)
+    assert then(in_dataset, "tokens") == pytest.approx(kept_tokens(rerun), rel=0.03)
     windows = num_windows(kept_tokens(rerun), glm_windows(1024).stride)
-    assert then(told, "samples") == pytest.approx(windows, rel=0.05)
+    assert then(in_dataset, "samples") == pytest.approx(windows, rel=0.05)
 
 
 @pytest.mark.parametrize("languages", [("zh",), ("zh", "en", "ja")])
-def test_other_languages_are_told_where_no_rule_needs_their_metrics(
+def test_other_languages_are_counted_if_no_rule_needs_their_metrics(
     languages: tuple[str, ...],
     dataset: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (found,) = asked(capsys, dataset, "--languages", ",".join(languages))["sources"].values()
+    (forecast,) = ask(capsys, dataset, "--languages", ",".join(languages))["sources"].values()
     make(tmp_path / "rerun", FIRST, 0.6, languages=languages)
-    (real_then,) = asked(capsys, tmp_path / "rerun")["sources"].values()
+    (real_then,) = ask(capsys, tmp_path / "rerun")["sources"].values()
     for figure in ("documents", "bytes"):
-        assert then(found["before_dedup"], figure) == then(real_then["before_dedup"], figure)
+        assert then(forecast["before_dedup"], figure) == then(real_then["before_dedup"], figure)
 
 
-def test_sources_are_told_apart_and_added_up(
+def test_sources_are_counted_apart_and_added_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_wudao(tmp_path / "a" / "part-1.json", [page(n) for n in range(60)])
@@ -143,18 +145,18 @@ def test_sources_are_told_apart_and_added_up(
         tmp_path / "out", f"one={tmp_path / 'a'}", f"two={tmp_path / 'b'}", quality=("glm",)
     )
     build("pipelines.wudao", options)
-    found = asked(capsys, tmp_path / "out", "--threshold", "glm.min_chars=180")
-    one, two = found["sources"]["one"], found["sources"]["two"]
+    forecast = ask(capsys, tmp_path / "out", "--threshold", "glm.min_chars=180")
+    one, two = forecast["sources"]["one"], forecast["sources"]["two"]
     for block in ("before_dedup", "dataset"):
-        for name, figure in found["total"][block].items():
+        for name, figure in forecast["total"][block].items():
             assert figure["then"] == one[block][name]["then"] + two[block][name]["then"], name
     assert then(one["before_dedup"], "documents") == 0
     assert 0 < then(two["before_dedup"], "documents") < 60
     assert main([str(tmp_path / "out"), "--threshold", "glm.min_chars=180"]) == 0
-    told = capsys.readouterr().out
-    assert "in total" in told
-    assert "101 -> 180" in told
-    assert "~ estimated" in told
+    printed = capsys.readouterr().out
+    assert "in total" in printed
+    assert "101 -> 180" in printed
+    assert "~ estimated" in printed
 
 
 def test_without_dedup_what_is_tighter_is_exact(
@@ -162,8 +164,8 @@ def test_without_dedup_what_is_tighter_is_exact(
 ) -> None:
     make(tmp_path / "out", FIRST, 0.6, dedup="none", shards=1)
     flags = ("--threshold", "zh:glm.min_chars=250")
-    (found,) = asked(capsys, tmp_path / "out", *flags)["sources"].values()
-    assert all(figure["exact"] for figure in found["dataset"].values())
+    (forecast,) = ask(capsys, tmp_path / "out", *flags)["sources"].values()
+    assert all(figure["exact"] for figure in forecast["dataset"].values())
     assert main([str(tmp_path / "out"), *flags]) == 0
     assert "all figures are exact" in capsys.readouterr().out
 
@@ -172,6 +174,7 @@ def test_what_a_later_stage_would_drop_makes_documents_an_estimate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pages = [page(n) for n in range(40)] + [page(50 + n, "很长的一段话" * 30) for n in range(40)]
+    pages += [page(200 + n, "另外的一些话，没有人见过，" * 20) for n in range(20)]
     path = write_wudao(tmp_path / "part-1.json", pages)
     (tmp_path / "benchmark.txt").write_text("很长的一段话" * 30)
     options = small(
@@ -181,21 +184,17 @@ def test_what_a_later_stage_would_drop_makes_documents_an_estimate(
         threshold=("glm.min_chars=200",),
         decontaminate=(str(tmp_path / "benchmark.txt"),),
     )
-    with pytest.raises(Exception, match="no document is left"):
-        build("pipelines.wudao", options)  # all that is long enough is contaminated
-    pages += [page(200 + n, "另外的一些话，没有人见过，" * 20) for n in range(20)]
-    write_wudao(path, pages)
     made = build("pipelines.wudao", options)
     assert account(made)["dropped"]["contaminated"] == 40
     flags = ("--threshold", "glm.min_chars=100")
-    (found,) = asked(capsys, tmp_path / "out", *flags)["sources"].values()
-    figure = found["before_dedup"]["documents"]
+    (forecast,) = ask(capsys, tmp_path / "out", *flags)["sources"].values()
+    figure = forecast["before_dedup"]["documents"]
     # 40 more texts pass the rules; of those that passed before, 40 of 60 were contaminated.
     assert figure == {"now": 20, "then": 20 + round(40 * 20 / 60), "exact": False}
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "message"),
     [
         (["--threshold", "c4.min_sentences=2"], r"c4 is not among .*The run measured en=gopher"),
         (["--threshold", "zh:gopher.min_words=2"], r'not among the quality profiles of "zh"'),
@@ -206,13 +205,13 @@ def test_what_a_later_stage_would_drop_makes_documents_an_estimate(
         (["--zork"], "unrecognized arguments: --zork"),
     ],
 )
-def test_what_cannot_be_answered_is_told_in_one_paragraph(
-    flags: list[str], told: str, dataset: Path, capsys: pytest.CaptureFixture[str]
+def test_what_cannot_be_answered_is_explained_in_one_paragraph(
+    flags: list[str], message: str, dataset: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(dataset), *flags]) == 2
     error = capsys.readouterr().err
     assert len(error.strip().splitlines()) == 1
-    assert re.search(told, error), error
+    assert re.search(message, error), error
 
 
 def test_what_decides_how_a_text_is_read_is_refused(
@@ -233,25 +232,23 @@ def test_a_language_that_rules_would_judge_is_refused(
     path = write_wudao(tmp_path / "part-1.json", [page(n) for n in range(20)])
     build("pipelines.wudao", small(tmp_path / "out", path, quality=("glm",), languages=("zh",)))
     assert main([str(tmp_path / "out"), "--languages", "zh,de"]) == 2
-    told = capsys.readouterr().err
-    assert "texts in 'de' were not measured, since the run kept zh alone" in told
+    assert "texts in 'de' were not measured, since the run kept only zh" in capsys.readouterr().err
     assert main([str(tmp_path / "out"), "--languages", "all"]) == 2
 
 
-def test_an_audit_table_that_is_gone_or_of_another_version_is_told(
+def test_a_missing_audit_table_dataset_or_version_is_named(
     dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(dataset, copy)
-    first, second = sorted(copy.glob("*/audit/*.parquet"))[:2]
-    first.unlink()
+    audit = min(copy.glob("*/audit/*.parquet"))
+    audit.unlink()
     assert main([str(copy)]) == 2
-    assert f"{first} is missing" in capsys.readouterr().err
+    assert f"{audit} is missing" in capsys.readouterr().err
     assert main([str(tmp_path / "nothing")]) == 2
     assert "does not exist" in capsys.readouterr().err
     assert main([str(dataset) + "@7"]) == 2
     assert "number 7 is not there" in capsys.readouterr().err
-    assert second.exists()
 
 
 @pytest.mark.slow
@@ -275,17 +272,19 @@ def test_real_web_pages_looser_and_tighter(
             recipe,
         )
         build("pipelines.fineweb", options)
-        found: dict[str, Any] = asked(capsys, tmp_path / name)["sources"]["fineweb"]
-        return found
+        forecast: dict[str, Any] = ask(capsys, tmp_path / name)["sources"]["fineweb"]
+        return forecast
 
     made = {words: run(str(words), words) for words in (150, 300)}
     for now, other in ((150, 300), (300, 150)):
         flags = ("--threshold", f"gopher.min_words={other}")
-        found = asked(capsys, tmp_path / str(now), *flags)["sources"]["fineweb"]
+        forecast = ask(capsys, tmp_path / str(now), *flags)["sources"]["fineweb"]
         for figure in ("documents", "bytes"):
-            assert then(found["before_dedup"], figure) == then(made[other]["before_dedup"], figure)
+            assert then(forecast["before_dedup"], figure) == then(
+                made[other]["before_dedup"], figure
+            )
         for block in ("before_dedup", "dataset"):
             slack = 0 if other > now and block == "before_dedup" else 0.01
-            assert then(found[block], "tokens") == pytest.approx(
+            assert then(forecast[block], "tokens") == pytest.approx(
                 then(made[other][block], "tokens"), rel=slack
             )

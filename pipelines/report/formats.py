@@ -1,0 +1,96 @@
+"""Figures and texts as the page shows them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_SIZES = (" B", " kB", " MB", " GB", " TB", " PB", " EB")
+_COUNTS = ("", " thousand", " million", " billion", " trillion", " quadrillion")
+_DUMP_BYTES, _DUMP_WIDTH = 64, 16
+
+_C0 = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
+_HIDDEN = {
+    *range(0x80, 0xA0),  # C1 controls
+    0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A),  # change the direction
+    0x2028, 0x2029, 0xFEFF,
+    *range(0xFDD0, 0xFDF0), *(plane << 16 | low for plane in range(17) for low in (0xFFFE, 0xFFFF)),
+}  # fmt: skip
+_SHOWN = {**_C0, 0x7F: "\u2421", **{code: f"\u2039U+{code:04X}\u203a" for code in _HIDDEN}}
+
+
+def visible(text: str) -> str:
+    """Return a text with signs in place of what would act unseen: controls, changes of direction.
+
+    Line breaks and tabs stay. No sign means anything in HTML.
+    """
+    return text.translate(_SHOWN)
+
+
+def whole(number: float) -> str:
+    """Return a whole number: 1,234."""
+    return f"{round(number):,}"
+
+
+def short(number: float) -> str:
+    """Return a number to three figures, large ones to all before the point: 0.0123, 65.8, 1,234."""
+    if abs(number) >= 100 or number == 0:  # noqa: PLR2004  three figures before the point
+        return f"{number:,.0f}"
+    return f"{number:.3g}" if abs(number) >= 0.001 else f"{number:.1e}"  # noqa: PLR2004  else zeros
+
+
+def byte_size(num_bytes: float) -> str:
+    """Return bytes in powers of ten: 310 kB, 1.21 GB."""
+    return _scaled(num_bytes, _SIZES)
+
+
+def amount(number: float) -> str:
+    """Return a number to three figures: 65.8 thousand, 1.2 trillion."""
+    return _scaled(number, _COUNTS)
+
+
+def tick(number: float) -> str:
+    """Return a number for the narrow place under an axis: 0.5, 20, 1k, 3M."""
+    return _scaled(number, ("", "k", "M", "G", "T", "P")).removesuffix(".0")
+
+
+def _scaled(number: float, units: Sequence[str]) -> str:
+    power = 0
+    while round(number, 1) >= 1000 and power < len(units) - 1:  # noqa: PLR2004  each unit is 1000
+        number, power = number / 1000, power + 1
+    return f"{short(number)}{units[power]}"
+
+
+def percent(part: float, of: float) -> str:
+    """Return a share in per cent, a dash if it is a share of nothing: 95.9 %, < 0.01 %."""
+    if not of:
+        return "–"
+    percent = 100 * part / of
+    if 0 < percent < 0.01:  # noqa: PLR2004  two places are shown
+        return "< 0.01 %"
+    return f"{percent:.2f} %" if percent < 10 else f"{percent:.1f} %"  # noqa: PLR2004  three figures
+
+
+def duration(hours: float) -> str:
+    """Return hours in the unit that suits: 34 s, 12 min, 5.2 h, 41 days."""
+    for unit, in_hours, least in (("days", 24, 48), ("h", 1, 1), ("min", 1 / 60, 1 / 60)):
+        if hours >= least:
+            return f"{short(hours / in_hours)} {unit}"
+    return f"{short(hours * 3600)} s"
+
+
+def option_text(value: Any) -> str:
+    """Return the value of an option of the run on one line."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name} {option_text(value[name])}" for name in sorted(value))
+    if isinstance(value, list):
+        return ", ".join(map(option_text, value)) or "(none)"
+    if isinstance(value, str) and value != value.strip():
+        return f'"{value}"'
+    return str(value) if value != "" else "(none)"
+
+
+def hex_dump(hexadecimal: str) -> str:
+    """Return bytes, given in hexadecimal, in lines of 16 figures and below them as text."""
+    raw = bytes.fromhex(hexadecimal)
+    starts = range(0, min(len(raw), _DUMP_BYTES), _DUMP_WIDTH)
+    lines = [raw[start : start + _DUMP_WIDTH].hex(" ") for start in starts]
+    return "\n".join([*lines, "", raw.decode(errors="replace")]) if raw else ""

@@ -1,0 +1,61 @@
+"""What the templates of the sections compute from report.json."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.segments.rows import QUARANTINED
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Documents (rows), with the bytes and tokens of their texts."""
+
+    rows: int
+    bytes: int
+    tokens: int
+
+
+def sums(rows: Iterable[Mapping[str, Any]], verdict: str | None = None) -> Amounts:
+    """Return the sums over rows of the funnel, of one verdict or of all."""
+    chosen = [row for row in rows if verdict in (None, row.get("verdict"))]
+    return Amounts(
+        *(sum(row.get(name, 0) for row in chosen) for name in ("rows", "bytes", "tokens"))
+    )
+
+
+def in_order(names: Iterable[str], order: Iterable[str]) -> list[str]:
+    """Return names in a given order, those that it lacks last, by name."""
+    ranks = {name: rank for rank, name in enumerate(order)}
+    return sorted(names, key=lambda name: (ranks.get(name, len(ranks)), name))
+
+
+def has_rejects(report: Mapping[str, Any]) -> bool:
+    """Return whether there is an example of a record that could not be read."""
+    return any(
+        row["verdict"] == QUARANTINED and row["reason"] in reasons
+        for source, reasons in report["examples"].items()
+        for row in report["funnel"][source]
+    )
+
+
+def duplicates(counts: Mapping[str, Any], *path: str) -> Iterator[tuple[str, int | dict[str, int]]]:
+    """Yield what deduplication counted, by name: a figure, or groups by size, smallest first.
+
+    Args:
+        counts: Nested as the run left it; names such as "2", "5-9" or "100+" are sizes.
+        path: Names of the mappings around it.
+    """
+    for name, value in counts.items():
+        title = " ".join((*path, name))
+        if not isinstance(value, Mapping):
+            yield title, value
+        elif all(key[:1].isdigit() for key in value):
+            yield title, {size: value[size] for size in sorted(value, key=_smallest)}
+        else:
+            yield from duplicates(value, *path, name)
+
+
+def _smallest(sizes: str) -> int:
+    """Return the smallest size that a name such as "5-9" or "100+" stands for."""
+    return int(sizes.partition("-")[0].rstrip("+"))

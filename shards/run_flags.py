@@ -1,0 +1,95 @@
+"""The flags of `shards.run.Run`, whose defaults they have."""
+
+import argparse
+
+from shards.errors import UserError
+from shards.flags import count
+from shards.mixture import Mix
+from shards.run import BatchSize, Run
+
+_GIVEN = ("seed", "scatters", "objective", "length", "slack", "steps")
+"""Flags named like their field."""
+
+
+def add_run_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags; those not given leave nothing in the namespace."""
+    flags = parser.add_argument_group("the options of a run", argument_default=argparse.SUPPRESS)
+    flags.add_argument(
+        "--data",
+        nargs="+",
+        metavar="DATA",
+        help="DIR, DIR@n or DIR:SOURCE; all with =WEIGHT, or none",
+    )
+    flags.add_argument(
+        "--data-from",
+        nargs="+",
+        action="append",
+        metavar=("POSITION", "DATA"),
+        help="the data from sample POSITION on; may be repeated",
+    )
+    flags.add_argument(
+        "--batch-size",
+        nargs="+",
+        metavar="SIZE",
+        help="samples in the global batch; STEP:SIZE changes it from that step on",
+    )
+    flags.add_argument("--seed", type=int, metavar="N")
+    flags.add_argument(
+        "--scatters", type=count, metavar="S", help="pieces that the corpus is divided into"
+    )
+    flags.add_argument("--objective", metavar="NAME", help="glm or causal")
+    flags.add_argument("--length", type=count, metavar="L", help="positions of a window")
+    flags.add_argument(
+        "--slack",
+        type=count,
+        metavar="N",
+        help="tokens by which a cut may move to an end of a text",
+    )
+    flags.add_argument(
+        "--max-epochs",
+        nargs="+",
+        metavar="DATA=N",
+        help="how often text may be read within --steps: DIR=4, DIR:SOURCE=1.5",
+    )
+    flags.add_argument("--steps", type=count, metavar="N", help="number of steps")
+
+
+def run_of(options: argparse.Namespace) -> Run:
+    """Return the run that flags describe.
+
+    Raises:
+        UserError: Data or batch size are missing, or a value is invalid.
+    """
+    given = vars(options)
+    if "data" not in given or "batch_size" not in given:
+        raise UserError("give --data and --batch-size, or the file of a run's options.")
+    later = [
+        Mix(start=_whole(start, "--data-from"), data=tuple(data))
+        for start, *data in given.get("data_from", ())
+    ]
+    return Run(
+        mixes=(Mix(start=0, data=tuple(given["data"])), *later),
+        batches=tuple(_batch_size(text) for text in given["batch_size"]),
+        max_epochs=dict(_cap(text) for text in given.get("max_epochs", ())),
+        **{name: given[name] for name in _GIVEN if name in given},
+    )
+
+
+def _batch_size(text: str) -> BatchSize:
+    step, _, size = text.rpartition(":")
+    return BatchSize(step=_whole(step or "0", "--batch-size"), size=_whole(size, "--batch-size"))
+
+
+def _cap(text: str) -> tuple[str, float]:
+    name, _, number = text.rpartition("=")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise UserError(f"--max-epochs {text}: write DIR=4 or DIR:SOURCE=1.5.") from None
+
+
+def _whole(text: str, flag: str) -> int:
+    try:
+        return count(text)
+    except argparse.ArgumentTypeError as error:
+        raise UserError(f"{flag}: {error}.") from None

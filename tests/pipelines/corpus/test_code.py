@@ -1,0 +1,157 @@
+import importlib
+import logging
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipelines.corpus.code import code_hash
+from pipelines.corpus.recipe import CORPORA, SAMPLE, load_recipe
+from pipelines.run.build import build
+from pipelines.run.command import completed
+from shards.errors import UserError
+from shards.reader import Dataset
+
+NOTES = """
+from pipelines.corpus import Document, Options, Reading, Recipe, always, required_text, strings
+from {package}rules import SUFFIX
+
+def documents(record, options):
+    return (Document(required_text(record, "body") + SUFFIX),)
+
+RECIPE = Recipe(
+    name="notes",
+    about="Notes.",
+    pattern="*.jsonl",
+    options=Options,
+    reading=always(Reading(format="jsonl", text_fields=("body",))),
+    provenance=strings(),
+    documents=documents,
+    sample_tokenizer="sentencepiece:{tokenizer}",
+)
+"""
+
+
+def write(folder: Path, *, package: str, suffix: str) -> None:
+    home = folder / package if package else folder
+    home.mkdir(exist_ok=True)
+    if package:
+        (home / "__init__.py").touch()
+    dotted = f"{package}." if package else ""
+    (home / "notes_of_mine.py").write_text(
+        NOTES.format(package=dotted, tokenizer=SAMPLE / "sample.model")
+    )
+    (home / "rules.py").write_text(f"SUFFIX = {suffix!r}\n")
+    forget()
+
+
+def forget() -> None:
+    """Make this process look at the files again, as a new one would."""
+    for name in [name for name in sys.modules if name.startswith(("mine", "notes_of_", "rules"))]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+    code_hash.cache_clear()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of modules that can be imported."""
+    folder = tmp_path / "code"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    yield folder
+    forget()
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_the_corpora_of_this_package_change_with_their_version(name: str) -> None:
+    assert code_hash(f"pipelines.{name}") == ""
+
+
+def test_every_corpus_of_this_package_is_listed() -> None:
+    paths = SAMPLE.parent.glob("*.py")
+    assert {path.stem for path in paths if "\nRECIPE = " in path.read_text()} == {*CORPORA}
+
+
+@pytest.mark.parametrize(
+    ("package", "module"), [("mine", "mine.notes_of_mine"), ("", "notes_of_mine")]
+)
+def test_code_is_the_module_and_what_it_imports_of_its_own(
+    folder: Path, package: str, module: str
+) -> None:
+    write(folder, package=package, suffix="!")
+    first = code_hash(module)
+    assert len(first) == 16
+    home = folder / package
+    (home / "unrelated.py").write_text("X = 1\n")
+    forget()
+    assert code_hash(module) == first
+    write(folder, package=package, suffix="?")
+    assert code_hash(module) != first
+    write(folder, package=package, suffix="!")
+    assert code_hash(module) == first
+    with (home / "notes_of_mine.py").open("a") as source:
+        source.write("# edited\n")
+    forget()
+    assert code_hash(module) != first
+
+
+def test_relative_imports_and_packages_are_followed(folder: Path) -> None:
+    write(folder, package="mine", suffix="!")
+    notes = folder / "mine" / "notes_of_mine.py"
+    notes.write_text(notes.read_text().replace("from mine.rules", "from .rules"))
+    forget()
+    first = code_hash("mine.notes_of_mine")
+    (folder / "mine" / "rules.py").write_text("SUFFIX = '?'\n")
+    forget()
+    second = code_hash("mine.notes_of_mine")
+    (folder / "mine" / "__init__.py").write_text("X = 1\n")
+    forget()
+    assert len({first, second, code_hash("mine.notes_of_mine")}) == 3
+
+
+def run(folder: Path, **changes: object) -> Dataset:
+    recipe = load_recipe("mine.notes_of_mine")
+    options = recipe.options(
+        input=(str(folder / "in"),),
+        output=folder / "out",
+        tokenizer=recipe.sample_tokenizer,
+        languages=("all",),
+        validation=0.0,
+        **changes,  # type: ignore[arg-type]  # a few options
+    )
+    build("mine.notes_of_mine", completed(options, recipe))
+    return Dataset.open(str(folder / "out"))
+
+
+def endings(dataset: Dataset) -> set[str]:
+    texts = [dataset.vocabulary.decode(tokens) for tokens in dataset.documents()]
+    return {text.partition("few ")[2][:3] for text in texts}
+
+
+def test_an_edited_corpus_is_mapped_again_and_a_finished_dataset_is_not_called_complete(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "in").mkdir()
+    lines = [f'{{"body": "note number {i} of a few"}}' for i in range(20)]
+    (tmp_path / "in" / "a.jsonl").write_text("\n".join(lines))
+    write(folder, package="mine", suffix=" old")
+    first = run(tmp_path, keep_segments=True)
+    assert endings(first) == {"old"}
+    old = first.manifest
+    (tmp_path / "out" / "manifest.json").unlink()  # as if killed before the commit
+    write(folder, package="mine", suffix=" new")
+    with caplog.at_level(logging.INFO):
+        second = run(tmp_path, keep_segments=True)
+    assert endings(second) == {"new"}
+    new = second.manifest
+    assert "code of mine.notes_of_mine" in caplog.text
+    assert "1 segments are made again" in caplog.text
+    assert new.options["code"] != old.options["code"]
+    assert new.identity != old.identity
+    assert run(tmp_path, keep_segments=True).manifest.identity == new.identity
+    write(folder, package="mine", suffix=" newer")
+    with pytest.raises(UserError, match=r"other code of its corpus 'notes' made: .* --overwrite"):
+        run(tmp_path)
+    assert run(tmp_path, overwrite=True).manifest.identity not in (old.identity, new.identity)

@@ -1,0 +1,65 @@
+from typing import Any
+
+from pipelines.report.distributions import distributions
+from tests.pipelines.report.reading import counted
+
+
+def histograms(**columns: dict[str, int]) -> dict[str, Any]:
+    return {name: {"kept": counts, "dropped": {}} for name, counts in columns.items()}
+
+
+def rule(bound: float, comparison: str = "<") -> dict[str, Any]:
+    return {"metric": "words", "comparison": comparison, "bound": bound, "reason": "few"}
+
+
+def test_figures_have_a_title_a_caption_and_the_thresholds_of_their_rules() -> None:
+    report = {
+        "histograms": {"a": histograms(words=counted(3, 5, 8), bytes=counted(10, 20))},
+        "rules": {"zh": [rule(4)], "en": [rule(4), rule(100, ">")], "*": [rule(2)]},
+    }
+    ((source, (length, words)),) = distributions(report, {}).items()
+    assert source == ""
+    assert (length.title, words.title) == ("Length in bytes", "words")
+    assert words.caption == "3 kept: median 5, 90 % from 3 to 8"
+    assert words.thresholds == ["min 2: every other language", "min 4: en, zh", "max 100: en"]
+    labels = [text.text for _, text in words.chart.thresholds]
+    assert labels == ["min 2", "min 4 en,zh", "max 100 en"]
+    assert not length.thresholds
+
+
+def test_many_languages_are_counted_in_a_label_and_named_below() -> None:
+    report = {
+        "histograms": {"a": histograms(words=counted(3, 5))},
+        "rules": {language: [rule(4)] for language in ("de", "en", "fr", "zh")},
+    }
+    (words,) = distributions(report, {})[""]
+    assert [text.text for _, text in words.chart.thresholds] == ["min 4 4 lang."]
+    assert words.thresholds == ["min 4: de, en, fr, zh"]
+
+
+def test_the_language_score_has_the_threshold_of_the_run() -> None:
+    report = {"histograms": {"a": histograms(score=counted(0.5, 0.9))}, "rules": {}}
+    (score,) = distributions(report, {"language_threshold": 0.65})[""]
+    assert score.thresholds == ["min 0.65: every language"]
+    (score,) = distributions(report, {"language_threshold": 0.0})[""]
+    assert not score.thresholds
+
+
+def test_several_sources_are_shown_together_and_one_by_one() -> None:
+    report = {
+        "histograms": {"a": histograms(words=counted(3)), "b": histograms(words=counted(3, 5))},
+        "rules": {},
+    }
+    shown = distributions(report, {})
+    assert list(shown) == ["", "a", "b"]
+    assert [own[0].caption[:6] for own in shown.values()] == ["3 kept", "1 kept", "2 kept"]
+
+
+def test_a_figure_that_is_the_same_everywhere_is_constant() -> None:
+    report = {
+        "histograms": {"a": histograms(words=counted(3, 3), lines=counted(1, 2), none={})},
+        "rules": {},
+    }
+    words, lines = distributions(report, {})[""]
+    assert (words.is_constant, words.median) == (True, 3)
+    assert not lines.is_constant

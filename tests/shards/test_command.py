@@ -1,0 +1,86 @@
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shards.command import REFUSED, STOPPED, Parser, exit_code
+from shards.errors import UserError
+
+
+def test_an_exit_code_and_one_paragraph(capsys: pytest.CaptureFixture[str]) -> None:
+    def refuse() -> None:
+        raise UserError("the folder x is not there; name another")
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    assert exit_code("cook", lambda: None, stopped="") == 0
+    assert exit_code("cook", lambda: 1, stopped="") == 1
+    assert exit_code("cook", refuse, stopped="") == REFUSED
+    assert capsys.readouterr().err == "cook: the folder x is not there; name another\n"
+    assert exit_code("cook", refuse, stopped="", reports=lambda _: False) == REFUSED
+    assert capsys.readouterr().err == ""
+    assert exit_code("cook", stop, stopped="the same command goes on") == STOPPED
+    assert capsys.readouterr().err == "\ncook: stopped; the same command goes on\n"
+
+
+def test_other_errors_are_for_developers() -> None:
+    with pytest.raises(ZeroDivisionError):
+        exit_code("cook", lambda: 1 // 0, stopped="")
+
+
+def test_a_wrong_command_line_is_a_user_error() -> None:
+    parser = Parser(prog="cook")
+    parser.add_argument("--minutes", type=int)
+    with pytest.raises(UserError, match=r"invalid int value: 'x'\. cook --help lists every flag"):
+        parser.parse_args(["--minutes", "x"])
+    with pytest.raises(UserError, match="unrecognized arguments: --min 3"):
+        parser.parse_args(["--min", "3"])
+
+
+COOK = """
+import sys, time
+from shards.command import exit_code
+
+def work():
+    print("cooking", flush=True)
+    {work}
+
+sys.exit(exit_code("cook", work, stopped="nothing is burnt"))
+"""
+
+
+def test_ctrl_c_is_one_line() -> None:
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    script = code + COOK.format(work="time.sleep(60)")
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "cooking\n"
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=30)
+    assert process.returncode == STOPPED
+    assert error == "\ncook: stopped; nothing is burnt\n"
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    script = COOK.format(work="[print(line) for line in range(100_000)]")
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert process.returncode == 0

@@ -1,0 +1,71 @@
+"""What the pages say of files, modules and commands is so."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import pipelines
+from pipelines.run.command import main
+from shards.manifest import load
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "README.zh.md", *sorted((ROOT / "docs").glob("*.md"))]
+PATH = re.compile(r"(?<![\w/.-])(?:pipelines|shards|trainer|tests|docs|\.ci)/[\w./-]*\w\.\w+")
+IMPORT = re.compile(r"^from ((?:pipelines|shards|trainer)[\w.]*) import", re.MULTILINE)
+MODULE = re.compile(r"python -m ((?:pipelines|shards|trainer)[a-z_.]*[a-z])\b")
+OF_THE_READER = {"pipelines/notes.py", "tests/pipelines/map/test_mapper.py"}
+"""A path that an example makes up."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_and_modules_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text("utf-8")
+    paths = {path for path in PATH.findall(text) if "NAME" not in path} - OF_THE_READER
+    assert {path for path in paths if not (ROOT / path).exists()} == set()
+    for name in {*IMPORT.findall(text), *MODULE.findall(text)} - {"pipelines.notes"}:
+        path = ROOT / name.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__init__.py").exists(), name
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    links = 0
+    for page in PAGES:
+        for target, anchor in re.findall(r"\]\(([\w./-]*\.md)?(?:#([\w-]+))?\)", page.read_text()):
+            linked = (page.parent / target).resolve() if target else page
+            assert linked.exists(), f"{page.name} -> {target}"
+            if anchor:
+                assert anchor in anchors(linked), f"{page.name} -> {linked.name}#{anchor}"
+            links += 1
+    assert links > 100
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+def test_the_corpus_of_the_development_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs" / "development.md").read_text("utf-8")
+    (source,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "notes.py").write_text(source)
+    monkeypatch.setattr(pipelines, "__path__", [*pipelines.__path__, str(tmp_path / "code")])
+    (tmp_path / "notes").mkdir()
+    lines = [f'{{"body": "the note number {i} of quite a few", "author": "me"}}' for i in range(50)]
+    (tmp_path / "notes" / "a.jsonl").write_text("\n".join([*lines, '{"body": "short"}', "{}"]))
+    flags = ["--input", tmp_path / "notes", "--output", tmp_path / "out", "--languages", "all"]
+    flags += ["--tokenizer", f"sentencepiece:{ROOT / 'pipelines/sample/sample.model'}"]
+    try:
+        assert main("pipelines.notes", [*map(str, flags), "--max-reject-rate", "5%"]) == 0
+    finally:
+        sys.modules.pop("pipelines.notes", None)
+    account = load(tmp_path / "out").generations[0].accounting["notes"]
+    assert account["read"] == 52
+    assert account["dropped"]["too-short"] == 1
+    assert account["quarantined"] == {"missing-field": 1}
