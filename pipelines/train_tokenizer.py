@@ -2,9 +2,9 @@
 
     python -m pipelines.train_tokenizer --input DIR --vocab-size 50000 --output tokenizer.model
 
-By default texts survive it unchanged: nothing is normalised, line breaks and rare characters are
-spelt in bytes, runs of spaces have pieces of their own. The same input and options give the same
-bytes.
+By default, encoding and decoding give a text back unchanged: nothing is normalised, line breaks and
+rare characters are spelt in bytes, and runs of spaces have pieces of their own. The same input and
+options give the same bytes.
 """
 
 import argparse
@@ -32,11 +32,12 @@ from shards.flags import count, positive
 from shards.storage.files import atomic_write
 
 PROGRAM = "pipelines.train_tokenizer"
+
 HELD_BACK = 0.02
 """Share of the sampled records that measure the tokenizer instead of training it."""
 
 _LINE_CHARACTERS = 4096
-"""SentencePiece drops lines above a limit in bytes, so longer ones reach it in parts."""
+"""SentencePiece drops lines above a limit in bytes, so longer ones are cut for it."""
 
 _HELD_BYTES = 4 << 20
 
@@ -45,12 +46,12 @@ _BATCH = 1000
 _LEAST_COVERAGE = 0.9
 
 _SMALLEST = 300
-"""Pieces for the 256 bytes, the three control symbols, and a few characters."""
+"""Room for the 256 bytes, the three control symbols, and a few characters."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """What decides the bytes of a model, given the texts."""
+    """What decides the bytes of a model, apart from the texts."""
 
     vocab_size: int
     """Pieces; GLM's command tokens come on top."""
@@ -63,7 +64,7 @@ class TrainOptions:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Train what the command line asks for, say so, and return the exit code."""
+    """Train the model that the command line asks for, print a report, and return the exit code."""
 
     def work() -> None:
         sys.stdout.write(run(_parser().parse_args(argv)) + "\n")
@@ -79,9 +80,11 @@ def run(arguments: argparse.Namespace) -> str:
     """
     output: Path = arguments.output
     if output.suffix != ".model":
-        raise UserError(f"--output {output}: give it the ending .model, by which it is known.")
+        raise UserError(
+            f"--output {output}: the name of a SentencePiece model has to end in .model."
+        )
     if output.exists():
-        raise UserError(f"{output} is there already: remove it or choose another --output.")
+        raise UserError(f"{output} exists already: remove it or choose another --output.")
     options = TrainOptions(
         vocab_size=arguments.vocab_size,
         model_type=arguments.model_type,
@@ -97,17 +100,17 @@ def run(arguments: argparse.Namespace) -> str:
     inputs = " ".join(f"--input {shlex.quote(spec)}" for spec in arguments.input)
     return (
         f"{output}: {options.vocab_size} pieces from {sample.documents} documents "
-        f"({sample.bytes / 1e6:.1f} MB); {_measured(model, sample.held)}\n"
+        f"({sample.bytes / 1e6:.1f} MB); {_compression(model, sample.held)}\n"
         f"next: python -m pipelines.{arguments.corpus} {inputs} "
         f"--tokenizer sentencepiece:{shlex.quote(str(output))}"
     )
 
 
 def train(texts: Iterable[str], *, options: TrainOptions) -> bytes:
-    """Return a SentencePiece model trained on texts, the same for the same texts and options.
+    """Return a SentencePiece model, always the same for the same texts and options.
 
     Raises:
-        UserError: the texts are too few for so many pieces, or too varied for so few.
+        UserError: there is too little text for so many pieces, or too varied a text for so few.
     """
     faithful = options.normalization == "identity"
     sink = io.BytesIO()
@@ -125,24 +128,24 @@ def train(texts: Iterable[str], *, options: TrainOptions) -> bytes:
             split_digits=True,
             # A character takes up to four bytes.
             max_sentence_length=4 * _LINE_CHARACTERS,
-            # The number stands in the model, and decides the last digits of scores.
+            # The model records the number, and it decides the last digits of scores.
             num_threads=4,
             minloglevel=2,
         )
     except (RuntimeError, OSError) as error:
-        # What SentencePiece says stands behind its own place and condition.
+        # SentencePiece puts a place in its source and a condition before the reason.
         reason = str(error).rsplit("] ", 1)[-1].strip()
         raise UserError(
             f"SentencePiece cannot make {options.vocab_size} pieces of this text ({reason}): give "
-            "another --vocab-size, more text, or less --character-coverage."
+            "another --vocab-size, more text, or a lower --character-coverage."
         ) from error
     return sink.getvalue()
 
 
 class TrainingTexts:
-    """The texts of about so many bytes of a corpus's records, chosen by their sample hash.
+    """The texts of about `num_bytes` of a corpus's records, chosen by their sample hash.
 
-    Iterated, it gives the texts to train on and keeps some back in `held`.
+    Iterating yields the texts to train on and keeps some others back in `held`.
     """
 
     def __init__(
@@ -153,17 +156,17 @@ class TrainingTexts:
         self._seed = seed
         self._limit = hash_bound(min(1.0, num_bytes / sum(file.bytes for file in files)))
         self.documents = 0
-        """Documents given so far."""
+        """Documents yielded so far."""
         self.bytes = 0
         """Their bytes in UTF-8."""
         self.held: list[str] = []
-        """Texts kept back, of a few MB at most."""
+        """Texts kept back, a few MB at most."""
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the repaired text of each document that the corpus would not drop."""
+        """Yield the repaired text of each document that the corpus would keep."""
         held_bytes = 0
-        for done, file in enumerate(self._files):
-            sys.stderr.write(f"{PROGRAM}: reading {file.path} ({done + 1} of {len(self._files)})\n")
+        for number, file in enumerate(self._files, start=1):
+            sys.stderr.write(f"{PROGRAM}: reading {file.path} ({number} of {len(self._files)})\n")
             for text, is_held in self._texts(file):
                 size = len(text.encode())
                 if is_held and held_bytes < _HELD_BYTES:
@@ -175,7 +178,7 @@ class TrainingTexts:
                 yield text
 
     def _texts(self, file: InputFile) -> Iterator[tuple[str, bool]]:
-        """Yield the repaired texts of the sample, and whether each is one to hold back."""
+        """Yield the repaired texts of the sample, and whether to hold each back."""
         options = self._recipe.options()
         for record, is_held in self._chosen(file):
             try:
@@ -187,7 +190,7 @@ class TrainingTexts:
                     yield repair(document.prompt + document.text), is_held
 
     def _chosen(self, file: InputFile) -> Iterator[tuple[Record, bool]]:
-        """Yield the records of the sample, and whether each is one to hold back."""
+        """Yield the records of the sample, and whether to hold each back."""
         reading = self._recipe.reading(self._recipe.options())
         readers = (
             open_reader(split, reading) for split in splits(file, reading, split_bytes=file.bytes)
@@ -195,11 +198,11 @@ class TrainingTexts:
         records = (item for reader in readers for item in reader if isinstance(item, Record))
         while batch := list(itertools.islice(records, _BATCH)):
             place = file.source, file.relative, np.array([record.offset for record in batch])
-            hashes = sample_hashes(*place, seed=self._seed).tolist()
-            held = holdout_hashes(*place, seed=self._seed).tolist()
-            for record, sampled, kept in zip(batch, hashes, held, strict=True):
-                if sampled < self._limit:
-                    yield record, kept < hash_bound(HELD_BACK)
+            samples = sample_hashes(*place, seed=self._seed).tolist()
+            holdouts = holdout_hashes(*place, seed=self._seed).tolist()
+            for record, sample, holdout in zip(batch, samples, holdouts, strict=True):
+                if sample < self._limit:
+                    yield record, holdout < hash_bound(HELD_BACK)
 
 
 def _lines(texts: Iterable[str]) -> Iterator[str]:
@@ -210,11 +213,11 @@ def _lines(texts: Iterable[str]) -> Iterator[str]:
                 empty = False
                 yield line[start : start + _LINE_CHARACTERS]
     if empty:
-        raise UserError("There is no text to train on: the input holds no document that is kept.")
+        raise UserError("There is no text to train on: every document of the input is dropped.")
 
 
-def _measured(model: bytes, held: Sequence[str]) -> str:
-    """Return how many bytes a token stands for in texts that were held back."""
+def _compression(model: bytes, held: Sequence[str]) -> str:
+    """Return how many bytes a token stands for in the texts held back, as a phrase."""
     processor = SentencePieceProcessor(model_proto=model)
     tokens = sum(len(processor.EncodeAsNumpy(text)) for text in held)
     if not tokens:
@@ -244,7 +247,13 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--input", action="append", required=True, metavar="PATH", help="as of the corpus; repeat")
+    add(
+        "--input",
+        action="append",
+        required=True,
+        metavar="PATH",
+        help="as for the corpus; repeatable",
+    )
     add("--corpus", choices=CORPORA, default="wudao", help="what the input is")
     add("--output", type=Path, required=True, metavar="PATH.model", help="the model to write")
     add("--vocab-size", type=_vocab_size, required=True, metavar="N", help="pieces, e.g. 50k")

@@ -1,7 +1,7 @@
-"""Who sees whom, and attention under such a mask.
+"""Which tokens see which, and attention under such a mask.
 
-Text before `sep` sees all of itself; after it each token sees what stands before it. Length 6,
-sep 3, a row for each query:
+Text before `sep` sees all of itself; from there on each token sees what precedes it. For length 6
+and sep 3, a row per query:
 
     0  x x x . . .
     1  x x x . . .
@@ -10,8 +10,8 @@ sep 3, a row for each query:
     4  x x x x x .
     5  x x x x x x
 
-Every token sees itself, so that no row is empty, padding included. The rule is written once, as a
-function of places, from which both forms of a mask are made: a dense one for PyTorch's
+Every token sees itself, padding included, so no row is empty. The rule is written once, as a
+function of positions, and both forms of a mask are made from it: a dense one for PyTorch's
 scaled_dot_product_attention, and blocks for FlexAttention, which skips the empty ones.
 """
 
@@ -28,7 +28,7 @@ Mask = Tensor | BlockMask | None
 """Bool tensor, broadcastable to [batch, heads, queries, keys], or blocks; None is causal."""
 
 _FLEX_CAPABILITY = (8, 0)
-"""Triton no longer serves Volta, and Turing has no bf16: FlexAttention from Ampere on."""
+"""From Ampere on: Triton no longer supports Volta, and Turing has no bf16."""
 
 Sees = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
@@ -36,10 +36,10 @@ Sees = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 def make_mask(
     sep: Tensor | None, pieces: Tensor | None, *, shape: tuple[int, int], flex: bool
 ) -> Mask:
-    """Return the mask of a batch; None, causal, where nothing more is asked for.
+    """Return the mask of a batch; None, which is causal, without `sep` and `pieces`.
 
     Args:
-        sep: int64[b], or of one element for all samples, how many tokens see each other; None: 0.
+        sep: how many tokens see each other: int64[b], or one element for all samples; None: 0.
         pieces: int64[b, n], the document that each token belongs to; tokens of different
             documents do not see each other. None: they do.
         shape: b and n.
@@ -54,13 +54,13 @@ def make_mask(
     device = sep.device if sep is not None else pieces.device if pieces is not None else None
     if flex:
         return create_block_mask(sees, num_samples, None, length, length, device=str(device))
-    places = torch.arange(length, device=device)
+    positions = torch.arange(length, device=device)
     samples = torch.arange(num_samples, device=device).view(-1, 1, 1, 1)
-    return sees(samples, samples, places[:, None], places)
+    return sees(samples, samples, positions[:, None], positions)
 
 
 def visibility(sep: Tensor | None, pieces: Tensor | None) -> Sees:
-    """Return the rule: (sample, head, query, key), tensors of places, to bool."""
+    """Return the rule, from (sample, head, query, key), tensors of indices, to bool."""
 
     def sees(sample: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         seen = key <= query
@@ -90,7 +90,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, *, mask: Mask, dropout: fl
 
 
 def flex_runs_on(device: torch.device) -> bool:
-    """Return whether FlexAttention is worth using: on CUDA devices from Ampere on."""
+    """Return whether FlexAttention is worth using: on CUDA devices, Ampere or later."""
     if device.type != "cuda" or torch.version.cuda is None:
         return False
     return torch.cuda.get_device_capability(device) >= _FLEX_CAPABILITY
@@ -98,6 +98,6 @@ def flex_runs_on(device: torch.device) -> bool:
 
 @cache
 def _flex(compiled: bool) -> Callable[..., Any]:
-    # Not compiled, it makes the full matrix of scores: right for a test on the CPU.
+    # Not compiled, it makes the full matrix of scores, which is fine for a test on the CPU.
     flex: Any = flex_attention
     return torch.compile(flex) if compiled else flex

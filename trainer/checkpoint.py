@@ -1,12 +1,12 @@
-"""Checkpoints: whole or not there, on one disk for all nodes or on each node's own.
+"""Checkpoints: complete or absent, on one disk for all nodes or on each node's own.
 
-    RUN/step-200/*.pt                  what DeepSpeed wrote: a node's ranks, or all ranks
-    RUN/step-200/whole-00000.json      the list of them, written last, by the first of those ranks
+    RUN/step-200/*.pt                  what DeepSpeed wrote: one node's ranks, or all ranks
+    RUN/step-200/whole-00000.json      their list, written last, by the first of those ranks
     RUN/latest                         step-200, for DeepSpeed's own tools; never read here
 
-The list has size and crc32c of each file, the ranks that wrote them, and the state of the run. A
-crash leaves a folder without a list. Nodes may have got to different steps by then: at start all
-ranks agree on the newest step that every one of them holds whole.
+The list holds the size and crc32c of each file, the ranks that wrote them, and the state of the
+run. A crash leaves a folder without a list, and may leave nodes at different steps; at the start
+all ranks agree on the newest step that is complete for every one of them.
 """
 
 import logging
@@ -22,14 +22,14 @@ from shards.errors import DamageError, UserError
 from shards.records import from_json, to_json
 from shards.storage.files import FileEntry, atomic_write, crc32c, read_json, size, write_json
 from trainer.disk import Disk
-from trainer.ranks import AgreedError, Ranks, tell
+from trainer.ranks import AgreedError, Ranks, describe_problems
 
 _VERSION = 1
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class FileList:
     """The list of files that some ranks wrote."""
 
     version: int
@@ -41,7 +41,7 @@ class Part:
     files: Mapping[str, FileEntry]
     """By path in the checkpoint's folder."""
     state: Mapping[str, Any]
-    """Of the run, the same in all parts."""
+    """Of the run, the same in all lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,28 +64,28 @@ class Checkpoint:
 def save(
     engine: Any, disk: Disk, *, step: int, state: Mapping[str, Any], keep: int, ranks: Ranks
 ) -> None:
-    """Write a checkpoint; when this returns it is whole on all nodes, and older ones are gone.
+    """Write a checkpoint; on return it is complete on all nodes, and older ones are pruned.
 
     Raises:
-        UserError: a disk is full, or a file cannot be written; the checkpoints before are kept.
+        UserError: a disk is full, or a file cannot be written; earlier checkpoints are kept.
     """
-    here = disk.folder / f"step-{step}"
+    folder = disk.folder / f"step-{step}"
     if ranks.rank == disk.leader:
-        _discard(here)
+        _remove(folder)
     ranks.barrier()
     try:
         engine.save_checkpoint(
-            str(disk.folder), here.name, client_state={"step": step}, save_latest=False
+            str(disk.folder), folder.name, client_state={"step": step}, save_latest=False
         )
     except (OSError, RuntimeError) as error:
         raise UserError(
-            f"{here} could not be written ({error}): make room on its disk and give the same "
-            "command again; it goes on from the checkpoint before."
+            f"{folder} could not be written ({error}): free some space on its disk and run the "
+            "same command again; it resumes from the checkpoint before."
         ) from error
     ranks.together(lambda: None)  # a rank whose disk is full has left by now
-    files = _entries(here, disk=disk, ranks=ranks)
+    files = _entries(folder, disk=disk, ranks=ranks)
     if ranks.rank == disk.leader:
-        part = Part(
+        file_list = FileList(
             version=_VERSION,
             step=step,
             ranks=disk.members,
@@ -94,40 +94,43 @@ def save(
             files=files,
             state=state,
         )
-        write_json(here / f"whole-{ranks.rank:05d}.json", to_json(part))
+        write_json(folder / f"whole-{ranks.rank:05d}.json", to_json(file_list))
         with atomic_write(disk.folder / "latest") as handle:
-            handle.write(here.name.encode())
+            handle.write(folder.name.encode())
     ranks.barrier()
     if ranks.rank == disk.leader:
         _prune(disk.folder, step=step, keep=keep, ranks=ranks)
 
 
-def _prune(folder: Path, *, step: int, keep: int, ranks: Ranks) -> None:
-    """Remove what is older than the last `keep` checkpoints up to a step that was just written.
+def _prune(root: Path, *, step: int, keep: int, ranks: Ranks) -> None:
+    """Remove what is older than the last `keep` checkpoints up to the one just written.
 
-    Only whole ones count. Later folders, which a run left unfinished or damaged before it went
-    back to an earlier step, are left alone until it comes to their step again.
+    Only complete ones count. Folders of later steps, which a run left unfinished or damaged before
+    it went back to an earlier step, stay until it reaches their step again.
     """
-    older = [old for old in _steps(folder) if old < step]
-    whole = [
+    older = [old for old in _steps_in(root) if old < step]
+    complete = [
         old
         for old in older
-        if isinstance(look(folder / f"step-{old}", rank=ranks.rank, world=ranks.world), Checkpoint)
+        if isinstance(
+            read_checkpoint(root / f"step-{old}", rank=ranks.rank, world=ranks.world), Checkpoint
+        )
     ]
-    first = [*whole, step][-keep:][0]
+    first_kept = [*complete, step][-keep:][0]
     for old in older:
-        if old < first:
-            _discard(folder / f"step-{old}")
+        if old < first_kept:
+            _remove(root / f"step-{old}")
 
 
-def _entries(here: Path, *, disk: Disk, ranks: Ranks) -> dict[str, FileEntry]:
-    """Return the files of a new checkpoint, brought to the disk; the ranks share the reading."""
-    names = sorted(path.relative_to(here).as_posix() for path in here.rglob("*") if path.is_file())
-    place = disk.members.index(ranks.rank)
-    mine = {name: _entry(here / name) for name in names[place :: len(disk.members)]}
-    parts = ranks.gather(mine)
-    found = {name: entry for rank in disk.members for name, entry in parts[rank].items()}
-    return dict(sorted(found.items()))
+def _entries(folder: Path, *, disk: Disk, ranks: Ranks) -> dict[str, FileEntry]:
+    """Return the files of a new checkpoint, flushed to the disk; the ranks share the reading."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    names = sorted(path.relative_to(folder).as_posix() for path in paths)
+    index = disk.members.index(ranks.rank)
+    own = {name: _entry(folder / name) for name in names[index :: len(disk.members)]}
+    by_rank = ranks.gather(own)
+    entries = {name: entry for rank in disk.members for name, entry in by_rank[rank].items()}
+    return dict(sorted(entries.items()))
 
 
 def _entry(path: Path) -> FileEntry:
@@ -136,108 +139,109 @@ def _entry(path: Path) -> FileEntry:
     return FileEntry(bytes=size(path), crc32c=crc32c(path))
 
 
-def _discard(here: Path) -> None:
+def _remove(folder: Path) -> None:
     """Remove a checkpoint, its lists first, so that a crash on the way leaves no list."""
-    for whole in here.glob("whole-*.json"):
-        whole.unlink()
-    shutil.rmtree(here, ignore_errors=True)
+    for path in folder.glob("whole-*.json"):
+        path.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
-def _steps(folder: Path) -> list[int]:
-    """Return the steps of which there is a folder, whole or not, ascending."""
-    names = (re.fullmatch(r"step-(\d+)", path.name) for path in folder.glob("step-*"))
+def _steps_in(root: Path) -> list[int]:
+    """Return the steps that have a folder, complete or not, ascending."""
+    names = (re.fullmatch(r"step-(\d+)", path.name) for path in root.glob("step-*"))
     return sorted(int(name[1]) for name in names if name)
 
 
-def agree(folder: Path, *, ranks: Ranks, disk: Disk | None) -> Checkpoint | None:
-    """Return the newest checkpoint in a folder that all ranks hold whole, None if there is none.
+def find_common_checkpoint(folder: Path, *, ranks: Ranks, disk: Disk | None) -> Checkpoint | None:
+    """Return the newest checkpoint that is complete for all ranks, None if there are none at all.
 
-    Newer ones that some rank lacks, or has damaged, are told of and left out.
+    Newer ones that some rank lacks, or has damaged, are reported and skipped.
 
     Args:
         folder: of a run, or of one of its checkpoints.
         ranks: all of them call this.
-        disk: who sees the folder, to share the reading of checksums; None: read all.
+        disk: who sees the folder, to share the reading of checksums; None: read everything.
 
     Raises:
-        AgreedError: there are checkpoints, but none that every rank holds whole; lists them.
+        AgreedError: there are checkpoints, but none is complete for every rank; lists them.
     """
     single = re.fullmatch(r"step-(\d+)", folder.name)
     root = folder.parent if single else folder
-    wanted = [int(single[1])] if single else _steps(root)
-    found = {
-        step: look(root / f"step-{step}", rank=ranks.rank, world=ranks.world) for step in wanted
+    steps = [int(single[1])] if single else _steps_in(root)
+    own = {
+        step: read_checkpoint(root / f"step-{step}", rank=ranks.rank, world=ranks.world)
+        for step in steps
     }
-    everywhere = ranks.gather({s: c if isinstance(c, str) else None for s, c in found.items()})
-    told: list[str] = []
-    for step in sorted({step for rank in everywhere for step in rank}, reverse=True):
-        problems = [rank.get(step, f"{root} has no step-{step}") for rank in everywhere]
+    by_rank = ranks.gather({s: c if isinstance(c, str) else None for s, c in own.items()})
+    skipped: list[str] = []
+    for step in sorted({step for problems in by_rank for step in problems}, reverse=True):
+        problems = [of_rank.get(step, f"{root} has no step-{step}") for of_rank in by_rank]
         if not any(problems):
-            problems = ranks.gather(_damage(found[step], ranks=ranks, disk=disk))
+            problems = ranks.gather(_find_damage(own[step], ranks=ranks, disk=disk))
         if not any(problems):
-            for line in told if ranks.is_first else ():
-                _log.warning("%s", line)
-            return _as_checkpoint(found[step])
-        told.append(f"step-{step} is left out: {tell(problems)}")
-    if told:
+            if skipped and ranks.is_first:
+                _log.warning("%s", "\n".join(skipped))
+            return _as_checkpoint(own[step])
+        skipped.append(f"step-{step} is skipped: {describe_problems(problems)}")
+    if skipped:
         raise AgreedError(
-            f"{folder} holds checkpoints, but none that is whole on all ranks:\n"
-            + "\n".join(told)
-            + "\nBring the missing files back, or start anew with another --save."
+            f"{folder} holds checkpoints, but none that is complete on all ranks:\n"
+            + "\n".join(skipped)
+            + "\nBring the missing files back, or start over with another --save."
         )
     return None
 
 
-def look(here: Path, *, rank: int, world: int) -> "Checkpoint | str":
-    """Return the checkpoint in a folder, or what this rank misses of it; sizes are looked at only.
+def read_checkpoint(folder: Path, *, rank: int, world: int) -> "Checkpoint | str":
+    """Return the checkpoint in a folder, or what this rank misses of it; checks sizes only.
 
-    A rank needs its own part if as many ranks wrote it as read it, else all parts.
+    A rank needs only its own files if as many ranks wrote the checkpoint as read it, else all.
     """
     try:
-        parts = [_read(path) for path in sorted(here.glob("whole-*.json"))]
+        lists = [_read_list(path) for path in sorted(folder.glob("whole-*.json"))]
     except DamageError as error:
         return str(error)
-    if not parts:
-        return f"{here} is unfinished"
-    saved = parts[0].world
-    needed = {rank} if saved == world else set(range(saved))
-    if lacking := needed - {member for part in parts for member in part.ranks}:
+    if not lists:
+        return f"{folder} is unfinished"
+    saved_world = lists[0].world
+    needed = {rank} if saved_world == world else set(range(saved_world))
+    if lacking := needed - {member for file_list in lists for member in file_list.ranks}:
         return (
-            f"{here} lacks what rank {min(lacking)} of {saved} wrote; copy it there from that "
-            "rank's node"
+            f"{folder} lacks what rank {min(lacking)} of {saved_world} wrote; copy it there from "
+            "that rank's node"
         )
-    files = {name: entry for part in parts for name, entry in part.files.items()}
+    files = {name: entry for file_list in lists for name, entry in file_list.files.items()}
     for name, entry in files.items():
-        if not (here / name).is_file() or size(here / name) != entry.bytes:
-            return f"{here / name} is missing or cut short"
+        if not (folder / name).is_file() or size(folder / name) != entry.bytes:
+            return f"{folder / name} is missing or cut short"
     return Checkpoint(
-        folder=here,
-        step=parts[0].step,
-        world=saved,
-        stage=parts[0].stage,
-        state=parts[0].state,
+        folder=folder,
+        step=lists[0].step,
+        world=saved_world,
+        stage=lists[0].stage,
+        state=lists[0].state,
         files=files,
     )
 
 
-def _read(path: Path) -> Part:
+def _read_list(path: Path) -> FileList:
     try:
-        return from_json(Part, read_json(path), where="checkpoint")
+        return from_json(FileList, read_json(path), where="checkpoint")
     except ValueError as error:
-        raise DamageError(f"{path} is no list of a checkpoint ({error})") from error
+        raise DamageError(f"{path} is not the list of a checkpoint ({error})") from error
 
 
-def _damage(found: "Checkpoint | str", *, ranks: Ranks, disk: Disk | None) -> str | None:
-    """Return which of this rank's share of a checkpoint's files is not what it was."""
-    checkpoint = _as_checkpoint(found)
+def _find_damage(seen: "Checkpoint | str", *, ranks: Ranks, disk: Disk | None) -> str | None:
+    """Return which file of this rank's share of a checkpoint has changed since it was written."""
+    checkpoint = _as_checkpoint(seen)
     members: Sequence[int] = (ranks.rank,) if disk is None else disk.members
-    place = members.index(ranks.rank)
-    for name, entry in list(checkpoint.files.items())[place :: len(members)]:
+    index = members.index(ranks.rank)
+    for name, entry in list(checkpoint.files.items())[index :: len(members)]:
         if crc32c(checkpoint.folder / name) != entry.crc32c:
-            return f"{checkpoint.folder / name} is damaged: its checksum is not as it was written"
+            return f"{checkpoint.folder / name} is damaged: its checksum differs from the list's"
     return None
 
 
-def _as_checkpoint(found: "Checkpoint | str") -> Checkpoint:
-    assert isinstance(found, Checkpoint)  # a rank with a problem has said so before
-    return found
+def _as_checkpoint(seen: "Checkpoint | str") -> Checkpoint:
+    assert isinstance(seen, Checkpoint)  # a rank with a problem has reported it before
+    return seen

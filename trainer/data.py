@@ -1,6 +1,6 @@
 """The samples of a run, for training and for validation, as batches of one rank."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any
@@ -17,15 +17,14 @@ from shards.records import from_json
 from shards.run import GLM, Run
 from trainer.blanks import BlankMaker, BlankOptions
 from trainer.config import Config
-from trainer.loader import Loader, read_once
+from trainer.loader import Loader, Tensors, datasets_of, read_once
+from trainer.loss_tally import CAUSAL_TASK
 from trainer.ranks import Ranks
 from trainer.sizes import SIZES, ModelConfig
-from trainer.tally import CAUSAL_TASK
-from trainer.tensors import Tensors, datasets_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Data:
+class RunData:
     """What a run trains on and is validated with."""
 
     run: Run
@@ -33,15 +32,15 @@ class Data:
     held_out: OnePass | None
     """The validation windows; None if the data have none."""
     blanks: BlankMaker | None
-    """None: the next token is predicted."""
+    """None: the objective is the next token."""
     isolate: bool
-    """Tell the documents of a window apart."""
+    """Keep the documents of a window from seeing each other."""
     shape: ModelConfig
     """Of the model, with the tokenizer's vocabulary."""
 
     @property
     def tokenizer(self) -> dict[str, str]:
-        """What tells the tokenizer from others."""
+        """What identifies the tokenizer."""
         tokenizer = self.sampler.streams[0].dataset.manifest.tokenizer
         return {"name": tokenizer.name, "sha256": tokenizer.sha256}
 
@@ -64,14 +63,14 @@ class Data:
     def batches(self, step: int, ranks: Ranks) -> Iterator[Tensors]:
         """Yield this rank's part of each global batch, from the one after `step` to the last."""
         run = self.run
-        assert run.steps is not None  # the command line asks for it
+        assert run.steps is not None  # the command line requires it
         while step < run.steps:
-            later = (batch.step for batch in run.batches if batch.step > step)
-            until = min(next(later, run.steps), run.steps)
+            changes = (batch.step for batch in run.batches if batch.step > step)
+            until = min(next(changes, run.steps), run.steps)
             loader = self.loader(run.batch_size(step), ranks)
             loader.load_state_dict(self.sampler.state_dict(run.position_of(step)))
             for batch in islice(loader, until - step):
-                yield self._completed(batch)
+                yield self._complete(batch)
             step = until
 
     def validation(self, size: int, ranks: Ranks) -> Iterator[Tensors]:
@@ -87,22 +86,22 @@ class Data:
             blanks=self.blanks,
         )
         for batch in batches:
-            yield self._completed(batch)
+            yield self._complete(batch)
 
-    def _completed(self, batch: Tensors) -> Tensors:
-        """Return a batch of next tokens with what one of blanks has already."""
+    def _complete(self, batch: Tensors) -> Tensors:
+        """Return a batch with what a causal one lacks and one with blanks has already."""
         if self.blanks is not None:
             return batch
         task = torch.full((len(batch["tokens"]),), CAUSAL_TASK, dtype=torch.int8)
-        pieces = {"pieces": _numbered(batch)} if self.isolate else {}
+        pieces = {"pieces": _document_numbers(batch)} if self.isolate else {}
         return {**batch, **pieces, "task": task}
 
 
-def open_data(config: Config) -> Data:
-    """Return the data of a run, when they fit its model.
+def open_data(config: Config) -> RunData:
+    """Return the data of a run, checked against its model.
 
     Raises:
-        UserError: data are not there, or do not fit each other, the window or the model.
+        UserError: data are missing, or do not fit each other, the window or the model.
     """
     run, settings = config.run, config.settings
     sampler = run.sampler()
@@ -118,8 +117,8 @@ def open_data(config: Config) -> Data:
             sentence_ends=dataset.vocabulary.sentence_end,
             isolate=settings.isolate_documents,
         )
-    held_out = _held_out(sampler.streams)
-    return Data(
+    held_out = _validation_streams(sampler.streams)
+    return RunData(
         run=run,
         sampler=sampler,
         held_out=OnePass(held_out, window=run.window) if held_out else None,
@@ -130,38 +129,37 @@ def open_data(config: Config) -> Data:
 
 
 def blank_options(texts: Sequence[str]) -> BlankOptions:
-    """Return the options that texts like `bert_prob=0.5` give; others keep their defaults.
+    """Return the options that texts like `bert_prob=0.5` set; others keep their defaults.
 
     Raises:
-        UserError: there is no such option, or no such value.
+        UserError: there is no such option, or it cannot have this value.
     """
-    names = {each.name: each for each in fields(BlankOptions)}
-    given: dict[str, Any] = {}
+    defaults: dict[str, Any] = {option.name: option.default for option in fields(BlankOptions)}
+    values: dict[str, Any] = {}
     for text in texts:
         name, _, value = text.partition("=")
-        if name not in names:
-            raise UserError(f"--blanks {text}: the options are {', '.join(names)}.")
+        if name not in defaults:
+            raise UserError(f"--blanks {text}: the options are {', '.join(defaults)}.")
         try:
-            given[name] = _value(value, of=type(names[name].default))
+            values[name] = _parse(value, type(defaults[name]))
         except (KeyError, ValueError):
             raise UserError(f"--blanks {text}: {value!r} is no value of {name}.") from None
-    defaults: Mapping[str, Any] = {name: each.default for name, each in names.items()}
-    return from_json(BlankOptions, {**defaults, **given}, where="--blanks")
+    return from_json(BlankOptions, {**defaults, **values}, where="--blanks")
 
 
-def _value(text: str, *, of: type) -> Any:
-    if of is bool:
+def _parse(text: str, value_type: type) -> Any:
+    if value_type is bool:
         return {"true": True, "false": False, "1": True, "0": False}[text.lower()]
-    return of(text)
+    return value_type(text)
 
 
 def source_names(streams: Sequence[Stream]) -> tuple[str, ...]:
-    """Return the source of each stream: FINGERPRINT/SOURCE without what comes before."""
+    """Return the source of each stream, whose name is FINGERPRINT/SOURCE."""
     return tuple(stream.name.split("/")[1] for stream in streams)
 
 
 def _shape(config: Config, dataset: Dataset) -> ModelConfig:
-    """Return the model's shape; a named one takes the vocabulary of the data's tokenizer."""
+    """Return the model's shape; a named one gets the vocabulary of the data's tokenizer."""
     tokenizer = dataset.manifest.tokenizer
     if config.settings.model in SIZES:
         return config.shape.with_vocabulary(tokenizer.vocabulary_size)
@@ -169,7 +167,7 @@ def _shape(config: Config, dataset: Dataset) -> ModelConfig:
         raise UserError(
             f"{dataset.directory} was made with tokenizer {tokenizer.name}, whose vocabulary has "
             f"{tokenizer.vocabulary_size:,} ids, and {config.settings.model} has room for "
-            f"{config.shape.vocab_size:,}: set its vocab_size to that, or more."
+            f"{config.shape.vocab_size:,}: set its vocab_size to that or more."
         )
     return config.shape
 
@@ -188,16 +186,16 @@ def _check_window(run: Run, shape: ModelConfig, model: str) -> None:
         )
 
 
-def _held_out(streams: Sequence[Stream]) -> tuple[Stream, ...]:
-    """Return the validation streams beside these."""
+def _validation_streams(streams: Sequence[Stream]) -> tuple[Stream, ...]:
+    """Return the validation streams of the same sources."""
     wanted = {f"{stream.name}/{VALIDATION}" for stream in streams}
-    every = (
+    candidates = (
         stream for data in datasets_of(streams) for stream in streams_of(data, split=VALIDATION)
     )
-    return tuple({stream.name: stream for stream in every if stream.name in wanted}.values())
+    return tuple({stream.name: stream for stream in candidates if stream.name in wanted}.values())
 
 
-def _numbered(batch: Tensors) -> torch.Tensor:
+def _document_numbers(batch: Tensors) -> torch.Tensor:
     """Return the number of each token's document in its row, int64[b, n]."""
     starts = torch.zeros_like(batch["tokens"])
     starts[batch["piece_windows"], batch["piece_starts"]] = 1

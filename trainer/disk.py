@@ -1,4 +1,4 @@
-"""Which ranks see the same folder: one folder for all nodes, or one on each node's own disk."""
+"""Which ranks see the same folder: all nodes share one, or each node has its own disk."""
 
 import uuid
 from dataclasses import dataclass
@@ -10,22 +10,22 @@ from trainer.ranks import AgreedError, Ranks
 
 @dataclass(frozen=True, kw_only=True)
 class Disk:
-    """A folder, and the ranks that see this very one."""
+    """A folder, and the ranks that see the same one."""
 
     folder: Path
     members: tuple[int, ...]
-    """By rank; this one is among them."""
+    """Ascending; this rank is among them."""
     node_local: bool
-    """Whether other ranks see another folder of that name."""
+    """Whether other ranks see a different folder under that path."""
 
     @property
     def leader(self) -> int:
-        """The rank that writes what is written once a folder."""
+        """The rank that writes what each folder needs only once."""
         return self.members[0]
 
 
 def find_disk(folder: Path, ranks: Ranks) -> Disk:
-    """Return a folder and who sees it; it is made where it is not there; all ranks call this.
+    """Return a folder, created if necessary, and the ranks that see it; all ranks call this.
 
     Every rank leaves a file and looks for those of the others.
 
@@ -49,6 +49,6 @@ def find_disk(folder: Path, ranks: Ranks) -> Disk:
         shown = " and ".join(f"ranks {', '.join(map(str, group))}" for group in groups)
         raise AgreedError(
             f"{folder} is shared by {shown}: that is neither one folder for all nodes nor one for "
-            "each. Choose a folder on a disk that all nodes share, or on each node's own."
+            "each. Choose a folder on a disk that all nodes share, or on each node's own disk."
         )
     return Disk(folder=folder, members=tuple(seen), node_local=len(groups) > 1)

@@ -1,8 +1,8 @@
 """Validation: the same windows with the same blanks each time, each counted once.
 
-    python -m trainer.evaluate --resume RUN and the flags of the run
+    python -m trainer.evaluate --resume RUN, with the flags of the run
 
-prints loss and token accuracy of the newest checkpoint: of all, by objective, by source.
+prints the loss and token accuracy of the newest checkpoint: in total, by objective, by source.
 """
 
 import sys
@@ -11,32 +11,32 @@ from collections.abc import Callable
 from shards.errors import UserError
 from trainer.command import run_command
 from trainer.config import Config
-from trainer.data import Data, source_names
+from trainer.data import RunData, source_names
+from trainer.loss_tally import LossTally
 from trainer.ranks import Ranks
 from trainer.start import start
 from trainer.step import Stepper
-from trainer.tally import Tally
 
 
 def evaluate(
-    stepper: Stepper, data: Data, *, ranks: Ranks, stop: Callable[[], int] = lambda: 0
-) -> Tally | None:
-    """Return the tally of the validation windows, None if there are none.
+    stepper: Stepper, data: RunData, *, ranks: Ranks, stop: Callable[[], int] = lambda: 0
+) -> LossTally | None:
+    """Return the tally of the validation windows, None without any, or if stopped.
 
     Args:
-        stepper: has the model.
-        data: has the windows.
+        stepper: holds the model.
+        data: holds the windows.
         ranks: all of them call this; each computes its part.
-        stop: asked between batches, agreed on by all ranks: whether to leave with None.
+        stop: called between batches, with the same result on all ranks; nonzero: return None.
     """
     if data.held_out is None:
         return None
-    tally = Tally.empty(source_names(data.held_out.streams))
+    tally = LossTally.empty(source_names(data.held_out.streams))
     for batch in data.validation(stepper.micro_batch * ranks.world, ranks):
-        tally = stepper.judge(batch, tally)
+        tally = stepper.evaluate(batch, tally)
         if stop():
             return None
-    return tally.over(ranks)
+    return tally.summed_over(ranks)
 
 
 def work(config: Config, ranks: Ranks) -> int:

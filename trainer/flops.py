@@ -1,4 +1,4 @@
-"""What a device can do at most: the denominator of model FLOPs utilisation (MFU)."""
+"""The peak FLOP/s of devices: the denominator of model FLOPs utilisation (MFU)."""
 
 import re
 
@@ -7,8 +7,8 @@ import torch
 _HALF = (torch.float16, torch.bfloat16)
 _FP16 = (torch.float16,)
 
-# TFLOP/s of dense matrix products, summed in fp32, as the maker's data sheet has them (without
-# sparsity). The first pattern that is found in the device's name counts.
+# TFLOP/s of dense matrix products accumulated in fp32, from the manufacturer's data sheet (without
+# sparsity). The first pattern that matches the device's name counts.
 _PEAKS: tuple[tuple[str, float, tuple[torch.dtype, ...]], ...] = (
     (r"\bB200\b", 2250, _HALF),  # NVIDIA Blackwell architecture brief
     (r"\bGH200\b|\bH200\b", 989.4, _HALF),  # NVIDIA H200 data sheet
@@ -33,12 +33,12 @@ _PEAKS: tuple[tuple[str, float, tuple[torch.dtype, ...]], ...] = (
 
 
 def peak_flops(device_name: str, dtype: torch.dtype) -> float | None:
-    """Return the FLOP/s that a device's maker names, None where that is not known here.
+    """Return the FLOP/s that a device's manufacturer states, None for unlisted devices.
 
     Args:
-        device_name: as `torch.cuda.get_device_name()` or its counterpart gives it.
-        dtype: of the factors. None is also returned for those that the device has no matrix
-            unit for, and for fp32, whose products may or may not be made in TF32.
+        device_name: as `torch.cuda.get_device_name()` or its counterpart returns it.
+        dtype: of the factors. The result is also None for types that the device has no matrix unit
+            for, and for fp32, whose products may or may not use TF32.
     """
     for pattern, tera, dtypes in _PEAKS:
         if re.search(pattern, device_name):

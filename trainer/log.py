@@ -1,10 +1,10 @@
-"""What a run tells: lines of JSON, TensorBoard, and a line or a progress bar for the person.
+"""What a run reports: lines of JSON, TensorBoard, and lines or a progress bar on the terminal.
 
-    RUN/log.jsonl       a line an event, {"event": "train", "step": 20, "loss": 6.1, …}
+    RUN/log.jsonl       one line per event, {"event": "train", "step": 20, "loss": 6.1, …}
     RUN/tensorboard/    the same figures
 
-A run that goes on from step n first takes away what was told of later steps: they come again, and
-would be doubled. Only the first rank keeps a log.
+A run that resumes after step n first removes what was logged for later steps, which would otherwise
+be there twice. Only the first rank keeps a log.
 """
 
 import json
@@ -32,7 +32,7 @@ _SHOWN: Mapping[str, str] = {
     "tokens_per_second": "{:,.0f}",
     "mfu": "{:.1%}",
 }
-"""What a person is shown of an event, in this order; the files have all of it."""
+"""The figures of an event shown on the terminal, in this order; the files have all of them."""
 _NAMES: Mapping[str, str] = {"grad_norm": "grad norm", "tokens_per_second": "tokens/s"}
 
 _log = logging.getLogger(__name__)
@@ -45,19 +45,19 @@ class RunLog:
         """Open the log.
 
         Args:
-            folder: of the run; None: nothing is kept.
-            step: the last step of which the past is kept.
+            folder: of the run; None: write no files.
+            step: the last step whose events are kept from before.
             steps: of the whole run.
-            show: tell the person too.
+            show: write to the terminal as well.
         """
         self._steps = steps
         self._file: TextIO | None = None
         self._board: Any = None
         if folder is not None:
             make_folder(folder)
-            _forget_after(folder / NAME, step)
+            _drop_later_events(folder / NAME, step)
             self._file = (folder / NAME).open("a", encoding="utf-8")
-            self._board = _board(folder / "tensorboard", step)
+            self._board = _open_tensorboard(folder / "tensorboard", step)
         self._show = show
         self._bar: Any = None
         if show and sys.stderr.isatty():
@@ -69,9 +69,9 @@ class RunLog:
             self._bar.update(step - self._bar.n)
 
     def write(self, event: str, step: int, figures: Mapping[str, float]) -> None:
-        """Keep the figures of an event, and show the main ones."""
+        """Log the figures of an event, and show the main ones."""
         if self._file is not None:
-            # JSON has no number for NaN and infinity.
+            # JSON has no NaN and no infinity.
             plain = {k: v if math.isfinite(v) else None for k, v in figures.items()}
             line = {"event": event, "step": step, **plain}
             self._file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
@@ -88,7 +88,7 @@ class RunLog:
         self.say(f"step {step:,}/{self._steps:,}  {event}  {'  '.join(shown)}")
 
     def say(self, text: str) -> None:
-        """Show a line to the person."""
+        """Show a line on the terminal."""
         if self._bar is not None:
             self._bar.write(text, file=sys.stderr)
         elif self._show:
@@ -96,14 +96,14 @@ class RunLog:
             sys.stderr.flush()
 
     def close(self) -> None:
-        """Close what is open."""
-        for each in (self._file, self._board, self._bar):
-            if each is not None:
-                each.close()
+        """Close files and progress bar."""
+        for output in (self._file, self._board, self._bar):
+            if output is not None:
+                output.close()
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the events in a log; a line that was cut short by a crash is not among them."""
+    """Return the events in a log, without a line that a crash cut short."""
     events = []
     for line in path.read_text("utf-8").splitlines():
         try:
@@ -113,8 +113,20 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     return events
 
 
-def _forget_after(path: Path, step: int) -> None:
-    """Leave in a log only what is of a step up to one."""
+def read_run_log(folder: Path) -> list[dict[str, Any]]:
+    """Return the events in the log of a run's folder.
+
+    Raises:
+        UserError: it has no log.
+    """
+    path = folder / NAME
+    if not path.is_file():
+        raise UserError(f"{folder} has no {NAME}: name the folder that a run was given as --save.")
+    return read_log(path)
+
+
+def _drop_later_events(path: Path, step: int) -> None:
+    """Keep in a log only the events up to a step."""
     if not path.is_file():
         return
     kept = [event for event in read_log(path) if event["step"] <= step]
@@ -123,19 +135,21 @@ def _forget_after(path: Path, step: int) -> None:
             handle.write((json.dumps(event, ensure_ascii=False) + "\n").encode())
 
 
-def _board(folder: Path, step: int) -> Any:
+def _open_tensorboard(folder: Path, step: int) -> Any:
     try:
-        from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - it takes seconds to load
+        from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 - takes seconds to load
     except ImportError:
-        _log.warning("no TensorBoard log: pip install tensorboard brings it; log.jsonl has it all")
+        _log.warning(
+            "no TensorBoard log: pip install tensorboard for one; log.jsonl has all figures"
+        )
         return None
-    # TensorBoard leaves out what an earlier file of the same folder says of later steps.
+    # TensorBoard then ignores later steps in earlier files of the same folder.
     writer: Any = SummaryWriter(str(folder), purge_step=step + 1)
     return writer
 
 
 class Meter:
-    """Tokens and samples a second since it was last read, and the share of time spent waiting."""
+    """Tokens and samples per second since the last reading, and the share of time spent waiting."""
 
     def __init__(self) -> None:
         self._begin()
@@ -146,18 +160,18 @@ class Meter:
         self._flops = self._waited = 0.0
 
     def add(self, *, tokens: int, samples: int, flops: float, waited: float) -> None:
-        """Count a step; `waited` is the time in seconds that its batch was waited for."""
+        """Count a step; `waited` is how long, in seconds, it waited for its batch."""
         self._tokens += tokens
         self._samples += samples
         self._flops += flops
         self._waited += waited
 
     def pause(self, seconds: float) -> None:
-        """Leave out time that was no training."""
+        """Exclude time that was not spent training."""
         self._since += seconds
 
     def read(self, *, peak_flops: float | None) -> dict[str, float]:
-        """Return the figures since the last call; MFU only where the peak is known."""
+        """Return the figures since the last call; MFU only if the peak is known."""
         seconds = max(time.perf_counter() - self._since, 1e-9)
         figures = {
             "tokens_per_second": self._tokens / seconds,
@@ -168,15 +182,3 @@ class Meter:
             figures["mfu"] = self._flops / seconds / peak_flops
         self._begin()
         return figures
-
-
-def log_of(folder: Path) -> list[dict[str, Any]]:
-    """Return the events of a run's folder.
-
-    Raises:
-        UserError: it has no log.
-    """
-    path = folder / NAME
-    if not path.is_file():
-        raise UserError(f"{folder} has no {NAME}: name the folder that a run was given as --save.")
-    return read_log(path)

@@ -4,23 +4,25 @@
     logits = model(tokens, position_ids, sep=sep)     # [b, n, V]
     sums = model(batch)                               # LossSums, as a loader's batch has it
 
-Layers, names in the state dict, initial values and numbers are those of THUDM/GLM (commit
+Layers, names in the state dict, initial values and numerics are those of THUDM/GLM (commit
 4f61ed7, model/modeling_glm.py and mpu/transformer.py), so that its published files load and give
 the same logits. Without block positions and with a causal mask it is a GPT-2.
+
+Initial values come from PyTorch's default generator and are drawn where each leaf module is made,
+because `deepspeed.zero.Init` partitions parameters as soon as their module exists.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, overload
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
-from trainer.attention import Mask, flex_runs_on, make_mask
-from trainer.layers import TiedEmbedding, Transformer
+from trainer.attention import Mask, attend, flex_runs_on, make_mask
 from trainer.loss import LossSums, Project, loss_sums
 from trainer.sizes import ModelConfig
-
-__all__ = ["GLM", "LossSums", "ModelConfig"]
 
 CHUNK_LOGITS = 2**26
 """Logits made at a time for the loss: 256 MiB in fp32."""
@@ -40,16 +42,16 @@ class GLM(nn.Module):
 
         Args:
             config: its shape.
-            checkpoint_activations: keep only what enters a layer, and compute the rest again in
+            checkpoint_activations: keep only the input of each layer, and recompute the rest in
                 the backward pass.
             attention: what computes masks that are not plainly causal. `flex` is FlexAttention,
-                which has no attention dropout; `auto` takes it on CUDA where there is none.
+                which has no attention dropout; `auto` uses it on CUDA where dropout is 0.
         """
         super().__init__()
         if attention == "flex" and config.attention_dropout:
             raise ValueError(
                 f"FlexAttention has no dropout, and attention_dropout is "
-                f"{config.attention_dropout}; set it to 0 or take attention='sdpa'"
+                f"{config.attention_dropout}; set it to 0 or use attention='sdpa'"
             )
         self.config = config
         self.attention = attention
@@ -84,36 +86,37 @@ class GLM(nn.Module):
     ) -> Tensor | LossSums:
         """Return the logits of tokens, float[b, n, V], or the `LossSums` of a batch.
 
-        Both are here because DeepSpeed and DDP know a model by its `forward`. To compile, call
-        `model.transformer.compile()`: shapes in the loss follow the data, step by step.
+        One method does both because DeepSpeed and DDP only wrap `forward`. To compile, call
+        `model.transformer.compile()`: shapes within the loss change from step to step.
 
         Args:
             tokens: int64[b, n], or a batch: a mapping with `tokens`, `targets`, `loss_mask`, and
-                where it is for blanks `position_ids` and `sep`, else it is causal; `pieces`
-                isolates its documents. Other entries are not looked at.
+                for blanks `position_ids` and `sep`, without which it is causal; `pieces` isolates
+                its documents. Other entries are ignored.
             position_ids: int64[b, 2, n], positions and block positions; None: 0, 1, 2 ….
-            sep: int64[b], or one number for all, how many tokens see each other from both sides.
-            causal: no token sees what follows it; `sep` is None then.
+            sep: int64[b], or one number for all: how many tokens see each other in both
+                directions.
+            causal: no token sees what follows it; `sep` must be None.
             pieces: int64[b, n], the document of each token; documents do not see each other.
 
         Raises:
-            ValueError: neither `sep` nor `causal` was given, or both.
+            ValueError: neither or both of `sep` and `causal` are given.
         """
         if not isinstance(tokens, Tensor):
             return self._loss(tokens)
         if causal is (sep is not None):
-            raise ValueError("a mask is asked for by sep=… or by causal=True, one of the two")
+            raise ValueError("say which mask to use: give either sep=… or causal=True")
         hidden = self.hidden_states(tokens, position_ids, self.mask(tokens, sep, pieces))
         logits: Tensor = self.word_embeddings(hidden, project=True)
         return logits
 
     def loss_sum(self, batch: Mapping[str, Tensor]) -> LossSums:
-        """Return the sums of a batch, a row a sample, as `forward` does."""
+        """Return the sums of a batch, one row per sample, as `forward` does."""
         sums: LossSums = self(batch)
         return sums
 
     def mask(self, tokens: Tensor, sep: Tensor | None, pieces: Tensor | None) -> Mask:
-        """Return the attention mask of tokens int64[b, n], in the form that this model takes."""
+        """Return the attention mask of tokens int64[b, n], in the form that this model uses."""
         flex = self.attention == "flex" or (
             self.attention == "auto"
             and self.config.attention_dropout == 0
@@ -122,29 +125,30 @@ class GLM(nn.Module):
         return make_mask(sep, pieces, shape=(tokens.shape[0], tokens.shape[1]), flex=flex)
 
     def hidden_states(self, tokens: Tensor, position_ids: Tensor | None, mask: Mask) -> Tensor:
-        """Return what the last LayerNorm gives, float[b, n, h], under any mask."""
+        """Return the output of the last LayerNorm, float[b, n, h], under any mask."""
         if position_ids is None:
             position_ids = _plain_positions(tokens)
         hidden: Tensor = self.transformer(self.word_embeddings(tokens), position_ids, mask)
         return hidden
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
-        """Return an optimizer's groups: biases and LayerNorm do not decay, all else does."""
-        groups: list[dict[str, Any]] = [
-            {"params": [], "weight_decay": weight_decay},
-            {"params": [], "weight_decay": 0.0},
-        ]
+        """Return an optimizer's groups: weights decay, biases and LayerNorms do not."""
+        decaying: list[nn.Parameter] = []
+        constant: list[nn.Parameter] = []
         for module in self.modules():
             for name, parameter in module.named_parameters(recurse=False):
-                still = name == "bias" or isinstance(module, nn.LayerNorm)
-                groups[still]["params"].append(parameter)
-        return groups
+                is_constant = name == "bias" or isinstance(module, nn.LayerNorm)
+                (constant if is_constant else decaying).append(parameter)
+        return [
+            {"params": decaying, "weight_decay": weight_decay},
+            {"params": constant, "weight_decay": 0.0},
+        ]
 
     def _loss(self, batch: Mapping[str, Tensor]) -> LossSums:
         tokens = batch["tokens"]
         mask = self.mask(tokens, batch.get("sep"), batch.get("pieces"))
 
-        def judge(hidden: Tensor, project: Project) -> LossSums:
+        def sums_of(hidden: Tensor, project: Project) -> LossSums:
             return loss_sums(
                 hidden,
                 project,
@@ -154,10 +158,159 @@ class GLM(nn.Module):
             )
 
         hidden = self.hidden_states(tokens, batch.get("position_ids"), mask)
-        return LossSums(*self.word_embeddings(hidden, judge=judge))
+        return LossSums(*self.word_embeddings(hidden, reduce=sums_of))
 
 
 def _plain_positions(tokens: Tensor) -> Tensor:
-    """Return positions 0, 1, 2 … of text without blanks, int64[b, 2, n]."""
-    places = torch.arange(tokens.shape[1], device=tokens.device)
-    return torch.stack([places, torch.zeros_like(places)]).expand(len(tokens), 2, -1)
+    """Return positions 0, 1, 2 … for text without blanks, int64[b, 2, n]."""
+    positions = torch.arange(tokens.shape[1], device=tokens.device)
+    return torch.stack([positions, torch.zeros_like(positions)]).expand(len(tokens), 2, -1)
+
+
+class Transformer(nn.Module):
+    """Position embeddings, the layers, the last LayerNorm."""
+
+    def __init__(self, config: ModelConfig, *, checkpoint_activations: bool) -> None:
+        super().__init__()
+        self.dropout = config.hidden_dropout
+        self.checkpoint_activations = checkpoint_activations
+        rows, width = config.position_rows, config.hidden_size
+        self.position_embeddings = Embedding(rows, width, std=config.init_std)
+        self.block_position_embeddings = (
+            Embedding(rows, width, std=config.init_std) if config.block_positions else None
+        )
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
+        self.final_layernorm = nn.LayerNorm(width, eps=config.layernorm_eps)
+
+    def forward(self, embedded: Tensor, position_ids: Tensor, mask: Mask) -> Tensor:
+        """Return hidden states, float[b, n, h], of embedded tokens, float[b, n, h]."""
+        hidden = embedded + self.position_embeddings(position_ids[:, 0])
+        if self.block_position_embeddings is not None:
+            hidden = hidden + self.block_position_embeddings(position_ids[:, 1])
+        hidden = F.dropout(hidden, self.dropout, self.training)
+        for layer in self.layers:
+            if self.checkpoint_activations and self.training:
+                hidden = checkpoint(layer, hidden, mask, use_reentrant=False)
+            else:
+                hidden = layer(hidden, mask)
+        normed: Tensor = self.final_layernorm(hidden)
+        return normed
+
+
+class Layer(nn.Module):
+    """Attention, then a feed-forward network, each on a LayerNorm of what it adds to."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        width, eps = config.hidden_size, config.layernorm_eps
+        self.dropout = config.hidden_dropout
+        self.input_layernorm = nn.LayerNorm(width, eps=eps)
+        self.attention = Attention(config)
+        self.post_attention_layernorm = nn.LayerNorm(width, eps=eps)
+        self.mlp = FeedForward(config)
+
+    def forward(self, hidden: Tensor, mask: Mask) -> Tensor:
+        """Return float[b, n, h]."""
+        added = self.attention(self.input_layernorm(hidden), mask)
+        hidden = hidden + F.dropout(added, self.dropout, self.training)
+        added = self.mlp(self.post_attention_layernorm(hidden))
+        return hidden + F.dropout(added, self.dropout, self.training)
+
+
+class Attention(nn.Module):
+    """Multi-head attention; the fused matrix gives all queries, then all keys, then all values."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        width, std = config.hidden_size, config.init_std
+        self.num_heads = config.num_heads
+        self.dropout = config.attention_dropout
+        self.query_key_value = Linear(width, 3 * width, std=std)
+        self.dense = Linear(width, width, std=_residual_std(config))
+
+    def forward(self, hidden: Tensor, mask: Mask) -> Tensor:
+        """Return float[b, n, h]."""
+        b, n, h = hidden.shape
+        query, key, value = (
+            part.view(b, n, self.num_heads, h // self.num_heads).transpose(1, 2)
+            for part in self.query_key_value(hidden).chunk(3, dim=-1)
+        )
+        dropout = self.dropout if self.training else 0.0
+        seen = attend(query, key, value, mask=mask, dropout=dropout)
+        output: Tensor = self.dense(seen.transpose(1, 2).reshape(b, n, h))
+        return output
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with GELU, in its tanh form, between them."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        width = config.hidden_size
+        self.dense_h_to_4h = Linear(width, 4 * width, std=config.init_std)
+        self.dense_4h_to_h = Linear(4 * width, width, std=_residual_std(config))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Return float[b, n, h]."""
+        output: Tensor = self.dense_4h_to_h(F.gelu(self.dense_h_to_4h(hidden), approximate="tanh"))
+        return output
+
+
+def _residual_std(config: ModelConfig) -> float:
+    """Return the std of weights that add to the residual stream, twice per layer (GPT-2's rule)."""
+    return float(config.init_std / (2 * config.num_layers) ** 0.5)
+
+
+class Linear(nn.Linear):
+    """A linear map with weights drawn from N(0, std²) and biases of 0."""
+
+    def __init__(self, num_inputs: int, num_outputs: int, *, std: float) -> None:
+        self.std = std
+        super().__init__(num_inputs, num_outputs)
+
+    def reset_parameters(self) -> None:
+        """Draw initial values."""
+        nn.init.normal_(self.weight, std=self.std)
+        nn.init.zeros_(self.bias)
+
+
+class Embedding(nn.Embedding):
+    """A table with rows drawn from N(0, std²)."""
+
+    def __init__(self, num_rows: int, width: int, *, std: float) -> None:
+        self.std = std
+        super().__init__(num_rows, width)
+
+    def reset_parameters(self) -> None:
+        """Draw initial values."""
+        nn.init.normal_(self.weight, std=self.std)
+
+
+Reduce = Callable[[Tensor, Project], tuple[Tensor, ...]]
+"""Takes hidden states and the function that makes logits of them, and returns what is wanted."""
+
+
+class TiedEmbedding(Embedding):
+    """Token embeddings, and the logits that the same matrix gives.
+
+    Both are calls of this module, so that ZeRO stage 3 gathers the matrix for each. All ranks take
+    part in a gather, so every rank must make the same number of calls. How many chunks of logits
+    the loss needs differs by rank, so they are all made by one `reduce` within one call.
+    """
+
+    def forward(
+        self, inputs: Tensor, *, project: bool = False, reduce: Reduce | None = None
+    ) -> Any:  # a tensor or a tuple of them: wider than what nn.Embedding promises
+        """Return embeddings float[…, h] of tokens, or logits float[…, V] of hidden states.
+
+        Args:
+            inputs: tokens, int64[…]; with `project` or `reduce` hidden states, float[…, h].
+            project: return logits.
+            reduce: called with the hidden states and what projects them; its result is returned
+                as a plain tuple, because DeepSpeed rebuilds a module's outputs from a list.
+        """
+        if reduce is not None:
+            return tuple(reduce(inputs, lambda rows: F.linear(rows, self.weight)))
+        if project:
+            return F.linear(inputs, self.weight)
+        return super().forward(inputs)

@@ -1,58 +1,60 @@
 """Which tokens the model sees as `[dBLOCK]`, in samples of token spans.
 
-Two kinds, after THUDM/GLM (blocklm_utils.py, make_block_data): tokens of Part B, each by itself
-with one probability (its target stays), and tokens of Part A near a blank, a share of the text.
+Two kinds, both from THUDM/GLM (blocklm_utils.py, make_block_data): tokens of Part B, independently
+with one probability (their targets stay), and tokens of Part A near a blank, a share of the text.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from trainer.chance import Chance, Integers, Purpose, happens, shuffled
-from trainer.text import Spans, sums_within
+from trainer.sample_rng import Integers, Purpose, SampleRng, happens, shuffled_order
+from trainer.text import Spans, running_sums
 
 _NEAR = np.array([-3, -2, -1, 0, 1, 2])
-"""How far tokens near a blank are from its first token, and behind it from its end: three on each
-side, the reference's context_mask_range."""
+"""Offsets of the tokens near a blank: from its first token where negative, else from its end. Three
+on each side, the reference's context_mask_range."""
 
 
-class Places(NamedTuple):
-    """Tokens of texts."""
+class TokenPositions(NamedTuple):
+    """Tokens of texts; indexes an array [rows, width]."""
 
     rows: Integers
     columns: Integers
 
 
-def noise_in_blanks(blanks: Spans, probability: float, chance: Chance) -> Places:
+def noise_in_blanks(blanks: Spans, probability: float, rng: SampleRng) -> TokenPositions:
     """Return tokens of the blanks, each with this probability."""
-    nth = np.repeat(np.arange(len(blanks.rows)), blanks.sizes)
-    counts = np.arange(len(nth)) - (np.cumsum(blanks.sizes) - blanks.sizes)[nth]
-    rows, columns = blanks.rows[nth], blanks.starts[nth] + counts
-    hit = happens(chance.stream(Purpose.BLOCK_MASK, rows, columns), probability)
-    return Places(rows[hit], columns[hit])
+    owners = np.repeat(np.arange(len(blanks.rows)), blanks.sizes)
+    offsets = np.arange(len(owners)) - (np.cumsum(blanks.sizes) - blanks.sizes)[owners]
+    rows, columns = blanks.rows[owners], blanks.starts[owners] + offsets
+    hit = happens(rng.stream(Purpose.BLOCK_MASK, rows, columns), probability)
+    return TokenPositions(rows[hit], columns[hit])
 
 
-def noise_in_context(runs: Spans, blanks: Spans, numbers: Integers, chance: Chance) -> Places:
-    """Return tokens near blanks, in the runs of the blanks and in no blank.
+def noise_in_context(
+    runs: Spans, blanks: Spans, counts: Integers, rng: SampleRng
+) -> TokenPositions:
+    """Return tokens near blanks, in the same run as the blank and in no blank themselves.
 
     Args:
-        runs: where the blanks are.
-        blanks: by row, then start.
-        numbers: by row, how many tokens to return, if there are so many.
-        chance: the random numbers of the batch.
+        runs: where the blanks lie.
+        blanks: sorted by row, then start.
+        counts: by row, how many tokens to return, as far as there are that many.
+        rng: the random numbers of the batch.
     """
-    # A row is laid behind the other, with more between them than a blank looks around.
+    # The rows are laid end to end, with more space between them than a blank looks around.
     width = int((runs.starts + runs.sizes).max(initial=0)) + len(_NEAR)
     begins = blanks.rows * width + blanks.starts
-    found = begins[:, None] + _NEAR + np.where(_NEAR < 0, 0, blanks.sizes[:, None])
+    near = begins[:, None] + _NEAR + np.where(_NEAR < 0, 0, blanks.sizes[:, None])
     run_begins = runs.rows * width + runs.starts
     own = np.searchsorted(run_begins, begins, side="right")[:, None] - 1
-    inside = (found >= run_begins[own]) & (found < (run_begins + runs.sizes)[own])
-    found = np.unique(found[inside])
-    before = np.searchsorted(begins, found, side="right") - 1
-    covered = (before >= 0) & (found < (begins + blanks.sizes)[before])
-    rows, columns = np.divmod(found[~covered], width)
-    order = shuffled(rows, chance.stream(Purpose.CONTEXT_MASK, rows, columns))
+    inside = (near >= run_begins[own]) & (near < (run_begins + runs.sizes)[own])
+    near = np.unique(near[inside])
+    before = np.searchsorted(begins, near, side="right") - 1
+    covered = (before >= 0) & (near < (begins + blanks.sizes)[before])
+    rows, columns = np.divmod(near[~covered], width)
+    order = shuffled_order(rows, rng.stream(Purpose.CONTEXT_MASK, rows, columns))
     rows, columns = rows[order], columns[order]
-    taken = sums_within(rows, np.ones_like(rows)) <= numbers[rows]
-    return Places(rows[taken], columns[taken])
+    chosen = running_sums(rows, np.ones_like(rows)) <= counts[rows]
+    return TokenPositions(rows[chosen], columns[chosen])

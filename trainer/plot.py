@@ -7,37 +7,39 @@ from typing import Any
 
 from shards.command import Parser, exit_code
 from shards.errors import UserError
-from trainer.log import TRAIN, VALIDATION, log_of
+from trainer.log import TRAIN, VALIDATION, read_run_log
 
 _PANELS = (
-    (TRAIN, "loss", "training loss, nats a token"),
-    (VALIDATION, "loss", "validation loss, nats a token"),
-    (VALIDATION, "accuracy", "validation accuracy of tokens"),
+    (TRAIN, "loss", "training loss, nats per token"),
+    (VALIDATION, "loss", "validation loss, nats per token"),
+    (VALIDATION, "accuracy", "validation token accuracy"),
     (TRAIN, "lr", "learning rate"),
 )
 Curve = tuple[list[int], list[float]]
 
 
 def curves(events: Sequence[dict[str, Any]], event: str, figure: str) -> dict[str, Curve]:
-    """Return steps and values of a figure by what it is of: "" all, then sources and objectives."""
-    found: dict[str, Curve] = {}
+    """Return steps and values of a figure: "" in total, then by source and by objective."""
+    by_part: dict[str, Curve] = {}
     for line in events:
-        for name, value in line.items() if line["event"] == event else ():
+        if line["event"] != event:
+            continue
+        for name, value in line.items():
             head, _, part = name.partition("/")
             if head == figure and value is not None:
-                steps, values = found.setdefault(part, ([], []))
+                steps, values = by_part.setdefault(part, ([], []))
                 steps.append(line["step"])
                 values.append(value)
-    return found
+    return by_part
 
 
 def draw(folders: Sequence[Path], output: Path) -> None:
     """Write the curves of runs as a picture.
 
     Raises:
-        UserError: matplotlib is not there, or a run has no log.
+        UserError: matplotlib is not installed, or a run has no log.
     """
-    runs = {folder.name: log_of(folder) for folder in folders}
+    runs = {folder.name: read_run_log(folder) for folder in folders}
     try:
         import matplotlib  # noqa: PLC0415 - only pictures need it
     except ImportError as error:
@@ -51,11 +53,11 @@ def draw(folders: Sequence[Path], output: Path) -> None:
     for panel, (event, name, title) in zip(axes.flat, _PANELS, strict=True):
         panel.set(title=title, xlabel="step")
         for run, events in runs.items():
-            found = curves(events, event, name)
-            for part, (steps, values) in found.items():
+            by_part = curves(events, event, name)
+            for part, (steps, values) in by_part.items():
                 label = " ".join(filter(None, (run if len(runs) > 1 else "", part))) or "all"
                 panel.plot(steps, values, label=label, linewidth=1 if part else 1.8)
-            if len(found) > 1 or (found and len(runs) > 1):
+            if len(by_part) > 1 or (by_part and len(runs) > 1):
                 panel.legend(fontsize="small")
         panel.grid(alpha=0.3)
     figure.savefig(output, dpi=120)

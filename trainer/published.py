@@ -1,16 +1,16 @@
-"""Published GLM checkpoints: found, checked, put together, copied into a model.
+"""Published GLM checkpoints: found, checked, joined, and copied into a model.
 
-What THUDM/GLM (commit 4f61ed7) and DeepSpeed write is `mp_rank_00_model_states.pt`, a pickle
-whose entry `module` is the state dict, or one such file for each rank of model parallelism. Of a
-matrix that was cut, each rank has a part:
+THUDM/GLM (commit 4f61ed7) and DeepSpeed write `mp_rank_00_model_states.pt`, a pickle whose entry
+`module` is the state dict, or one such file per rank of model parallelism. Of a matrix that was
+split, each rank has a part:
 
     word_embeddings, dense_h_to_4h     rows, one rank's after the other's
-    query_key_value                    rows: a part of the queries, of the keys, of the values
+    query_key_value                    rows: a part each of the queries, the keys, the values
     attention.dense, dense_4h_to_h     columns
-    all else                           the same on every rank; the first one's is taken
+    everything else                    the same on every rank; the first one's is used
 
-The files also hold the state of NumPy's generator. A pickle may run any code when it is read;
-here it is read with the types of that state allowed and nothing more.
+The files also hold the state of NumPy's generator. Reading a pickle may run arbitrary code; here
+only the types of that state are allowed, besides tensors and plain values.
 """
 
 import re
@@ -40,38 +40,40 @@ _BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 
 
 @dataclass(frozen=True)
-class Published:
+class LoadedCheckpoint:
     """What was loaded."""
 
     files: Sequence[Path]
     _: KW_ONLY
     iteration: int | None
-    """Steps that it was trained for, where the file says so."""
+    """Steps that it was trained for, if the file says so."""
     extended: Sequence[str]
-    """Position tables of which the model has more rows; the rest kept their initial values."""
+    """Position tables in which the model has more rows; those kept their initial values."""
 
 
-def load_published(path: str | Path, model: GLM, *, extend_positions: bool = False) -> Published:
-    """Copy a published checkpoint into a model and return what was found.
+def load_published(
+    path: str | Path, model: GLM, *, extend_positions: bool = False
+) -> LoadedCheckpoint:
+    """Copy a published checkpoint into a model and return what was loaded.
 
-    Values are converted to the model's type. Load before DeepSpeed cuts parameters apart.
+    Values are converted to the model's type. Load before DeepSpeed partitions parameters.
 
     Args:
         path: a file; a folder of `mp_rank_NN_model_states.pt`; or a folder with `latest` or
-            `latest_checkpointed_iteration.txt`, which name one.
-        model: takes the values; its shape must be the file's.
+            `latest_checkpointed_iteration.txt`, which name such a folder.
+        model: receives the values; its shape must be the file's.
         extend_positions: let the model have more positions than the file, whose rows come first.
 
     Raises:
-        UserError: no such checkpoint, one of another shape, or one that holds other types.
+        UserError: there is no such checkpoint, or it has another shape or holds other types.
         DamageError: a file cannot be read, or the files of a checkpoint do not fit together.
     """
-    files = find_files(Path(path))
+    files = find_checkpoint_files(Path(path))
     contents = [_read(file) for file in files]
-    parts = [_state(content, file) for content, file in zip(contents, files, strict=True)]
+    parts = [_state_dict(content, file) for content, file in zip(contents, files, strict=True)]
     extended = copy_weights(model, parts, files=files, extend_positions=extend_positions)
     iteration = contents[0].get("iteration")
-    return Published(
+    return LoadedCheckpoint(
         files, iteration=iteration if isinstance(iteration, int) else None, extended=extended
     )
 
@@ -83,16 +85,16 @@ def copy_weights(
     files: Sequence[Path],
     extend_positions: bool,
 ) -> list[str]:
-    """Return the position tables that were extended, when values by name are in a model.
+    """Copy values by name into a model and return the position tables that were extended.
 
     Args:
-        model: takes the values.
+        model: receives the values.
         parts: by rank of model parallelism.
-        files: that the parts are of, for messages.
+        files: the parts come from, for messages.
         extend_positions: as for `load_published`.
 
     Raises:
-        UserError: names or shapes are not the model's.
+        UserError: names or shapes differ from the model's.
         DamageError: the parts do not fit together.
     """
     named = dict(model.named_parameters())
@@ -100,31 +102,35 @@ def copy_weights(
     extended = []
     with torch.no_grad():
         for name, parameter in named.items():
-            value = merge(name, [part[name] for part in parts], path=files[0].parent)
-            if _fit(name, value, parameter, path=files[0], extend=extend_positions):
+            value = join_parts(name, [part[name] for part in parts], path=files[0].parent)
+            if _needs_extension(name, value, parameter, path=files[0], allowed=extend_positions):
                 extended.append(name)
             parameter[: len(value)].copy_(value)
     return extended
 
 
-def find_files(path: Path) -> list[Path]:
+def find_checkpoint_files(path: Path) -> list[Path]:
     """Return the files of a checkpoint, by rank of model parallelism.
 
     Raises:
-        UserError: there is none at `path`, or one of its ranks is missing.
+        UserError: there is none at `path`, or a rank's file is missing.
     """
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise UserError(f"there is no checkpoint {path}: no such file or folder.")
     for folder in _folders(path):
-        ranks = {int(match[1]): file for file in folder.iterdir() if (match := _matches(file))}
+        ranks = {
+            int(match[1]): file
+            for file in folder.iterdir()
+            if (match := _PART.fullmatch(file.name))
+        }
         if ranks:
             if missing := sorted(set(range(max(ranks) + 1)) - set(ranks)):
                 raise UserError(
-                    f"{folder} holds {len(ranks)} files of a checkpoint, and of model-parallel "
-                    f"rank {missing[0]} none: mp_rank_{missing[0]:02}_model_states.pt is missing. "
-                    "Copy all of them."
+                    f"{folder} holds {len(ranks)} files of a checkpoint, but none of "
+                    f"model-parallel rank {missing[0]}: mp_rank_{missing[0]:02}_model_states.pt is "
+                    "missing. Copy all of them."
                 )
             return [ranks[rank] for rank in sorted(ranks)]
     raise UserError(
@@ -134,38 +140,34 @@ def find_files(path: Path) -> list[Path]:
 
 
 def _folders(path: Path) -> Iterator[Path]:
-    """Yield where the files may be: the folder itself, or the one that a tracker names."""
+    """Yield where the files may be: the folder itself, or one that a tracker names."""
     yield path
     for tracker in _TRACKERS:
         if (path / tracker).is_file():
             tag = (path / tracker).read_text("utf-8").strip()
             if not (path / tag).is_dir():
-                raise UserError(f"{path / tracker} names {tag!r}, and {path} has no such folder.")
+                raise UserError(f"{path / tracker} names {tag!r}, but {path} has no such folder.")
             yield path / tag
 
 
-def _matches(file: Path) -> re.Match[str] | None:
-    return _PART.fullmatch(file.name)
-
-
 def _read(file: Path) -> Mapping[str, Any]:
-    """Return the contents of a file, tensors mapped where its format allows.
+    """Return the contents of a file, its tensors memory-mapped if its format allows that.
 
     Raises:
         UserError: it holds other types than tensors, plain values and NumPy arrays.
-        DamageError: it is no such file, or cut short.
+        DamageError: it is not a PyTorch file, or cut short.
     """
     zipped = is_zipfile(file)
     if not zipped and not _starts_as_before_zip(file):
-        raise DamageError(f"{file} is no PyTorch file, or was cut short. Copy it again.")
+        raise DamageError(f"{file} is not a PyTorch file, or was cut short. Copy it again.")
     try:
         with torch.serialization.safe_globals(_numpy_state_types()):
             content = torch.load(file, "cpu", weights_only=True, mmap=zipped)
     except UnpicklingError:
         raise UserError(
             f"{file} was not loaded: it holds more than tensors, plain values and the state of "
-            f"NumPy's generator, and reading it could run code{_strangers(file)}. If you trust it, "
-            "load it elsewhere and save its entry 'module' alone, as {'module': …}."
+            f"NumPy's generator, and reading it could run code{_foreign_types(file)}. If you trust "
+            "it, load it elsewhere and save its entry 'module' alone, as {'module': …}."
         ) from None
     except (RuntimeError, EOFError, ValueError) as error:
         reason = str(error).partition("\n")[0]
@@ -176,13 +178,13 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def _starts_as_before_zip(file: Path) -> bool:
-    """Return whether a file begins as those that torch.save wrote before version 1.6."""
+    """Return whether a file begins like those written by torch.save before version 1.6."""
     with file.open("rb") as stream:
         return stream.read(len(_BEFORE_ZIP)) == _BEFORE_ZIP
 
 
-def _strangers(file: Path) -> str:
-    """Return which types a file names that are not allowed, where its format tells."""
+def _foreign_types(file: Path) -> str:
+    """Return a clause naming the types of a file that are not allowed, if its format tells."""
     if not is_zipfile(file):
         return ""
     with torch.serialization.safe_globals(_numpy_state_types()):
@@ -191,9 +193,9 @@ def _strangers(file: Path) -> str:
 
 
 def _numpy_state_types() -> list[Any]:
-    """Return what an array of uint32 in a pickle consists of, under NumPy's old and new names."""
+    """Return the types in a pickled array of uint32, under NumPy's old and new names."""
     with warnings.catch_warnings():
-        # Its home is private; a pickle names it all the same.
+        # Its module is private, but pickles name it.
         warnings.simplefilter("ignore", DeprecationWarning)
         rebuild = np.zeros(1, np.uint32).__reduce__()[0]
     return [
@@ -206,7 +208,7 @@ def _numpy_state_types() -> list[Any]:
     ]
 
 
-def _state(content: Mapping[str, Any], file: Path) -> Mapping[str, Tensor]:
+def _state_dict(content: Mapping[str, Any], file: Path) -> Mapping[str, Tensor]:
     state = content.get("module")
     if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
         raise UserError(
@@ -232,16 +234,16 @@ def _check_names(
                 )
 
 
-def merge(name: str, parts: Sequence[Tensor], *, path: Path) -> Tensor:
-    """Return the whole of a parameter that model parallelism cut in parts, by rank.
+def join_parts(name: str, parts: Sequence[Tensor], *, path: Path) -> Tensor:
+    """Return the whole of a parameter that model parallelism split into parts, by rank.
 
     Raises:
-        DamageError: the parts of `path` do not fit together.
+        DamageError: the parts in `path` do not fit together.
     """
     if len({part.shape for part in parts}) > 1:
         shapes = ", ".join(str(tuple(part.shape)) for part in parts)
         raise DamageError(
-            f"the files in {path} are not of one checkpoint: {name} has the shapes {shapes}."
+            f"the files in {path} do not belong to one checkpoint: {name} has the shapes {shapes}."
         )
     if len(parts) == 1 or not name.endswith((*_BY_COLUMN, *_BY_ROW, *_FUSED)):
         return parts[0]
@@ -251,19 +253,21 @@ def merge(name: str, parts: Sequence[Tensor], *, path: Path) -> Tensor:
     return torch.cat(list(parts), dim=1 if name.endswith(_BY_COLUMN) else 0)
 
 
-def _fit(name: str, value: Tensor, parameter: Tensor, *, path: Path, extend: bool) -> bool:
+def _needs_extension(
+    name: str, value: Tensor, parameter: Tensor, *, path: Path, allowed: bool
+) -> bool:
     """Return whether a value fills only the first rows of its parameter.
 
     Raises:
-        UserError: it does not fit, or only by extending.
+        UserError: it does not fit, or only by an extension that is not allowed.
     """
     if value.shape == parameter.shape:
         return False
     shorter = value.shape[1:] == parameter.shape[1:] and len(value) < len(parameter)
-    if extend and shorter and name.endswith(_POSITIONS):
+    if allowed and shorter and name.endswith(_POSITIONS):
         return True
     raise UserError(
-        f"{path}: {name} has the shape {tuple(value.shape)}, and the model wants "
+        f"{path}: {name} has the shape {tuple(value.shape)}, but the model expects "
         f"{tuple(parameter.shape)}. {_advice(name, value, extendable=shorter)}"
     )
 
@@ -271,9 +275,9 @@ def _fit(name: str, value: Tensor, parameter: Tensor, *, path: Path, extend: boo
 def _advice(name: str, value: Tensor, *, extendable: bool) -> str:
     if name.endswith(_POSITIONS):
         if extendable:
-            return f"Give --extend-positions, or take a model with max_positions {len(value) - 1}."
-        return f"Take a model with max_positions {len(value) - 1}."
+            return f"Give --extend-positions, or use a model with max_positions {len(value) - 1}."
+        return f"Use a model with max_positions {len(value) - 1}."
     folder = "If the file is one of several model-parallel ones, give their folder; if not, "
     if name == "word_embeddings.weight":
-        return f"{folder}take a model with vocab_size {len(value)}, and the tokenizer of the file."
+        return f"{folder}use a model with vocab_size {len(value)}, and the tokenizer of the file."
     return f"{folder}it was made with another --model."

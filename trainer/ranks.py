@@ -1,7 +1,7 @@
 """The processes of a run: how they find each other, agree, and leave.
 
-The launcher (`deepspeed`, `torchrun`, `srun`) tells each process its rank in the environment;
-without one there is a single process. The device comes from `deepspeed.accelerator`.
+The launcher (`deepspeed`, `torchrun`, `srun`) passes each process its rank in the environment;
+without a launcher there is a single process. The device comes from `deepspeed.accelerator`.
 """
 
 import os
@@ -19,11 +19,11 @@ from trainer.deepspeed_json import BF16, FP16, FP32
 T = TypeVar("T")
 
 _AMPERE = (8, 0)
-"""The first CUDA capability that computes in bf16; older cards only imitate it, slowly."""
+"""The first CUDA capability that computes in bf16; older cards only emulate it, slowly."""
 
 
 class AgreedError(UserError):
-    """What all ranks know to be wrong; the first of them tells it."""
+    """An error that all ranks know of; only the first one reports it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,17 +38,17 @@ class Ranks:
 
     @classmethod
     def join(cls) -> "Ranks":
-        """Return this process's place, when all processes have found each other."""
-        _alone_unless_launched()
-        # Set only where there is nothing else: it would force the CPU on a machine with a GPU.
+        """Return this process among all, once they have found each other."""
+        _describe_single_process()
+        # Only without an accelerator: it would force the CPU on a machine with a GPU.
         if not torch.accelerator.is_available():
             os.environ.setdefault("DS_ACCELERATOR", "cpu")
-        # Of torch 2.13 and later, from inside DeepSpeed, once a rank.
+        # From inside DeepSpeed with torch 2.13 and later, once per rank.
         warnings.filterwarnings("ignore", r".*is deprecated", FutureWarning, "torch.distributed")
         import deepspeed  # noqa: PLC0415 - reads DS_ACCELERATOR when it is imported
         from deepspeed.accelerator import get_accelerator  # noqa: PLC0415 - as above
 
-        _without_compiler(deepspeed)
+        _skip_kernel_build(deepspeed)
         accelerator = get_accelerator()
         local_rank = int(os.environ["LOCAL_RANK"])
         if accelerator.device_name() != "cpu":
@@ -63,12 +63,12 @@ class Ranks:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process speaks for all."""
+        """Whether this process reports on behalf of all."""
         return self.rank == 0
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Return the sum over all ranks of a small tensor, on the CPU."""
-        # Ascend's NPUs reduce no float64.
+        # Ascend's NPUs cannot reduce float64.
         is_wide = values.dtype == torch.float64 and self.device.type == "npu"
         total = values.to(self.device, torch.float32 if is_wide else values.dtype)
         if self.world > 1:
@@ -76,7 +76,7 @@ class Ranks:
         return total.cpu()
 
     def gather(self, value: T) -> list[T]:
-        """Return the values of all ranks, by rank; anything that can be pickled."""
+        """Return the values of all ranks, by rank; anything that pickles."""
         if self.world == 1:
             return [value]
         values: list[Any] = [None] * self.world
@@ -84,15 +84,15 @@ class Ranks:
         return values
 
     def barrier(self) -> None:
-        """Return when all ranks are here."""
+        """Return once all ranks have called this."""
         if self.world > 1:
             torch.distributed.barrier()
 
     def together(self, work: Callable[[], T]) -> T:
-        """Return what `work` does on this rank, if it succeeds on all of them.
+        """Return the result of `work` on this rank, if it succeeds on all of them.
 
         Raises:
-            AgreedError: it failed on some; on all ranks, so that none waits for the others.
+            AgreedError: it failed on some rank; raised on all, so that none waits for the others.
         """
         result, problem = None, None
         try:
@@ -100,33 +100,31 @@ class Ranks:
         except UserError as error:
             problem = str(error)
         problems = self.gather(problem)
-        if told := tell(problems):
-            raise AgreedError(told)
-        return result  # type: ignore[return-value]  # it is there where there is no problem
+        if any(problems):
+            raise AgreedError(describe_problems(problems))
+        return result  # type: ignore[return-value]  # without a problem, work has returned
 
     def precisions(self) -> tuple[str, ...]:
-        """Return what the devices of all ranks compute in, best first."""
-        served = self.gather(_served(self.device))
-        return tuple(name for name in served[0] if all(name in other for other in served))
+        """Return the precisions that the devices of all ranks support, best first."""
+        by_rank = self.gather(_supported_precisions(self.device))
+        return tuple(name for name in by_rank[0] if all(name in other for other in by_rank))
 
 
-def tell(problems: Sequence[str | None]) -> str:
-    """Return the problems of ranks as one text, each once, empty if there are none."""
-    told = {problem: rank for rank, problem in reversed(list(enumerate(problems))) if problem}
-    if not told:
-        return ""
-    if len(told) == 1 and all(problems):
-        return next(iter(told))
-    lines = (
-        f"rank {rank}: {problem}" for problem, rank in sorted(told.items(), key=lambda p: p[1])
-    )
-    return "\n".join(lines)
+def describe_problems(problems: Sequence[str | None]) -> str:
+    """Return the problems of all ranks as one text, each once; empty if there are none."""
+    first_ranks: dict[str, int] = {}
+    for rank, problem in enumerate(problems):
+        if problem:
+            first_ranks.setdefault(problem, rank)
+    if len(first_ranks) == 1 and all(problems):
+        return next(iter(first_ranks))
+    return "\n".join(f"rank {rank}: {problem}" for problem, rank in first_ranks.items())
 
 
-def _alone_unless_launched() -> None:
-    """Describe a run of one process in the environment, unless a launcher has described one.
+def _describe_single_process() -> None:
+    """Describe a run of one process in the environment, unless a launcher has described a run.
 
-    DeepSpeed takes a process without this for one of an MPI job.
+    Without that DeepSpeed assumes that the process belongs to an MPI job.
     """
     if "RANK" in os.environ:
         os.environ.setdefault("LOCAL_RANK", "0")
@@ -138,31 +136,31 @@ def _alone_unless_launched() -> None:
     os.environ.update({**alone, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port})
 
 
-def _without_compiler(deepspeed: Any) -> None:
+def _skip_kernel_build(deepspeed: Any) -> None:
     """Keep DeepSpeed from compiling a communication kernel for CPUs at each start.
 
-    Only its tensor-parallel inference uses it; the build takes a minute, needs a compiler, and a
-    build that was killed leaves a lock that stops every later start.
+    Only its tensor-parallel inference uses the kernel; the build takes a minute, needs a compiler,
+    and if killed leaves a lock that blocks every later start.
     """
     if not torch.accelerator.is_available():
         deepspeed.ops.__compatible_ops__ = {}
 
 
-def _served(device: torch.device) -> tuple[str, ...]:
+def _supported_precisions(device: torch.device) -> tuple[str, ...]:
     from deepspeed.accelerator import get_accelerator  # noqa: PLC0415 - see Ranks.join
 
     accelerator = get_accelerator()
     bf16, fp16 = accelerator.is_bf16_supported(), accelerator.is_fp16_supported()
     if device.type == "cuda":
         bf16 = bf16 and torch.cuda.get_device_capability(device) >= _AMPERE
-    halves = [name for name, served in ((BF16, bf16), (FP16, fp16)) if served]
+    halves = [name for name, supported in ((BF16, bf16), (FP16, fp16)) if supported]
     return (FP32, *halves) if device.type == "cpu" else (*halves, FP32)
 
 
 def leave() -> None:
-    """Part from the other ranks at the end of a run that went well.
+    """Leave the process group at the end of a run that succeeded.
 
-    Without the barrier gloo sometimes ends the process with an abort (pytorch/pytorch#190489).
+    Without the barrier gloo sometimes aborts the process (pytorch/pytorch#190489).
     """
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()

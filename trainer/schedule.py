@@ -22,7 +22,7 @@ COSINE, LINEAR, CONSTANT = "cosine", "linear", "constant"
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """How the learning rate goes.
+    """How the learning rate changes from step to step.
 
     Raises:
         UserError: a value is out of its range.
@@ -31,34 +31,34 @@ class Schedule:
     peak: float
     """The largest rate."""
     shape: str = COSINE
-    """cosine, linear or constant: how it falls after the warm-up."""
+    """cosine, linear or constant: how the rate falls after the warm-up."""
     warmup: int = 0
     """Steps until the peak."""
     decay: int = 1
-    """The step, counted from the start, from which on the rate is the floor."""
+    """The step, counted from the start, from which on the rate is at its floor."""
     floor: float = 0.0
     """The last rate as a share of the peak."""
 
     def __post_init__(self) -> None:
         if self.shape not in (COSINE, LINEAR, CONSTANT):
             raise UserError(
-                f"--schedule {self.shape}: it is {COSINE}, {LINEAR} or {CONSTANT}, nothing else."
+                f"--schedule {self.shape}: it must be {COSINE}, {LINEAR} or {CONSTANT}."
             )
         if not (self.peak > 0 and math.isfinite(self.peak)):
-            raise UserError(f"--lr {self.peak}: the peak learning rate is a number above 0.")
+            raise UserError(f"--lr {self.peak}: the peak learning rate must be a number above 0.")
         if not 0 <= self.floor <= 1:
-            raise UserError(f"--lr-floor {self.floor}: it is a share of the peak, from 0 to 1.")
+            raise UserError(f"--lr-floor {self.floor}: it must be a share of the peak, 0 to 1.")
         if self.shape != CONSTANT and not 0 <= self.warmup < self.decay:
             raise UserError(
-                f"the warm-up of {self.warmup:,} steps does not end before the decay, which is "
-                f"over at step {self.decay:,}: lower --warmup, or give --decay-steps."
+                f"the warm-up of {self.warmup:,} steps does not end before the decay does, at "
+                f"step {self.decay:,}: lower --warmup, or give --decay-steps."
             )
 
     def rate(self, step: int) -> float:
-        """Return the rate of a step, counted from 1: the first step already learns.
+        """Return the rate of a step, counted from 1, so that the first step already learns.
 
-        The values are those of THUDM/GLM (learning_rates.py) after as many steps, except that a
-        linear decay stops at its floor: the reference goes on to negative rates.
+        The values are those of THUDM/GLM (learning_rates.py) after the same number of steps, except
+        that a linear decay stops at its floor, where the reference continues to negative rates.
         """
         if step <= self.warmup:
             return self.peak * step / self.warmup

@@ -1,26 +1,27 @@
 """Blanks that are whole sentences.
 
-A sentence is text up to a token with a sentence end. What a document has behind its last one is
-none, nor is what the end of a window cuts off. Sentences are taken in random order until they reach
-the budget; neighbours may both be taken. THUDM/GLM (blocklm_utils.py) takes the unfinished end of a
-window too, which without sentence ends is all of it.
+A sentence is text up to and including a token that ends one. What follows the last one of a
+document is not a sentence, nor is one that the end of a window cuts off. Sentences are taken in
+random order until they reach the budget; neighbours may both be taken. THUDM/GLM
+(blocklm_utils.py) also takes the unfinished end of a window, which without sentence ends is all of
+it.
 """
 
 import numpy as np
 
-from trainer.chance import Chance, Integers, Purpose, shuffled
-from trainer.signs import Signs
-from trainer.text import Spans, Text, firsts, sums_within
+from trainer.sample_rng import Integers, Purpose, SampleRng, shuffled_order
+from trainer.special_tokens import SpecialTokens
+from trainer.text import Spans, TextRows, group_starts, running_sums
 
 
-def sentences_of(text: Text, runs: Spans, signs: Signs, *, longest: int) -> Spans:
-    """Return all sentences within the runs that have at most so many tokens."""
+def find_sentences(text: TextRows, runs: Spans, special: SpecialTokens, *, longest: int) -> Spans:
+    """Return all sentences within the runs of at most `longest` tokens."""
     if not len(runs.rows):
         return runs
     width = text.tokens.shape[1]
-    rows = runs.rows[firsts(runs.rows)]
-    at, columns = np.nonzero(signs.sentence_ends[text.tokens[rows]])
-    ends = rows[at] * width + columns
+    rows = runs.rows[group_starts(runs.rows)]
+    indices, columns = np.nonzero(special.sentence_ends[text.tokens[rows]])
+    ends = rows[indices] * width + columns
     begins = runs.rows * width + runs.starts
     owners = np.searchsorted(begins, ends, side="right") - 1
     inside = (owners >= 0) & (ends < (begins + runs.sizes)[owners])
@@ -34,19 +35,19 @@ def sentences_of(text: Text, runs: Spans, signs: Signs, *, longest: int) -> Span
     return Spans(rows, columns, sizes[fits])
 
 
-def sentence_spans(sentences: Spans, budgets: Integers, chance: Chance) -> Spans:
+def choose_sentences(sentences: Spans, budgets: Integers, rng: SampleRng) -> Spans:
     """Return the sentences that become blanks.
 
     Args:
-        sentences: what there is to choose from.
-        budgets: by row, how many tokens they cover at least, if there are so many.
-        chance: the random numbers of the batch.
+        sentences: the candidates.
+        budgets: by row, how many tokens to cover at least, as far as the sentences suffice.
+        rng: the random numbers of the batch.
     """
     if not len(sentences.rows):
         return sentences
-    words = chance.stream(Purpose.SENTENCE_ORDER, sentences.rows, sentences.starts)
-    order = shuffled(sentences.rows, words)
+    words = rng.stream(Purpose.SENTENCE_ORDER, sentences.rows, sentences.starts)
+    order = shuffled_order(sentences.rows, words)
     rows, sizes = sentences.rows[order], sentences.sizes[order]
-    before = sums_within(rows, sizes) - sizes
-    taken = np.sort(order[before < budgets[rows]])
-    return Spans(*(part[taken] for part in sentences))
+    before = running_sums(rows, sizes) - sizes
+    chosen = np.sort(order[before < budgets[rows]])
+    return Spans(*(column[chosen] for column in sentences))

@@ -1,4 +1,4 @@
-"""The shape of a model: named sizes, files, and what follows from them.
+"""The shape of a model: named sizes, JSON files, and what follows from them.
 
 The named sizes are those of THUDM/GLM (commit 4f61ed7, folder config), `gpt2-d12` is GPT-2 small
 as llm.c trains it (`-e d12`), and `tiny` is a toy for a CPU.
@@ -14,7 +14,7 @@ from shards.errors import UserError
 from shards.records import from_json
 
 VOCABULARY_MULTIPLE = 128
-"""Rows of the embedding come in multiples of this, as in the reference: matrix units like it."""
+"""Embedding rows come in multiples of this, as in the reference; it suits matrix units."""
 
 
 def padded_vocabulary(num_tokens: int) -> int:
@@ -24,7 +24,7 @@ def padded_vocabulary(num_tokens: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """The shape of a GLM; everything that its state dict and its logits depend on."""
+    """The shape of a GLM: everything that its state dict and its logits depend on."""
 
     num_layers: int
     hidden_size: int
@@ -32,13 +32,13 @@ class ModelConfig:
     vocab_size: int
     """Rows of the embedding, a multiple of 128: the tokenizer's vocabulary, padded."""
     max_positions: int
-    """Longest sequence of positions, P. Published files have P + 1 rows per position table."""
+    """Number of positions, P. Published files have P + 1 rows per position table."""
     block_positions: bool = True
-    """Whether a second table tells the place inside a blank; without it the model is a GPT-2."""
+    """Whether a second table embeds the position within a blank; else the model is a GPT-2."""
     hidden_dropout: float = 0.1
-    """Probability, of embeddings and of what each half layer adds."""
+    """Probability, for embeddings and for what attention and feed-forward add."""
     attention_dropout: float = 0.1
-    """Probability, of attention weights. FlexAttention is used where it is 0."""
+    """Probability, for attention weights. FlexAttention is used only if it is 0."""
     layernorm_eps: float = 1e-5
     init_std: float = 0.02
 
@@ -63,10 +63,10 @@ class ModelConfig:
     def named(cls, name: str) -> "ModelConfig":
         """Return the shape that `--model` names: one of `SIZES`, or a JSON file.
 
-        The file holds this class's fields; those with a default may be left out.
+        The file holds this class's fields; those with a default may be omitted.
 
         Raises:
-            UserError: there is no such name, or the file is not such a file.
+            UserError: there is no such name, or the file does not describe a model.
         """
         if name in SIZES:
             return SIZES[name]
@@ -83,11 +83,11 @@ class ModelConfig:
 
     @property
     def position_rows(self) -> int:
-        """Rows of a position table: the reference's has one more than there are positions."""
+        """Rows of a position table; the reference's has one more than there are positions."""
         return self.max_positions + 1 if self.block_positions else self.max_positions
 
     def num_parameters(self) -> int:
-        """Return how many parameters the model has; embedding and head are one matrix."""
+        """Return the number of parameters; embedding and output head share a matrix."""
         tables = self.position_rows * (2 if self.block_positions else 1)
         layer = 12 * self.hidden_size**2 + 13 * self.hidden_size
         rows = self.vocab_size + tables + 2  # 2: the last LayerNorm
@@ -96,13 +96,13 @@ class ModelConfig:
     def flops_per_token(self, length: int, *, target_share: float = 1.0) -> float:
         """Return the FLOPs of training on one token: forward and backward, no recomputation.
 
-        Each weight of a matrix product costs 6 (2 forward, 4 backward); attention costs 12 per
+        Each weight in a matrix product costs 6 (2 forward, 4 backward); attention costs 12 per
         layer, hidden unit and position, masked or not (PaLM, arXiv:2204.02311, appendix B).
-        Tables that are only looked up cost nothing. Logits are computed where there is a target.
+        Table lookups cost nothing. Logits are computed only where there is a target.
 
         Args:
             length: tokens in a sequence, padding included.
-            target_share: the part of the tokens that carry loss.
+            target_share: the share of the tokens that carry loss.
         """
         layers = 12 * self.num_layers * self.hidden_size**2
         head = self.vocab_size * self.hidden_size * target_share
@@ -153,17 +153,17 @@ SIZES: Mapping[str, ModelConfig] = {
 
 def _from_file(path: Path) -> ModelConfig:
     try:
-        given = json.loads(path.read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise UserError(f"there is no file {path}; --model takes a name or a JSON file.") from None
     except ValueError as error:
         raise UserError(f"{path} is not JSON: {error}.") from None
-    if not isinstance(given, dict):
-        raise UserError(f"{path} holds no JSON object; expected the fields of a model's shape.")
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is not a JSON object; expected the fields of a model's shape.")
     defaults: dict[str, Any] = {
         field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING
     }
     try:
-        return from_json(ModelConfig, {**defaults, **given}, where=path.name)
+        return from_json(ModelConfig, {**defaults, **content}, where=path.name)
     except ValueError as error:
         raise UserError(f"{path} does not describe a model: {error}.") from None

@@ -1,4 +1,4 @@
-"""From a command line to an engine that is ready at a step: anew, or where a run was left.
+"""From a command line to an engine that is ready at some step: the first, or where a run stopped.
 
 Everything that can be refused is refused here, before the first step, and by all ranks together.
 """
@@ -11,12 +11,12 @@ from typing import Any
 
 from shards.errors import UserError
 from shards.records import to_json
-from trainer.checkpoint import Checkpoint, agree
+from trainer.checkpoint import Checkpoint, find_common_checkpoint
 from trainer.config import Config
-from trainer.data import Data, open_data
+from trainer.data import RunData, open_data
 from trainer.deepspeed_json import (
     FP32,
-    completed,
+    engine_settings,
     micro_batch_of,
     precision_of,
     stage_of,
@@ -35,34 +35,34 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Started:
+class StartedRun:
     """A run that is ready to take its next step."""
 
     config: Config
     ranks: Ranks
-    data: Data
+    data: RunData
     schedule: Schedule
     stepper: Stepper
     disk: Disk | None
     """Where it is saved; None: nowhere."""
     step: int
-    """The last step that was taken; 0 at the beginning."""
+    """The last step taken; 0 at the beginning."""
     bad_losses: int
-    """Losses that were no numbers, so far."""
+    """NaN and infinite losses so far."""
     precision: str
     """bf16, fp16 or fp32."""
 
     @property
     def steps(self) -> int:
         """The last step of the run."""
-        assert self.config.run.steps is not None  # the command line asks for it
+        assert self.config.run.steps is not None  # the command line requires it
         return self.config.run.steps
 
     def lines(self) -> list[str]:
-        """Return what the person should know of the run before it goes."""
+        """Return a summary of the run for its user."""
         run, shape = self.config.run, self.data.shape
         size, micro = run.batch_size(self.step), self.stepper.micro_batch
-        begin = f"goes on from step {self.step:,}" if self.step else "begins anew"
+        begin = f"resumes after step {self.step:,}" if self.step else "starts from the beginning"
         held_out = "none" if self.data.held_out is None else f"{len(self.data.held_out):,} windows"
         return [
             f"{self.config.settings.model}: {shape.num_parameters():,} parameters, vocabulary "
@@ -71,22 +71,22 @@ class Started:
             f"{size // (micro * self.ranks.world)} x {self.ranks.world} ranks; validation: "
             f"{held_out}",
             f"the run {begin} and ends after step {self.steps:,}"
-            + (f"; it is saved to {self.disk.folder}" if self.disk else "; it is saved nowhere"),
+            + (f"; it is saved to {self.disk.folder}" if self.disk else "; it is not saved"),
         ]
 
     def state(self, step: int, *, bad_losses: int) -> dict[str, Any]:
-        """Return what a checkpoint after a step says of the run."""
+        """Return what a checkpoint after a step records about the run."""
         run = self.data.run
         return {
             "loader": self.data.sampler.state_dict(run.position_of(step)),
             "identity": _identity(self.config, self.data, precision=self.precision),
-            "schedule": _numbers(self.config.settings, self.schedule),
+            "schedule": _changeable(self.config.settings, self.schedule),
             "bad_losses": bad_losses,
         }
 
 
-def start(config: Config, ranks: Ranks) -> Started:
-    """Return a run ready to go; all ranks call this.
+def start(config: Config, ranks: Ranks) -> StartedRun:
+    """Return a run that is ready to train; all ranks call this.
 
     Raises:
         UserError: the options, the data, the model, the ranks or the checkpoints do not fit.
@@ -98,33 +98,35 @@ def start(config: Config, ranks: Ranks) -> Started:
     micro = ranks.together(lambda: _micro_batch(config, deepspeed, ranks))
     schedule = ranks.together(lambda: config.settings.schedule_of(config.run.steps or 0))
     disk = None if config.settings.save is None else find_disk(config.settings.save, ranks)
-    found = _found(config.settings, disk, ranks)
-    if found is not None:
+    checkpoint = _find_checkpoint(config.settings, disk, ranks)
+    if checkpoint is not None:
         identity = _identity(config, data, precision=precision)
-        numbers = _numbers(config.settings, schedule)
-        ranks.together(lambda: _check(found, data, identity=identity, numbers=numbers))
-    settled = completed(
+        changeable = _changeable(config.settings, schedule)
+        ranks.together(
+            lambda: _check_same_run(checkpoint, data, identity=identity, changeable=changeable)
+        )
+    deepspeed = engine_settings(
         deepspeed,
         micro=micro,
         size=config.run.batch_size(0),
         world=ranks.world,
         node_local=disk is not None and disk.node_local,
     )
-    return Started(
+    return StartedRun(
         config=config,
         ranks=ranks,
         data=data,
         schedule=schedule,
-        stepper=_stepper(config, data, settled, found=found, ranks=ranks),
+        stepper=_make_stepper(config, data, deepspeed, checkpoint=checkpoint, ranks=ranks),
         disk=disk,
-        step=0 if found is None else found.step,
-        bad_losses=0 if found is None else int(found.state["bad_losses"]),
+        step=0 if checkpoint is None else checkpoint.step,
+        bad_losses=0 if checkpoint is None else int(checkpoint.state["bad_losses"]),
         precision=precision,
     )
 
 
-def _deepspeed(config: Config, served: tuple[str, ...]) -> tuple[dict[str, Any], str]:
-    content = with_precision(config.deepspeed, config.settings.precision, served=served)
+def _deepspeed(config: Config, supported: tuple[str, ...]) -> tuple[dict[str, Any], str]:
+    content = with_precision(config.deepspeed, config.settings.precision, supported=supported)
     return content, precision_of(content) or FP32
 
 
@@ -133,49 +135,49 @@ def _micro_batch(config: Config, deepspeed: Mapping[str, Any], ranks: Ranks) -> 
     return micro_batch_of(deepspeed, config.settings.micro_batch, sizes=sizes, world=ranks.world)
 
 
-def _check_layout(data: Data, ranks: Ranks) -> None:
-    """Make a loader of each size once: it says what it cannot serve."""
+def _check_layout(data: RunData, ranks: Ranks) -> None:
+    """Make a loader for each batch size once: it raises what does not work."""
     for batch in data.run.batches:
         data.loader(batch.size, ranks)
 
 
-def _found(settings: Settings, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:
-    """Return the checkpoint to go on from, None to begin anew."""
-    if settings.resume not in (RESUME_AUTO, RESUME_NONE):
-        found = agree(Path(settings.resume), ranks=ranks, disk=None)
-        if found is None:
+def _find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:
+    """Return the checkpoint to resume from, None to start from the beginning."""
+    if settings.resume == RESUME_AUTO:
+        if disk is None:
+            return None
+        return find_common_checkpoint(disk.folder, ranks=ranks, disk=disk)
+    checkpoint = None
+    if settings.resume != RESUME_NONE:
+        checkpoint = find_common_checkpoint(Path(settings.resume), ranks=ranks, disk=None)
+        if checkpoint is None:
             raise AgreedError(
-                f"--resume {settings.resume}: there is no checkpoint there, and none of that name; "
-                "give a run's folder, or its step-N."
+                f"--resume {settings.resume}: there is no checkpoint of that name or in that "
+                "folder; give a run's folder, or one of its step-N."
             )
-    elif disk is None:
-        return None
-    elif settings.resume == RESUME_NONE:
-        found = None
-    else:
-        return agree(disk.folder, ranks=ranks, disk=disk)
-    _check_fresh(disk, ranks, but=found)
-    return found
+    if disk is not None:
+        _check_no_later_steps(disk, ranks, resumed=checkpoint)
+    return checkpoint
 
 
-def _check_fresh(disk: Disk | None, ranks: Ranks, *, but: Checkpoint | None) -> None:
-    """Check that a run that does not go on from --save does not write between old checkpoints."""
-    last = 0 if but is None else but.step
+def _check_no_later_steps(disk: Disk, ranks: Ranks, *, resumed: Checkpoint | None) -> None:
+    """Check that a run will not write its checkpoints among those of another run in --save."""
 
     def check() -> None:
-        own = but is not None and disk is not None and but.folder.parent.samefile(disk.folder)
-        steps = [] if disk is None else sorted(disk.folder.glob("step-*"))
-        if [path for path in steps if not own or int(path.name.split("-")[1]) > last]:
+        is_own = resumed is not None and resumed.folder.parent.samefile(disk.folder)
+        last = resumed.step if resumed is not None and is_own else -1
+        folders = sorted(disk.folder.glob("step-*"))
+        if any(int(folder.name.split("-")[1]) > last for folder in folders):
             raise UserError(
-                f"{disk.folder if disk else ''} holds {steps[-1].name} and this run would not go "
-                "on from it: give another --save, or --resume auto."
+                f"{disk.folder} holds {folders[-1].name} and this run would not resume from it: "
+                "give another --save, or --resume auto."
             )
 
     ranks.together(check)
 
 
-def _identity(config: Config, data: Data, *, precision: str) -> dict[str, Any]:
-    """Return what has to be the same all through a run, besides what the sampler looks at."""
+def _identity(config: Config, data: RunData, *, precision: str) -> dict[str, Any]:
+    """Return what must stay the same throughout a run, besides what the sampler checks."""
     return {
         "model": to_json(data.shape),
         "objective": config.run.objective,
@@ -186,8 +188,8 @@ def _identity(config: Config, data: Data, *, precision: str) -> dict[str, Any]:
     }
 
 
-def _numbers(settings: Settings, schedule: Schedule) -> dict[str, Any]:
-    """Return what may be changed on the way, and is told of."""
+def _changeable(settings: Settings, schedule: Schedule) -> dict[str, Any]:
+    """Return what may change when a run resumes; changes are reported."""
     return {
         **to_json(schedule),
         "betas": list(settings.betas),
@@ -196,56 +198,63 @@ def _numbers(settings: Settings, schedule: Schedule) -> dict[str, Any]:
     }
 
 
-def _check(
-    found: Checkpoint, data: Data, *, identity: Mapping[str, Any], numbers: Mapping[str, Any]
+def _check_same_run(
+    checkpoint: Checkpoint,
+    data: RunData,
+    *,
+    identity: Mapping[str, Any],
+    changeable: Mapping[str, Any],
 ) -> None:
-    """Check that a run is the one that a checkpoint is of.
+    """Check that a checkpoint belongs to this run.
 
     Raises:
-        UserError: it differs in something that decides what is learnt; the message names it.
+        UserError: the run differs in something that decides what is learnt; the message names it.
     """
-    for name, was, now in _differences(found.state["identity"], identity):
+    for name, before, now in _differences(checkpoint.state["identity"], identity):
         raise UserError(
-            f"this run cannot go on from {found.folder}: {name} was {was}, now it is {now}. Set it "
-            "as it was, or begin a new run from its weights: "
-            f"--init-from {found.folder} --save OTHER."
+            f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
+            f"{now}. Set it back, or start a new run from its weights: "
+            f"--init-from {checkpoint.folder} --save OTHER."
         )
-    position = data.sampler.load_state_dict(found.state["loader"])
-    if data.run.position_of(found.step) != position:
+    position = data.sampler.load_state_dict(checkpoint.state["loader"])
+    step = checkpoint.step
+    if data.run.position_of(step) != position:
         raise UserError(
-            f"at step {found.step:,} of {found.folder} the run had taken {position:,} samples; "
-            f"with --batch-size as it is now it would be {data.run.position_of(found.step):,}. "
-            f"Leave it as it was, and let another begin later: --batch-size SIZE {found.step}:SIZE."
+            f"at step {step:,} of {checkpoint.folder} the run had taken {position:,} samples; "
+            f"with the present --batch-size it would be {data.run.position_of(step):,}. Give the "
+            f"former one, and let another begin later: --batch-size SIZE {step}:SIZE."
         )
-    for name, was, now in _differences(found.state["schedule"], numbers):
-        _log.warning("from step %d on %s is %s; it was %s", found.step + 1, name, now, was)
+    for name, before, now in _differences(checkpoint.state["schedule"], changeable):
+        _log.warning("from step %d on %s is %s; it was %s", step + 1, name, now, before)
 
 
-def _differences(was: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:
-    """Return the leaves of two JSON values that differ: name, what it was, what it is."""
-    if not (isinstance(was, Mapping) and isinstance(now, Mapping)):
-        return [] if was == now else [(name, was, now)]
+def _differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:
+    """Return the leaves in which two JSON values differ: name, earlier value, present value."""
+    if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
+        return [] if before == now else [(name, before, now)]
     return [
-        found
-        for key in sorted({*was, *now})
-        for found in _differences(was.get(key), now.get(key), f"{name}.{key}".lstrip("."))
+        difference
+        for key in sorted({*before, *now})
+        for difference in _differences(before.get(key), now.get(key), f"{name}.{key}".lstrip("."))
     ]
 
 
-def _stepper(
+def _make_stepper(
     config: Config,
-    data: Data,
+    data: RunData,
     deepspeed: Mapping[str, Any],
     *,
-    found: Checkpoint | None,
+    checkpoint: Checkpoint | None,
     ranks: Ranks,
 ) -> Stepper:
-    """Return the engine with the weights that the run goes on from, or begins with."""
+    """Return the engine with the weights that the run resumes or starts with."""
     settings, stage = config.settings, stage_of(deepspeed)
-    other = found is not None and needs_conversion(found, world=ranks.world, stage=stage)
-    if other:
+    converts = checkpoint is not None and needs_conversion(
+        checkpoint, world=ranks.world, stage=stage
+    )
+    if converts:
         deepspeed = {**deepspeed, "checkpoint": {"load_universal": True}}
-    init = None if found is not None else settings.init_from
+    init = None if checkpoint is not None else settings.init_from
     model = make_model(
         data.shape,
         seed=config.run.seed,
@@ -258,24 +267,24 @@ def _stepper(
             lambda: load_weights(init, model, extend_positions=settings.extend_positions)
         )
     stepper = Stepper(model, settings=settings, deepspeed=deepspeed, ranks=ranks)
-    if found is not None:
-        tag = convert(found, ranks=ranks) if other else found.tag
-        stepper.load(found.folder.parent, tag, step=found.step)
-        if other:
-            remove(found, ranks=ranks)
+    if checkpoint is not None:
+        tag = convert(checkpoint, ranks=ranks) if converts else checkpoint.tag
+        stepper.load(checkpoint.folder.parent, tag, step=checkpoint.step)
+        if converts:
+            remove(checkpoint, ranks=ranks)
     return stepper
 
 
 def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> None:
-    """Copy the weights of a published checkpoint, or of one of this trainer, into a model.
+    """Copy the weights of a published checkpoint, or of one of this trainer's, into a model.
 
     Args:
         path: a file or a folder.
-        model: takes the values.
+        model: receives the values.
         extend_positions: let the model have more positions than the checkpoint.
 
     Raises:
-        UserError: there is none, or it is of another shape.
+        UserError: there is no checkpoint, or it has another shape.
     """
     is_split = list(path.glob("whole-*.json")) and list(path.glob("*optim_states.pt"))
     if not is_split:

@@ -1,11 +1,12 @@
 """One step of training: a global batch in, weights changed, by DeepSpeed's engine.
 
-The loss of a step is the sum over the tokens of the global batch divided by their number, whatever
-ranks and micro-batches it is split into: the number is known before the first backward pass.
-DeepSpeed averages gradients over the ranks, so each rank's sum is multiplied by their number first.
+The loss of a step is the sum over the tokens of the global batch divided by their number, however
+the batch is split into ranks and micro-batches: the number is known before the first backward pass.
+DeepSpeed averages gradients over the ranks, so each rank's sum is first multiplied by the number of
+ranks.
 
-Dropout is seeded anew at every step, from (seed, step, rank), so that no state of a random number
-generator has to be kept.
+Dropout is seeded at every step from (seed, step, rank), so no state of a random number generator
+has to be saved.
 """
 
 import math
@@ -20,13 +21,13 @@ import torch
 from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
 from trainer.deepspeed_json import stage_of
+from trainer.loader import Tensors
 from trainer.loss import LossSums
+from trainer.loss_tally import LossTally
 from trainer.model import GLM
 from trainer.ranks import Ranks
 from trainer.settings import Settings
 from trainer.sizes import ModelConfig
-from trainer.tally import Tally
-from trainer.tensors import Tensors
 
 _WEIGHTS_SPLIT = 3
 """The ZeRO stage at which no rank has the whole model."""
@@ -36,21 +37,21 @@ _ROWS = (*_MODEL_INPUTS, "source", "task")
 
 @dataclass(frozen=True, kw_only=True)
 class StepResult:
-    """What a step says of itself; the same on every rank."""
+    """The outcome of a step, the same on every rank."""
 
-    tally: Tally
+    tally: LossTally
     """Of the global batch."""
     num_tokens: int
     """Of the global batch, padding not counted."""
     num_samples: int
     applied: bool
-    """Whether the weights changed: not where the loss or a gradient was not finite."""
+    """Whether the weights changed; they do not if the loss or a gradient was not finite."""
     grad_norm: float
     """Before clipping."""
 
     @property
     def is_finite(self) -> bool:
-        """Whether the loss is a number; that of no token is."""
+        """Whether the loss is finite; without any token it counts as such."""
         return self.tally.num_targets == 0 or math.isfinite(self.tally.loss)
 
 
@@ -64,9 +65,9 @@ def make_model(
 ) -> GLM:
     """Return a model with initial values, the same on every rank.
 
-    At ZeRO stage 3 each rank makes its part only, unless a `whole` model is asked for.
+    At ZeRO stage 3 each rank makes only its part, unless a `whole` model is asked for.
     """
-    from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR when it is imported
+    from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR on import
 
     torch.manual_seed(_seed(seed, "weights", 0, 0))
     in_parts = stage_of(deepspeed) == _WEIGHTS_SPLIT and not whole
@@ -75,7 +76,7 @@ def make_model(
 
 
 class Stepper:
-    """DeepSpeed's engine with a model in it."""
+    """DeepSpeed's engine around a model."""
 
     def __init__(
         self, model: GLM, *, settings: Settings, deepspeed: Mapping[str, Any], ranks: Ranks
@@ -85,10 +86,10 @@ class Stepper:
         Args:
             model: on the CPU; it is moved to the device.
             settings: of the optimizer.
-            deepspeed: complete settings (`deepspeed_json.completed`).
+            deepspeed: complete settings (`deepspeed_json.engine_settings`).
             ranks: all of them call this.
         """
-        import deepspeed as library  # noqa: PLC0415 - reads DS_ACCELERATOR when it is imported
+        import deepspeed as library  # noqa: PLC0415 - reads DS_ACCELERATOR on import
 
         self._ranks = ranks
         self.stage = stage_of(deepspeed)
@@ -108,7 +109,7 @@ class Stepper:
         """Train on this rank's part of a global batch.
 
         Args:
-            batch: a row a sample, on the CPU.
+            batch: one row per sample, on the CPU.
             lr: learning rate.
             seed: of dropout.
             step: its number.
@@ -123,15 +124,15 @@ class Stepper:
         torch.manual_seed(_seed(seed, "dropout", step, self._ranks.rank))
         for group in self.engine.optimizer.param_groups:
             group["lr"] = lr
-        tally = Tally.empty(sources)
+        tally = LossTally.empty(sources)
         results = []
         parts = list(micro_batches(batch, self.micro_batch))
         for i, part in enumerate(parts):
             self.engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
             sums = self.engine(self._placed(part))
             loss = sums.loss.sum() * (self._ranks.world / max(total, 1))
-            # An infinite loss may have finite gradients: make them none, so that the step is left
-            # out on all ranks.
+            # An infinite loss may have finite gradients: make them NaN, so that all ranks skip the
+            # step.
             loss = loss * torch.where(loss.isfinite(), 1.0, math.nan)
             self.engine.backward(loss, scale_wrt_gas=False)
             results.append(LossSums(*(part.detach() for part in sums)))
@@ -139,7 +140,7 @@ class Stepper:
         for part, sums in zip(parts, results, strict=True):
             tally = tally.plus(part, sums)
         return StepResult(
-            tally=tally.over(self._ranks),
+            tally=tally.summed_over(self._ranks),
             num_tokens=num_tokens,
             num_samples=len(batch["tokens"]) * self._ranks.world,
             applied=applied,
@@ -150,33 +151,33 @@ class Stepper:
         """Take weights and optimizer from a checkpoint.
 
         Raises:
-            DamageError: it is not what its list says.
+            DamageError: it is not of the step that its list says.
         """
         groups = self.engine.optimizer.param_groups
-        numbers = [{k: v for k, v in group.items() if k != "params"} for group in groups]
+        options = [{k: v for k, v in group.items() if k != "params"} for group in groups]
         path, state = self.engine.load_checkpoint(str(folder), tag)
-        self._mend(numbers)
+        self._repair_optimizer(options)
         if path is None or state.get("step") != step:
             raise DamageError(
                 f"{folder / tag} does not hold step {step}, as its list says: remove it, and the "
-                "run goes on from the checkpoint before."
+                "run resumes from the checkpoint before."
             )
 
-    def _mend(self, numbers: Sequence[Mapping[str, Any]]) -> None:
-        """Set right what DeepSpeed 0.19.8 does when it loads a universal checkpoint at stage 3.
+    def _repair_optimizer(self, options: Sequence[Mapping[str, Any]]) -> None:
+        """Undo what DeepSpeed 0.19.8 breaks when it loads a universal checkpoint at stage 3.
 
-        It gives all groups the weight decay of the first, and all states one and the same tensor
-        for the number of steps, which then counts each of them.
+        It gives all groups the weight decay of the first, and makes all states share one tensor
+        for the number of steps, which then advances once for each of them.
         """
         optimizer = self.engine.optimizer
-        for group, own in zip(optimizer.param_groups, numbers, strict=True):
+        for group, own in zip(optimizer.param_groups, options, strict=True):
             group.update(own)
         for state in getattr(optimizer, "optimizer", optimizer).state.values():
             if isinstance(state.get("step"), torch.Tensor):
                 state["step"] = state["step"].clone()
 
-    def judge(self, batch: Tensors, tally: Tally) -> Tally:
-        """Return a tally and what the model says of this rank's part of a batch, no more."""
+    def evaluate(self, batch: Tensors, tally: LossTally) -> LossTally:
+        """Return a tally with the losses of this rank's part of a batch added; learn nothing."""
         self._check(batch)
         self.engine.eval()
         with torch.no_grad():
@@ -186,9 +187,9 @@ class Stepper:
         return tally
 
     def _apply(self) -> tuple[bool, float]:
-        """Change the weights, unless a gradient is not finite; return whether, and the norm.
+        """Update the weights unless a gradient is not finite; return whether, and the norm.
 
-        DeepSpeed's ZeRO optimizers leave such a step out themselves; plain AdamW, at stage 0, does
+        DeepSpeed's ZeRO optimizers skip such a step by themselves; plain AdamW, at stage 0, does
         not.
         """
         if self.stage == 0:
@@ -206,12 +207,12 @@ class Stepper:
         try:
             self.engine.step()
         except Exception as error:
-            # The only exception of DeepSpeed's loss scaler has no type of its own.
+            # DeepSpeed's loss scaler raises a plain Exception.
             if "loss scale" not in str(error):
                 raise
             raise UserError(
-                f"fp16: {error} The gradients are not finite whatever the scale: the weights have "
-                "diverged. Go on from an earlier checkpoint (--resume DIR/step-N) with a lower "
+                f"fp16: {error} The gradients are not finite at any scale: the weights have "
+                "diverged. Resume from an earlier checkpoint (--resume DIR/step-N) with a lower "
                 "--lr or a longer --warmup, or train in bf16 where the device can."
             ) from error
 
@@ -226,20 +227,19 @@ class Stepper:
         if (largest := int(batch["tokens"].max())) >= self._vocab_size:
             raise DamageError(
                 f"the data have a token {largest}, but the vocabulary ends at "
-                f"{self._vocab_size - 1}: python -m shards verify DIR tells which file is damaged."
+                f"{self._vocab_size - 1}: python -m shards verify DIR says which file is damaged."
             )
 
 
-def micro_batches(batch: Tensors, size: int) -> "list[Tensors]":
-    """Return the rows of a batch, so many at a time, each no wider than its own loss reaches.
+def micro_batches(batch: Tensors, size: int) -> list[Tensors]:
+    """Return the rows of a batch, `size` at a time, each part as wide as its loss reaches.
 
-    What stands behind the last token with loss of all rows has no influence on the loss.
+    What follows the last token with loss in any row has no influence on the loss.
     """
     rows = {name: batch[name] for name in _ROWS if name in batch}
-    count = len(batch["tokens"])
     return [
         _narrowed({name: tensor[i : i + size] for name, tensor in rows.items()})
-        for i in range(0, count, size)
+        for i in range(0, len(batch["tokens"]), size)
     ]
 
 
@@ -260,15 +260,15 @@ def _seed(seed: int, purpose: str, step: int, rank: int) -> int:
 def _optimizer(
     model: GLM, settings: Settings, deepspeed: Mapping[str, Any], *, device: torch.device
 ) -> torch.optim.Optimizer:
-    """Return AdamW; DeepSpeed's own for a CPU where its states are offloaded there."""
+    """Return AdamW, or DeepSpeed's CPU Adam where the optimizer is offloaded."""
     groups = model.parameter_groups(settings.weight_decay)
-    numbers: dict[str, Any] = {"lr": settings.lr, "betas": settings.betas, "eps": settings.eps}
+    options: dict[str, Any] = {"lr": settings.lr, "betas": settings.betas, "eps": settings.eps}
     zero = deepspeed.get("zero_optimization", {})
     if zero.get("offload_optimizer", {}).get("device") in ("cpu", "nvme"):
-        from deepspeed.ops.adam import DeepSpeedCPUAdam  # noqa: PLC0415 - it compiles when it is made
+        from deepspeed.ops.adam import DeepSpeedCPUAdam  # noqa: PLC0415 - compiles when it is made
 
         try:
-            offloaded: torch.optim.Optimizer = DeepSpeedCPUAdam(groups, adamw_mode=True, **numbers)
+            offloaded: torch.optim.Optimizer = DeepSpeedCPUAdam(groups, adamw_mode=True, **options)
         except RuntimeError as error:
             raise UserError(
                 f"the optimizer is offloaded to the CPU, and DeepSpeed could not compile its Adam "
@@ -276,4 +276,4 @@ def _optimizer(
                 "with GPUs the CUDA toolkit of torch's version."
             ) from error
         return offloaded
-    return torch.optim.AdamW(groups, fused=device.type == "cuda", **numbers)
+    return torch.optim.AdamW(groups, fused=device.type == "cuda", **options)

@@ -5,10 +5,9 @@ deepspeed --module trainer.train …        torchrun --nproc-per-node 8 -m train
 """
 
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -19,13 +18,13 @@ from trainer.data import source_names
 from trainer.deepspeed_json import BF16, FP16
 from trainer.evaluate import evaluate
 from trainer.flops import peak_flops
+from trainer.loader import Tensors
 from trainer.log import TRAIN, VALIDATION, Meter, RunLog
+from trainer.loss_tally import LossTally
 from trainer.ranks import AgreedError, Ranks
-from trainer.start import Started, start
+from trainer.start import StartedRun, start
 from trainer.step import StepResult
 from trainer.stop import Stop
-from trainer.tally import Tally
-from trainer.tensors import Tensors
 
 _DTYPES = {BF16: torch.bfloat16, FP16: torch.float16}
 
@@ -33,9 +32,9 @@ _DTYPES = {BF16: torch.bfloat16, FP16: torch.float16}
 class Training:
     """The steps of a run, from where it starts to its end."""
 
-    def __init__(self, started: Started, *, log: RunLog, stop: Stop) -> None:
+    def __init__(self, started: StartedRun, *, log: RunLog, stop: Stop) -> None:
         """Take over a run that is ready."""
-        self._run = started
+        self._started = started
         self._settings = started.config.settings
         self._ranks = started.ranks
         self._log = log
@@ -43,42 +42,42 @@ class Training:
         self._steps = started.steps
         self._step = started.step
         self._is_saved = True
-        self._bad = started.bad_losses
-        self._bad_in_a_row = 0
+        self._bad_losses = started.bad_losses
+        self._bad_losses_in_a_row = 0
         self._skipped = 0
-        self._tally = Tally.empty(source_names(started.data.sampler.streams))
+        self._tally = LossTally.empty(source_names(started.data.sampler.streams))
         self._meter = Meter()
         self._peak = _peak_flops(started)
 
-    def go(self) -> int:
-        """Train to the end, or until someone stops it; return the exit code."""
-        batches = self._run.data.batches(self._step, self._ranks)
+    def run(self) -> int:
+        """Train to the end, or until asked to stop; return the exit code."""
+        batches = self._started.data.batches(self._step, self._ranks)
         code = 0
-        with _profiler(self._settings.save, self._ranks, on=self._settings.profile) as profiler:
+        with _profiler(self._settings.save, self._ranks, on=self._settings.profile) as after_step:
             while self._step < self._steps and not code:
-                self._take(batches)
-                profiler.step()
-                code = self._stop.agreed(self._ranks) or self._between_steps()
+                self._take_step(batches)
+                after_step()
+                code = self._stop.agreed_exit_code(self._ranks) or self._between_steps()
         if not self._is_saved:
             self._save()
         return code
 
-    def _take(self, batches: Iterator[Tensors]) -> None:
+    def _take_step(self, batches: Iterator[Tensors]) -> None:
         """Take the next step."""
         asked = time.perf_counter()
         batch = next(batches)
         waited = time.perf_counter() - asked
         self._step += 1
         self._is_saved = False
-        lr = self._run.schedule.rate(self._step)
-        seed = self._run.data.run.seed
-        result = self._run.stepper(
+        lr = self._started.schedule.rate(self._step)
+        seed = self._started.data.run.seed
+        result = self._started.stepper(
             batch, lr=lr, seed=seed, step=self._step, sources=self._tally.sources
         )
         self._count(result)
         share = result.tally.num_targets / max(1, result.num_tokens)
         length = result.num_tokens // result.num_samples
-        shape = self._run.data.shape
+        shape = self._started.data.shape
         self._meter.add(
             tokens=result.num_tokens,
             samples=result.num_samples,
@@ -87,51 +86,50 @@ class Training:
         )
         self._log.advance(self._step)
         if self._step % self._settings.log_every == 0 or self._step == self._steps:
-            self._tell(lr=lr, grad_norm=result.grad_norm)
+            self._log_figures(lr=lr, grad_norm=result.grad_norm)
 
     def _count(self, result: StepResult) -> None:
-        """Add a step to what is told next, unless its loss is no number.
+        """Add a step to the figures of the next log line, unless its loss is not finite.
 
         Raises:
-            AgreedError: that was so too often in a row.
+            AgreedError: too many losses in a row were not finite.
         """
-        self._skipped += not result.applied
+        if not result.applied:
+            self._skipped += 1
         if result.is_finite:
             self._tally += result.tally
-            self._bad_in_a_row = 0
+            self._bad_losses_in_a_row = 0
             return
-        self._bad += 1
-        self._bad_in_a_row += 1
-        self._log.say(
-            f"step {self._step:,}: the loss is {result.tally.loss}; its batch is left out"
-        )
-        if self._bad_in_a_row < self._settings.max_bad_losses:
+        self._bad_losses += 1
+        self._bad_losses_in_a_row += 1
+        self._log.say(f"step {self._step:,}: the loss is {result.tally.loss}; its batch is skipped")
+        if self._bad_losses_in_a_row < self._settings.max_bad_losses:
             return
         folder = self._settings.save
         raise AgreedError(
-            f"the loss was no finite number {self._bad_in_a_row} times in a row, the last time at "
-            f"step {self._step:,}: the weights have most likely diverged. Go on from an earlier "
+            f"the loss was not finite {self._bad_losses_in_a_row} times in a row, the last time at "
+            f"step {self._step:,}: the weights have most likely diverged. Resume from an earlier "
             f"checkpoint ({folder or 'there is none: give --save'}) with a lower --lr or a longer "
-            "--warmup, in bf16 or fp32 rather than fp16. To see what a step is trained on: python "
+            "--warmup, in bf16 or fp32 rather than fp16. To see what a step trains on: python "
             f"-m shards trace {folder / 'run.json' if folder else 'RUN'} --step {self._step - 1}."
         )
 
-    def _tell(self, *, lr: float, grad_norm: float) -> None:
+    def _log_figures(self, *, lr: float, grad_norm: float) -> None:
         figures = {
             **self._tally.figures(),
             "lr": lr,
             "grad_norm": grad_norm,
             "skipped": self._skipped,
-            "bad_losses": self._bad,
-            "samples": self._run.data.run.position_of(self._step),
+            "bad_losses": self._bad_losses,
+            "samples": self._started.data.run.position_of(self._step),
             **self._meter.read(peak_flops=self._peak),
         }
         self._log.write(TRAIN, self._step, figures)
-        self._tally = Tally.empty(self._tally.sources)
+        self._tally = LossTally.empty(self._tally.sources)
         self._skipped = 0
 
     def _between_steps(self) -> int:
-        """Validate and save when it is time; return the exit code if someone stops it."""
+        """Validate and save when due; return the exit code if asked to stop, else 0."""
         begin = time.perf_counter()
         every, is_last = self._settings.eval_every, self._step == self._steps
         if every and (is_last or self._step % every == 0):
@@ -139,26 +137,26 @@ class Training:
         if is_last or self._step % self._settings.save_every == 0:
             self._save()
         self._meter.pause(time.perf_counter() - begin)
-        return self._stop.agreed(self._ranks)
+        return self._stop.agreed_exit_code(self._ranks)
 
     def _validate(self) -> None:
         tally = evaluate(
-            self._run.stepper,
-            self._run.data,
+            self._started.stepper,
+            self._started.data,
             ranks=self._ranks,
-            stop=lambda: self._stop.agreed(self._ranks),
+            stop=lambda: self._stop.agreed_exit_code(self._ranks),
         )
         if tally is not None:
             self._log.write(VALIDATION, self._step, tally.figures())
 
     def _save(self) -> None:
         self._is_saved = True
-        if self._run.disk is not None:
+        if self._started.disk is not None:
             save(
-                self._run.stepper.engine,
-                self._run.disk,
+                self._started.stepper.engine,
+                self._started.disk,
                 step=self._step,
-                state=self._run.state(self._step, bad_losses=self._bad),
+                state=self._started.state(self._step, bad_losses=self._bad_losses),
                 keep=self._settings.keep,
                 ranks=self._ranks,
             )
@@ -175,13 +173,13 @@ def work(config: Config, ranks: Ranks) -> int:
         for line in started.lines():
             log.say(line)
         try:
-            return Training(started, log=log, stop=stop).go()
+            return Training(started, log=log, stop=stop).run()
         finally:
             log.close()
 
 
-def _peak_flops(started: Started) -> float | None:
-    """Return the FLOP/s that all devices can do at most, None where that is not known."""
+def _peak_flops(started: StartedRun) -> float | None:
+    """Return the peak FLOP/s of all devices together, None if it is not known."""
     if started.ranks.device.type != "cuda" or started.precision not in _DTYPES:
         return None
     name = torch.cuda.get_device_name(started.ranks.device)
@@ -189,21 +187,22 @@ def _peak_flops(started: Started) -> float | None:
     return None if peak is None else peak * started.ranks.world
 
 
-class _NoProfiler:
-    def step(self) -> None:
-        """Do nothing."""
+@contextmanager
+def _profiler(folder: Path | None, ranks: Ranks, *, on: bool) -> Iterator[Callable[[], None]]:
+    """Trace steps 6 to 8 into the run's folder, for chrome://tracing or Perfetto.
 
-
-def _profiler(folder: Path | None, ranks: Ranks, *, on: bool) -> AbstractContextManager[Any]:
-    """Return what traces steps 6 to 8 into the run's folder, for chrome://tracing or Perfetto."""
+    Yields what to call after each step.
+    """
     if not on or folder is None:
-        return nullcontext(_NoProfiler())
+        yield lambda: None
+        return
     path = folder / "profile" / f"rank-{ranks.rank:05d}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    return torch.profiler.profile(
+    with torch.profiler.profile(
         schedule=torch.profiler.schedule(wait=4, warmup=1, active=3, repeat=1),
         on_trace_ready=lambda profile: profile.export_chrome_trace(str(path)),
-    )
+    ) as profile:
+        yield profile.step
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A checkpoint for another number of ranks: DeepSpeed's universal form, made when it is needed."""
+"""A checkpoint for another number of ranks: DeepSpeed's universal form, made on demand."""
 
 import shutil
 import subprocess
@@ -16,15 +16,15 @@ _SUFFIX = "-universal"
 
 
 def needs_conversion(checkpoint: Checkpoint, *, world: int, stage: int) -> bool:
-    """Return whether the engine cannot take a checkpoint as it is.
+    """Return whether the engine cannot load a checkpoint as it is.
 
     Raises:
-        AgreedError: it cannot in any form; the message names the way.
+        AgreedError: it cannot load any form of it; the message says what can be done.
     """
     if checkpoint.stage != stage:
         raise AgreedError(
             f"{checkpoint.folder} was written at ZeRO stage {checkpoint.stage}, and its optimizer "
-            f"cannot be read at stage {stage}. Go on at stage {checkpoint.stage}, or begin a new "
+            f"cannot be read at stage {stage}. Resume at stage {checkpoint.stage}, or start a new "
             f"run from its weights: --init-from {checkpoint.folder} --save OTHER."
         )
     return checkpoint.world != world and stage > 0
@@ -33,58 +33,58 @@ def needs_conversion(checkpoint: Checkpoint, *, world: int, stage: int) -> bool:
 def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
     """Return the tag of the universal form of a checkpoint, which the first rank makes.
 
-    It lies beside the checkpoint, and `remove` takes it away. For a large one that takes longer
-    than ranks may wait for each other in a collective, so the others look for a file.
+    It lies beside the checkpoint until `remove` deletes it. For a large checkpoint the conversion
+    takes longer than ranks may wait for each other in a collective, so the others poll for a file.
 
     Raises:
-        AgreedError: not all ranks see it, or DeepSpeed cannot convert it.
+        AgreedError: not all ranks see the folder, or DeepSpeed cannot convert the checkpoint.
     """
     target = checkpoint.folder.with_name(checkpoint.tag + _SUFFIX)
-    # A name of this start: a node may still see the file of one that was cut off.
+    # Named for this start: a node may still see the file of an interrupted one.
     mark = target / f"converted-{ranks.gather(uuid.uuid4().hex)[0]}"
 
-    def empty() -> None:
+    def make_empty_target() -> None:
         if ranks.is_first:
             shutil.rmtree(target, ignore_errors=True)
             make_folder(target)
 
-    def check() -> None:
+    def check_visible() -> None:
         if not target.is_dir():
             raise UserError(
                 f"{checkpoint.folder} was written by {checkpoint.world} ranks and is read by "
-                f"{ranks.world}, which takes one folder that all of them see. Copy the "
-                "checkpoint's files of all nodes into one, and name it: --resume DIR."
+                f"{ranks.world}, which needs one folder that all of them see. Copy the "
+                "checkpoint's files from all nodes into one folder and give it: --resume DIR."
             )
 
-    ranks.together(empty)
-    ranks.together(check)
+    ranks.together(make_empty_target)
+    ranks.together(check_visible)
     if ranks.is_first:
-        problem = _convert(checkpoint, target)
+        problem = _run_conversion(checkpoint, target)
         with atomic_write(mark) as handle:
             handle.write(problem.encode())
-    if problem := _await(mark):
+    if problem := _wait_for_text(mark):
         remove(checkpoint, ranks=ranks)
         raise AgreedError(problem)
     return target.name
 
 
-def _await(mark: Path) -> str:
-    """Return what a file says, as soon as it is there."""
+def _wait_for_text(mark: Path) -> str:
+    """Return the content of a file as soon as it exists."""
     while not mark.is_file():
         time.sleep(0.2)
     return mark.read_text("utf-8")
 
 
 def remove(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
-    """Remove the universal form of a checkpoint, when all ranks have read it."""
+    """Remove the universal form of a checkpoint once all ranks have read it."""
     ranks.barrier()
     if ranks.is_first:
         shutil.rmtree(checkpoint.folder.with_name(checkpoint.tag + _SUFFIX), ignore_errors=True)
         (checkpoint.folder.parent / "latest_universal").unlink(missing_ok=True)
 
 
-def _convert(checkpoint: Checkpoint, target: Path) -> str:
-    """Return what was wrong with the conversion, nothing if it went well."""
+def _run_conversion(checkpoint: Checkpoint, target: Path) -> str:
+    """Return what went wrong with the conversion; empty if it succeeded."""
     command = [
         *(sys.executable, "-m", "deepspeed.checkpoint.ds_to_universal"),
         *("--input_folder", str(checkpoint.folder), "--output_folder", str(target)),
@@ -95,6 +95,6 @@ def _convert(checkpoint: Checkpoint, target: Path) -> str:
         return ""
     return (
         f"{checkpoint.folder} was written by {checkpoint.world} ranks, and DeepSpeed could not "
-        f"convert it for another number: {done.stderr.strip().splitlines()[-1:]}. Go on with "
-        f"{checkpoint.world} ranks, or begin from its weights: --init-from {checkpoint.folder}."
+        f"convert it for another number: {done.stderr.strip().splitlines()[-1:]}. Resume with "
+        f"{checkpoint.world} ranks, or start from its weights: --init-from {checkpoint.folder}."
     )

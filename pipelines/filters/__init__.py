@@ -1,1 +1,1 @@
-"""What the chain asks of a text before it is tokenized, each a function of texts."""
+"""Questions to texts on their way to the tokenizer, each a function of texts alone."""

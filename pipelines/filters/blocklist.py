@@ -1,14 +1,14 @@
-"""URLs that are not wanted, by domain or by the beginning of their path.
+"""Unwanted URLs, by domain or by the beginning of their path.
 
-A list is plain text with an entry on each line, as the folders of UT1 (Toulouse) hold them in the
-files `domains` and `urls`; lines that begin with # and what follows a space and # are comments:
+A list is plain text with an entry on each line, like the files `domains` and `urls` in the folders
+of UT1 (Toulouse). Lines that begin with # are comments, and so is what follows a space and #:
 
     example.com              the domain and all below it: www.example.com, a.b.example.com
     example.com/shop         that page and all below it: /shop, /shop/1, /shop?page=2; not /shopping
     192.0.2.7                an address
 
-Scheme, user, port, a leading `www.` before a path, a final dot or slash, case and percent-encoding
-do not count, in entries and URLs alike; names with other than ASCII letters are compared in their
+In entries and URLs alike, scheme, user, port, a leading `www.` before a path, a final dot or slash,
+case and percent-encoding are ignored; names with letters other than ASCII are compared in their
 ASCII form (punycode).
 """
 
@@ -33,7 +33,7 @@ _ADDRESS = re.compile(r"[0-9.]+|\[.*")
 
 @dataclass(frozen=True, kw_only=True)
 class Blocklist:
-    """Entries as hashes: 8 bytes each, so five million of them fit in every worker."""
+    """Entries as hashes of 8 bytes, so that five million of them fit in every worker."""
 
     entries: np.ndarray
     """uint64, sorted, distinct."""
@@ -41,29 +41,29 @@ class Blocklist:
     """SHA-256 of the entries, in hexadecimal: the same for the same entries in any order."""
 
     def blocked(self, urls: Sequence[str]) -> np.ndarray:
-        """Return whether each URL falls under an entry (bool[urls]); an empty one does not."""
-        keys = [list(_keys(url)) for url in urls]
-        hashes = _hashes(key for each in keys for key in each)
+        """Return whether each URL falls under an entry (bool[urls]); an empty URL does not."""
+        keys_by_url = [list(_keys(url)) for url in urls]
+        hashes = _hashes(key for keys in keys_by_url for key in keys)
         places = np.minimum(np.searchsorted(self.entries, hashes), len(self.entries) - 1)
-        urls_of_keys = np.repeat(np.arange(len(urls)), [len(each) for each in keys])
+        urls_of_keys = np.repeat(np.arange(len(urls)), [len(keys) for keys in keys_by_url])
         blocked = np.zeros(len(urls), bool)
         blocked[urls_of_keys[self.entries[places] == hashes]] = True
         return blocked
 
 
 def load_blocklist(paths: Sequence[str]) -> Blocklist:
-    """Return the entries of some files; compressed ones, folders, globs and URLs are all right.
+    """Return the entries of some files, which may also be compressed, folders, globs or URLs.
 
     Raises:
-        UserError: A file cannot be read, has a line that is no entry, or there is no entry at all.
+        UserError: A file cannot be read, a line is no entry, or there is no entry at all.
     """
     reading = Reading(format="lines", text_fields=("text",))
     lines = (_line(path, item) for path, item in read_whole(paths, reading))
     entries = np.unique(_hashes(entry for entry in lines if entry))
     if not len(entries):
         raise UserError(
-            f"{', '.join(paths)}: no entry in it; expected is a domain (example.com) or the "
-            "beginning of a URL (example.com/shop) on each line."
+            f"{', '.join(paths)}: no entries. Each line should hold a domain (example.com) or the "
+            "beginning of a URL (example.com/shop)."
         )
     digest = hashlib.sha256(entries.astype("<u8").tobytes()).hexdigest()
     return Blocklist(entries=entries, fingerprint=digest)
@@ -71,7 +71,7 @@ def load_blocklist(paths: Sequence[str]) -> Blocklist:
 
 def _line(path: str, item: Record | Damage) -> str:
     """Return the key of a line's entry, "" for a comment."""
-    # A line that is not UTF-8 is kept as Latin-1: lists gathered from everywhere have some.
+    # Lists collected from everywhere have lines that are not UTF-8: these are read as Latin-1.
     text = item.raw.decode("latin-1") if isinstance(item, Damage) else str(item.value["text"])
     entry = text.partition(" #")[0].partition("\t#")[0].strip()
     if not entry or entry.startswith("#"):
@@ -79,10 +79,9 @@ def _line(path: str, item: Record | Damage) -> str:
     site, page = _parts(entry.removeprefix("*."))
     if not site or re.search(r"[\s*|^]", entry.removeprefix("*.")):
         raise UserError(
-            f"{path}: at byte {item.offset} stands {entry[:80]!r}, which is no entry of a "
-            "blocklist. Expected is a domain (example.com) or the beginning of a URL "
-            "(example.com/shop) on each line, nothing else; rules of ad blockers and hosts files "
-            "have to be rewritten."
+            f"{path}: {entry[:80]!r} at byte {item.offset} is no entry of a blocklist. Each line "
+            "should hold a domain (example.com) or the beginning of a URL (example.com/shop) and "
+            "nothing else; rules of ad blockers and hosts files have to be rewritten."
         )
     return site.removeprefix("www.") + page if page else site
 
@@ -104,7 +103,7 @@ def _keys(url: str) -> Iterator[str]:
 
 
 def _parts(url: str) -> tuple[str, str]:
-    """Return site and page of a URL as they are compared; a page begins with /, or is empty."""
+    """Return site and page of a URL in the form compared; a page begins with / or is empty."""
     match = _URL.match(url.strip())
     site, page = (match["site"], match["page"]) if match else ("", "")
     site = site.rpartition("@")[2].lower()
@@ -120,7 +119,7 @@ def _parts(url: str) -> tuple[str, str]:
 def _ascii(site: str) -> str:
     try:
         return site.encode("idna").decode()
-    except UnicodeError:  # no name that could be registered; it is compared as it is
+    except UnicodeError:  # such a name cannot be registered; it is compared as it is
         return site
 
 

@@ -1,10 +1,10 @@
-"""Text repaired: mojibake, HTML entities, control characters; nothing else is touched.
+"""Repairs of text: mojibake, HTML entities, control characters; nothing else is touched.
 
 The rules are ftfy's, with the settings that datatrove and NeMo publish. ftfy looks at each line
-several times, so lines that it could not change never reach it: every change ftfy can make
-needs one of a few sequences (`_SUSPECT`) or an entity (`_ENTITY`), and only lines that hold one
-are handed over. Full-width punctuation, curly quotes, ligatures, line breaks and ideographic
-spaces stay as they are: they are how Chinese and typeset English are written.
+several times, so it only gets the lines that it could change: those that hold one of a few
+sequences (`_SUSPECT`) or an entity (`_ENTITY`), without which it changes nothing. Full-width
+punctuation, curly quotes, ligatures, line breaks and ideographic spaces stay as they are: Chinese
+and typeset English are written with them.
 """
 
 import re
@@ -15,7 +15,7 @@ from ftfy.badness import MOJIBAKE_CATEGORIES
 from ftfy.chardata import CONTROL_CHARS, HTML_ENTITY_RE
 
 SEGMENT_CHARACTERS = 16_384
-"""ftfy's work on nested entities is quadratic in a line, so a longer line goes to it in pieces."""
+"""ftfy's work on nested entities is quadratic in the line, so longer lines are cut for it."""
 
 CONFIG = ftfy.TextFixerConfig(
     unescape_html="auto",
@@ -35,12 +35,12 @@ CONFIG = ftfy.TextFixerConfig(
     max_decode_length=SEGMENT_CHARACTERS,
     explain=False,
 )
-"""datatrove's FTFYFormatter and NeMo's UnicodeReformatter set the same."""
+"""As set by datatrove's FTFYFormatter and NeMo's UnicodeReformatter."""
 
-# What every alternative of ftfy.badness.BADNESS_RE has in common, so that clean prose hardly ever
-# matches: a character that is bad alone; a symbol beside any other character of mojibake; an
-# accented letter (or a Cyrillic or Greek one of Windows-1251 and -1253 mojibake) beside a
-# quotation mark or before an accented capital; an accented capital after a small letter.
+# Every alternative of ftfy.badness.BADNESS_RE needs one of these, and clean prose hardly ever has
+# one: a character that is bad alone; a symbol beside any other character of mojibake; an accented
+# letter (or a Cyrillic or Greek one of Windows-1251 and -1253 mojibake) beside a quotation mark or
+# before an accented capital; an accented capital after a small letter.
 _ANY = "".join(MOJIBAKE_CATEGORIES.values())
 _CONTROL = re.escape("".join(map(chr, CONTROL_CHARS)))
 _ALONE = MOJIBAKE_CATEGORIES["c1"] + "ÂÃŒœ\ud800-\udfff" + _CONTROL
@@ -63,15 +63,15 @@ _SUSPECT = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _ENTITY = re.compile(HTML_ENTITY_RE.pattern)
-# In ASCII text only control characters count, and bytes find them faster than a pattern does.
+# In ASCII text only control characters matter, and bytes find them faster than a pattern.
 _ASCII_CONTROLS = bytes(code for code in CONTROL_CHARS if chr(code).isascii())
 
 
 def repair(text: str) -> str:
-    """Return what `ftfy.fix_text(text, CONFIG)` returns; clean text costs a glance."""
+    """Return what `ftfy.fix_text(text, CONFIG)` returns, at little cost for clean text."""
     if not _has_suspect(text) and _ENTITY.search(text) is None:
         return text
-    # ftfy's "auto" unescapes entities up to the first line with a "<": what follows is markup.
+    # ftfy's "auto" unescapes entities up to the first line with a "<": the rest counts as markup.
     markup = text.find("<") if "<" in text else len(text)
     pieces: list[str] = []
     done = 0

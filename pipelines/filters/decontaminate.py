@@ -1,16 +1,16 @@
-"""Benchmarks found in documents, by runs of words they have in common.
+"""Benchmarks in documents, found by the runs of words that both share.
 
 The published rule is GPT-3's (Brown et al. 2020, arXiv 2005.14165, appendix C), which NeMo Curator
-and Megatron-Turing NLG take over: runs of 13 words, lower-case, without punctuation; shorter items
-as a whole if they have 8 words at least. Here a document that holds a run is dropped whole: it is
-one of a great many, and a cut text would be one that nobody wrote. What GPT-3 does besides is left
-to the caller or out: it cuts 200 characters around the run instead, drops a document cut into more
-than 10 pieces, and passes over runs that more than 10 documents hold, which takes a second pass.
+and Megatron-Turing NLG adopted: runs of 13 words, lower-case, without punctuation; shorter items
+as a whole if they have at least 8 words. Here a document that holds a run is dropped as a whole: it
+is one of a great many, and with a piece cut out it would be a text that nobody wrote. GPT-3 differs
+in three ways: it cuts out 200 characters around the run instead, drops a document cut into more
+than 10 pieces, and ignores runs that more than 10 documents hold, which takes a second pass.
 
-No number of *characters* is as well established for text without spaces. Segmented by jieba, the
+For text without spaces no number of *characters* is as well established. Segmented by jieba, the
 words of Chinese prose have 1.76 characters on average (105,296 words of technical and literary
 text), so 13 words are 23 characters and 8 are 14. An item counts as Chinese (or Japanese, Thai,
-...) when more than half of its units are such characters.
+...) if more than half of its units are such characters.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.filters.listing import read_whole
-from pipelines.filters.units import batches, units
+from pipelines.filters.units import unit_batches, units
 from pipelines.readers.reading import Reading
 from pipelines.readers.record import Damage, Record
 from shards.errors import UserError
@@ -29,7 +29,7 @@ from shards.errors import UserError
 WORDS = 13
 """Words in a run (GPT-3, NeMo Curator; datatrove takes 12)."""
 FEWEST_WORDS = 8
-"""A shorter item is passed over: everyday phrases would drop everything (GPT-3's least N)."""
+"""A shorter item is ignored: everyday phrases would drop everything (GPT-3's least N)."""
 CHARACTERS_PER_WORD = 1.75
 
 
@@ -42,7 +42,7 @@ class Contamination:
     items: int
     """How many items the files hold."""
     skipped: int
-    """How many of them are too short to be looked for."""
+    """How many of them are too short to look for."""
     fingerprint: str
     """SHA-256 of the runs, in hexadecimal: the same for the same texts in any order."""
 
@@ -50,18 +50,17 @@ class Contamination:
         """Return how many distinct runs of the benchmarks each text holds (int32[texts])."""
         filters = [(length, hashes, *_filter(hashes)) for length, hashes in self.runs.items()]
         counts = []
-        for batch in batches(texts):
-            found = []
+        for batch in unit_batches(texts):
+            hits = []  # by length of runs, int64[hits, 2]: index of the text, hash of the run
             for length, hashes, table, shift in filters:
                 runs = batch.runs(length)
-                at = np.flatnonzero(table[(runs >> shift).view(np.int64)])
-                at = at[_isin(runs[at], hashes)]
-                text = np.searchsorted(batch.ends, at, side="right")
-                inside = at + length <= batch.ends[text]
-                found.append(
-                    np.unique(np.stack([text, runs[at].view(np.int64)], 1)[inside], axis=0)
-                )
-            texts_hit = np.concatenate(found)[:, 0] if found else np.zeros(0, np.int64)
+                places = np.flatnonzero(table[(runs >> shift).view(np.int64)])
+                places = places[_isin(runs[places], hashes)]
+                text = np.searchsorted(batch.ends, places, side="right")
+                inside = places + length <= batch.ends[text]
+                pairs = np.stack([text, runs[places].view(np.int64)], 1)
+                hits.append(np.unique(pairs[inside], axis=0))
+            texts_hit = np.concatenate(hits)[:, 0] if hits else np.zeros(0, np.int64)
             counts.append(np.bincount(texts_hit, minlength=len(batch.ends)))
         return np.concatenate([np.zeros(0, np.int32), *counts]).astype(np.int32)
 
@@ -70,37 +69,37 @@ def load_contamination(paths: Sequence[str], *, n: int = WORDS) -> Contamination
     """Return the runs of the items in some files.
 
     Args:
-        paths: JSON lines, JSON arrays or Parquet, whose field `text` is an item; without one, each
-            string in the record is (a question, each of its choices). Or plain text with an item on
-            each line. Compressed or not; folders and globs of such files too.
+        paths: JSON lines, JSON arrays or Parquet. An item is the field `text` of a record or, if it
+            has none, each string in the record (a question, each of its choices). Or plain text
+            with an item on each line. Files may be compressed; folders and globs work too.
         n: Words in a run.
 
     Raises:
-        UserError: A file cannot be read, or has an item without text, or no item is long enough.
+        UserError: A file cannot be read, an item has no text, or no item is long enough.
     """
     if n < 1:
-        raise UserError(
-            f"A run of {n} words cannot be looked for; give at least 1, for example 13."
-        )
+        raise UserError(f"Runs of {n} words cannot be looked for: give at least 1, for example 13.")
     reading = Reading(text_fields=("text",))
     texts = [text for path, item in read_whole(paths, reading) for text in _texts(path, item)]
-    found: dict[int, list[np.ndarray]] = {}
+    runs_by_length: dict[int, list[np.ndarray]] = {}
     skipped = 0
     for text in texts:
         length, runs = _runs(text, n)
         if length:
-            found.setdefault(length, []).append(runs)
+            runs_by_length.setdefault(length, []).append(runs)
         else:
             skipped += 1
-    if not found:
+    if not runs_by_length:
         raise UserError(
             f"{', '.join(paths)}: none of the {len(texts)} items has {min(n, FEWEST_WORDS)} words, "
-            "so there is nothing to look for. A line of plain text is an item: put each on one "
-            "line."
+            "so there is nothing to look for. In plain text each line is an item: put every item "
+            "on a single line."
         )
-    sets = {length: np.unique(np.concatenate(found[length])) for length in sorted(found)}
+    distinct = {
+        length: np.unique(np.concatenate(runs)) for length, runs in sorted(runs_by_length.items())
+    }
     return Contamination(
-        runs=sets, items=len(texts), skipped=skipped, fingerprint=_fingerprint(sets.items())
+        runs=distinct, items=len(texts), skipped=skipped, fingerprint=_fingerprint(distinct.items())
     )
 
 
@@ -114,14 +113,14 @@ def _texts(path: str, item: Record | Damage) -> list[str]:
     texts = [text] if isinstance(text, str) else list(_strings(item.value))
     if not texts:
         raise UserError(
-            f"{path}: no text in the item at {item.offset}: {item.head[:60]!r}. Expected is a "
-            "field text, or other fields that are strings."
+            f"{path}: no text in the item at {item.offset}: {item.head[:60]!r}. Expected a field "
+            "text, or other fields that are strings."
         )
     return texts
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Yield every string in a record, however deep."""
+    """Yield every string in a record, however deeply nested."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):
@@ -131,16 +130,16 @@ def _strings(value: Any) -> Iterator[str]:
 
 def _runs(text: str, n: int) -> tuple[int, np.ndarray]:
     """Return the length of an item's runs and their hashes; the length is 0 for a short item."""
-    found = units([text])
-    count = len(found.hashes)
-    scale = CHARACTERS_PER_WORD if 2 * int(found.single.sum()) > count else 1
+    item = units([text])
+    count = len(item.hashes)
+    scale = CHARACTERS_PER_WORD if 2 * int(item.single.sum()) > count else 1
     wanted, fewest = round(n * scale), round(min(n, FEWEST_WORDS) * scale)
     length = min(count, wanted)
-    return (length, found.runs(length)) if length >= fewest else (0, found.hashes[:0])
+    return (length, item.runs(length)) if length >= fewest else (0, item.hashes[:0])
 
 
 def _filter(hashes: np.ndarray) -> tuple[np.ndarray, np.uint64]:
-    """Return a table of the leading bits that occur, and by how much to shift to get them."""
+    """Return a table of the leading bits that occur, and the shift that extracts them."""
     bits = min(24, max(16, len(hashes).bit_length() + 3))
     shift = np.uint64(64 - bits)
     table = np.zeros(1 << bits, bool)
@@ -154,9 +153,9 @@ def _isin(values: np.ndarray, hashes: np.ndarray) -> np.ndarray:
     return same
 
 
-def _fingerprint(sets: Iterable[tuple[int, np.ndarray]]) -> str:
+def _fingerprint(runs: Iterable[tuple[int, np.ndarray]]) -> str:
     digest = hashlib.sha256()
-    for length, hashes in sets:
+    for length, hashes in runs:
         digest.update(f"{length}:{len(hashes)}:".encode())
         digest.update(hashes.astype("<u8").tobytes())
     return digest.hexdigest()

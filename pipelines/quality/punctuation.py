@@ -1,4 +1,4 @@
-"""Sets of characters that profiles look for, and the units that take the place of lines."""
+"""Sets of characters that profiles look for, and the units that can take the place of lines."""
 
 import re
 
@@ -25,7 +25,7 @@ TERMINAL = _characters(
     16AF5 16B37-16B38 16B44 16E98 1BC9F 1DA88
     """
 )
-"""What ends a sentence in any script: Unicode's Sentence_Terminal, as datatrove 0.10.1 has it
+"""What ends a sentence in any script: Unicode's Sentence_Terminal, as in datatrove 0.10.1
 (utils/text.py, TERMINAL_PUNCTUATION)."""
 
 PUNCTUATION = "".join(
@@ -39,32 +39,32 @@ PUNCTUATION = "".join(
         )
     )
 )
-"""A word made of these alone is a symbol and no word (datatrove 0.10.1, PUNCTUATION_SET); the
-full-width digit one is among them there, and so it is here."""
+"""A word of these alone is a symbol and no word (datatrove 0.10.1, PUNCTUATION_SET); there, and
+therefore here, the full-width digit one is among them."""
 
 CHINESE_ENDS = "。！？…；"
 """What ends a unit of a Chinese text that has a single line."""
 
 _CLOSING = "”’」』）】》\"')"
 
-# A unit runs to the last of its end marks, closing quotation marks and brackets with it.
+# A unit includes its end marks and the closing quotation marks and brackets after them.
 _CHINESE_UNIT = re.compile(
     f"[^{CHINESE_ENDS}]*[{CHINESE_ENDS}]+[{re.escape(_CLOSING)}]*|[^{CHINESE_ENDS}]+"
 )
 _UNIT_ENDS = TERMINAL | set(CHINESE_ENDS)
 
 
-def single_line(text: str) -> bool:
-    """Return whether a text has one line, blank ones before and behind it not counted."""
+def is_single_line(text: str) -> bool:
+    """Return whether a text has one line, not counting blank ones before and after it."""
     return "\n" not in text.strip()
 
 
 def chinese_units(text: str) -> list[str]:
-    """Return the sentences of a text, each with its end marks, white space around it removed."""
+    """Return the sentences of a text, each with its end marks, without white space around it."""
     units = map(str.strip, _CHINESE_UNIT.findall(text))
     return [unit for unit in units if unit]
 
 
-def ended(unit: str) -> bool:
-    """Return whether a unit has an end mark, closing quotation marks and brackets aside."""
+def ends_sentence(unit: str) -> bool:
+    """Return whether a unit ends in an end mark, ignoring closing quotation marks and brackets."""
     return unit.rstrip(_CLOSING)[-1:] in _UNIT_ENDS

@@ -1,7 +1,7 @@
-"""Quality: texts are measured by the profiles of their language, and the metrics decide.
+"""Quality: texts are measured by the profiles of their language, and judged by their metrics.
 
-All metrics of all profiles of a language are computed for every text, whichever rule it breaks, so
-that other bounds can be tried on the metrics alone.
+For every text all metrics of all profiles of its language are computed, whichever rule it breaks,
+so that other bounds can be tried on the metrics alone.
 """
 
 import importlib.util
@@ -42,13 +42,13 @@ class Judgement:
     """What the profiles say of n texts."""
 
     texts: list[str]
-    """The texts, fewer lines in those that c4 took some out of."""
+    """The texts; c4 removes lines from some."""
     changed: npt.NDArray[np.bool_]
-    """bool[n]: the text is another than the one that came."""
+    """bool[n]: whether the text was changed."""
     metrics: dict[str, npt.NDArray[np.float32]]
-    """float32[n] by column; NaN where the text's language has not that profile."""
+    """float32[n] by column; NaN if the text's language does not have that profile."""
     reasons: list[str | None]
-    """The reason of the first rule broken, None where the text stays."""
+    """The reason of the first rule broken; None if the text stays."""
 
 
 class Quality:
@@ -64,11 +64,11 @@ class Quality:
 
     @classmethod
     def parse(cls, specs: Iterable[str], overrides: Iterable[str] = ()) -> "Quality":
-        """Return the profiles and bounds that a person wrote; selection.py tells how.
+        """Return the profiles and bounds that are asked for, written as in selection.py.
 
         Raises:
-            UserError: a name is unknown or said twice, a profile cannot judge the language it is
-                named for, or it needs a library that is not installed.
+            UserError: a name is unknown or written twice, or a profile cannot judge the language it
+                is named for, or it needs a library that is not installed.
         """
         quality = cls(parse_selection(specs, overrides))
         for name in sorted(quality._libraries):
@@ -82,7 +82,7 @@ class Quality:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The names of the metric columns, in a fixed order."""
-        used = {each.profile.name for chosen in self._selection.values() for each in chosen}
+        used = {bound.profile.name for chosen in self._selection.values() for bound in chosen}
         return tuple(
             column for profile in PROFILES if profile.name in used for column in profile.columns
         )
@@ -96,32 +96,32 @@ class Quality:
         """Return the rules for texts of a language, in order of application."""
         return tuple(
             rule
-            for each in chosen_for(self._selection, language)
-            for rule in each.profile.rules(each.bounds)
+            for chosen in chosen_for(self._selection, language)
+            for rule in chosen.profile.rules(chosen.bounds)
         )
 
     def judge(self, texts: Sequence[str], languages: Sequence[str]) -> Judgement:
-        """Return what the profiles say of texts in the languages given (labels of lid.176)."""
+        """Return what the profiles say of texts in these languages (labels of lid.176)."""
         values = np.full((len(self.columns), len(texts)), np.nan, np.float32)
-        handed_on = []
+        passed_on = []
         for index, (text, language) in enumerate(zip(texts, languages, strict=True)):
             plan = self._plan(language)
             if plan.chosen:
-                text, values[plan.rows, index] = self._measure(text, language, plan)  # noqa: PLW2901  the text is what is handed from profile to profile
-            handed_on.append(text)
+                text, values[plan.rows, index] = self._measure(text, language, plan)  # noqa: PLW2901  each profile passes the text on
+            passed_on.append(text)
         metrics = dict(zip(self.columns, values, strict=True))
         codes = pa.array(languages, pa.string()).dictionary_encode()
         return Judgement(
-            texts=handed_on,
+            texts=passed_on,
             changed=np.array(
-                [old is not new for old, new in zip(texts, handed_on, strict=True)], np.bool_
+                [old is not new for old, new in zip(texts, passed_on, strict=True)], np.bool_
             ),
             metrics=metrics,
             reasons=self._reasons(codes, metrics).to_pylist(),
         )
 
     def reasons(self, table: pa.Table | pa.RecordBatch) -> pa.Array:
-        """Return the reason of the first rule that each row breaks, null where it breaks none.
+        """Return the reason of the first rule that each row breaks, null if it breaks none.
 
         Args:
             table: The metric columns, float32, and `language`, a string column. A row whose
@@ -145,25 +145,25 @@ class Quality:
         return {
             language: [
                 {
-                    "profile": each.profile.name,
+                    "profile": applied.profile.name,
                     "bounds": {
                         name: None if math.isnan(bound) else float(bound)
-                        for name, bound in sorted(each.bounds.items())
+                        for name, bound in sorted(applied.bounds.items())
                     },
                 }
-                for each in chosen
+                for applied in chosen
             ]
             for language, chosen in sorted(self._selection.items())
         }
 
     @property
     def engines(self) -> Mapping[str, str]:
-        """The libraries that find words for these profiles, with their versions."""
+        """The libraries that split words for these profiles, with their versions."""
         libraries = sorted(self._libraries)
         return {"words": ", ".join(map(engine_version, libraries))} if libraries else {}
 
     def warnings(self, languages: Iterable[str]) -> tuple[str, ...]:
-        """Return what a person should know before texts of these languages are judged."""
+        """Return warnings to give before texts of these languages are judged."""
         return find_warnings(self._selection, languages)
 
     @cached_property
@@ -171,56 +171,57 @@ class Quality:
         return frozenset(
             library
             for language, chosen in self._selection.items()
-            for each in chosen
-            for library in _libraries(each.profile, language)
+            for bound in chosen
+            for library in _libraries(bound.profile, language)
         )
 
     def _plan(self, language: str) -> "_Plan":
-        """Return what to do with texts of a language; found out once."""
+        """Return what to do with texts of a language; it is worked out once."""
         if language not in self._plans:
             chosen = chosen_for(self._selection, language)
-            rows = [self.columns.index(name) for each in chosen for name in each.profile.columns]
+            columns = [column for bound in chosen for column in bound.profile.columns]
+            rows = [self.columns.index(column) for column in columns]
             self._plans[language] = _Plan(chosen=chosen, rows=np.array(rows, np.intp))
         return self._plans[language]
 
     def _measure(self, text: str, language: str, plan: "_Plan") -> tuple[str, list[float]]:
-        """Return the text that the last profile hands on, and the metrics of all of them."""
+        """Return the text that the last profile passes on, and the metrics of all of them."""
         current = MeasuredText(text, language, splitters=self._splitters)
         values: list[float] = []
-        for each in plan.chosen:
-            current, measured = each.profile.measure(current, each.bounds)
+        for chosen in plan.chosen:
+            current, measured = chosen.profile.measure(current, chosen.bounds)
             values += measured
         return current.text, values
 
     def _reasons(self, languages: pa.Array, metrics: Metrics) -> pa.Array:
         names, codes = language_codes(languages)
-        found = np.full(len(codes), -1, np.int16)
+        broken = np.full(len(codes), -1, np.int16)  # indices into REASONS
         for code, language in enumerate(names):
             rules = () if language is None else self.rules(language)
             rows = np.flatnonzero(codes == code) if rules else ()
             if len(rows):
                 own = {rule.metric: metrics[rule.metric][rows] for rule in rules}
                 numbers = np.array([*(REASONS.index(rule.reason) for rule in rules), -1])
-                found[rows] = numbers[first_broken(rules, own)]
-        indices = pa.array(found, mask=found < 0)
+                broken[rows] = numbers[first_broken(rules, own)]
+        indices = pa.array(broken, mask=broken < 0)
         return pa.DictionaryArray.from_arrays(indices, pa.array(REASONS)).cast(pa.string())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """The profiles of a language, and the rows of the metrics that theirs go to."""
+    """The profiles of a language, and the rows of the array of metrics that theirs go to."""
 
     chosen: tuple[BoundProfile, ...]
     rows: npt.NDArray[np.intp]
 
 
 def _libraries(profile: Profile, language: str) -> frozenset[str]:
-    """Return the libraries that find words for a profile, in one language or in EVERY."""
+    """Return the libraries that split words for a profile, in one language or in EVERY."""
     if not profile.words:
         return frozenset()
-    found = set()
+    libraries = set()
     if language in CHINESE or (language == EVERY and profile.serves("zh")):
-        found.add("jieba")
+        libraries.add("jieba")
     if profile.words == DATATROVE and language in (ENGLISH, EVERY) and profile.serves(ENGLISH):
-        found.add("spacy")
-    return frozenset(found)
+        libraries.add("spacy")
+    return frozenset(libraries)

@@ -1,7 +1,7 @@
 """Repetition: Gopher's duplicated lines, paragraphs and n-grams of words.
 
 Rae et al. 2021, "Scaling Language Models" (arXiv 2112.11446), table A1. The paper leaves open what
-a duplicate is; the two variants read it differently:
+a duplicate is, and the two variants differ:
 
              @paper                                      @datatrove (0.10.1)
 lines        non-blank, white space around them ignored  between runs of line breaks
@@ -27,11 +27,11 @@ NGRAM_METRICS = (*(f"top_{n}gram" for n in TOP_N), *(f"dup_{n}gram" for n in DUP
 _PARAGRAPHS = re.compile(r"\n{2,}")
 _LINES = re.compile(r"\n+")
 
-# Characters that stand for an n-gram while candidates are looked for; see _apart.
+# How many characters represent an n-gram in the search for candidates; see _apart.
 _HEAD = 12
 
 
-def duplicates(parts: Sequence[str]) -> tuple[int, int]:
+def count_repeats(parts: Sequence[str]) -> tuple[int, int]:
     """Return how many parts equal an earlier one, and the characters in them."""
     distinct = set(parts)
     if len(distinct) == len(parts):
@@ -39,8 +39,8 @@ def duplicates(parts: Sequence[str]) -> tuple[int, int]:
     return len(parts) - len(distinct), sum(map(len, parts)) - sum(map(len, distinct))
 
 
-def share(part: float, whole: float) -> float:
-    """Return part / whole, NaN of nothing."""
+def ratio(part: float, whole: float) -> float:
+    """Return part / whole; NaN if the whole is 0."""
     return part / whole if whole else float("nan")
 
 
@@ -53,28 +53,28 @@ def datatrove_ngrams(words: Sequence[str], num_chars: int) -> tuple[float, ...]:
     """
     tops, _ = _tops(words)
     chars = [*(length for length, _ in tops), *_apart(words)]
-    return tuple(share(each, num_chars) for each in chars)
+    return tuple(ratio(part, num_chars) for part in chars)
 
 
 def paper_ngrams(words: Sequence[str]) -> tuple[float, ...]:
     """Return the nine n-gram shares (NGRAM_METRICS) of the characters in words.
 
-    An n-gram that stands once is no repetition and counts 0.
+    An n-gram that occurs once is no repetition and counts 0.
     """
     tops, starts = _tops(words)
-    once = (
+    without_spaces = (
         length - (n - 1) * count if count > 1 else 0
         for n, (length, count) in zip(TOP_N, tops, strict=True)
     )
     num_chars = sum(map(len, words))
-    return tuple(share(chars, num_chars) for chars in (*once, *_covered(words, starts)))
+    return tuple(ratio(chars, num_chars) for chars in (*without_spaces, *_covered(words, starts)))
 
 
 def _tops(words: Sequence[str]) -> tuple[list[tuple[int, int]], Sequence[int]]:
-    """Return for each of TOP_N characters and count of the commonest n-gram, the first of equals.
+    """Return characters and count of the commonest n-gram for each of TOP_N, the first of equals.
 
-    The characters are those of all its occurrences, the words joined by spaces. The second part
-    of the answer is where longer repeated n-grams may start.
+    The characters are those of all its occurrences, its words joined by spaces. The second value
+    lists where longer repeated n-grams may start.
     """
     tops = []
     starts: Sequence[int] = range(len(words))
@@ -83,8 +83,8 @@ def _tops(words: Sequence[str]) -> tuple[list[tuple[int, int]], Sequence[int]]:
         counts = Counter(grams)
         top = max(counts, key=counts.__getitem__, default="")
         tops.append((len(top) * counts[top], counts[top]) if top else (0, 0))
-        # Where a longer n-gram is repeated, so are its first words. The first one always stays: it
-        # is the answer where nothing is repeated.
+        # Where a longer n-gram is repeated, so are its first words. The first start always stays:
+        # its n-gram is the answer if nothing is repeated.
         starts = _repeated(starts, grams, counts)
         if grams and (not starts or starts[0]):
             starts = [0, *starts]
@@ -92,7 +92,7 @@ def _tops(words: Sequence[str]) -> tuple[list[tuple[int, int]], Sequence[int]]:
 
 
 def _grams(words: Sequence[str], n: int, starts: Sequence[int]) -> list[str]:
-    """Return the n-grams at places given in rising order, none for places too near the end."""
+    """Return the n-grams at ascending places, none for places too near the end."""
     if len(starts) == len(words):
         return [" ".join(gram) for gram in zip(*(words[k:] for k in range(n)), strict=False)]
     last = len(words) - n
@@ -100,14 +100,14 @@ def _grams(words: Sequence[str], n: int, starts: Sequence[int]) -> list[str]:
 
 
 def _repeated(starts: Sequence[int], grams: Sequence[str], counts: Counter[str]) -> Sequence[int]:
-    """Return the places of n-grams that stand more than once."""
+    """Return the places of n-grams that occur more than once."""
     if len(counts) == len(grams):
         return ()
     return [start for start, gram in zip(starts, grams, strict=False) if counts[gram] > 1]
 
 
 def _covered(words: Sequence[str], starts: Sequence[int]) -> list[int]:
-    """Return for each of DUP_N the characters of the words that are in a repeated n-gram."""
+    """Return the characters of the words that are in a repeated n-gram, for each of DUP_N."""
     covered = []
     offsets = [0, *accumulate(map(len, words))]
     for n in DUP_N:
@@ -122,11 +122,11 @@ def _covered(words: Sequence[str], starts: Sequence[int]) -> list[int]:
 
 
 def _apart(words: Sequence[str]) -> list[int]:
-    """Return for each of DUP_N the characters in n-grams seen before, none of them overlapping.
+    """Return the characters in n-grams seen before, none of them overlapping, for each of DUP_N.
 
-    n-grams are equal here when their words without spaces spell the same, so the words are laid
-    out as one string. Only starts whose next _HEAD characters come twice can begin a repeated
-    n-gram, save for n-grams shorter than that: the others need no look.
+    Here n-grams are equal if their words without spaces spell the same, so the words are laid out
+    as one string. A repeated n-gram can only begin where the next _HEAD characters occur elsewhere
+    too, unless it is shorter than that: all other starts are skipped.
     """
     letters = "".join(words)
     starts = [0, *accumulate(map(len, words))]
@@ -162,62 +162,55 @@ def _measure_datatrove(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tup
     whole = text.text
     paragraphs = _PARAGRAPHS.split(whole.strip())
     lines = _LINES.split(whole)
-    dup_paragraphs, dup_paragraph_chars = duplicates(paragraphs)
-    dup_lines, dup_line_chars = duplicates(lines)
+    dup_paragraphs, dup_paragraph_chars = count_repeats(paragraphs)
+    dup_lines, dup_line_chars = count_repeats(lines)
     return text, (
-        share(dup_paragraphs, len(paragraphs)),
-        share(dup_paragraph_chars, len(whole)),
-        share(dup_lines, len(lines)),
-        share(dup_line_chars, len(whole)),
+        ratio(dup_paragraphs, len(paragraphs)),
+        ratio(dup_paragraph_chars, len(whole)),
+        ratio(dup_lines, len(lines)),
+        ratio(dup_line_chars, len(whole)),
         *datatrove_ngrams(text.words(DATATROVE), len(whole)),
     )
 
 
 def _measure_paper(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
     shares: list[float] = []
-    # What runs of more line breaks leave at the ends of a part is stripped off it.
+    # Longer runs of line breaks leave some at the ends of parts, which are stripped.
     for separator in ("\n\n", "\n"):
         parts = [part for part in map(str.strip, text.text.split(separator)) if part]
-        num_duplicates, num_chars = duplicates(parts)
-        shares += share(num_duplicates, len(parts)), share(num_chars, sum(map(len, parts)))
+        num_duplicates, num_chars = count_repeats(parts)
+        shares += ratio(num_duplicates, len(parts)), ratio(num_chars, sum(map(len, parts)))
     return text, (*shares, *paper_ngrams(text.words(SPACES)))
 
 
-def _limit(metric: str, default: float, rule: str, meaning: str) -> Threshold:
-    return Threshold(
-        name=f"max_{metric}", default=default, rule=rule, meaning=meaning, source=TABLE_A1
-    )
-
-
 def ngram_thresholds(bounds: Sequence[float], source: str) -> tuple[Threshold, ...]:
-    """Return the thresholds of the nine n-gram shares, the bounds given in order of n."""
+    """Return the thresholds of the nine n-gram shares; the bounds are in the same order."""
+    kinds = [("top", n, "top", "in the commonest of the") for n in TOP_N]
+    kinds += [("dup", n, "duplicate", "in repeated") for n in DUP_N]
     return tuple(
         Threshold(
-            name=f"max_{kind}_{n}gram",
-            default=bound,
-            rule=f"{rule}-{n}gram",
-            meaning=f"most characters {what} {n}-grams, as a share",
-            source=source,
+            f"max_{metric}_{n}gram", bound, f"{rule}-{n}gram",
+            f"most characters {where} {n}-grams, as a share", source,
         )
-        for (kind, n, rule, what), bound in zip(
-            [("top", n, "top", "in the commonest of the") for n in TOP_N]
-            + [("dup", n, "duplicate", "in repeated") for n in DUP_N],
-            bounds,
-            strict=True,
-        )
-    )
+        for (metric, n, rule, where), bound in zip(kinds, bounds, strict=True)
+    )  # fmt: skip
 
 
 _THRESHOLDS = (
-    _limit("dup_paragraph", 0.3, "duplicate-paragraphs", "most paragraphs seen before, as a share"),
-    _limit(
-        "dup_paragraph_chars", 0.2, "duplicate-paragraph-chars",
-        "most characters in paragraphs seen before, as a share",
+    Threshold(
+        "max_dup_paragraph", 0.3, "duplicate-paragraphs",
+        "most paragraphs seen before, as a share", TABLE_A1,
     ),
-    _limit("dup_line", 0.3, "duplicate-lines", "most lines seen before, as a share"),
-    _limit(
-        "dup_line_chars", 0.2, "duplicate-line-chars",
-        "most characters in lines seen before, as a share",
+    Threshold(
+        "max_dup_paragraph_chars", 0.2, "duplicate-paragraph-chars",
+        "most characters in paragraphs seen before, as a share", TABLE_A1,
+    ),
+    Threshold(
+        "max_dup_line", 0.3, "duplicate-lines", "most lines seen before, as a share", TABLE_A1
+    ),
+    Threshold(
+        "max_dup_line_chars", 0.2, "duplicate-line-chars",
+        "most characters in lines seen before, as a share", TABLE_A1,
     ),
     *ngram_thresholds((0.2, 0.18, 0.16, 0.15, 0.14, 0.13, 0.12, 0.11, 0.1), TABLE_A1),
 )  # fmt: skip

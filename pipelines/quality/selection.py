@@ -1,10 +1,10 @@
-"""Which profiles judge which language, with which bounds: read from what a person writes.
+"""Which profiles judge which language, and with which bounds, as written on the command line.
 
-gopher+c4              every language
-zh=fineweb2-zh         Chinese; what is said of a language holds before what is said of all
+gopher+c4              for every language
+zh=fineweb2-zh         for Chinese, in place of what is written for every language
 ja=none                nothing for Japanese
 gopher.min_words=30    a bound, wherever a profile of this name is used
-zh:glm.min_chars=50    a bound for one language; "off" in place of a number: no such rule
+zh:glm.min_chars=50    a bound for one language; "off" instead of a number switches the rule off
 """
 
 import math
@@ -19,12 +19,12 @@ from pipelines.quality.words import CHINESE
 from shards.errors import UserError
 
 EVERY = "*"
-"""Stands for every language of which nothing else is said."""
+"""Stands for every language that has no entry of its own."""
 
 OFF = "off"
 
 MOST_CHINESE_LENGTH = 1.5
-"""Texts in Chinese have longer words than this on average only if they are not prose."""
+"""Chinese texts whose words are longer than this on average are not prose."""
 
 _SPEC = "Write PROFILE or LANG=PROFILE, several profiles as PROFILE+PROFILE"
 _OVERRIDE = "Write PROFILE.THRESHOLD=NUMBER or LANG:PROFILE.THRESHOLD=NUMBER"
@@ -32,21 +32,21 @@ _OVERRIDE = "Write PROFILE.THRESHOLD=NUMBER or LANG:PROFILE.THRESHOLD=NUMBER"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundProfile:
-    """A profile with the bounds that it has for a language."""
+    """A profile with its bounds for a language."""
 
     profile: Profile
     bounds: Bounds
 
 
 Selection = Mapping[str, tuple[BoundProfile, ...]]
-"""The profiles of each language named, in order of application, and of EVERY."""
+"""The profiles of each language with an entry, in order of application, and those of EVERY."""
 
 
 def parse_selection(specs: Iterable[str], overrides: Iterable[str] = ()) -> Selection:
-    """Return what the profiles and bounds that a person wrote mean.
+    """Return the profiles and bounds that specs and overrides ask for.
 
     Raises:
-        UserError: a name is unknown, said twice, or of a profile that cannot judge the language.
+        UserError: a name is unknown or written twice, or its profile cannot judge the language.
     """
     selection: dict[str, tuple[BoundProfile, ...]] = {}
     for spec in specs:
@@ -59,7 +59,7 @@ def parse_selection(specs: Iterable[str], overrides: Iterable[str] = ()) -> Sele
             )
         selection[language] = chosen
     for override in overrides:
-        selection = _overridden(selection, override)
+        selection = _override(selection, override)
     return MappingProxyType(selection)
 
 
@@ -75,7 +75,9 @@ def _parse_spec(spec: str) -> tuple[str, tuple[BoundProfile, ...]]:
         return language, ()
     profiles = [find_profile(part) for part in parts]
     _check(spec, language, profiles)
-    return language, tuple(BoundProfile(profile=each, bounds=each.defaults) for each in profiles)
+    return language, tuple(
+        BoundProfile(profile=profile, bounds=profile.defaults) for profile in profiles
+    )
 
 
 def _check(spec: str, language: str, profiles: Sequence[Profile]) -> None:
@@ -83,14 +85,14 @@ def _check(spec: str, language: str, profiles: Sequence[Profile]) -> None:
         if profiles.count(profile) > 1:
             raise UserError(f'"{spec}" names {profile.short} twice.')
         if language != EVERY and not profile.serves(language):
-            raise UserError(f'"{spec}": {_unserved(profile, language)}')
+            raise UserError(f'"{spec}": {_why_unserved(profile, language)}')
 
 
-def _unserved(profile: Profile, language: str) -> str:
+def _why_unserved(profile: Profile, language: str) -> str:
     if profile.languages is None:
         return (
-            f'the words of "{language}" are not those between spaces, and {profile.short} counts '
-            f"words. Use a profile without words (glm), or {NONE}."
+            f'"{language}" is written without spaces between words, and {profile.short} counts '
+            f"words. Use a profile that does not (glm), or {NONE}."
         )
     served = sorted(profile.languages)
     some = ", ".join(served) if len(served) < 5 else "languages with spaces between words"  # noqa: PLR2004  a short list
@@ -102,24 +104,22 @@ def _language(code: str) -> str:
     return language
 
 
-def _overridden(
-    selection: Mapping[str, tuple[BoundProfile, ...]], override: str
-) -> dict[str, tuple[BoundProfile, ...]]:
+def _override(selection: Selection, override: str) -> dict[str, tuple[BoundProfile, ...]]:
     """Return the selection with one bound set."""
     language, name, threshold, bound = _parse_override(override)
     changed = dict(selection)
     if language:
         changed[language] = chosen_for(selection, language)
-    found = False
-    for each in [language] if language else [*selection]:
-        found |= any(_called(chosen.profile, name) for chosen in changed[each])
-        changed[each] = tuple(
-            _bounded(chosen, threshold, bound, override)
-            if _called(chosen.profile, name)
+    used = False
+    for code in [language] if language else selection:
+        used |= any(_goes_by(name, chosen.profile) for chosen in changed[code])
+        changed[code] = tuple(
+            _with_bound(chosen, threshold, bound, override)
+            if _goes_by(name, chosen.profile)
             else chosen
-            for chosen in changed[each]
+            for chosen in changed[code]
         )
-    if not found:
+    if not used:
         find_profile(name)
         whom = f'"{language}"' if language else "any language"
         raise UserError(f'"{override}": {name} is not among the quality profiles of {whom}.')
@@ -130,7 +130,7 @@ def chosen_for(selection: Selection, language: str) -> tuple[BoundProfile, ...]:
     """Return the profiles of a language: its own, or those of every language that can judge it."""
     if language in selection:
         return selection[language]
-    return tuple(each for each in selection.get(EVERY, ()) if each.profile.serves(language))
+    return tuple(bound for bound in selection.get(EVERY, ()) if bound.profile.serves(language))
 
 
 def _parse_override(override: str) -> tuple[str, str, str, float]:
@@ -156,12 +156,12 @@ def _number(override: str, text: str) -> float:
     return number
 
 
-def _called(profile: Profile, name: str) -> bool:
-    # The bare name stands for whichever variant is in use.
+def _goes_by(name: str, profile: Profile) -> bool:
+    # A bare name stands for whichever variant is in use.
     return name in (profile.name, profile.family)
 
 
-def _bounded(chosen: BoundProfile, threshold: str, bound: float, override: str) -> BoundProfile:
+def _with_bound(chosen: BoundProfile, threshold: str, bound: float, override: str) -> BoundProfile:
     if threshold not in chosen.bounds:
         raise UserError(
             f'"{override}": {chosen.profile.short} has no threshold "{threshold}": '
@@ -171,22 +171,22 @@ def _bounded(chosen: BoundProfile, threshold: str, bound: float, override: str) 
 
 
 def find_warnings(selection: Selection, languages: Iterable[str]) -> tuple[str, ...]:
-    """Return what a person should know: profiles not applied, and one that drops everything."""
+    """Return warnings: of profiles that are not applied, and of one that drops everything."""
     warnings = []
     for language in sorted(languages):
         chosen = chosen_for(selection, language)
         if language not in selection:
             warnings += [
-                f'Texts in "{language}" are not judged by {each.profile.short}: '
-                + _unserved(each.profile, language)
-                for each in selection.get(EVERY, ())
-                if not each.profile.serves(language)
+                f'Texts in "{language}" are not judged by {bound.profile.short}: '
+                + _why_unserved(bound.profile, language)
+                for bound in selection.get(EVERY, ())
+                if not bound.profile.serves(language)
             ]
         warnings += [
-            f'{each.profile.short} drops nearly every text in "{language}": jieba\'s words have 1 '
-            f'to 2 characters. Write "{language}:{each.profile.short}.min_word_length=1", or use '
+            f'{bound.profile.short} drops nearly every text in "{language}": jieba\'s words have 1 '
+            f'to 2 characters. Write "{language}:{bound.profile.short}.min_word_length=1", or use '
             "fineweb2-zh."
-            for each in chosen
-            if language in CHINESE and each.bounds.get("min_word_length", 0) > MOST_CHINESE_LENGTH
+            for bound in chosen
+            if language in CHINESE and bound.bounds.get("min_word_length", 0) > MOST_CHINESE_LENGTH
         ]
     return tuple(warnings)

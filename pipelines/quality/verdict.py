@@ -17,9 +17,9 @@ Metrics = Mapping[str, npt.NDArray[np.float32]]
 def first_broken(rules: Sequence[Rule], metrics: Metrics) -> npt.NDArray[np.int16]:
     """Return for each row the index of the first rule that it breaks, -1 if it breaks none.
 
-    Metric and bound are compared as float32, so that what is stored decides as what was computed:
-    a metric is at its bound, and stays, where the two differ by less than 6e-8 of themselves.
-    NaN breaks nothing, on either side.
+    Metric and bound are compared as float32, so that stored metrics give the verdict of those just
+    computed: where the two differ by less than 6e-8 of themselves, the metric is at its bound and
+    breaks no rule. NaN on either side breaks nothing.
     """
     num_rows = len(next(iter(metrics.values()))) if metrics else 0
     broken = np.full(num_rows, -1, np.int16)
@@ -31,16 +31,16 @@ def first_broken(rules: Sequence[Rule], metrics: Metrics) -> npt.NDArray[np.int1
 
 
 def metric_columns(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Metrics:
-    """Return columns of a table as float32 arrays, null as NaN.
+    """Return columns of a table as float32 arrays, with NaN for null.
 
     Raises:
-        UserError: the table lacks one, or its language.
+        UserError: the table lacks one, or the column "language".
     """
     missing = [name for name in (*names, "language") if name not in table.schema.names]
     if missing:
         raise UserError(
             f"The table has no column {', '.join(missing)}: it was made with other quality "
-            "profiles. Other bounds can be tried on it, other profiles need the texts again."
+            "profiles. Other bounds can be tried on it; other profiles need the texts again."
         )
     return {
         name: _plain(table[name]).cast(pa.float32()).to_numpy(zero_copy_only=False)
@@ -51,7 +51,7 @@ def metric_columns(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Me
 def language_codes(
     column: pa.Array | pa.ChunkedArray,
 ) -> tuple[list[str | None], npt.NDArray[np.int32]]:
-    """Return the distinct languages of a column, and per row the index of its own; null: -1."""
+    """Return the distinct strings of a column, and the index of each row's own; -1 for null."""
     column = _plain(column)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()

@@ -1,7 +1,7 @@
 """The words of a text, as each profile counts them, split once per text.
 
-Three splitters: white space; jieba's accurate mode for Chinese; spaCy's English rules, which
-datatrove uses. The last two need a dictionary or an import of seconds, so they load on first use.
+There are three splitters: white space; jieba's accurate mode for Chinese; spaCy's English rules,
+which datatrove uses. The last two take seconds to load, so they are loaded on first use.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 CHINESE = frozenset({"zh", "yue", "wuu"})
-"""Languages (labels of lid.176) whose words jieba finds; datatrove takes the same three."""
+"""Languages (labels of lid.176) that jieba splits into words; datatrove has the same three."""
 
 UNSPACED = CHINESE | {"bo", "ja", "km", "lo", "my", "th"}
 """Languages written without spaces between words."""
@@ -24,8 +24,8 @@ ENGLISH = "en"
 SPACES, DATATROVE = "spaces", "datatrove"
 """Ways to count words: str.split() (jieba for Chinese); spaCy for English, jieba for Chinese."""
 
-# spaCy reads this word as a symbol of its own and then fails on an assertion, from the second
-# time on; datatrove 0.10.1 (utils/word_tokenizers.py) takes it out when that happens.
+# spaCy takes this word for a symbol of its own and, from its second occurrence on, fails on an
+# assertion; datatrove 0.10.1 (utils/word_tokenizers.py) removes it when that happens.
 _POISON = "IS_ALPHA"
 
 
@@ -33,7 +33,7 @@ class Splitters:
     """The loaded splitters of one process."""
 
     def words(self, text: str, *, language: str, kind: str) -> list[str]:
-        """Return the words of a text, none of them empty or with white space at its ends.
+        """Return the words of a text, none empty or with white space at its ends.
 
         Args:
             text: Any text.
@@ -46,7 +46,7 @@ class Splitters:
 
     def num_sentences(self, lines: Iterable[str]) -> int:
         """Return the number of English sentences in lines by spaCy's rules, as in datatrove."""
-        # One zone for all of them: at its end spaCy forgets the words it has seen.
+        # One zone for all lines, at whose end spaCy forgets the words it has seen.
         with self._spacy.memory_zone():
             documents = map(self._spacy, (line.replace(_POISON, "") for line in lines))
             return sum(len(list(document.sents)) for document in documents)
@@ -62,7 +62,7 @@ class Splitters:
         with _quiet_import():
             jieba = importlib.import_module("jieba")
         jieba.setLogLevel(logging.WARNING)
-        # Its own loader would trust a file in the common temporary folder, whoever wrote that.
+        # Its own loader would trust a cache file in the shared temporary folder, whoever wrote it.
         tokenizer = jieba.Tokenizer()
         tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
         tokenizer.initialized = True
@@ -78,7 +78,7 @@ class Splitters:
 
 
 class MeasuredText:
-    """A text on its way through the profiles; its words are found once."""
+    """A text on its way through the profiles; its words are split once."""
 
     __slots__ = ("_words", "language", "splitters", "text")
 
@@ -97,7 +97,7 @@ class MeasuredText:
         return self._words[kind]
 
     def replaced(self, text: str) -> "MeasuredText":
-        """Return this text with other wording."""
+        """Return another text in place of this one, in the same language."""
         return MeasuredText(text, self.language, splitters=self.splitters)
 
 
@@ -112,7 +112,7 @@ def engine_version(name: str) -> str:
 
 @contextmanager
 def _quiet_import() -> Iterator[None]:
-    # jieba 0.42.1 has invalid escapes and imports pkg_resources: warnings that nobody can mend.
+    # jieba 0.42.1 has invalid escapes and imports pkg_resources: warnings that nobody here can fix.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

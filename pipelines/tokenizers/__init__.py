@@ -1,1 +1,1 @@
-"""The kinds of tokenizer, one library each; `pipelines.tokenizers.tokenizer` is their face."""
+"""Texts to token ids: `tokenizer.py` is the room's face; each kind of model has a module."""

@@ -1,12 +1,12 @@
-"""Byte-level BPE written down: GPT-2's alphabet of bytes, and ranks turned into merges."""
+"""How byte-level BPE is written down: GPT-2's alphabet of bytes, and ranks turned into merges."""
 
 import itertools
 from collections.abc import Iterator, Mapping
 
 import orjson
 
-Ranks = Mapping[bytes, int]
-"""The bytes of each piece and its id, which is also its rank: lower ones are merged first."""
+PieceRanks = Mapping[bytes, int]
+"""The bytes of each piece, and its id, which is also its rank: lower ranks are merged first."""
 
 
 def byte_alphabet() -> dict[str, int]:
@@ -20,44 +20,44 @@ def byte_alphabet() -> dict[str, int]:
     return {chr(b): b for b in printing} | {chr(256 + i): b for i, b in enumerate(others)}
 
 
-def gpt2_json(ranks: Ranks) -> str:
-    """Return the `tokenizer.json` of ranks whose words are cut as GPT-2 cuts them.
+def gpt2_json(ranks: PieceRanks) -> str:
+    """Return the `tokenizer.json` of ranks, for texts split into words as GPT-2 splits them.
 
     Raises:
         ValueError: some piece is not made of two others of lower rank.
     """
     letters = {byte: letter for letter, byte in byte_alphabet().items()}
 
-    def spelt(piece: bytes) -> str:
+    def spell(piece: bytes) -> str:
         return "".join(letters[byte] for byte in piece)
 
     model = {
         "type": "BPE",
-        "vocab": {spelt(piece): rank for piece, rank in ranks.items()},
-        "merges": [[spelt(left), spelt(right)] for left, right in merges(ranks)],
+        "vocab": {spell(piece): rank for piece, rank in ranks.items()},
+        "merges": [[spell(left), spell(right)] for left, right in merges(ranks)],
     }
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
     description = {"version": "1.0", "added_tokens": [], "pre_tokenizer": level, "model": model}
     return orjson.dumps(description).decode()
 
 
-def merges(ranks: Ranks) -> Iterator[tuple[bytes, bytes]]:
+def merges(ranks: PieceRanks) -> Iterator[tuple[bytes, bytes]]:
     """Yield the two pieces that each longer piece is merged from, by rank.
 
-    They are what the merges of lower rank make of the piece.
+    They are what the merges of lower rank leave of the piece.
 
     Raises:
-        ValueError: they make something else of it.
+        ValueError: these merges do not leave two pieces.
     """
     for piece, rank in sorted(ranks.items(), key=lambda item: item[1]):
         if len(piece) > 1:
-            parts = _merged(piece, ranks, rank)
+            parts = _merge_below(piece, ranks, rank)
             if len(parts) != 2:  # noqa: PLR2004  a merge joins two
                 raise ValueError(f"no two pieces of lower rank than {rank} make {piece!r}")
             yield parts[0], parts[1]
 
 
-def _merged(piece: bytes, ranks: Ranks, limit: int) -> list[bytes]:
+def _merge_below(piece: bytes, ranks: PieceRanks, limit: int) -> list[bytes]:
     parts = [piece[i : i + 1] for i in range(len(piece))]
     while len(parts) > 1:
         joined = (left + right for left, right in itertools.pairwise(parts))

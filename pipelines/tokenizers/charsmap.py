@@ -2,10 +2,10 @@
 
 A model carries them compiled: the size of a double array in bytes, the double array (a trie over
 the UTF-8 bytes of what is replaced), and the replacements, each closed by a NUL. At each place of a
-text the longest rule that fits is applied, else the character stays (google/sentencepiece,
-src/normalizer.cc). The units of the double array are those of darts-clone
-(s-yata/darts-clone, include/darts.h): bits 0-7 and 31 the label, bit 8 whether a value hangs below,
-bits 10-30 the offset to the children, shifted by 8 more if bit 9 is set.
+text the longest rule that fits is applied; if none fits, the character stays (google/sentencepiece,
+src/normalizer.cc). The units of the double array are those of darts-clone (s-yata/darts-clone,
+include/darts.h): bits 0-7 and 31 hold the label, bit 8 says whether a child holds a value, bits
+10-30 hold the offset of the children, which is shifted by 8 more if bit 9 is set.
 """
 
 import dataclasses
@@ -22,18 +22,18 @@ _Array = npt.NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Rules:
+class CharacterRules:
     """What happens to characters."""
 
     single: Mapping[int, str]
-    """The replacement of a code point that stands alone; a code point without one stays."""
+    """The replacements of code points that are replaced alone; a code point without one stays."""
     joining: frozenset[int]
-    """Code points that stand behind another one in some rule: accents, mostly."""
+    """Code points that follow another one in some rule: accents, mostly."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Reached:
-    """Places in the trie behind whole characters."""
+class _TrieNodes:
+    """Nodes of the trie that whole characters lead to."""
 
     chars: _Array
     values: _Array
@@ -41,14 +41,14 @@ class _Reached:
     nodes: _Array
 
 
-def rules(charsmap: bytes) -> Rules:
-    """Return the rules of a `precompiled_charsmap`, none for an empty one.
+def parse_charsmap(charsmap: bytes) -> CharacterRules:
+    """Return the rules of a `precompiled_charsmap`; an empty one has none.
 
     Raises:
         ValueError, IndexError: the bytes are no such map.
     """
     if not charsmap:
-        return Rules(single={}, joining=frozenset())
+        return CharacterRules(single={}, joining=frozenset())
     size = int.from_bytes(charsmap[:4], "little")
     units = np.frombuffer(charsmap, "<u4", size // 4, 4).astype(np.int64)
     replacements = charsmap[4 + size :]
@@ -64,48 +64,49 @@ def rules(charsmap: bytes) -> Rules:
         later = _characters(units, nodes)
         joining |= set(later.chars.tolist())
         nodes = np.unique(later.nodes)
-    return Rules(single=single, joining=frozenset(joining))
+    return CharacterRules(single=single, joining=frozenset(joining))
 
 
 def _until_nul(replacements: bytes, start: int) -> str:
     return replacements[start : replacements.index(b"\0", start)].decode()
 
 
-def _characters(units: _Array, nodes: _Array) -> _Reached:
-    """Return the characters that lead on from nodes, byte by byte."""
-    found: list[tuple[_Array, ...]] = []
+def _characters(units: _Array, nodes: _Array) -> _TrieNodes:
+    """Return the nodes one character further on, following its bytes one by one."""
+    complete: list[tuple[_Array, ...]] = []
     partial, missing = np.zeros_like(nodes), np.full_like(nodes, -1)
     while len(nodes):
         parents, labels = _edges(units, nodes)
         partial, missing = _with_byte(partial[parents], missing[parents], labels)
-        at = nodes[parents] ^ labels
-        nodes = _children(units[at], at)
+        places = nodes[parents] ^ labels
+        nodes = _children(units[places], places)
         whole = missing == 0
-        leaf = (units[at] & _LEAF) != 0
-        values = np.where(leaf, units[nodes * leaf] & _VALUE, -1)
-        found.append((partial[whole], values[whole], nodes[whole]))
-        both = np.unique(np.stack([nodes, partial, missing])[:, ~whole], axis=1)
-        nodes, partial, missing = both
-    chars, starts, reached = map(np.concatenate, zip(*found, strict=True))
-    return _Reached(chars=chars, values=starts, nodes=reached)
+        leaf = (units[places] & _LEAF) != 0
+        values = np.where(leaf, units[np.where(leaf, nodes, 0)] & _VALUE, -1)
+        complete.append((partial[whole], values[whole], nodes[whole]))
+        nodes, partial, missing = np.unique(np.stack([nodes, partial, missing])[:, ~whole], axis=1)
+    chars, starts, reached = map(np.concatenate, zip(*complete, strict=True))
+    return _TrieNodes(chars=chars, values=starts, nodes=reached)
 
 
 def _edges(units: _Array, nodes: _Array) -> tuple[_Array, _Array]:
     """Return the edges out of nodes: the index of the node, and the byte."""
     labels = np.arange(1, 256)
-    at = nodes[:, None] ^ labels
-    inside = at < len(units)
-    parents, columns = np.nonzero(inside & ((units[at * inside] & _LABEL) == labels))
+    places = nodes[:, None] ^ labels
+    inside = places < len(units)
+    parents, columns = np.nonzero(
+        inside & ((units[np.where(inside, places, 0)] & _LABEL) == labels)
+    )
     return parents, labels[columns]
 
 
-def _children(units: _Array, at: _Array) -> _Array:
-    """Return the nodes below units that stand at these places."""
-    return at ^ ((units >> 10) << ((units & _WIDE) >> 6))
+def _children(units: _Array, places: _Array) -> _Array:
+    """Return the nodes below the units at these places."""
+    return places ^ ((units >> 10) << ((units & _WIDE) >> 6))
 
 
 def _with_byte(partial: _Array, missing: _Array, byte: _Array) -> tuple[_Array, _Array]:
-    """Return a character of UTF-8 so far, and how many bytes it lacks; -1 before the first."""
+    """Return characters with one more UTF-8 byte, and how many each lacks; -1: not yet begun."""
     bounds = np.array([0x80, 0xE0, 0xF0])
     lead = np.searchsorted(bounds, byte, side="right")
     start = byte & np.array([0x7F, 0x1F, 0x0F, 0x07])[lead]

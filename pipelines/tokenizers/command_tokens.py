@@ -1,4 +1,4 @@
-"""The command tokens of GLM: their names, and where each kind of model has room for them.
+"""The command tokens of GLM: their names, and their ids in each kind of model.
 
 Ids are those of THUDM/GLM (data_utils/tokenization.py), with every command always present:
 
@@ -23,7 +23,7 @@ import dataclasses
 from collections.abc import Mapping
 
 MULTIPLE = 128
-"""Vocabularies are padded to a multiple of this, as GLM's are: matrix units like it."""
+"""Vocabularies are padded to a multiple of this, as GLM's are, which suits matrix units."""
 
 NAMES = {
     "eos": "<|endoftext|>",
@@ -38,10 +38,10 @@ NAMES = {
     "gmask": "[gMASK]",
     "dblock": "[dBLOCK]",
 }
-"""How a command token shows in decoded text."""
+"""What a command token looks like in decoded text."""
 
 BERT_NAMES = {"pad": "[PAD]", "sep": "[SEP]", "cls": "[CLS]", "mask": "[MASK]", "unk": "[UNK]"}
-"""The command tokens that a WordPiece model has of its own."""
+"""The command tokens that a WordPiece model brings with it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,20 +58,20 @@ class CommandTokens:
         return -(-self.total // MULTIPLE) * MULTIPLE
 
 
-def behind_sentencepiece(pieces: int) -> CommandTokens:
-    """Return the commands of a SentencePiece model with so many pieces."""
+def sentencepiece_commands(pieces: int) -> CommandTokens:
+    """Return the commands of a SentencePiece model with this number of pieces."""
     roles = ("eos", "sep", "cls", "mask", "unk", "", "sop", "eop", "smask", "gmask", "dblock")
     return _appended(roles, pieces, own={})
 
 
-def behind_byte_bpe(pieces: int, *, end_of_text: int) -> CommandTokens:
-    """Return the commands of a model whose own end of text closes documents."""
+def byte_bpe_commands(pieces: int, *, end_of_text: int) -> CommandTokens:
+    """Return the commands of a byte-level BPE model; its own end of text closes documents."""
     roles = ("sop", "eop", "cls", "mask", "sep", "unk", "gmask", "smask", "dblock")
     return _appended(roles, pieces, own={"eos": end_of_text})
 
 
-def behind_wordpiece(pieces: int, *, own: Mapping[str, int]) -> CommandTokens:
-    """Return the commands of a BERT model, given the ids it has for those of `BERT_NAMES`."""
+def wordpiece_commands(pieces: int, *, own: Mapping[str, int]) -> CommandTokens:
+    """Return the commands of a BERT model; `own` has its ids for the roles of `BERT_NAMES`."""
     roles = ("sop", "eop", "gmask", "smask", "dblock")
     return _appended(roles, pieces, own={"eos": own["pad"], **own})
 

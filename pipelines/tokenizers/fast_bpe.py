@@ -1,11 +1,9 @@
-"""Byte-level BPE by fastokens, where it is installed and proves equal to the reference.
+"""Byte-level BPE by fastokens, if it is installed and gives the ids of the reference.
 
-fastokens is several times as fast as tiktoken, and young. So each time a model is loaded it has to
-give the ids of the reference for a table of texts where implementations of BPE part.
+fastokens is several times as fast as tiktoken, and young: hence the check (agreement.py).
 """
 
 import importlib.util
-import logging
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -15,53 +13,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pipelines.tokenizers.agreement import CHECK_TEXTS, verified_encoder
 from pipelines.tokenizers.model import Encode, version
 
-CHECK_TEXTS = (
-    "",
-    " ",
-    "a",
-    "Hello world",
-    "  two  spaces   three \t tabs\t\t\r\n\r\nlines\n\n\n end \n",
-    "\n",
-    " \n \n",
-    "trailing   ",
-    "I'm you're he'll we've they'd it's can't I'D YOU'LL 'sx ''s ' s",
-    "don\u2019t \u201cquote\u201d \u2026 \u2014 dash\u2013dash",
-    "1 12 123 1234 12345 3.14159 1,000,000 \u0661\u0662\u0663 \u2163 \u00bd x2y3",
-    "snake_case camelCase PascalCase UPPER lowerUPPER UPPERlower aB",
-    "!!! ??? ... ,,, ;;; ### @@@ $$$ %%% ^^^ &&& *** ((( ))) <<< >>> ~~~ ``` |||",
-    "def f(x):\n    return {'a': [1, 2], \"b\": x ** 2}  # note\n\n\n\tpass",
-    "<|endoftext|> <|startofpiece|> [MASK] [gMASK] <s> </s> <unk> <n> <pad> [CLS]x[SEP]",
-    "人工智能正在改变我们的生活方式，也带来了新的问题。",
-    "人工智慧，全形標點！？；：「引號」　全形空格",
-    "吾輩は猫である。カタカナ ﾊﾝｶｸ ｶﾞ",
-    "안녕하세요 \u1112\u1161\u11ab 오늘",
-    "Съешь ещё этих булок. Ґ є ї",
-    "\u0635\u0650\u0641 \u062e\u064e\u0644\u0642\u064e \u0644\u0627 \u200f\u202b",
-    "ऋषियों को क्षत्रिय \u0915\u094d\u200d\u0937",
-    "เป็นมนุษย์สุดประเสริฐ",
-    "e\u0301 n\u0303 a\u0308\u0323 \u0301 x\u0300\u0301\u0302\u0303",
-    "\u00e9\u00df\u0130\u0131\u01c5\ufb01 \u017f \u212a",
-    "\U0001f600\U0001f468\u200d\U0001f469\u200d\U0001f467\U0001f3fd\u2708\ufe0f\U0001f1e8\U0001f1f3",
-    "\U00020000\U0002a6d6 \U0001d400\U0001d7d8 \U0001f9ff\U000e0067",
-    "nul\x00tab\x0bff\x0cesc\x1bdel\x7fnel\x85nbsp\xa0shy\xad",
-    "\u200b\u200c\u2028\u2029\u202f\u205f\u2060\u3000\ufeff\ufffd\ufffe\uffff",
-    "\u0378\u05ff\u2fe0\U000103ff's \U0001faff'll",
-    "a" * 300,
-    " " * 200,
-    "\n" * 100 + "x",
-    "\t \t" * 50,
-    "=-" * 100,
-    "的" * 150,
-    "ab" * 150 + "1" * 100,
-    "https://example.org/a/b?c=d&e=f#g user@example.org C:\\dir\\file.txt",
-    "x" + "\u0301" * 80,
-    "supercalifragilistic" * 12,
-)
-"""White space, contractions, digits, scripts, combining marks, controls, specials, long runs."""
 
-_LOG = logging.getLogger(__name__)
+def fastokens_encoder(
+    build: Callable[[], Encode], reference: Encode, *, engine: str
+) -> Encode | None:
+    """Return the encoder that `build` makes if fastokens is installed and agrees, else None.
+
+    Args:
+        build: makes the encoder by one of the functions below.
+        reference: gives the right ids.
+        engine: the library behind the reference, for the warning if the two differ.
+    """
+    if importlib.util.find_spec("fastokens") is None:
+        return None
+    refusal = f"{version('fastokens')} is not used: %s. {engine} takes its place."
+    return verified_encoder(lambda: (build(), CHECK_TEXTS), reference, refusal=refusal)
 
 
 def fast_from_json(description: str) -> Encode:
@@ -77,29 +46,8 @@ def fast_from_ranks(ranks: bytes, *, pattern: str) -> Encode:
         return _encoder(lambda library: library.from_tiktoken(str(path), pattern=pattern))
 
 
-def agreeing(build: Callable[[], Encode], reference: Encode, *, name: str) -> Encode | None:
-    """Return the encoder that `build` gives if it is to be had and equals the reference.
-
-    Args:
-        build: makes the encoder by one of the functions above.
-        reference: what is right.
-        name: the reference's library, for the warning when the two differ.
-    """
-    if importlib.util.find_spec("fastokens") is None:
-        return None
-    try:
-        encode = build()
-        difference = first_difference(encode, reference, CHECK_TEXTS)
-    except Exception as error:  # noqa: BLE001  any failure of an optional engine ends in the same warning
-        difference = f"it fails ({error})"
-    if difference is None:
-        return encode
-    _LOG.warning("%s is not used: %s. %s takes its place.", version("fastokens"), difference, name)
-    return None
-
-
 def _encoder(build: Callable[[Any], Any]) -> Encode:
-    # One process a core is how work is shared out; threads of its own would only get in the way.
+    # Work is shared out as one process per core; threads of its own would only get in the way.
     # (fastokens 0.3 reads the first for its own workers, the second through Rayon.)
     os.environ.setdefault("FASTOKENS_BPE_THREADS", "1")
     os.environ.setdefault("RAYON_NUM_THREADS", "1")
@@ -113,14 +61,3 @@ def _encoder(build: Callable[[Any], Any]) -> Encode:
         return np.frombuffer(ids, "<u4"), np.diff(ends)
 
     return encode
-
-
-def first_difference(encode: Encode, reference: Encode, texts: Sequence[str]) -> str | None:
-    """Return which of the texts gets other ids than from the reference, or None."""
-    tokens, lengths = encode(texts)
-    parts = np.split(tokens, np.cumsum(lengths)[:-1])
-    for text, part in zip(texts, parts, strict=True):
-        expected = reference([text])[0]
-        if not np.array_equal(part, expected):
-            return f"for {text[:40]!r} it gives {part.tolist()[:8]}, not {expected.tolist()[:8]}"
-    return None

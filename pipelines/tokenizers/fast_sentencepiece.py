@@ -1,12 +1,11 @@
 """SentencePiece's ids several times as fast, from the ids of parts that were seen before.
 
-Texts are cut into short parts that have ids of their own (parts.py) and come again and again. A new
-part of known characters is encoded here (part_bpe.py), any other by the library; then both are
-remembered (part_cache.py). The library takes several unknown characters in a row for one: that is
-made up for at the end. What cannot be cut goes to the library as it is.
+Texts are cut into short parts with ids of their own (parts.py), which keep recurring. A new part of
+known characters is encoded here (part_bpe.py), any other by the library; both are then remembered
+(part_cache.py). The library takes several unknown characters in a row for one, which is made up for
+at the end. A text that cannot be cut goes to the library as a whole.
 """
 
-import logging
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,79 +15,77 @@ import numpy.typing as npt
 from sentencepiece import SentencePieceProcessor
 
 from pipelines.tokenizers import part_bpe
-from pipelines.tokenizers.fast_bpe import CHECK_TEXTS, first_difference
-from pipelines.tokenizers.hash_index import Keys, Slots
-from pipelines.tokenizers.model import Encode, flat, version
-from pipelines.tokenizers.part_cache import PartCache
-from pipelines.tokenizers.part_tables import ODD
-from pipelines.tokenizers.parts import PartCutter, Parts
-from pipelines.tokenizers.sentencepiece_model import SHOWN_SPACE, CuttableModel, cuttable, for_parts
+from pipelines.tokenizers.agreement import CHECK_TEXTS, verified_encoder
+from pipelines.tokenizers.model import Encode, flatten, version
+from pipelines.tokenizers.part_cache import Keys, PartCache, Slots
+from pipelines.tokenizers.parts import ODD, PartCutter, Parts
+from pipelines.tokenizers.sentencepiece_model import (
+    SHOWN_SPACE,
+    CuttableModel,
+    model_for_parts,
+    read_cuttable_model,
+)
 
 CHUNK_CHARS = 1 << 18
-"""Texts are worked on so many characters at a time: enough for arrays, little enough for caches."""
+"""Characters of texts worked on at a time: enough for arrays, few enough for the CPU's caches."""
 MAX_CHARS = 1 << 20
-"""Longer texts go to the library, and with them those of their chunk."""
+"""A longer text goes to the library, and with it the others of its chunk."""
 
 # How many pieces a text of the check has.
 _CHECK_PIECES = 200
-
-_LOG = logging.getLogger(__name__)
 
 _Array = npt.NDArray[np.int64]
 _Ids = tuple[npt.NDArray[Any], _Array]
 
 
-def agreeing(content: bytes, reference: Encode) -> Encode | None:
-    """Return the fast encoder of a serialized model if it can have one and that equals the library.
+def part_encoder(content: bytes, reference: Encode) -> Encode | None:
+    """Return the fast encoder of a serialized model, or None if there is none or it disagrees.
 
     Args:
         content: the model.
         reference: the library's encoder of it.
     """
-    try:
-        model = cuttable(content)
+
+    def build() -> tuple[Encode, list[str]] | None:
+        model = read_cuttable_model(content)
         if model is None:
             return None
-        encode = fast_encoder(model, reference)
-        difference = first_difference(encode, reference, [*CHECK_TEXTS, *_piece_texts(model)])
-    except Exception as error:  # noqa: BLE001  whatever fails here, the library does it
-        difference = f"it fails ({error})"
-    if difference is None:
-        return encode
-    _LOG.warning("%s encodes whole texts: part by part, %s.", version("sentencepiece"), difference)
-    return None
+        return fast_encoder(model, reference), [*CHECK_TEXTS, *_piece_texts(model)]
+
+    refusal = f"{version('sentencepiece')} encodes whole texts: part by part, %s."
+    return verified_encoder(build, reference, refusal=refusal)
 
 
 def _piece_texts(model: CuttableModel) -> list[str]:
-    """Return texts of all pieces, each beside others than in the vocabulary."""
+    """Return texts made of all pieces, next to other pieces than in the vocabulary."""
     texts = [piece.text.replace(SHOWN_SPACE, " ") for piece in model.pieces]
     count = -(-len(texts) // _CHECK_PIECES)
-    return ["".join(texts[at::count]) for at in range(count)]
+    return ["".join(texts[first::count]) for first in range(count)]
 
 
 def fast_encoder(model: CuttableModel, reference: Encode, *, cache_bits: int = 20) -> Encode:
     """Return an encoder that gives the library's ids.
 
     Args:
-        model: what it encodes by.
+        model: the model.
         reference: the library's encoder of the model, for texts that cannot be cut.
         cache_bits: 2 ** cache_bits parts are remembered.
 
     Raises:
-        RuntimeError: the library does not take the model.
+        RuntimeError: the library refuses the model.
     """
     parts = _PartEncoder(model, reference, cache_bits=cache_bits)
 
     def encode(texts: Sequence[str]) -> _Ids:
-        found = [parts.encode(group) for group in _groups(texts)]
-        tokens, lengths = zip(*found, strict=True) if found else ((), ())
-        return flat(tokens)[0], flat(lengths)[0].astype(np.int64, copy=False)
+        encoded = [parts.encode(group) for group in _groups(texts)]
+        tokens, lengths = zip(*encoded, strict=True) if encoded else ((), ())
+        return flatten(tokens)[0], flatten(lengths)[0].astype(np.int64, copy=False)
 
     return encode
 
 
 def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the texts in runs of at least `CHUNK_CHARS` characters, but for the last."""
+    """Yield the texts in groups of at least `CHUNK_CHARS` characters, save for the last."""
     group: list[str] = []
     chars = 0
     for text in texts:
@@ -102,14 +99,14 @@ def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 class _PartEncoder:
-    """The tables of a model, the ids of parts, and the library for new ones."""
+    """The tables of a model, the ids of parts seen before, and the means to encode new ones."""
 
     def __init__(self, model: CuttableModel, reference: Encode, *, cache_bits: int) -> None:
         self._reference = reference
         self._cutter = PartCutter(model)
         self._separator = ord(model.separator)
         self._library = SentencePieceProcessor()
-        self._library.LoadFromSerializedProto(for_parts(model))
+        self._library.LoadFromSerializedProto(model_for_parts(model))
         self._separator_id = len(self._library) - 1
         self._bpe = part_bpe.PartBpe(model.pieces)
         self._cache = PartCache(bits=cache_bits)
@@ -125,12 +122,13 @@ class _PartEncoder:
             return self._reference(texts)
         odd = np.flatnonzero(codes == ODD)
         if len(odd):
-            return self._without(texts, np.unique(np.searchsorted(starts, odd, side="right") - 1))
+            odd_texts = np.unique(np.searchsorted(starts, odd, side="right") - 1)
+            return self._encode_with_odd(texts, odd_texts)
         with self._lock:
-            return self._looked_up(self._cutter.cut(codes, starts)) or self._reference(texts)
+            return self._look_up(self._cutter.cut(codes, starts)) or self._reference(texts)
 
-    def _without(self, texts: Sequence[str], odd: _Array) -> _Ids:
-        """Return the ids of texts some of which only the library can encode."""
+    def _encode_with_odd(self, texts: Sequence[str], odd: _Array) -> _Ids:
+        """Return the ids of texts if only the library can encode those with the indices `odd`."""
         rest = list(texts)
         for index in odd.tolist():
             rest[index] = ""
@@ -140,26 +138,26 @@ class _PartEncoder:
         lengths[odd] = own_lengths
         return np.insert(ids, places, own), lengths
 
-    def _looked_up(self, parts: Parts) -> _Ids | None:
-        """Return the ids of all parts' texts; None if the cache cannot hold the parts."""
+    def _look_up(self, parts: Parts) -> _Ids | None:
+        """Return the ids of the texts that were cut; None if the cache cannot hold their parts."""
         if not self._cache.make_room(len(parts.keys)):
             return None
         slots = self._slots(parts)
         return self._ids(parts, slots) if self._holds(parts, slots) else None
 
     def _slots(self, parts: Parts) -> Slots:
-        """Return the slots of parts in the cache; new ones are put there."""
+        """Return the slots of parts in the cache; add those that are new."""
         slots = self._cache.find(parts.keys)
         missing = np.flatnonzero(slots == 0)
         if len(missing):
-            keys, first, again = np.unique(
+            keys, first, inverse = np.unique(
                 parts.keys[missing], return_index=True, return_inverse=True
             )
-            slots[missing] = self._learn(parts, missing[first], keys)[again]
+            slots[missing] = self._learn(parts, missing[first], keys)[inverse]
         return slots
 
     def _learn(self, parts: Parts, new: _Array, keys: Keys) -> Slots:
-        """Return the slots of new parts."""
+        """Encode new parts, add them to the cache, and return their slots."""
         starts = parts.starts.take(new)
         lengths = parts.starts[1:].take(new) - starts
         codes = parts.codes.take(_ranges(starts, lengths))
@@ -183,15 +181,16 @@ class _PartEncoder:
 
     def _by_library(self, codes: _Array, lengths: _Array) -> _Ids:
         """Return the ids of parts, and how many each has."""
-        # One text, with a character between the parts that joins nothing and has an id of its own.
-        apart = np.insert(codes, np.cumsum(lengths), self._separator).astype("<u4")
-        ids = self._library.EncodeAsNumpy(apart.tobytes().decode("utf-32-le"))
-        between = np.flatnonzero(ids == self._separator_id)
-        ends = between - np.arange(len(between))
-        return np.delete(ids, between), np.diff(ends, prepend=0)
+        # One text, in which each part is followed by a character that joins nothing and has an id
+        # of its own.
+        separated = np.insert(codes, np.cumsum(lengths), self._separator).astype("<u4")
+        ids = self._library.EncodeAsNumpy(separated.tobytes().decode("utf-32-le"))
+        separators = np.flatnonzero(ids == self._separator_id)
+        ends = separators - np.arange(len(separators))
+        return np.delete(ids, separators), np.diff(ends, prepend=0)
 
     def _holds(self, parts: Parts, slots: Slots) -> bool:
-        """Return whether the slots hold the parts: hashes can be equal by chance."""
+        """Return whether the slots hold these very parts: hashes can be equal by chance."""
         starts = parts.starts.take(parts.hashed)
         lengths = parts.starts[1:].take(parts.hashed) - starts
         slots = slots.take(parts.hashed)
@@ -199,8 +198,8 @@ class _PartEncoder:
         if not np.array_equal(self._cache.text_starts[1:].take(slots) - kept, lengths):
             return False
         places = _ranges(starts, lengths)
-        there = places + np.repeat(kept - starts, lengths)
-        return np.array_equal(self._cache.texts.take(there), parts.codes.take(places))
+        kept_places = places + np.repeat(kept - starts, lengths)
+        return np.array_equal(self._cache.texts.take(kept_places), parts.codes.take(places))
 
     def _ids(self, parts: Parts, slots: Slots) -> _Ids:
         starts = self._cache.id_starts.take(slots)
@@ -211,12 +210,12 @@ class _PartEncoder:
 
 
 def _fused(ids: npt.NDArray[np.int32], ends: _Array, *, unknown: int) -> _Ids:
-    """Return ids with one unknown instead of several in a row, and how many each text has."""
+    """Return the ids with runs of unknown ones reduced to one, and how many each text has."""
     is_unknown = ids == unknown
-    again = np.zeros(len(ids) + 1, np.bool_)
-    again[1:-1] = is_unknown[:-1] & is_unknown[1:]
-    again[ends] = False
-    surplus = np.flatnonzero(again)
+    repeated = np.zeros(len(ids) + 1, np.bool_)
+    repeated[1:-1] = is_unknown[:-1] & is_unknown[1:]
+    repeated[ends] = False
+    surplus = np.flatnonzero(repeated)
     if len(surplus):
         ids = np.delete(ids, surplus)
         ends = ends - np.searchsorted(surplus, ends)
@@ -224,7 +223,7 @@ def _fused(ids: npt.NDArray[np.int32], ends: _Array, *, unknown: int) -> _Ids:
 
 
 def _ranges(starts: _Array, lengths: _Array) -> _Array:
-    """Return the numbers from each start on, as many as its length."""
+    """Return the numbers from each start on, as many as its length says."""
     shifts = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
     shifts += np.arange(len(shifts))
     return shifts

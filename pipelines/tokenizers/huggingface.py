@@ -14,11 +14,11 @@ from pipelines.tokenizers.byte_bpe import byte_alphabet
 from pipelines.tokenizers.command_tokens import (
     BERT_NAMES,
     CommandTokens,
-    behind_byte_bpe,
-    behind_wordpiece,
+    byte_bpe_commands,
+    wordpiece_commands,
 )
-from pipelines.tokenizers.fast_bpe import agreeing, fast_from_json
-from pipelines.tokenizers.model import Encode, TokenModel, flat, version
+from pipelines.tokenizers.fast_bpe import fast_from_json, fastokens_encoder
+from pipelines.tokenizers.model import Encode, TokenModel, flatten, version
 from shards.errors import UserError
 
 END_NAMES = ("<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>")
@@ -32,7 +32,8 @@ def load_huggingface(path: Path, *, fast: bool) -> TokenModel:
 
     Args:
         path: the file.
-        fast: encode by fastokens where it is installed and equal, and the model byte-level BPE.
+        fast: encode by fastokens if the model is byte-level BPE, and fastokens is installed and
+            gives equal ids.
 
     Raises:
         UserError: the file is no `tokenizer.json`, or has no token that can end a document.
@@ -45,7 +46,7 @@ def load_huggingface(path: Path, *, fast: bool) -> TokenModel:
     plain = _as_text(description, frozenset(commands.ids.values()))
     encode, engine = _reference(path, plain), version("tokenizers")
     if fast and _is_byte_level(description):
-        rapid = agreeing(lambda: fast_from_json(plain), encode, name=engine)
+        rapid = fastokens_encoder(lambda: fast_from_json(plain), encode, engine=engine)
         if rapid is not None:
             encode, engine = rapid, version("fastokens")
     controls = {token["id"] for token in orjson.loads(plain)["added_tokens"] if token["special"]}
@@ -68,11 +69,11 @@ def _description(path: Path, content: bytes) -> dict[str, Any]:
         known = isinstance(description["model"]["vocab"], list | dict)
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(
-            f"{path} is no tokenizer.json of Hugging Face ({error!r}): expected is the file that "
+            f"{path} is no tokenizer.json of Hugging Face ({error!r}): expected the file that "
             "tokenizer.save() and save_pretrained() write."
         ) from error
     if not known or not description["model"]["vocab"]:
-        raise UserError(f"{path} has no vocabulary: expected is a trained tokenizer.json.")
+        raise UserError(f"{path} has no vocabulary: expected a trained tokenizer.json.")
     return {"added_tokens": [], **description}
 
 
@@ -87,20 +88,20 @@ def _vocabulary(description: Mapping[str, Any]) -> dict[str, int]:
 def _commands(path: Path, vocabulary: Mapping[str, int], size: int) -> CommandTokens:
     own = {role: vocabulary[name] for role, name in BERT_NAMES.items() if name in vocabulary}
     if len(own) == len(BERT_NAMES):
-        return behind_wordpiece(size, own=own)
+        return wordpiece_commands(size, own=own)
     ends = [vocabulary[name] for name in END_NAMES if name in vocabulary]
     if not ends:
         raise UserError(
-            f"{path} has no token to end a document with: expected is one of "
+            f"{path} has no token to end a document with: expected one of "
             f"{', '.join(END_NAMES)}, or all of {', '.join(BERT_NAMES.values())}."
         )
-    return behind_byte_bpe(size, end_of_text=ends[0])
+    return byte_bpe_commands(size, end_of_text=ends[0])
 
 
 def _as_text(description: Mapping[str, Any], commands: frozenset[int]) -> str:
-    """Return a description that cuts and pads nothing and counts command tokens as special.
+    """Return a description that neither truncates nor pads, with command tokens marked special.
 
-    Special ones are the ones that the libraries can be told not to look for in texts.
+    Only for special tokens do the libraries offer not to look for them in texts.
     """
     added = [
         {**token, "special": token["special"] or token["id"] in commands}
@@ -111,7 +112,7 @@ def _as_text(description: Mapping[str, Any], commands: frozenset[int]) -> str:
 
 
 def _reference(path: Path, description: str) -> Encode:
-    # One process a core is how work is shared out; and threads do not survive a fork.
+    # Work is shared out as one process per core, and threads do not survive a fork.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     import tokenizers  # noqa: PLC0415  reads the variable above
 
@@ -122,24 +123,23 @@ def _reference(path: Path, description: str) -> Encode:
     library.encode_special_tokens = True
 
     def encode(texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        found = library.encode_batch_fast(list(texts), add_special_tokens=False)
-        return flat([np.array(encoding.ids, np.uint32) for encoding in found])
+        encodings = library.encode_batch_fast(list(texts), add_special_tokens=False)
+        return flatten([np.array(encoding.ids, np.uint32) for encoding in encodings])
 
     return encode
 
 
 def _is_byte_level(description: Mapping[str, Any]) -> bool:
-    parts = [description.get("pre_tokenizer"), description.get("decoder")]
-    kinds = [kind for part in parts for kind in _kinds(part)]
-    return description["model"].get("type", "BPE") == "BPE" and "ByteLevel" in kinds
+    types = [*_types(description.get("pre_tokenizer")), *_types(description.get("decoder"))]
+    return description["model"].get("type", "BPE") == "BPE" and "ByteLevel" in types
 
 
-def _kinds(part: Mapping[str, Any] | None) -> list[str]:
-    """Return the type of a component, and those of the parts of a sequence."""
-    if part is None:
+def _types(component: Mapping[str, Any] | None) -> list[str]:
+    """Return the type of a component, and those of the members of a sequence."""
+    if component is None:
         return []
-    inner = [*part.get("pretokenizers", ()), *part.get("decoders", ())]
-    return [part["type"], *(kind for each in inner for kind in _kinds(each))]
+    members = [*component.get("pretokenizers", ()), *component.get("decoders", ())]
+    return [component["type"], *(name for member in members for name in _types(member))]
 
 
 def _pieces(
@@ -160,11 +160,11 @@ def _pieces(
         elif prefix is not None:
             pieces[i] = (piece[len(prefix) :] if piece.startswith(prefix) else f" {piece}").encode()
         else:
-            pieces[i] = _spelt(piece)
+            pieces[i] = _unescaped(piece)
     return pieces
 
 
-def _spelt(piece: str) -> bytes:
-    """Return the bytes of a piece of SentencePiece's making."""
+def _unescaped(piece: str) -> bytes:
+    """Return the bytes of a piece written as SentencePiece writes pieces."""
     byte = _BYTE_PIECE.fullmatch(piece)
     return bytes([int(byte[1], 16)]) if byte else piece.replace("\u2581", " ").encode()

@@ -1,32 +1,42 @@
-"""Texts, cut into parts that are encoded apart from each other.
+"""Texts, cut into parts that can be encoded separately.
 
 BPE only ever joins neighbours into pieces. So where two characters stand side by side in no piece,
-nothing is joined across, and the ids of a text are those of its parts, one behind the other:
+nothing is joined across them, and the ids of a text are those of its parts, one after another:
 
     text     The cat  sat。好的，好的
     read     _The_cat_sat.好的,好的        a space in front, and one for each run of white space
     parts    _The|_cat|_sat|.|好的|,|好的
 
-Of what the library does to a text before (google/sentencepiece, src/normalizer.cc) two things
-reach beyond a part. White space at the ends and in runs is removed: that is done here. Some
-characters are replaced together with the next: one that stands behind another in such a rule reads
-as `ODD`, and its text is none that can be cut.
+The library normalises a text first (google/sentencepiece, src/normalizer.cc), and two things it
+does reach beyond a part. It removes white space at the ends and in runs: that is done here. And it
+replaces some characters together with the next one: a character that follows another in such a rule
+reads as `ODD`, and a text with an odd character cannot be cut.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.tokenizers.hash_index import Keys
-from pipelines.tokenizers.part_tables import SPACE, part_tables
-from pipelines.tokenizers.sentencepiece_model import CuttableModel
+from pipelines.tokenizers.part_cache import Keys
+from pipelines.tokenizers.sentencepiece_model import SHOWN_SPACE, CuttableModel
+
+SPACE = 0x20
+"""How white space reads."""
+ODD = -1
+"""How a code point reads if only the library can encode a text that holds it."""
+
+_SHOWN = ord(SHOWN_SPACE)
+_CODES = 0x110000
+_HASH_BITS = 20
+# Odd numbers that spread code points (primes of xxHash).
+_LEFT, _RIGHT = 0x85EBCA77, 0xC2B2AE3D
 
 # Odd, so that it has an inverse modulo 2 ** 64 (a prime of xxHash).
 _BASE = 0x9E3779B185EBCA87
 _CODE_BITS = 21
-# By the length of a part, the bits of the code points that are its own.
+# Indexed by the length of a part: the bits of the code points that are its own.
 _PACKED = np.array([(1 << _CODE_BITS * count) - 1 for count in range(4)], np.uint64)
 _HASHED = np.uint64(1 << 63)
 
@@ -42,15 +52,15 @@ class Parts:
     starts: _Array
     """Where each part starts in `codes`, and the end of the last."""
     keys: Keys
-    """What finds parts again: up to three code points of 21 bits, or the highest bit and a hash."""
+    """Identify parts: up to three code points of 21 bits each, or the highest bit and a hash."""
     hashed: _Array
-    """The indices of the parts that have a hash: different parts may have the same."""
+    """The indices of the parts whose key is a hash: different parts may share one."""
     texts: _Array
     """The index of the first part of each text, and the number of parts."""
 
 
 class PartCutter:
-    """Cuts the texts of a model."""
+    """Cuts texts for one model."""
 
     def __init__(self, model: CuttableModel) -> None:
         """Prepare the tables."""
@@ -61,23 +71,24 @@ class PartCutter:
     def read(self, texts: Sequence[str]) -> tuple[_Array, _Array]:
         """Return how the code points of all texts read, and where each text starts, and the end.
 
-        In front of each text stands a space, as the library puts it; an empty one gets it only
-        where spaces are removed, and there another one follows the last text.
+        Each text is preceded by a space, as in the library. An empty one only gets it if spaces are
+        removed; in that case one more space follows the last text.
 
         Raises:
-            UnicodeEncodeError: a text has half of a surrogate pair.
+            UnicodeEncodeError: a text holds half of a surrogate pair.
         """
         if self._strips:
             joined = " ".join(["", *texts, ""])
         else:
             joined = "".join([f" {text}" for text in texts if text])
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        starts = np.concatenate(([0], np.cumsum(lengths + (self._strips | (lengths > 0)))))
+        spaced = lengths + 1 if self._strips else np.where(lengths > 0, lengths + 1, 0)
+        starts = np.concatenate(([0], np.cumsum(spaced)))
         points = np.frombuffer(joined.encode("utf-32-le"), np.uint32)
         return self.tables.reading.take(points), starts
 
     def cut(self, codes: _Array, text_starts: _Array) -> Parts:
-        """Return the parts of what `read` returns, none of which is odd."""
+        """Return the parts of what `read` returned; none of its code points may be odd."""
         if self._strips:
             codes, text_starts = _stripped(codes, text_starts)
         pairs = self.tables.left.take(codes[:-1]) ^ self.tables.right.take(codes[1:])
@@ -90,7 +101,7 @@ class PartCutter:
         return Parts(codes=codes, starts=starts, keys=keys, hashed=hashed, texts=texts)
 
     def _keys(self, codes: _Array, starts: _Array) -> tuple[Keys, _Array]:
-        """Return the parts' keys, and which of them are hashes.
+        """Return the parts' keys, and the indices of those that are hashes.
 
         A hash is the sum of code * base ** place, places counted from the part's start.
         """
@@ -112,10 +123,10 @@ class PartCutter:
 
 
 def _stripped(codes: _Array, starts: _Array) -> tuple[_Array, _Array]:
-    """Return the texts without each space that another one follows, and without the last.
+    """Return the texts without the last space and each space that another one follows.
 
-    As a space stands in front of each text, this takes those at their ends too, and all of a text
-    that has nothing else.
+    As a space precedes each text, this also removes the spaces at the ends of texts, and all of a
+    text that holds nothing else.
     """
     space = codes == SPACE
     extra = np.flatnonzero(space[:-1] & space[1:])
@@ -132,3 +143,85 @@ def _powers(count: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
     steps[1, 1:] = pow(_BASE, -1, 1 << 64)
     powers, inverses = np.multiply.accumulate(steps, axis=1)
     return powers, inverses
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PartTables:
+    """What each code point is to a model: arrays indexed by code point."""
+
+    reading: _Array
+    """The code point that gives the same ids; a space for white space."""
+    left: npt.NDArray[np.int32]
+    """A hash of the last character it is normalised to, for the left of a pair."""
+    right: npt.NDArray[np.int32]
+    """A hash of the first character it is normalised to, for the right of a pair."""
+    joined: npt.NDArray[np.bool_]
+    """Whether two code points may stand side by side in a piece, indexed by left XOR right.
+
+    Also true for a few that may not but share the hash of two that may: that costs a cut at most.
+    """
+    ids: _Array
+    """The id of the piece that it reads as; -1 if there is none, or it may not join others."""
+
+
+def part_tables(model: CuttableModel) -> PartTables:
+    """Return the tables of a model; they take 26 MB."""
+    rules = model.character_rules
+    single = {**rules.single, **{ord(symbol): symbol for symbol in model.symbols}}
+    reading, first, last = _readings(model, single)
+    # The library's table of rules ends replacements with NUL.
+    reading[[0, ord(model.separator), *rules.joining]] = ODD
+    lefts, rights = _neighbours(model)
+    joined = np.zeros(1 << _HASH_BITS, np.bool_)
+    joined[_mixed(lefts, _LEFT) ^ _mixed(rights, _RIGHT)] = True
+    return PartTables(
+        reading=reading,
+        left=_mixed(last, _LEFT),
+        right=_mixed(first, _RIGHT),
+        joined=joined,
+        ids=_ids(model, single),
+    )
+
+
+def _neighbours(model: CuttableModel) -> tuple[_Array, _Array]:
+    """Return the code points that stand side by side in pieces: left ones and right ones."""
+    joined = model.separator.join(piece.text for piece in model.pieces).encode("utf-32-le")
+    codes = np.frombuffer(joined, np.uint32).astype(np.int64)
+    apart = codes == ord(model.separator)
+    inside = ~(apart[:-1] | apart[1:])
+    return codes[:-1][inside], codes[1:][inside]
+
+
+def _ids(model: CuttableModel, single: Mapping[int, str]) -> _Array:
+    ids = np.full(_CODES, -1)
+    for piece in model.pieces:
+        if len(piece.text) == 1:
+            ids[ord(piece.text)] = piece.id
+    ids[SPACE] = ids[_SHOWN]
+    ids[[code for code in single if code != SPACE]] = -1
+    return ids
+
+
+def _readings(model: CuttableModel, single: Mapping[int, str]) -> tuple[_Array, _Array, _Array]:
+    """Return how code points read, and the first and the last character of their replacements."""
+    joining = model.character_rules.joining
+    reading, first, last = (np.arange(_CODES) for _ in range(3))
+    if model.strips:
+        # At the end of a text it would be removed like a space.
+        reading[_SHOWN] = ODD
+    for code, text in single.items():
+        if text == " ":
+            reading[code] = SPACE
+        elif not text or (model.strips and (" " in text or SHOWN_SPACE in text)):
+            reading[code] = ODD
+        elif len(text) == 1 and ord(text) not in single and ord(text) not in joining:
+            reading[code] = ord(text)
+        else:
+            first[code], last[code] = ord(text[0]), ord(text[-1])
+    first[first == SPACE] = _SHOWN
+    last[last == SPACE] = _SHOWN
+    return reading, first, last
+
+
+def _mixed(codes: _Array, factor: int) -> npt.NDArray[np.int32]:
+    return (codes * factor % (1 << 32) >> (32 - _HASH_BITS)).astype(np.int32)

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import tiktoken
 
-from pipelines.tokenizers.byte_bpe import Ranks, byte_alphabet, gpt2_json
-from pipelines.tokenizers.command_tokens import behind_byte_bpe
-from pipelines.tokenizers.fast_bpe import agreeing, fast_from_json, fast_from_ranks
-from pipelines.tokenizers.model import Encode, TokenModel, flat, version
+from pipelines.tokenizers.byte_bpe import PieceRanks, byte_alphabet, gpt2_json
+from pipelines.tokenizers.command_tokens import byte_bpe_commands
+from pipelines.tokenizers.fast_bpe import fast_from_json, fast_from_ranks, fastokens_encoder
+from pipelines.tokenizers.model import Encode, TokenModel, flatten, version
 from shards.errors import UserError
 
 END_OF_TEXT = "<|endoftext|>"
@@ -23,17 +23,17 @@ END_OF_TEXT = "<|endoftext|>"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Encoding:
-    """What a file of ranks does not say about itself."""
+    """What a file of ranks does not say itself."""
 
     pattern: str
-    """Texts are cut into words by this, and pieces never cross words."""
+    """It cuts texts into words, and no piece crosses words."""
     end_of_text: int
     size: int
-    """Ids, special ones and holes included."""
+    """How many ids there are, special ones and holes included."""
 
 
-# The patterns, the end of text and the sizes are those of tiktoken_ext/openai_public.py (tiktoken
-# 0.12): only these give the published ids.
+# Patterns, ends of text and sizes are those of tiktoken_ext/openai_public.py (tiktoken 0.12): only
+# these give the published ids.
 _GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
 _CL100K = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
@@ -46,7 +46,7 @@ _O200K = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
     r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-# The same pattern in the words that fastokens has a scanner for (four times as fast as a regex).
+# The same pattern as spelt where fastokens has a scanner for it (four times as fast as a regex).
 _SCANNED = {
     _CL100K: r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
@@ -58,7 +58,7 @@ ENCODINGS = {
     "cl100k_base": Encoding(pattern=_CL100K, end_of_text=100257, size=100277),
     "o200k_base": Encoding(pattern=_O200K, end_of_text=199999, size=200019),
 }
-"""By the name that a file of ranks goes by."""
+"""By the name of the file of ranks."""
 
 
 def load_tiktoken(name: str, *, fast: bool) -> TokenModel:
@@ -67,11 +67,10 @@ def load_tiktoken(name: str, *, fast: bool) -> TokenModel:
     Args:
         name: an encoding such as "gpt2"; a file such as "cl100k_base.tiktoken"; or GPT-2's merges,
             with the vocabulary beside them.
-        fast: encode by fastokens where it is installed and equal.
+        fast: encode by fastokens if it is installed and gives equal ids.
 
     Raises:
-        UserError: there is no such encoding or file, it cannot be fetched, or is not what it
-            should be.
+        UserError: there is no such encoding or file, it cannot be fetched, or it is damaged.
     """
     path = Path(name)
     if not path.exists():
@@ -83,14 +82,16 @@ def load_tiktoken(name: str, *, fast: bool) -> TokenModel:
     return _model(ranks, encoding, fast=fast)
 
 
-def _model(ranks: Ranks, encoding: Encoding, *, fast: bool) -> TokenModel:
+def _model(ranks: PieceRanks, encoding: Encoding, *, fast: bool) -> TokenModel:
     lines = b"".join(
         base64.b64encode(piece) + b" %d\n" % rank
         for piece, rank in sorted(ranks.items(), key=lambda item: item[1])
     )
     encode, engine = _reference(ranks, encoding), version("tiktoken")
     if fast:
-        rapid = agreeing(lambda: _rapid(ranks, lines, encoding.pattern), encode, name=engine)
+        rapid = fastokens_encoder(
+            lambda: _build_rapid(ranks, lines, encoding.pattern), encode, engine=engine
+        )
         if rapid is not None:
             encode, engine = rapid, version("fastokens")
     pieces = [b""] * encoding.size
@@ -103,12 +104,12 @@ def _model(ranks: Ranks, encoding: Encoding, *, fast: bool) -> TokenModel:
         pieces=pieces,
         special=frozenset(range(encoding.size)) - frozenset(ranks.values()),
         unknown=None,
-        commands=behind_byte_bpe(encoding.size, end_of_text=encoding.end_of_text),
+        commands=byte_bpe_commands(encoding.size, end_of_text=encoding.end_of_text),
         content=encoding.pattern.encode() + b"\n" + lines,
     )
 
 
-def _reference(ranks: Ranks, encoding: Encoding) -> Encode:
+def _reference(ranks: PieceRanks, encoding: Encoding) -> Encode:
     library = tiktoken.Encoding(
         "corpusmill",
         pat_str=encoding.pattern,
@@ -117,44 +118,44 @@ def _reference(ranks: Ranks, encoding: Encoding) -> Encode:
     )
 
     def encode(texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        return flat([library.encode_to_numpy(text, disallowed_special=()) for text in texts])
+        return flatten([library.encode_to_numpy(text, disallowed_special=()) for text in texts])
 
     return encode
 
 
-def _rapid(ranks: Ranks, lines: bytes, pattern: str) -> Encode:
+def _build_rapid(ranks: PieceRanks, lines: bytes, pattern: str) -> Encode:
     if pattern == _GPT2:
         return fast_from_json(gpt2_json(ranks))
     return fast_from_ranks(lines, pattern=_SCANNED.get(pattern, pattern))
 
 
-def _published(name: str) -> tuple[Ranks, Encoding]:
+def _published(name: str) -> tuple[PieceRanks, Encoding]:
     known = tiktoken.list_encoding_names()
     if name not in known:
         raise UserError(
-            f"tiktoken:{name}: there is no such file, and tiktoken knows no encoding of that name; "
-            f"it knows {', '.join(known)}."
+            f"tiktoken:{name}: there is no such file, and tiktoken knows no encoding of that name. "
+            f"It knows {', '.join(known)}."
         )
     try:
         library = tiktoken.get_encoding(name)
     except (OSError, ValueError, ImportError) as error:
         raise UserError(
             f"tiktoken:{name}: tiktoken could not fetch this encoding ({error}). Without internet, "
-            "let TIKTOKEN_CACHE_DIR name a folder that tiktoken filled elsewhere, or give the "
-            f"file: tiktoken:PATH/{name}.tiktoken."
+            "set TIKTOKEN_CACHE_DIR to a folder that tiktoken filled elsewhere, or give the file: "
+            f"tiktoken:PATH/{name}.tiktoken."
         ) from error
     return library._mergeable_ranks, Encoding(
         pattern=library._pat_str, end_of_text=library.eot_token, size=library.n_vocab
     )
 
 
-def _rank_file(path: Path) -> tuple[Ranks, Encoding]:
-    """Read lines of a piece in base64, a space, its rank."""
+def _rank_file(path: Path) -> tuple[PieceRanks, Encoding]:
+    """Read a file whose lines hold a piece in base64, a space and the rank of the piece."""
     if path.stem not in ENCODINGS:
         raise UserError(
-            f"{path}: a file of ranks says neither its pattern nor its specials, so its name has "
-            f"to be one of {', '.join(f'{name}.tiktoken' for name in ENCODINGS)}. Give a model of "
-            "your own as hf:tokenizer.json."
+            f"{path}: a file of ranks states neither its pattern nor its special tokens, so its "
+            f"name has to be one of {', '.join(f'{name}.tiktoken' for name in ENCODINGS)}. Give "
+            "any other model as hf:tokenizer.json."
         )
     encoding = ENCODINGS[path.stem]
     try:
@@ -162,15 +163,15 @@ def _rank_file(path: Path) -> tuple[Ranks, Encoding]:
         ranks = {base64.b64decode(piece, validate=True): int(rank) for piece, rank in pairs}
     except (ValueError, binascii.Error) as error:
         raise UserError(
-            f"{path} is no file of tiktoken ranks ({error}): expected are lines of a piece in "
+            f"{path} is no file of tiktoken ranks ({error}): each line should hold a piece in "
             "base64, a space and a number."
         ) from error
-    return _checked(path, ranks, encoding)
+    return _check_ranks(path, ranks, encoding)
 
 
-def _merges_file(path: Path) -> tuple[Ranks, Encoding]:
+def _merges_file(path: Path) -> tuple[PieceRanks, Encoding]:
     """Read GPT-2's merges, and check them against the vocabulary beside them."""
-    vocabulary_path = _beside(path)
+    vocabulary_path = _vocabulary_path(path)
     alphabet = byte_alphabet()
     try:
         lines = path.read_text("utf-8").split("\n")
@@ -188,16 +189,16 @@ def _merges_file(path: Path) -> tuple[Ranks, Encoding]:
             f"{END_OF_TEXT}, as GPT-2 does: give this model as hf:tokenizer.json."
         )
     encoding = Encoding(pattern=_GPT2, end_of_text=len(pieces), size=len(pieces) + 1)
-    return _checked(path, ranks, encoding)
+    return _check_ranks(path, ranks, encoding)
 
 
-def _beside(path: Path) -> Path:
+def _vocabulary_path(path: Path) -> Path:
     names = {"vocab.bpe": "encoder.json"}
     if path.name.endswith("merges.txt"):
         names[path.name] = f"{path.name.removesuffix('merges.txt')}vocab.json"
     if path.name not in names:
         raise UserError(
-            f"tiktoken:{path}: expected is a file NAME.tiktoken, or GPT-2's merges.txt or "
+            f"tiktoken:{path}: expected a file called NAME.tiktoken, or GPT-2's merges.txt or "
             "vocab.bpe."
         )
     vocabulary_path = path.with_name(names[path.name])
@@ -206,14 +207,14 @@ def _beside(path: Path) -> Path:
     return vocabulary_path
 
 
-def _checked(path: Path, ranks: Ranks, encoding: Encoding) -> tuple[Ranks, Encoding]:
+def _check_ranks(path: Path, ranks: PieceRanks, encoding: Encoding) -> tuple[PieceRanks, Encoding]:
     numbers = set(ranks.values())
     single = sum(len(piece) == 1 for piece in ranks)
     if len(numbers) < len(ranks) or max(numbers, default=0) >= encoding.size:
-        raise UserError(f"{path} gives ids twice, or above {encoding.size - 1}: it is damaged.")
+        raise UserError(f"{path} has ids twice, or ids above {encoding.size - 1}: it is damaged.")
     if encoding.end_of_text in numbers or single < 256:  # noqa: PLR2004  a piece for every byte
         raise UserError(
-            f"{path} has {single} of 256 bytes, or a piece in the place of {END_OF_TEXT}: "
+            f"{path} has pieces for {single} of 256 bytes, or one with the id of {END_OF_TEXT}: "
             "it is damaged."
         )
     return ranks, encoding

@@ -1,12 +1,12 @@
-"""Texts to token ids, with GLM's command tokens behind the model's own pieces.
+"""Texts to token ids, with GLM's command tokens after the model's own pieces.
 
     sentencepiece:PATH   a .model file
     tiktoken:NAME        an encoding that tiktoken knows: gpt2, cl100k_base, ...
     tiktoken:PATH        its file NAME.tiktoken, or GPT-2's merges.txt with vocab.json beside it
     hf:PATH              a tokenizer.json
 
-The strings of special tokens are ordinary text where they stand in a text: nobody can put an end of
-text or a mask into a corpus by writing one.
+The strings of special tokens are encoded as ordinary text, so that no document can put an end of
+text or a mask into the corpus by spelling it out.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ _TRAIN = "No tokenizer yet? python -m pipelines.train_tokenizer --help shows how
 
 
 class Tokenizer:
-    """A model and its command tokens; `load_tokenizer` builds it, in the process that uses it."""
+    """A model and its command tokens; `load_tokenizer` makes one, in the process that uses it."""
 
     def __init__(self, model: TokenModel) -> None:
         self._model = model
@@ -45,21 +45,21 @@ class Tokenizer:
         self.pieces = len(model.pieces)
         """How many ids are the model's own."""
         self.vocabulary_size = model.commands.padded
-        """Ids, command tokens and padding included."""
+        """How many ids there are, command tokens and padding included."""
         self.dtype = token_dtype(self.vocabulary_size)
         """The type of a token in shards."""
         self.engine = model.engine
-        """Library and version that encodes, such as "sentencepiece 0.2.1"."""
+        """The library that encodes and its version, such as "sentencepiece 0.2.1"."""
         self.fingerprint = _fingerprint(model)
-        """SHA-256 of the model and its command ids, in hexadecimal: what decides tokens."""
+        """SHA-256 of what decides tokens, the model and its command ids, in hexadecimal."""
 
     def encode_batch(
         self, texts: Sequence[str]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], list[tuple[int, str]]]:
         """Return the tokens of all texts, how many each has, and which could not be encoded.
 
-        No eos is added. A text on which the library fails has no tokens and stands in the third
-        value, (index, reason); it costs the others nothing.
+        No eos is added. A text on which the library fails gets no tokens and is listed as (index,
+        reason) in the third value; the other texts are encoded all the same.
         """
         failures: list[tuple[int, str]] = []
         try:
@@ -85,7 +85,7 @@ class Tokenizer:
         return np.concatenate(parts), lengths, failures
 
     def vocabulary(self) -> pa.Table:
-        """Return the table of shards.vocabulary: bytes, special and sentence_end by id."""
+        """Return the table of shards.vocabulary: bytes, special and sentence_end of each id."""
         pieces = [*self._model.pieces]
         pieces += [b""] * (self._model.commands.total - len(pieces))
         for role, i in self.special.items():
@@ -97,15 +97,15 @@ class Tokenizer:
 
 
 def load_tokenizer(spec: str, *, fast: bool = True) -> Tokenizer:
-    """Return the tokenizer that a spec names.
+    """Return the tokenizer that a spec asks for.
 
     Args:
         spec: "sentencepiece:PATH", "tiktoken:NAME", "tiktoken:PATH" or "hf:PATH".
-        fast: encode by a faster library or way where there is one and it proves equal.
+        fast: encode by a faster library or method if there is one and it gives equal ids.
 
     Raises:
-        UserError: the spec names nothing that can be loaded, or its special tokens can be written
-            in texts.
+        UserError: the spec names nothing that can be loaded, or a text can spell one of the model's
+            special tokens.
     """
     kind, _, name = spec.partition(":")
     if kind not in KINDS or not name:
@@ -153,7 +153,7 @@ def _refuse_injection(spec: str, model: TokenModel) -> None:
 
 
 def _raise_unless_failure(error: BaseException) -> None:
-    """Raise what is no failure of a library: an interrupt, an exit, the end of a generator."""
+    """Raise again what is not a library's failure: an interrupt, exit or closed generator."""
     if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
         raise error
 

@@ -49,9 +49,9 @@ class Figures:
         return torch.from_numpy(array.astype(np.int64) if array.dtype == np.int16 else array)
 
     def weights(self) -> dict[str, Tensor]:
-        return self.below("weight/")
+        return self.under("weight/")
 
-    def below(self, folder: str) -> dict[str, Tensor]:
+    def under(self, folder: str) -> dict[str, Tensor]:
         return {
             name.removeprefix(folder): self.tensor(name)
             for name in self.names
@@ -60,7 +60,7 @@ class Figures:
 
     def batch(self, case: str) -> dict[str, Tensor]:
         """A case as a loader would give it; a full mask is left out."""
-        figures = self.below(f"case/{case}/")
+        figures = self.under(f"case/{case}/")
         batch = {
             "tokens": figures["text"],
             "targets": figures["target"],

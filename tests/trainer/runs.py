@@ -15,7 +15,7 @@ from typing import Any
 _PRELOADED = [
     "trainer.evaluate",
     "trainer.train",
-    # What these load only when it is needed: a second or more in each process.
+    # What those load lazily: a second or more in each process.
     "deepspeed.runtime.superoffload.superoffload_stage3",
     "deepspeed.runtime.zero.muon.muon_optimizer",
     "pandas",
@@ -122,8 +122,8 @@ def _train(
     prepare: Prepare | None,
 ) -> None:
     # The process that starts these needs no torch.
-    from trainer import evaluate, train  # noqa: PLC0415 - as said
-    from trainer.command import run_command  # noqa: PLC0415 - as said
+    from trainer import evaluate, train  # noqa: PLC0415 - see above
+    from trainer.command import run_command  # noqa: PLC0415 - see above
 
     os.environ.update(environment)
     os.chdir(here)
@@ -143,28 +143,28 @@ def _free_port() -> int:
 
 
 def wait_for_step(run: Path, step: int, running: Running) -> None:
-    """Return when a run has told of a step."""
+    """Return once a run has logged a step."""
     while not any(event["step"] >= step for event in events(run)):
         assert all(process.is_alive() for process in running.processes), running.output()
         time.sleep(0.02)
 
 
-def events(run: Path, kind: str | None = None) -> list[dict[str, Any]]:
-    """Return what a run's log holds, without what is a matter of time."""
+def events(run: Path, event_name: str | None = None) -> list[dict[str, Any]]:
+    """Return the events of a run's log, without timings."""
     path = run / "log.jsonl"
     lines = path.read_text().splitlines() if path.is_file() else []
-    found = [json.loads(line) for line in lines if line.endswith("}")]
+    parsed = [json.loads(line) for line in lines if line.endswith("}")]
     timed = ("tokens_per_second", "samples_per_second", "waiting")
     return [
         {name: value for name, value in event.items() if name not in timed}
-        for event in found
-        if kind in (None, event["event"])
+        for event in parsed
+        if event_name in (None, event["event"])
     ]
 
 
-def losses(run: Path, kind: str = "train") -> list[float]:
-    """Return the losses that a run's log holds, by step."""
-    return [event["loss"] for event in events(run, kind)]
+def losses(run: Path, event_name: str = "train") -> list[float]:
+    """Return the losses in a run's log, by step."""
+    return [event["loss"] for event in events(run, event_name)]
 
 
 def kill_minus_nine() -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shards.batch import Batch, Pieces
 from tests.trainer.texts import CLS, DBLOCK, EOS, SENTENCE_ENDS, SIZE, SOP, keys_of, maker
 from trainer.blanks import BlankOptions, GlmBatch
-from trainer.chance import Chance, Purpose, below
+from trainer.sample_rng import Purpose, SampleRng, integers_below
 
 EXTRACT = Path(__file__).parents[1] / "data" / "glm_blocks.json"
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "golden" / "blocks_stats.json"
@@ -35,8 +35,8 @@ CLUSTERED = {"masked_position": 4.2}
 
 @cache
 def trials() -> dict[str, dict[str, dict[str, Any]]]:
-    found: dict[str, dict[str, dict[str, Any]]] = json.loads(EXTRACT.read_bytes())["trials"]
-    return found
+    histograms: dict[str, dict[str, dict[str, Any]]] = json.loads(EXTRACT.read_bytes())["trials"]
+    return histograms
 
 
 def texts(documents: int) -> Batch:
@@ -66,7 +66,7 @@ def made(documents: int, **values: float) -> GlmBatch:
     )
 
 
-class Found(NamedTuple):
+class FoundBlanks(NamedTuple):
     """Blanks of rows, read back from positions: by row, then place in the text."""
 
     rows: Values
@@ -77,7 +77,7 @@ class Found(NamedTuple):
 
 
 @cache
-def found(documents: int, **values: float) -> Found:
+def find_blanks(documents: int, **values: float) -> FoundBlanks:
     batch = made(documents, **values)
     rows, at = np.nonzero((batch.tokens == SOP) & (batch.position_ids[:, 1] == 1))
     ends = np.append(at[1:], 0)
@@ -90,39 +90,39 @@ def found(documents: int, **values: float) -> Found:
     rows, sizes, ranks = rows[order], sizes[order], ranks[order]
     hidden = np.cumsum(sizes - 1) - (sizes - 1)
     starts = masks + hidden - hidden[np.searchsorted(rows, rows)]
-    return Found(rows, starts, sizes, ranks)
+    return FoundBlanks(rows, starts, sizes, ranks)
 
 
-def masked_tokens(b: GlmBatch, f: Found) -> Values:
+def masked_tokens(b: GlmBatch, f: FoundBlanks) -> Values:
     return np.bincount(f.rows, f.sizes, len(b.sep))
 
 
-def blanks(b: GlmBatch, f: Found) -> Values:
+def blanks(b: GlmBatch, f: FoundBlanks) -> Values:
     return np.bincount(f.rows, minlength=len(b.sep))
 
 
-def gaps(_: GlmBatch, f: Found) -> Values:
+def gaps(_: GlmBatch, f: FoundBlanks) -> Values:
     between = f.starts[1:] - (f.starts + f.sizes)[:-1]
     return np.minimum(between[f.rows[1:] == f.rows[:-1]], 60)
 
 
-def masked_position(_: GlmBatch, f: Found) -> Values:
+def masked_position(_: GlmBatch, f: FoundBlanks) -> Values:
     within = np.arange(f.sizes.sum()) - np.repeat(np.cumsum(f.sizes) - f.sizes, f.sizes)
     return np.repeat(f.starts, f.sizes) + within
 
 
-def _places(f: Found) -> tuple[Values, Values]:
+def _places(f: FoundBlanks) -> tuple[Values, Values]:
     """Place in the text of each blank, and the number of blanks in its row."""
     first = np.searchsorted(f.rows, f.rows)
     return np.arange(len(f.rows)) - first, np.bincount(f.rows)[f.rows]
 
 
-def first_block_rank(_: GlmBatch, f: Found) -> Values:
+def first_block_rank(_: GlmBatch, f: FoundBlanks) -> Values:
     places, counts = _places(f)
     return (places / (counts - 1))[f.ranks == 0]
 
 
-def order_correlation(_: GlmBatch, f: Found) -> Values:
+def order_correlation(_: GlmBatch, f: FoundBlanks) -> Values:
     places, counts = _places(f)
     middle = (counts - 1) / 2
     products = np.bincount(f.rows, (places - middle) * (f.ranks - middle))
@@ -130,7 +130,7 @@ def order_correlation(_: GlmBatch, f: Found) -> Values:
     return products / (numbers * (numbers**2 - 1) / 12)
 
 
-MEASURES: dict[str, Callable[[GlmBatch, Found], Values]] = {
+MEASURES: dict[str, Callable[[GlmBatch, FoundBlanks], Values]] = {
     "blank_length": lambda _, f: f.sizes,
     "masked_tokens": masked_tokens,
     "blanks": blanks,
@@ -167,8 +167,9 @@ def chi2(left: Values, right: Values) -> tuple[float, int]:
     groups, total = [0], 0.0
     for count in both[:-1]:
         total += count * scale
-        groups.append(groups[-1] + (total >= 8))
-        total = 0.0 if total >= 8 else total
+        is_full = total >= 8
+        groups.append(groups[-1] + 1 if is_full else groups[-1])
+        total = 0.0 if is_full else total
     table = np.array([np.bincount(groups, side) for side in (left, right)])
     expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
     used = expected > 0
@@ -190,14 +191,14 @@ def check(values: Values, trial: str, name: str) -> None:
 @pytest.mark.parametrize("name", list(MEASURES))
 def test_token_spans(name: str) -> None:
     values = {"bert_prob": 1, "sentence_prob": 0}
-    check(MEASURES[name](made(1, **values), found(1, **values)), "bert_512", name)
+    check(MEASURES[name](made(1, **values), find_blanks(1, **values)), "bert_512", name)
 
 
 # Of four blanks the correlation is a multiple of 0.2: on the edges of the histogram's bins.
 @pytest.mark.parametrize("name", [name for name in MEASURES if name != "order_correlation"])
 def test_sentences(name: str) -> None:
     values = {"bert_prob": 0, "sentence_prob": 1}
-    check(MEASURES[name](made(1, **values), found(1, **values)), "sentence_512", name)
+    check(MEASURES[name](made(1, **values), find_blanks(1, **values)), "sentence_512", name)
 
 
 PACKED: Sequence[str] = (
@@ -214,7 +215,7 @@ PACKED: Sequence[str] = (
 def test_token_spans_of_eight_documents(name: str) -> None:
     """Where they lie differs: the reference gives the first document three times its share."""
     values = {"bert_prob": 1, "sentence_prob": 0}
-    check(MEASURES[name](made(8, **values), found(8, **values)), "bert_packed_8", name)
+    check(MEASURES[name](made(8, **values), find_blanks(8, **values)), "bert_packed_8", name)
 
 
 @pytest.mark.parametrize(("infill", "trial"), [(0, "gpt_suffix_512"), (1, "gpt_infill_512")])
@@ -227,7 +228,7 @@ def test_generation(infill: int, trial: str) -> None:
     check(np.full(TEXTS, 1 - infill), trial, "kind_suffix")
     if infill:
         spare = N - 2 - sizes
-        starts = found(1, **values).starts - 1
+        starts = find_blanks(1, **values).starts - 1
         check((starts / np.maximum(spare, 1))[spare > 0], trial, "infill_start")
 
 
@@ -241,11 +242,11 @@ def test_dblock() -> None:
 
 def test_short_texts() -> None:
     """The reference draws one length for 4 texts and cuts K parts of each: ours count K times."""
-    words = Chance(keys_of(TEXTS, first=7)).words(Purpose.SHORT_LENGTH, np.arange(TEXTS))
-    sizes = 32 + below(words, np.full(TEXTS, N - 33))
+    words = SampleRng(keys_of(TEXTS, first=7)).words(Purpose.SHORT_LENGTH, np.arange(TEXTS))
+    sizes = 32 + integers_below(words, np.full(TEXTS, N - 33))
     batch = made(1, bert_prob=1, sentence_prob=0, short_seq_prob=1)
     lengths = batch.sep + masked_tokens(
-        batch, f := found(1, bert_prob=1, sentence_prob=0, short_seq_prob=1)
+        batch, f := find_blanks(1, bert_prob=1, sentence_prob=0, short_seq_prob=1)
     )
     lengths = lengths - blanks(batch, f)
     histogram = trials()["short_512"]["sample_length"]
@@ -259,7 +260,7 @@ def test_short_texts() -> None:
 def test_the_test_can_fail() -> None:
     """Blanks of 3.3 tokens in place of 3.16, places off by four, half a blank too many."""
     values = {"bert_prob": 1, "sentence_prob": 0}
-    f = found(1, **values)
+    f = find_blanks(1, **values)
     histograms = trials()["bert_512"]
     longer = np.where(np.arange(len(f.sizes)) % 7 == 0, f.sizes + 1, f.sizes)
     for name, wrong in {

@@ -32,7 +32,7 @@ from tests.trainer.texts import (
     windows,
 )
 from trainer.blanks import BlankMaker, BlankOptions, GlmBatch, Task
-from trainer.chance import Integers
+from trainer.sample_rng import Integers
 
 SPANS = BlankOptions(bert_prob=1, sentence_prob=0, short_seq_prob=0, block_mask_prob=0)
 SENTENCES = BlankOptions(bert_prob=0, sentence_prob=1, short_seq_prob=0, block_mask_prob=0)
@@ -70,13 +70,26 @@ def rows_of(batch: GlmBatch, i: int) -> dict[str, Any]:
 def runs(batch: Batch, i: int) -> list[tuple[int, int]]:
     """Begin and end of what a blank may cover, found token by token."""
     free = batch.loss_mask[i] & ~np.isin(batch.tokens[i], [EOS, CLS])
-    found: list[tuple[int, int]] = []
+    free_runs: list[tuple[int, int]] = []
     for j in np.flatnonzero(free).tolist():
-        if found and found[-1][1] == j:
-            found[-1] = (found[-1][0], j + 1)
+        if free_runs and free_runs[-1][1] == j:
+            free_runs[-1] = (free_runs[-1][0], j + 1)
         else:
-            found.append((j, j + 1))
-    return found
+            free_runs.append((j, j + 1))
+    return free_runs
+
+
+def test_windows_become_rows_with_blanks() -> None:
+    batch = windows([[Document(40)], [Document(20), Document(20)]])
+    options = BlankOptions(bert_prob=1, sentence_prob=0)
+    blanks = BlankMaker(SPECIAL, options, max_positions=64, sentence_ends=SENTENCE_ENDS)
+    made = blanks(batch, keys_of(2), sources=np.array([0, 1]))
+    assert made.tokens.shape == made.targets.shape == (2, 64)
+    assert made.task.tolist() == [Task.SPANS, Task.SPANS]
+    in_part_a = np.arange(64) < made.sep[:, None]
+    assert ((made.tokens == MASK) & in_part_a).any(axis=1).all()
+    assert (made.loss_mask & ~in_part_a).any(axis=1).all()
+    assert not (made.loss_mask & in_part_a).any()
 
 
 @some
@@ -122,13 +135,13 @@ def test_blanks_lie_in_text_that_may_be_predicted(
 ) -> None:
     made = make(batch, options, first=first)
     for i in range(len(batch.lengths)):
-        found = runs(batch, i)
+        free_runs = runs(batch, i)
         row = read(made, i)
-        assert bool(row.blocks) == bool(found)
+        assert bool(row.blocks) == bool(free_runs)
         for block in row.blocks:
             last = block.start + block.size
             if block.targets[-1] == EOP:
-                assert any(a <= block.start and last <= b for a, b in found)
+                assert any(a <= block.start and last <= b for a, b in free_runs)
                 assert all(block.loss)
             else:
                 assert made.task[i] == Task.GENERATION
@@ -141,7 +154,7 @@ def test_token_spans(batch: Batch, first: int) -> None:
     made = make(batch, SPANS, first=first)
     assert (made.task == Task.SPANS).all()
     for i in range(len(batch.lengths)):
-        found = runs(batch, i)
+        free_runs = runs(batch, i)
         spans = sorted((b.start, b.start + b.size) for b in read(made, i).blocks)
         assert all(end < start for (_, end), (start, _) in pairwise(spans))
         text = batch.tokens[i, : batch.lengths[i]]
@@ -151,7 +164,7 @@ def test_token_spans(batch: Batch, first: int) -> None:
         assert covered < budget + 39
         assert len(spans) <= budget
         if covered < budget:  # then no run has room for one more token and the gap before it
-            for a, b in found:
+            for a, b in free_runs:
                 assert sum(end - start + 1 for start, end in spans if a <= start < b) >= b - a
 
 
@@ -196,14 +209,14 @@ def test_generated_ends(batch: Batch, first: int) -> None:
 def test_generated_runs(batch: Batch, first: int) -> None:
     made = make(batch, INFILL, first=first)
     for i, length in enumerate(batch.lengths.tolist()):
-        found = runs(batch, i)
-        if not found:
+        free_runs = runs(batch, i)
+        if not free_runs:
             continue
         (block,) = read(made, i).blocks
         is_inside = block.targets[-1] == EOP
-        assert is_inside == (len(found) == 1)
+        assert is_inside == (len(free_runs) == 1)
         if is_inside:
-            (run,) = found
+            (run,) = free_runs
             least = min(max(1, int(0.25 * length)), max(1, length - 2), run[1] - run[0])
             assert least <= block.size <= max(1, length - 2)
 
@@ -401,7 +414,7 @@ def test_one_mask_for_all_tasks() -> None:
 
 
 def test_golden_rows() -> None:
-    """What a key makes of a text never changes: runs that go on depend on it."""
+    """What a key makes of a text never changes: resumed runs depend on it."""
     batch = windows([PACKED, [Document(100)], [Document(60), Document(60, 0, True)], []] * 8)
     made = make(batch, FULL, positions=256, isolate=True)
     digests = {
@@ -465,14 +478,6 @@ def test_only_what_is_needed_must_be_there(options: BlankOptions, roles: set[str
     special = {role: SPECIAL[role] for role in {"eos", *needed}}
     assert options.roles == needed
     BlankMaker(special, options, max_positions=64, sentence_ends=SENTENCE_ENDS)
-
-
-def test_two_special_tokens_of_one_id() -> None:
-    """GLM's Chinese vocabulary without --fix-command-token has it so."""
-    same = {**SPECIAL, "gmask": EOP}
-    with pytest.raises(UserError, match=r"\[gMASK\] and eop the same id 6"):
-        BlankMaker(same, PLAIN, max_positions=64, sentence_ends=SENTENCE_ENDS)
-    BlankMaker(same, SPANS, max_positions=64, sentence_ends=SENTENCE_ENDS)
 
 
 @pytest.mark.parametrize(

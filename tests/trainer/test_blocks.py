@@ -1,13 +1,20 @@
 import numpy as np
 import pytest
 
-from tests.trainer.texts import CLS, EOP, EOS, GMASK, MASK, SENTENCE_ENDS, SOP, SPECIAL, keys_of
+from tests.trainer.texts import (
+    CLS,
+    EOP,
+    EOS,
+    GMASK,
+    MASK,
+    SOP,
+    SPECIAL_TOKENS,
+    keys_of,
+)
 from trainer.blocks import Blanks, Rows, assemble
-from trainer.chance import Chance
-from trainer.signs import signs_of
-from trainer.text import Spans, Text
+from trainer.sample_rng import SampleRng
+from trainer.text import Spans, TextRows
 
-SIGNS = signs_of(SPECIAL, needs=(), sentence_ends=SENTENCE_ENDS)
 A, B, C, D, E, F = range(20, 26)
 TOKENS = [CLS, A, B, C, D, E, F, EOS]
 
@@ -16,7 +23,7 @@ def rows_of(
     *spans: tuple[int, int], is_end: bool = False, mask: int = MASK, first: int = 0
 ) -> Rows:
     """The text `[CLS] a b c d e f eos` with blanks, given as start and size; b is a prompt."""
-    text = Text(
+    text = TextRows(
         tokens=np.array([TOKENS]),
         loss_mask=~np.isin([TOKENS], [CLS, B]),
         lengths=np.array([8]),
@@ -28,8 +35,8 @@ def rows_of(
         np.full(len(table), is_end),
         np.array([mask]),
     )
-    chance = Chance(keys_of(1, first=first))
-    return assemble(text, blanks, SIGNS, inputs=text.tokens, chance=chance)
+    rng = SampleRng(keys_of(1, first=first))
+    return assemble(text, blanks, SPECIAL_TOKENS, inputs=text.tokens, rng=rng)
 
 
 def test_the_drawn_example() -> None:

@@ -3,32 +3,34 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-import torch
 
 from shards.errors import UserError
 from shards.records import to_json
 from shards.storage.files import FileEntry, crc32c, size, write_json
-from trainer.checkpoint import Checkpoint, Part, agree, look, save
+from tests.trainer.alone import ALONE
+from trainer.checkpoint import (
+    Checkpoint,
+    FileList,
+    find_common_checkpoint,
+    read_checkpoint,
+    save,
+)
 from trainer.disk import find_disk
-from trainer.ranks import AgreedError, Ranks, tell
-from trainer.universal import needs_conversion
-
-ALONE = Ranks(rank=0, world=1, local_rank=0, device=torch.device("cpu"))
 
 
 def put(
     run: Path, step: int, *, ranks: Sequence[int] = (0,), world: int = 1, stage: int = 1
 ) -> Path:
-    """Write what some ranks keep of a checkpoint."""
-    here = run / f"step-{step}"
-    here.mkdir(parents=True, exist_ok=True)
+    """Write the part of a checkpoint that some ranks hold."""
+    folder = run / f"step-{step}"
+    folder.mkdir(parents=True, exist_ok=True)
     names = [f"optim-{rank}.pt" for rank in ranks]
     for name in names:
-        (here / name).write_bytes(name.encode() * 10)
+        (folder / name).write_bytes(name.encode() * 10)
     files: Mapping[str, FileEntry] = {
-        name: FileEntry(bytes=size(here / name), crc32c=crc32c(here / name)) for name in names
+        name: FileEntry(bytes=size(folder / name), crc32c=crc32c(folder / name)) for name in names
     }
-    part = Part(
+    file_list = FileList(
         version=1,
         step=step,
         ranks=tuple(ranks),
@@ -37,55 +39,58 @@ def put(
         files=files,
         state={"n": step},
     )
-    write_json(here / f"whole-{ranks[0]:05d}.json", to_json(part))
-    return here
+    write_json(folder / f"whole-{ranks[0]:05d}.json", to_json(file_list))
+    return folder
 
 
-def test_the_newest_whole_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_newest_complete_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for step in (9, 10, 20):
         put(tmp_path, step)
     (tmp_path / "step-30").mkdir()
-    found = agree(tmp_path, ranks=ALONE, disk=None)
-    assert found is not None
-    assert (found.step, found.tag, found.state) == (20, "step-20", {"n": 20})
-    assert f"step-30 is left out: {tmp_path / 'step-30'} is unfinished" in caplog.text
+    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
+    assert checkpoint is not None
+    assert (checkpoint.step, checkpoint.tag, checkpoint.state) == (20, "step-20", {"n": 20})
+    assert f"step-30 is skipped: {tmp_path / 'step-30'} is unfinished" in caplog.text
 
 
 def test_there_is_none(tmp_path: Path) -> None:
-    assert agree(tmp_path, ranks=ALONE, disk=None) is None
-    assert agree(tmp_path / "nowhere", ranks=ALONE, disk=None) is None
+    assert find_common_checkpoint(tmp_path, ranks=ALONE, disk=None) is None
+    assert find_common_checkpoint(tmp_path / "nowhere", ranks=ALONE, disk=None) is None
 
 
 def test_one_by_name(tmp_path: Path) -> None:
     for step in (10, 20):
         put(tmp_path, step)
-    found = agree(tmp_path / "step-10", ranks=ALONE, disk=None)
-    assert found is not None
-    assert found.step == 10
+    checkpoint = find_common_checkpoint(tmp_path / "step-10", ranks=ALONE, disk=None)
+    assert checkpoint is not None
+    assert checkpoint.step == 10
 
 
 DAMAGES = {
     "bits": (lambda path: path.write_bytes(path.read_bytes()[:-1] + b"!"), "is damaged: its check"),
     "size": (lambda path: path.write_bytes(b"short"), "is missing or cut short"),
     "lost": (lambda path: path.unlink(), "is missing or cut short"),
-    "list": (lambda path: (path.parent / "whole-00000.json").write_text("{}"), "is no list of a"),
+    "list": (
+        lambda path: (path.parent / "whole-00000.json").write_text("{}"),
+        "is not the list",
+    ),
     "no json": (lambda path: (path.parent / "whole-00000.json").write_text("{"), "no valid JSON"),
 }
 
 
-@pytest.mark.parametrize(("harm", "message"), DAMAGES.values(), ids=DAMAGES)
-def test_damage_is_told_and_the_one_before_is_taken(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: object, message: str
+@pytest.mark.parametrize(("damage", "message"), DAMAGES.values(), ids=DAMAGES)
+def test_damage_is_reported_and_the_one_before_is_taken(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: object, message: str
 ) -> None:
     put(tmp_path, 1)
-    harm(put(tmp_path, 2) / "optim-0.pt")  # type: ignore[operator]  # a table of functions
-    found = agree(tmp_path, ranks=ALONE, disk=find_disk(tmp_path, ALONE))
-    assert found is not None
-    assert found.step == 1
+    damage(put(tmp_path, 2) / "optim-0.pt")  # type: ignore[operator]  # a table of functions
+    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=find_disk(tmp_path, ALONE))
+    assert checkpoint is not None
+    assert checkpoint.step == 1
     assert message in caplog.text
     (tmp_path / "step-1" / "optim-0.pt").unlink()
-    with pytest.raises(UserError, match=r"(?s)none that is whole .*step-2 .*step-1 .*other --save"):
-        agree(tmp_path, ranks=ALONE, disk=None)
+    with pytest.raises(UserError, match=r"(?s)none that is complete .*step-2 .*step-1 .*--save"):
+        find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
 
 
 class Engine:
@@ -114,69 +119,25 @@ def test_only_whole_ones_up_to_the_new_one_are_kept(
     disk = find_disk(tmp_path, ALONE)
     save(Engine(), disk, step=20, state={}, keep=keep, ranks=ALONE)
     assert sorted(int(path.name[5:]) for path in tmp_path.glob("step-*")) == expected
-    found = agree(tmp_path, ranks=ALONE, disk=disk)
-    assert found is not None
-    assert found.step == 20
+    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=disk)
+    assert checkpoint is not None
+    assert checkpoint.step == 20
 
 
 def test_what_a_rank_needs(tmp_path: Path) -> None:
-    here = put(tmp_path, 5, ranks=(0, 1), world=4)
-    assert isinstance(look(here, rank=1, world=4), Checkpoint)
-    assert "lacks what rank 2 of 4 wrote" in str(look(here, rank=2, world=4))
+    folder = put(tmp_path, 5, ranks=(0, 1), world=4)
+    assert isinstance(read_checkpoint(folder, rank=1, world=4), Checkpoint)
+    assert "lacks what rank 2 of 4 wrote" in str(read_checkpoint(folder, rank=2, world=4))
     # Another number of ranks needs all of it, as when a node's files were copied to the others'.
-    assert "lacks what rank 2 of 4 wrote" in str(look(here, rank=0, world=1))
+    assert "lacks what rank 2 of 4 wrote" in str(read_checkpoint(folder, rank=0, world=1))
     put(tmp_path, 5, ranks=(2, 3), world=4)
-    found = look(here, rank=0, world=1)
-    assert isinstance(found, Checkpoint)
-    assert sorted(found.files) == [f"optim-{rank}.pt" for rank in range(4)]
+    checkpoint = read_checkpoint(folder, rank=0, world=1)
+    assert isinstance(checkpoint, Checkpoint)
+    assert sorted(checkpoint.files) == [f"optim-{rank}.pt" for rank in range(4)]
 
 
-@pytest.mark.parametrize(
-    ("saved", "now", "expected"),
-    [((1, 1), (1, 1), False), ((2, 1), (1, 1), True), ((2, 0), (1, 0), False)],
-)
-def test_conversion(
-    tmp_path: Path, saved: tuple[int, int], now: tuple[int, int], expected: bool
-) -> None:
-    world, stage = saved
-    put(tmp_path, 1, ranks=range(world), world=world, stage=stage)
-    found = look(tmp_path / "step-1", rank=0, world=now[0])
-    assert isinstance(found, Checkpoint)
-    assert needs_conversion(found, world=now[0], stage=now[1]) is expected
-    with pytest.raises(UserError, match=r"cannot be read at stage 3.*--init-from"):
-        needs_conversion(found, world=1, stage=3)
-
-
-def test_marks_are_taken_away(tmp_path: Path) -> None:
-    disk = find_disk(tmp_path / "new", ALONE)
-    assert (disk.members, disk.node_local, disk.leader) == ((0,), False, 0)
-    assert not list((tmp_path / "new").iterdir())
-
-
-@pytest.mark.parametrize(
-    ("problems", "told"),
-    [
-        ([None, None], ""),
-        (["a", "a"], "a"),
-        ([None, "a"], "rank 1: a"),
-        (["b", "a", "b"], "rank 0: b\nrank 1: a"),
-    ],
-)
-def test_problems_are_told_once(problems: list[str | None], told: str) -> None:
-    assert tell(problems) == told
-
-
-def test_together() -> None:
-    def fail() -> None:
-        raise UserError("no")
-
-    assert ALONE.together(lambda: 5) == 5
-    with pytest.raises(AgreedError, match=r"^no$"):
-        ALONE.together(fail)
-
-
-def test_parts_are_json(tmp_path: Path) -> None:
-    here = put(tmp_path, 7)
-    content = json.loads((here / "whole-00000.json").read_text())
+def test_lists_are_json(tmp_path: Path) -> None:
+    folder = put(tmp_path, 7)
+    content = json.loads((folder / "whole-00000.json").read_text())
     assert content["ranks"] == [0]
     assert content["files"]["optim-0.pt"]["bytes"] == 100

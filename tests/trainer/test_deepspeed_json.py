@@ -10,7 +10,7 @@ from trainer.deepspeed_json import (
     FP16_SECTION,
     adam_of,
     batch_size_of,
-    completed,
+    engine_settings,
     micro_batch_of,
     precision_of,
     presets,
@@ -30,11 +30,11 @@ def write(path: Path, content: object) -> str:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"zero_optimisation": {}}, "no top-level key .* is 'zero_optimization' meant"),
-        ({"foo": 1}, "'foo' is no top-level key of DeepSpeed, which would ignore it"),
+        ({"zero_optimisation": {}}, "not a top-level key .* did you mean 'zero_optimization'"),
+        ({"foo": 1}, "'foo' is not a top-level key of DeepSpeed, which would ignore it"),
         ({"scheduler": {}}, "'scheduler' has no place here: .*--schedule"),
         ({"curriculum_learning": {}}, "--data-from"),
-        ([1], "is not an object"),
+        ([1], "is not a JSON object"),
     ],
 )
 def test_files_that_are_refused(tmp_path: Path, content: object, message: str) -> None:
@@ -46,7 +46,7 @@ def test_no_file_and_no_json(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no such file, and no preset .* glm-10b, .*glm-large"):
         read_json("glm-9b")
     (tmp_path / "ds.json").write_text("{")
-    with pytest.raises(UserError, match="is no JSON"):
+    with pytest.raises(UserError, match="is not valid JSON"):
         read_json(str(tmp_path / "ds.json"))
 
 
@@ -56,12 +56,12 @@ def test_presets_are_plain_deepspeed() -> None:
         content = read_json(name)
         assert content == read_json(str(CONFIGS / f"{name}.json"))
         assert precision_of(content) == "bf16"
-        assert with_precision(content, "fp16", served=VOLTA)["fp16"] == FP16_SECTION
-        assert "bf16" not in with_precision(content, "fp32", served=CPU)
+        assert with_precision(content, "fp16", supported=VOLTA)["fp16"] == FP16_SECTION
+        assert "bf16" not in with_precision(content, "fp32", supported=CPU)
 
 
 @pytest.mark.parametrize(
-    ("content", "wanted", "served", "expected"),
+    ("content", "wanted", "supported", "expected"),
     [
         ({}, None, CPU, "fp32"),
         ({}, None, AMPERE, "bf16"),
@@ -74,25 +74,25 @@ def test_presets_are_plain_deepspeed() -> None:
     ],
 )
 def test_precision(
-    content: dict[str, Any], wanted: str | None, served: tuple[str, ...], expected: str
+    content: dict[str, Any], wanted: str | None, supported: tuple[str, ...], expected: str
 ) -> None:
-    settled = with_precision(content, wanted, served=served)
-    assert (precision_of(settled) or "fp32") == expected
+    settings = with_precision(content, wanted, supported=supported)
+    assert (precision_of(settings) or "fp32") == expected
     if expected != "fp32":
-        assert settled["zero_optimization"]["stage"] == 1
+        assert settings["zero_optimization"]["stage"] == 1
 
 
 def test_precision_that_cannot_be() -> None:
     with pytest.raises(UserError, match=r"does not compute in bf16.*--precision fp16"):
-        with_precision({"bf16": {"enabled": True}}, None, served=VOLTA)
+        with_precision({"bf16": {"enabled": True}}, None, supported=VOLTA)
     with pytest.raises(UserError, match="bf16 needs ZeRO stage 1 or more"):
-        with_precision({"zero_optimization": {"stage": 0}}, "bf16", served=AMPERE)
+        with_precision({"zero_optimization": {"stage": 0}}, "bf16", supported=AMPERE)
     with pytest.raises(UserError, match="both bf16 and fp16"):
         precision_of({"bf16": {"enabled": True}, "fp16": {"enabled": True}})
 
 
 @pytest.mark.parametrize(
-    ("content", "given", "size", "world", "expected"),
+    ("content", "wanted", "size", "world", "expected"),
     [
         ({}, None, 16, 2, 8),
         ({}, 2, 16, 2, 2),
@@ -103,12 +103,12 @@ def test_precision_that_cannot_be() -> None:
     ],
 )
 def test_micro_batch(
-    content: dict[str, Any], given: int | None, size: int, world: int, expected: int
+    content: dict[str, Any], wanted: int | None, size: int, world: int, expected: int
 ) -> None:
-    assert micro_batch_of(content, given, sizes=(size,), world=world) == expected
-    settled = completed(content, micro=expected, size=size, world=world, node_local=False)
-    steps = settled["gradient_accumulation_steps"]
-    assert expected * steps * world == settled["train_batch_size"] == size
+    assert micro_batch_of(content, wanted, sizes=(size,), world=world) == expected
+    settings = engine_settings(content, micro=expected, size=size, world=world, node_local=False)
+    steps = settings["gradient_accumulation_steps"]
+    assert expected * steps * world == settings["train_batch_size"] == size
 
 
 def test_a_batch_that_does_not_work_out() -> None:
@@ -129,13 +129,13 @@ def test_batch_size_of() -> None:
     assert batch_size_of({**whole, "train_batch_size": 99}, None, world=2) == 99
 
 
-def test_completed_leaves_the_optimizer_to_us() -> None:
-    settled = completed(
+def test_engine_settings_leave_the_optimizer_to_us() -> None:
+    settings = engine_settings(
         {**ONE, "optimizer": {"type": "AdamW"}}, micro=1, size=1, world=1, node_local=True
     )
-    assert "optimizer" not in settled
-    assert settled["gradient_clipping"] == 1.0
-    assert settled["checkpoint"] == {"use_node_local_storage": True}
+    assert "optimizer" not in settings
+    assert settings["gradient_clipping"] == 1.0
+    assert settings["checkpoint"] == {"use_node_local_storage": True}
 
 
 def test_adam_of() -> None:

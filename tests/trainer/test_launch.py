@@ -1,4 +1,4 @@
-"""The scripts of trainer/launch, with a launcher that only tells how it was called."""
+"""The scripts of trainer/launch, with a launcher that only prints how it was called."""
 
 import os
 import subprocess
@@ -52,7 +52,7 @@ def called(script: str, folder: Path, more: Mapping[str, str]) -> str:
 def test_torchrun_leaves_time_to_save(
     tmp_path: Path, script: str, environment: Mapping[str, str], expected: str
 ) -> None:
-    told = called(script, tmp_path, environment)
-    assert told == f"110 s: {expected} -m trainer.train --model a b\n"
+    printed = called(script, tmp_path, environment)
+    assert printed == f"110 s: {expected} -m trainer.train --model a b\n"
     longer = {**environment, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "300"}
     assert called(script, tmp_path, longer).startswith("300 s: ")

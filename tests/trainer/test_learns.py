@@ -1,4 +1,4 @@
-"""Whether a small model learns: from the built-in sample, and a batch by heart."""
+"""Whether a small model learns: from the built-in sample, and a single batch by heart."""
 
 import json
 import subprocess
@@ -17,9 +17,9 @@ from shards.manifest import VALIDATION
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Running, Trial, losses
 from trainer import data, model
+from trainer.loader import Tensors
 from trainer.loss import LossSums, loss_sums
 from trainer.ranks import Ranks
-from trainer.tensors import Tensors
 
 pytestmark = pytest.mark.slow
 
@@ -39,14 +39,14 @@ LESSON = (
 
 
 def shuffle_targets() -> None:
-    """Let training, not validation, exchange the targets of each batch among their places."""
-    chance = torch.Generator().manual_seed(0)
+    """Shuffle the targets of each batch in training, but not in validation."""
+    rng = torch.Generator().manual_seed(0)
 
     def shuffled(hidden: torch.Tensor, *args: Any, **more: Any) -> LossSums:
         if hidden.requires_grad:
             targets, mask = more["targets"].clone(), more["loss_mask"]
             wanted = targets[mask]
-            targets[mask] = wanted[torch.randperm(len(wanted), generator=chance)]
+            targets[mask] = wanted[torch.randperm(len(wanted), generator=rng)]
             more["targets"] = targets
         return loss_sums(hidden, *args, **more)
 
@@ -54,7 +54,7 @@ def shuffle_targets() -> None:
 
 
 def entropy(tokens: "np.ndarray[Any, np.dtype[Any]]") -> float:
-    """Return the entropy of how often each token comes, in nats."""
+    """Return the entropy of the token frequencies, in nats."""
     counts = np.bincount(tokens)
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log(shares)).sum())
@@ -80,13 +80,13 @@ def test_it_learns_from_the_sample_but_not_from_shuffled_targets(tmp_path: Path)
 
 
 def repeat_the_first_batch() -> None:
-    """Let every step train on the first batch."""
-    batches = data.Data.batches
+    """Make every step train on the first batch."""
+    batches = data.RunData.batches
 
-    def first(self: data.Data, step: int, ranks: Ranks) -> Iterator[Tensors]:
+    def first(self: data.RunData, step: int, ranks: Ranks) -> Iterator[Tensors]:
         return repeat(next(batches(self, step, ranks)))
 
-    vars(data)["Data"].batches = first
+    vars(data)["RunData"].batches = first
 
 
 @pytest.mark.parametrize("objective", ["glm", "causal"])

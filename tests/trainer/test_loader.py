@@ -20,13 +20,19 @@ from shards.order.streams import streams_of
 from shards.reader import Dataset
 from shards.windows import WindowSpec, causal_windows, glm_windows
 from tests.shards.numbered import CLS, EOS, SIZE, build
+from trainer import loader as loader_module
 from trainer.blanks import BlankMaker, BlankOptions
-from trainer.loader import Loader, read_once
-from trainer.tensors import Tensors
+from trainer.loader import Loader, Tensors, read_once
 
 GLM = glm_windows(64)
 CAUSAL = causal_windows(33)
 COMMANDS = ("mask", "smask", "gmask", "sop", "eop", "dblock")
+
+
+@pytest.fixture(autouse=True)
+def _read_little_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read a few batches at once, not thousands of small ones."""
+    monkeypatch.setattr(loader_module, "_TOKENS_AT_ONCE", 1 << 11)
 
 
 @pytest.fixture(scope="module")
@@ -105,15 +111,15 @@ def test_glm_batches(sampler: Callable[..., Sampler]) -> None:
 
 def test_boundaries_on_request(sampler: Callable[..., Sampler]) -> None:
     (plain,) = first(Loader(sampler(CAUSAL), batch_size=8), 1)
-    (told,) = first(Loader(sampler(CAUSAL), batch_size=8, boundaries=True), 1)
-    assert torch.equal(plain["tokens"], told["tokens"])
-    edges = told["cu_seqlens"].tolist()
-    text = told["tokens"].reshape(-1)
+    (with_boundaries,) = first(Loader(sampler(CAUSAL), batch_size=8, boundaries=True), 1)
+    assert torch.equal(plain["tokens"], with_boundaries["tokens"])
+    edges = with_boundaries["cu_seqlens"].tolist()
+    text = with_boundaries["tokens"].reshape(-1)
     assert edges[0] == 0
     assert edges[-1] == text.numel()
-    # Behind each eos that does not end a row a sequence begins.
+    # A sequence begins after each eos that does not end a row.
     ends = {int(place) + 1 for place in (text == EOS).nonzero()} - set(range(0, len(text), 33))
-    inside = told["loss_mask"].reshape(-1)
+    inside = with_boundaries["loss_mask"].reshape(-1)
     assert {end for end in ends if end < len(text) and inside[end]} <= set(edges)
 
 
@@ -168,7 +174,7 @@ def test_another_batch_size_and_world_on_the_way(sampler: Callable[..., Sampler]
     assert rows(read) == whole
 
 
-def test_a_loop_goes_on_where_the_last_one_stopped(sampler: Callable[..., Sampler]) -> None:
+def test_a_loop_continues_where_the_last_one_stopped(sampler: Callable[..., Sampler]) -> None:
     loader = Loader(sampler(), batch_size=12)
     halves = first(loader, 2) + first(loader, 2)
     assert same(halves, first(Loader(sampler(), batch_size=12), 4))
@@ -217,8 +223,8 @@ def test_workers_of_a_data_loader_share_the_batches(
     first(start, 1)
     loader = Loader(sampler(), batch_size=12)
     loader.load_state_dict(start.state_dict())
-    found = list(islice(DataLoader(loader, batch_size=None, num_workers=workers), 7))
-    assert same(found, usual[1:])
+    batches_read = list(islice(DataLoader(loader, batch_size=None, num_workers=workers), 7))
+    assert same(batches_read, usual[1:])
 
 
 @pytest.mark.filterwarnings("ignore:'set_vital' is deprecated:UserWarning")  # torchdata calls it
@@ -235,8 +241,8 @@ def test_stateful_data_loader(sampler: Callable[..., Sampler], workers: int) -> 
     state = before.state_dict()
     after = wrapped()
     after.load_state_dict(state)
-    found = list(islice(after, 5))
-    assert same(through + found, first(Loader(sampler(), batch_size=12), 8))
+    batches_read = list(islice(after, 5))
+    assert same(through + batches_read, first(Loader(sampler(), batch_size=12), 8))
 
 
 def test_a_loader_can_be_sent_to_another_process(sampler: Callable[..., Sampler]) -> None:
@@ -254,10 +260,10 @@ def test_prompts_reach_the_mask(tmp_path: Path) -> None:
     inside = torch.arange(33) < batch["lengths"][:, None]
     assert batch["loss_mask"].any()
     assert not batch["loss_mask"][inside].all()
-    behind_eos = (batch["tokens"] == EOS) & inside
-    counted = batch["loss_mask"][behind_eos]
+    after_eos = (batch["tokens"] == EOS) & inside
+    counted = batch["loss_mask"][after_eos]
     # Only documents of one token, which is their eos, have no prompt to begin with.
-    assert torch.equal(counted, batch["targets"][behind_eos] == EOS)
+    assert torch.equal(counted, batch["targets"][after_eos] == EOS)
 
 
 def test_missing_shards_are_listed_at_the_start(tmp_path: Path) -> None:
@@ -278,7 +284,7 @@ def test_missing_shards_are_listed_at_the_start(tmp_path: Path) -> None:
         loader(0, batch_size=18)
 
 
-def test_a_layout_that_needs_every_shard_is_told(
+def test_a_layout_that_needs_every_shard_is_reported(
     sampler: Callable[..., Sampler], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -347,7 +353,9 @@ def test_removed_documents_are_not_read(tmp_path: Path) -> None:
     path = dataset.manifest.shards("web")[1].path
     less = Dataset(tmp_path, dataset.manifest)
     less.__dict__["removed"] = {path: torch.tensor([0]).numpy()}
-    gone = {token for token in dataset.documents("web").shard(1).tokens.tolist() if token != EOS}
+    removed_tokens = {
+        token for token in dataset.documents("web").shard(1).tokens.tolist() if token != EOS
+    }
 
     def read(data: Dataset) -> set[int]:
         draws = Sampler(streams_of(data), seed=1, num_scatters=1, window=GLM)
@@ -357,8 +365,8 @@ def test_removed_documents_are_not_read(tmp_path: Path) -> None:
             ).tolist()
         )
 
-    assert gone & read(dataset)
-    assert not gone & read(less)
+    assert removed_tokens & read(dataset)
+    assert not removed_tokens & read(less)
 
 
 def by_key(batches: list[Tensors]) -> dict[int, dict[str, Any]]:
@@ -464,11 +472,11 @@ def test_validation_has_the_same_blanks_each_time(
         for rank in range(world)
     ]
     assert {len(batch["tokens"]) for batches in ranks for batch in batches} == {8 // world}
-    found = by_key([batch for batches in ranks for batch in batches])
-    assert len(found) == len(held)
-    assert found == by_key(list(read_once(held, batch_size=3, blanks=blanks)))
-    # The keys that they hang on never change.
-    assert sorted(found)[:2] == [-4339389817058079434, 1100033135399153822]
+    by_sample = by_key([batch for batches in ranks for batch in batches])
+    assert len(by_sample) == len(held)
+    assert by_sample == by_key(list(read_once(held, batch_size=3, blanks=blanks)))
+    # The keys that they depend on never change.
+    assert sorted(by_sample)[:2] == [-4339389817058079434, 1100033135399153822]
     empty = ranks[-1][-1]
     missing = empty["lengths"] == 0
     assert missing.any()

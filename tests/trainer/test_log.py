@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from shards.errors import UserError
-from trainer import plot
-from trainer.log import NAME, TRAIN, VALIDATION, Meter, RunLog, log_of
+from trainer.log import NAME, TRAIN, VALIDATION, Meter, RunLog, read_run_log
 
 
 def write(folder: Path, *steps: int, after: int = 0) -> None:
@@ -22,21 +21,23 @@ def test_steps_that_come_again_are_not_doubled(tmp_path: Path) -> None:
     with (tmp_path / NAME).open("a") as file:
         file.write('{"event": "train", "st')  # the power was cut here
     write(tmp_path, 3, 4, 5, after=2)
-    assert [line["step"] for line in log_of(tmp_path)] == [1, 2, 3, 4, 5]
+    assert [line["step"] for line in read_run_log(tmp_path)] == [1, 2, 3, 4, 5]
     # Kept lines are as they were, to the last digit of a loss.
     assert (tmp_path / NAME).read_text().splitlines()[0] == json.dumps(
         {"event": "train", "step": 1, "loss": 6.5, "loss/web": 1.0, "lr": 1e-4}
     )
 
 
-def test_what_is_no_number_is_null(tmp_path: Path) -> None:
+def test_nan_and_infinity_are_null(tmp_path: Path) -> None:
     log = RunLog(tmp_path, step=0, steps=9, show=False)
     log.write(TRAIN, 1, {"loss": math.nan, "grad_norm": math.inf})
     log.close()
-    assert log_of(tmp_path) == [{"event": "train", "step": 1, "loss": None, "grad_norm": None}]
+    assert read_run_log(tmp_path) == [
+        {"event": "train", "step": 1, "loss": None, "grad_norm": None}
+    ]
 
 
-def test_lines_for_a_person(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = RunLog(None, step=0, steps=2000, show=True)
     log.write(TRAIN, 1500, {"loss": 2.34567, "lr": 2e-4, "tokens_per_second": 12345.6, "mfu": 0.41})
     log.advance(1500)
@@ -66,7 +67,7 @@ def test_without_tensorboard(
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     write(tmp_path, 1)
     assert "pip install tensorboard" in caplog.text
-    assert len(log_of(tmp_path)) == 1
+    assert len(read_run_log(tmp_path)) == 1
 
 
 def test_meter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,24 +89,6 @@ def test_meter(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
-def test_curves(tmp_path: Path) -> None:
-    write(tmp_path, 1, 2)
-    found = plot.curves(log_of(tmp_path), TRAIN, "loss")
-    assert found == {"": ([1, 2], [6.5, 6.0]), "web": ([1, 2], [1.0, 2.0])}
-    assert plot.curves(log_of(tmp_path), VALIDATION, "loss") == {}
-
-
-def test_plot_tells_what_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert plot.main([str(tmp_path)]) == 2
-    assert f"{tmp_path} has no log.jsonl" in capsys.readouterr().err
-    write(tmp_path, 1)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert plot.main([str(tmp_path)]) == 2
-    assert "pip install 'corpusmill[report]'" in capsys.readouterr().err
-
-
 def test_no_log() -> None:
     with pytest.raises(UserError, match=r"nowhere has no log\.jsonl"):
-        log_of(Path("nowhere"))
+        read_run_log(Path("nowhere"))

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from tests.trainer.texts import keys_of
-from trainer.chance import Chance
 from trainer.noise import noise_in_blanks, noise_in_context
+from trainer.sample_rng import SampleRng
 from trainer.text import Spans
 
 RUNS = Spans(np.array([0, 0, 1]), np.array([1, 20, 0]), np.array([15, 10, 30]))
@@ -13,8 +13,8 @@ NEAR = {0: {1, 6, 7, 9, 10, 11, 20, 24, 25, 26}, 1: {9, 10, 11, 18, 19, 20}}
 
 
 def context(*numbers: int, first: int = 0) -> dict[int, set[int]]:
-    chance = Chance(keys_of(2, first=first))
-    rows, columns = noise_in_context(RUNS, BLANKS, np.array(numbers), chance)
+    rng = SampleRng(keys_of(2, first=first))
+    rows, columns = noise_in_context(RUNS, BLANKS, np.array(numbers), rng)
     return {row: set(columns[rows == row].tolist()) for row in (0, 1)}
 
 
@@ -26,9 +26,9 @@ def test_tokens_near_blanks() -> None:
 def test_as_many_as_asked_for() -> None:
     seen: dict[int, set[int]] = {0: set(), 1: set()}
     for first in range(0, 200, 2):
-        found = context(4, 2, first=first)
-        assert [len(found[row]) for row in (0, 1)] == [4, 2]
-        for row, columns in found.items():
+        positions = context(4, 2, first=first)
+        assert [len(positions[row]) for row in (0, 1)] == [4, 2]
+        for row, columns in positions.items():
             seen[row] |= columns
     assert seen == NEAR
 
@@ -37,7 +37,7 @@ def test_as_many_as_asked_for() -> None:
 def test_tokens_in_blanks(probability: float) -> None:
     number = 3000
     blanks = Spans(np.arange(number), np.full(number, 5), np.full(number, 4))
-    rows, columns = noise_in_blanks(blanks, probability, Chance(keys_of(number)))
+    rows, columns = noise_in_blanks(blanks, probability, SampleRng(keys_of(number)))
     assert set(columns.tolist()) <= {5, 6, 7, 8}
     assert len(set(zip(rows.tolist(), columns.tolist(), strict=True))) == len(rows)
     counts = np.bincount(columns, minlength=9)[5:] / number

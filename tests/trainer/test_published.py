@@ -82,8 +82,8 @@ def test_a_file(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     path = tmp_path / "any-name.pt"
     save(path, weights)
     model = GLM(SHAPE)
-    found = load_published(path, model)
-    assert (found.files, found.iteration, found.extended) == ([path], 1200, [])
+    loaded = load_published(path, model)
+    assert (loaded.files, loaded.iteration, loaded.extended) == ([path], 1200, [])
     assert_holds(model, weights)
 
 
@@ -122,11 +122,11 @@ def test_positions_are_extended_when_asked(tmp_path: Path, weights: dict[str, Te
     torch.manual_seed(8)
     model = GLM(replace(SHAPE, max_positions=100))
     fresh = model.transformer.position_embeddings.weight.detach().clone()
-    found = load_published(path, model, extend_positions=True)
+    loaded = load_published(path, model, extend_positions=True)
     table = model.transformer.position_embeddings.weight
     assert torch.equal(table[:65], weights["transformer.position_embeddings.weight"])
     assert torch.equal(table[65:], fresh[65:])
-    assert found.extended == [
+    assert loaded.extended == [
         "transformer.position_embeddings.weight",
         "transformer.block_position_embeddings.weight",
     ]
@@ -201,21 +201,23 @@ def test_files_of_another_shape(
 def test_longer_tables_are_refused(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     path = tmp_path / "long.pt"
     save(path, weights)
-    with pytest.raises(UserError, match=r"Take a model with max_positions 64\."):
+    with pytest.raises(UserError, match=r"Use a model with max_positions 64\."):
         load_published(path, GLM(replace(SHAPE, max_positions=32)), extend_positions=True)
 
 
 def test_a_lost_rank_is_named(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     save_parts(tmp_path, weights, 4)
     (tmp_path / FILE.format(1)).unlink()
-    with pytest.raises(UserError, match=r"holds 3 files .* rank 1 none: mp_rank_01_model_states"):
+    with pytest.raises(UserError, match=r"holds 3 files .* rank 1: mp_rank_01_model_states"):
         load_published(tmp_path, GLM(SHAPE))
 
 
 def test_ranks_of_two_checkpoints_do_not_mix(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     save_parts(tmp_path, weights, 2)
     save(tmp_path / FILE.format(1), weights)
-    with pytest.raises(DamageError, match=r"not of one checkpoint: .*\(128, 64\), \(256, 64\)"):
+    with pytest.raises(
+        DamageError, match=r"not belong to one checkpoint: .*\(128, 64\), \(256, 64\)"
+    ):
         load_published(tmp_path, GLM(SHAPE))
 
 
@@ -229,7 +231,7 @@ def test_a_cut_file_is_damage(tmp_path: Path, weights: dict[str, Tensor]) -> Non
     path = tmp_path / "cut.pt"
     save(path, weights)
     path.write_bytes(path.read_bytes()[:200_000])
-    with pytest.raises(DamageError, match=r"cut\.pt is no PyTorch file, or was cut short"):
+    with pytest.raises(DamageError, match=r"cut\.pt is not a PyTorch file, or was cut short"):
         load_published(path, GLM(SHAPE))
     torch.save({"module": weights}, path, _use_new_zipfile_serialization=False)
     path.write_bytes(path.read_bytes()[:200_000])
@@ -241,7 +243,7 @@ def test_a_cut_file_is_damage(tmp_path: Path, weights: dict[str, Tensor]) -> Non
     ("content", "complaint"),
     [
         ({}, r"holds no checkpoint: neither mp_rank_00_model_states\.pt nor a file latest"),
-        ({"latest": "900"}, r"latest names '900', and .* has no such folder"),
+        ({"latest": "900"}, r"latest names '900', but .* has no such folder"),
     ],
 )
 def test_folders_without_one(tmp_path: Path, content: dict[str, str], complaint: str) -> None:

@@ -1,4 +1,4 @@
-"""Real runs of the trainer, killed, stopped and taken up again."""
+"""Real runs of the trainer, killed, stopped and resumed."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
 
 @pytest.fixture(scope="module")
 def undisturbed(trial: Trial) -> Callable[..., Path]:
-    """Returns the folder of a run that nothing happened to, made once for its flags."""
+    """Return the folder of an undisturbed run, made once for its flags."""
 
     def run(*flags: object, world: int = 1) -> Path:
         folder = trial.folder / "-".join(["whole", str(world), *map(str, flags)]).replace("/", "_")
@@ -64,10 +64,10 @@ def test_killed_and_run_again_is_as_if_it_had_not_been(
     running.kill()
     assert not (run / "step-9").exists()
     again = trial.run(*zero(trial, stage), "--save", run)
-    assert "goes on from step" in again.output()
+    assert "resumes after step" in again.output()
     assert events(run) == events(whole)
     assert [event["step"] for event in events(run, "train")] == list(range(1, STEPS + 1))
-    # Dropout is on, and it learns: another seed of dropout, or no step, would tell.
+    # Dropout is on, and it learns: another seed of dropout, or a skipped step, would show.
     assert len(set(losses(run))) == STEPS
     assert losses(run, "validation")[-1] < losses(run, "validation")[0]
 
@@ -84,7 +84,7 @@ def test_killed_with_two_ranks(trial: Trial, undisturbed: Callable[..., Path]) -
 
 
 def kill_while_saving() -> None:
-    """Let the second checkpoint end in a power cut, before its list is written."""
+    """Make the second checkpoint end in a power cut, before its list is written."""
     write: Callable[..., Any] = files.write_json
     calls: list[Path] = []
 
@@ -100,9 +100,9 @@ def test_killed_while_saving(trial: Trial, undisturbed: Callable[..., Path]) -> 
     trial.run(*zero(trial, 1), "--save", run, prepare=kill_while_saving, code=-signal.SIGKILL)
     assert (run / "step-6").exists()
     again = trial.run(*zero(trial, 1), "--save", run)
-    assert "step-6 is left out" in again.output()
+    assert "step-6 is skipped" in again.output()
     assert "step-6 is unfinished" in again.output()
-    assert "goes on from step 3" in again.output()
+    assert "resumes after step 3" in again.output()
     assert events(run) == events(undisturbed(*zero(trial, 1)))
 
 
@@ -113,7 +113,7 @@ def test_a_signal_saves_and_leaves(
     run = trial.folder / f"stopped-{number}"
     running = trial.start(*zero(trial, 2), "--save", run, world=2)
     wait_for_step(run, 1, running)
-    running.signal(number, 1)  # one rank is told, all leave
+    running.signal(number, 1)  # one rank is asked, all stop
     assert running.wait().codes() == [128 + number] * 2
     last = events(run, "train")[-1]["step"]
     assert (run / f"step-{last}" / "whole-00000.json").is_file()
@@ -133,7 +133,7 @@ def test_a_damaged_checkpoint_is_left_out(trial: Trial, undisturbed: Callable[..
     again = trial.run(*zero(trial, 1), "--save", run)
     assert "optim_states.pt is damaged: its checksum" in again.output()
     assert "model_states.pt is missing or cut short" in again.output()
-    assert "goes on from step 3" in again.output()
+    assert "resumes after step 3" in again.output()
     assert events(run) == events(undisturbed(*zero(trial, 1)))
 
 
@@ -143,13 +143,13 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-def test_nothing_whole_is_no_fresh_start(trial: Trial, undisturbed: Callable[..., Path]) -> None:
+def test_it_never_starts_over_by_itself(trial: Trial, undisturbed: Callable[..., Path]) -> None:
     run = copied(undisturbed(*zero(trial, 1)), trial.folder / "ruined")
     for path in run.glob("step-*/mp_rank*"):
         path.unlink()
     refused = trial.run(*zero(trial, 1), "--save", run, code=2).output()
-    assert "holds checkpoints, but none that is whole on all ranks" in refused
-    assert all(f"step-{step} is left out" in refused for step in (3, 6, 9))
+    assert "holds checkpoints, but none that is complete on all ranks" in refused
+    assert all(f"step-{step} is skipped" in refused for step in (3, 6, 9))
 
 
 def test_older_checkpoints_go(trial: Trial) -> None:
@@ -171,17 +171,17 @@ def test_each_node_has_its_own_disk(trial: Trial, undisturbed: Callable[..., Pat
         names = {path.name for path in (run / "step-9").iterdir()}
         assert {"mp_rank_00_model_states.pt", f"whole-{rank:05d}.json"} <= names
         assert len([name for name in names if "optim_states" in name]) == 1
-    # A node that was cut off before it had committed: all go on from what both have.
+    # A node that was cut off before it had committed: all resume from what both have.
     (second / "step-9" / "whole-00001.json").unlink()
     again = nodes.run(*flags, world=2, nodes=True).output()
     assert "rank 1: " in again
     assert "step-9 is unfinished" in again
-    assert "goes on from step 6" in again
+    assert "resumes after step 6" in again
     assert events(first) == whole
-    # A node whose disk was exchanged.
+    # A node whose disk was replaced.
     shutil.rmtree(second)
     refused = nodes.run(*flags, world=2, nodes=True, code=2).output()
-    assert "step-9 is left out: rank 1: run has no step-9" in refused
+    assert "step-9 is skipped: rank 1: run has no step-9" in refused
 
 
 @pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2)])
@@ -206,9 +206,9 @@ REFUSED = {
     "other blanks": (["--blanks", "bert_prob=0.1"], "blanks.bert_prob was 0.5, now it is 0.1"),
     "another batch": (["--batch-size", 16], "--batch-size SIZE 9:SIZE"),
     "another stage": (["--deepspeed", "zero2.json"], "cannot be read at stage 2.*--init-from"),
-    "no resume": (["--resume", "none"], "holds step-9 and this run would not go on from it"),
-    "no such": (["--resume", "nowhere"], "--resume nowhere: there is no checkpoint there"),
-    "older": (["--resume", "{run}/step-3"], "holds step-9 and this run would not go on from it"),
+    "no resume": (["--resume", "none"], "holds step-9 and this run would not resume from it"),
+    "no such": (["--resume", "nowhere"], "--resume nowhere: there is no checkpoint of that name"),
+    "older": (["--resume", "{run}/step-3"], "holds step-9 and this run would not resume from it"),
     "other data": (["--data", "{other}"], r"stages was .*00000000/web.* now it is .*00000001/web"),
 }
 
@@ -231,13 +231,13 @@ def test_another_run_is_refused_by_name(
     assert sorted(path.name for path in run.iterdir()) == before
 
 
-def test_a_run_may_go_on_elsewhere_and_longer(
+def test_a_run_may_resume_elsewhere_and_longer(
     trial: Trial, undisturbed: Callable[..., Path]
 ) -> None:
     whole, run = undisturbed(*zero(trial, 1)), trial.folder / "elsewhere"
     flags = ("--save", run, "--resume", whole / "step-6", "--decay-steps", STEPS)
     output = trial.run(*zero(trial, 1), *flags, "--max-steps", STEPS + 2).output()
-    assert "goes on from step 6" in output
+    assert "resumes after step 6" in output
     assert losses(run)[:3] == losses(whole)[6:]
     assert len(losses(run)) == 5
 
@@ -249,8 +249,8 @@ def test_weights_alone(trial: Trial, undisturbed: Callable[..., Path]) -> None:
         output = trial.run(
             *zero(trial, 0), "--init-from", whole / "step-9", "--max-steps", 1, "--lr", "1e-9"
         ).output()
-        found = next(line for line in output.splitlines() if "validation  loss" in line)
-        assert f"loss {trained:.4f}" in found
+        validation = next(line for line in output.splitlines() if "validation  loss" in line)
+        assert f"loss {trained:.4f}" in validation
 
 
 @pytest.mark.parametrize("stage", [0, 3])
@@ -262,7 +262,7 @@ def test_weights_of_a_model_with_fewer_positions(
     longer.write_text(json.dumps({**SHAPE, "max_positions": 96}))
     flags = (*zero(trial, 0), "--model", longer, "--length", 64, "--init-from", whole / "step-9")
     refused = trial.run(*flags, code=2).output()
-    assert "Give --extend-positions, or take a model with max_positions 64" in refused
+    assert "Give --extend-positions, or use a model with max_positions 64" in refused
     flags = (*flags, "--extend-positions", "--max-steps", 1, "--lr", "1e-9")
     trained = losses(whole, "validation")[-1]
     assert f"validation  loss {trained:.4f}" in trial.run(*flags).output()

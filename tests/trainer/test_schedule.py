@@ -46,10 +46,10 @@ def test_it_rises_then_falls(shape: str) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"shape": "step"}, "--schedule step: it is cosine, linear or constant"),
-        ({"peak": 0.0}, "--lr 0.0: the peak learning rate is a number above 0"),
+        ({"shape": "step"}, "--schedule step: it must be cosine, linear or constant"),
+        ({"peak": 0.0}, "--lr 0.0: the peak learning rate must be a number above 0"),
         ({"peak": float("nan")}, "--lr nan"),
-        ({"floor": 1.5}, "--lr-floor 1.5: it is a share of the peak"),
+        ({"floor": 1.5}, "--lr-floor 1.5: it must be a share of the peak"),
         ({"warmup": 200_000}, "warm-up of 200,000 steps does not end before the decay"),
     ],
 )

@@ -1,22 +1,10 @@
 import numpy as np
 import pytest
 
-from tests.trainer.texts import CLS, ENDS, EOS, SENTENCE_ENDS, SPECIAL, keys_of
-from trainer.chance import Chance
-from trainer.sentences import sentence_spans, sentences_of
-from trainer.signs import signs_of
-from trainer.text import Spans, Text, find_runs
-
-SIGNS = signs_of(SPECIAL, needs=(), sentence_ends=SENTENCE_ENDS)
-IDS = {"^": CLS, "$": EOS, ".": ENDS[0], "p": 30, "P": ENDS[1], "x": 40}
-"""p and P are of a prompt, P ends a sentence of it."""
-
-
-def text_of(*rows: str) -> Text:
-    width = max(map(len, rows))
-    tokens = np.array([[IDS[c] for c in row.ljust(width, "$")] for row in rows])
-    loss_mask = np.array([[c not in "^pP_" for c in row.ljust(width, "_")] for row in rows])
-    return Text(tokens, loss_mask, np.array([len(row) for row in rows]), None)
+from tests.trainer.texts import SPECIAL_TOKENS, keys_of, spelled_texts
+from trainer.sample_rng import SampleRng
+from trainer.sentences import choose_sentences, find_sentences
+from trainer.text import Spans, find_runs
 
 
 def listed(spans: Spans) -> list[tuple[int, int, int]]:
@@ -27,7 +15,7 @@ def listed(spans: Spans) -> list[tuple[int, int, int]]:
     ("row", "sentences"),
     [
         ("^xx.xxx.$", [(1, 3), (4, 4)]),
-        ("^xx.xxx$", [(1, 3)]),  # what is behind the last one is none
+        ("^xx.xxx$", [(1, 3)]),  # what follows the last one is not a sentence
         ("^xx.xxx", [(1, 3)]),  # nor is what the window cuts off
         ("^xx..x.$", [(1, 3), (4, 1), (5, 2)]),
         ("^x.$^xx.$", [(1, 2), (5, 3)]),  # [CLS] is in none
@@ -40,21 +28,23 @@ def listed(spans: Spans) -> list[tuple[int, int, int]]:
     ],
 )
 def test_sentences(row: str, sentences: list[tuple[int, int]]) -> None:
-    text = text_of(row, "^x.$")
-    found = sentences_of(text, find_runs(text, SIGNS), SIGNS, longest=9)
-    assert listed(found) == [(0, *each) for each in sentences] + [(1, 1, 2)]
+    text = spelled_texts(row, "^x.$")
+    spans = find_sentences(text, find_runs(text, SPECIAL_TOKENS), SPECIAL_TOKENS, longest=9)
+    assert listed(spans) == [(0, *sentence) for sentence in sentences] + [(1, 1, 2)]
 
 
 def test_sentences_that_the_model_cannot_hold() -> None:
-    text = text_of("^xxx.xx.$")
-    assert listed(sentences_of(text, find_runs(text, SIGNS), SIGNS, longest=3)) == [(0, 5, 3)]
+    text = spelled_texts("^xxx.xx.$")
+    assert listed(
+        find_sentences(text, find_runs(text, SPECIAL_TOKENS), SPECIAL_TOKENS, longest=3)
+    ) == [(0, 5, 3)]
 
 
 def test_as_many_as_the_budget_needs() -> None:
-    text = text_of(*["^xx.xx.xx.xx.xx.$"] * 2000)
-    sentences = sentences_of(text, find_runs(text, SIGNS), SIGNS, longest=99)
+    text = spelled_texts(*["^xx.xx.xx.xx.xx.$"] * 2000)
+    sentences = find_sentences(text, find_runs(text, SPECIAL_TOKENS), SPECIAL_TOKENS, longest=99)
     budgets = np.where(np.arange(2000) % 2, 4, 99)
-    spans = sentence_spans(sentences, budgets, Chance(keys_of(2000)))
+    spans = choose_sentences(sentences, budgets, SampleRng(keys_of(2000)))
     counts = np.bincount(spans.rows)
     assert counts[::2].tolist() == [5] * 1000
     assert counts[1::2].tolist() == [2] * 1000

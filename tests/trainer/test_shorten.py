@@ -8,29 +8,26 @@ from tests.trainer.texts import (
     CLS,
     EOS,
     SENTENCE_ENDS,
-    SPECIAL,
+    SPECIAL_TOKENS,
     Document,
     batches,
     keys_of,
     windows,
 )
-from trainer.chance import Chance, Integers, Purpose, below
-from trainer.shorten import shortened
-from trainer.signs import signs_of
-from trainer.text import Text, text_of
-
-SIGNS = signs_of(SPECIAL, needs=(), sentence_ends=SENTENCE_ENDS)
+from trainer.sample_rng import Integers, Purpose, SampleRng, integers_below
+from trainer.shorten import shorten_texts
+from trainer.text import TextRows, text_rows_of
 
 
 def shorten(
     batch: Batch, *, probability: float = 1.0, positions: int = 128, first: int = 0
-) -> Text:
-    return shortened(
-        text_of(batch, numbered=True),
-        SIGNS,
+) -> TextRows:
+    return shorten_texts(
+        text_rows_of(batch, numbered=True),
+        SPECIAL_TOKENS,
         probability=probability,
         max_positions=positions,
-        chance=Chance(keys_of(len(batch.lengths), first=first)),
+        rng=SampleRng(keys_of(len(batch.lengths), first=first)),
     )
 
 
@@ -56,10 +53,10 @@ def one_by_one(tokens: list[int], size: int, start: int) -> tuple[int, int]:
 def test_parts_are_as_the_rule_says(batch: Batch, first: int) -> None:
     number = len(batch.lengths)
     every = np.arange(number)
-    chance = Chance(keys_of(number, first=first))
-    sizes = 32 + below(chance.words(Purpose.SHORT_LENGTH, every), np.full(number, 128 - 33))
+    rng = SampleRng(keys_of(number, first=first))
+    sizes = 32 + integers_below(rng.words(Purpose.SHORT_LENGTH, every), np.full(number, 128 - 33))
     text = shorten(batch, first=first)
-    whole = text_of(batch, numbered=True)
+    whole = text_rows_of(batch, numbered=True)
     assert whole.pieces is not None
     assert text.pieces is not None
     for i, (length, size) in enumerate(zip(batch.lengths.tolist(), sizes.tolist(), strict=True)):
@@ -67,10 +64,10 @@ def test_parts_are_as_the_rule_says(batch: Batch, first: int) -> None:
         head = int(bool(tokens) and tokens[0] == CLS)
         expected = tokens, batch.loss_mask[i, :length].tolist(), whole.pieces[i, :length].tolist()
         if size < length - head:
-            words = chance.words(Purpose.SHORT_START, every[i : i + 1])
-            drawn = head + int(below(words, np.array([length - size - head]))[0])
+            words = rng.words(Purpose.SHORT_START, every[i : i + 1])
+            drawn = head + int(integers_below(words, np.array([length - size - head]))[0])
             begin, end = one_by_one(tokens, size, drawn)
-            begin += tokens[begin] == CLS
+            begin += int(tokens[begin] == CLS)
             if batch.loss_mask[i, begin:end].any():
                 numbers = whole.pieces[i, begin:end].tolist()
                 expected = (
@@ -78,11 +75,11 @@ def test_parts_are_as_the_rule_says(batch: Batch, first: int) -> None:
                     [False, *batch.loss_mask[i, begin:end].tolist()],
                     [numbers[0], *numbers],
                 )
-        found = int(text.lengths[i])
-        assert text.tokens[i, :found].tolist() == expected[0]
-        assert text.loss_mask[i].tolist()[:found] == expected[1]
-        assert not text.loss_mask[i, found:].any()
-        assert text.pieces[i, :found].tolist() == expected[2]
+        length_now = int(text.lengths[i])
+        assert text.tokens[i, :length_now].tolist() == expected[0]
+        assert text.loss_mask[i].tolist()[:length_now] == expected[1]
+        assert not text.loss_mask[i, length_now:].any()
+        assert text.pieces[i, :length_now].tolist() == expected[2]
 
 
 def lengths(positions: int, number: int = 3000) -> Integers:
@@ -99,9 +96,9 @@ def test_lengths_are_uniform() -> None:
 
 @pytest.mark.parametrize("positions", [4, 16, 34, 63])
 def test_small_models(positions: int) -> None:
-    found = lengths(positions, 300)
-    assert found.min() > min(32, positions // 2)
-    assert found.max() <= positions - 1
+    drawn_lengths = lengths(positions, 300)
+    assert drawn_lengths.min() > min(32, positions // 2)
+    assert drawn_lengths.max() <= positions - 1
 
 
 def test_how_often() -> None:

@@ -54,7 +54,7 @@ def test_a_file_describes_a_model(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("{", r"mine\.json is not JSON: "),
-        ("[1]", r"mine\.json holds no JSON object"),
+        ("[1]", r"mine\.json is not a JSON object"),
         (json.dumps({**SMALL, "hiden": 1}), r"mine\.json\.hiden is not known"),
         (json.dumps({"num_layers": 2}), r"mine\.json\.hidden_size is missing"),
         (json.dumps({**SMALL, "num_heads": "4"}), r"num_heads is '4', not of type int"),

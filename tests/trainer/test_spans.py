@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.trainer.texts import keys_of
-from trainer.chance import Chance
-from trainer.spans import token_spans
+from trainer.sample_rng import SampleRng
+from trainer.spans import choose_token_spans
 from trainer.text import Spans
 
 
@@ -24,8 +24,8 @@ def runs_of(*rows: list[int]) -> Spans:
 
 def spans_of(runs: Spans, budget: int, *, longest: int = 1000, first: int = 0) -> Spans:
     height = int(runs.rows.max(initial=-1)) + 1
-    chance = Chance(keys_of(height, first=first))
-    return token_spans(runs, np.full(height, budget), chance=chance, longest=longest)
+    rng = SampleRng(keys_of(height, first=first))
+    return choose_token_spans(runs, np.full(height, budget), rng=rng, longest=longest)
 
 
 def test_lengths_are_poissons() -> None:

@@ -85,7 +85,7 @@ def test_zero_learns_what_plain_training_does(
 
 
 def logits_of_three_tokens() -> None:
-    """Let ranks with different numbers of targets make different numbers of chunks."""
+    """Make ranks with different numbers of targets compute different numbers of chunks."""
     vars(model)["CHUNK_LOGITS"] = 3 * SHAPE["vocab_size"]
 
 
@@ -140,8 +140,8 @@ def test_the_batch_may_grow(trial: Trial) -> None:
 def test_what_a_log_has(made: Callable[..., Path]) -> None:
     run = made("--micro-batch", 8)
     (first, *later), (validation, *_) = events(run, "train"), events(run, "validation")
-    told = set(first).union(*later)
-    assert {"loss", "loss/spans", "loss/generation", "loss/web", "accuracy/notes"} <= told
+    names = set(first).union(*later)
+    assert {"loss", "loss/spans", "loss/generation", "loss/web", "accuracy/notes"} <= names
     assert {"lr", "grad_norm", "skipped", "bad_losses", "samples"} <= set(first)
     assert {"loss", "accuracy", "loss/spans", "loss/web"} <= set(validation)
     assert math.isclose(first["loss"], math.log(128), abs_tol=0.1)
@@ -153,18 +153,18 @@ def test_what_a_log_has(made: Callable[..., Path]) -> None:
     assert (run / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_evaluate_says_what_validation_said(trial: Trial, made: Callable[..., Path]) -> None:
+def test_evaluate_agrees_with_validation(trial: Trial, made: Callable[..., Path]) -> None:
     run = made("--micro-batch", 8)
     zero = trial.folder / "zero0.json"
     output = trial.run("--deepspeed", zero, "--resume", run, command="evaluate", world=2).output()
-    said = events(run, "validation")[-1]
+    figures_logged = events(run, "validation")[-1]
     assert re.search(r"^step 6: [\d,]+ tokens with loss$", output, re.MULTILINE)
     for name in ("loss", "accuracy", "loss/spans", "accuracy/web"):
-        assert f"{said[name]:10.4f}  {name}\n" in output
+        assert f"{figures_logged[name]:10.4f}  {name}\n" in output
 
 
 def infinite_at(*bad: int) -> None:
-    """Let the loss of some training steps, counted from 1, be infinite with finite gradients."""
+    """Make the loss of some training steps, counted from 1, infinite, with finite gradients."""
     plain, calls = loss_sums, iter(range(1, 10_000))
 
     def broken(hidden: torch.Tensor, *args: Any, **more: Any) -> LossSums:
@@ -185,19 +185,19 @@ def infinite_from_three() -> None:
 
 
 @pytest.mark.parametrize(("stage", "world"), [(0, 1), (1, 1), (2, 2), (3, 1)])
-def test_a_loss_that_is_no_number_is_left_out(
+def test_a_loss_that_is_not_finite_is_skipped(
     trial: Trial, made: Callable[..., Path], stage: int, world: int
 ) -> None:
     zero, run = trial.folder / f"zero{stage}.json", trial.folder / f"bad-{stage}"
     flags = ("--deepspeed", zero, "--micro-batch", 8 // world, "--eval-every", 1, "--save", run)
     output = trial.run(*flags, prepare=infinite_at_three, world=world).output()
-    assert "step 3: the loss is inf; its batch is left out" in output
+    assert "step 3: the loss is inf; its batch is skipped" in output
     lines, validation = events(run, "train"), losses(run, "validation")
     assert [line["loss"] is None for line in lines] == [n == 3 for n in range(1, 7)]
     assert [line["skipped"] for line in lines] == [0, 0, 1, 0, 0, 0]
     assert lines[-1]["bad_losses"] == 1
     assert [line["samples"] for line in lines] == [8 * n for n in range(1, 7)]
-    # Nothing was learnt from it, and from the next again.
+    # Nothing was learnt from it, but something from the next.
     assert validation[2] == validation[1] != validation[3]
     assert np.isfinite(validation).all()
     usual = losses(made("--micro-batch", 8))
@@ -209,9 +209,9 @@ def test_too_many_of_them_end_the_run(trial: Trial) -> None:
     output = trial.run(
         *("--save", run, "--max-bad-losses", 3), prepare=infinite_from_three, code=2, world=2
     ).output()
-    assert "no finite number 3 times in a row, the last time at step 5" in output
+    assert "not finite 3 times in a row, the last time at step 5" in output
     assert re.search(r"lower --lr.*shards trace .*run.json --step 4", output)
-    assert output.count("no finite number") == 1
+    assert output.count("not finite") == 1
     assert "Traceback" not in output
 
 
@@ -243,7 +243,7 @@ def test_refused_before_the_first_step(
         given += ["--data", trial.folder / "wide"]
     output = trial.run(*given, code=2, world=2).output()
     assert re.search(message, output), output
-    assert output.count("trainer.train: ") == 1  # one of the ranks tells it
+    assert output.count("trainer.train: ") == 1  # only one of the ranks reports it
     assert "Traceback" not in output
 
 

@@ -2,13 +2,13 @@ import threading
 from pathlib import Path
 
 import pytest
-import torch
 
+from shards.errors import UserError
+from tests.trainer.alone import ALONE
+from tests.trainer.test_checkpoint import put
 from trainer import universal
-from trainer.checkpoint import Checkpoint
-from trainer.ranks import AgreedError, Ranks
-
-ALONE = Ranks(rank=0, world=1, local_rank=0, device=torch.device("cpu"))
+from trainer.checkpoint import Checkpoint, read_checkpoint
+from trainer.ranks import AgreedError
 
 
 def checkpoint_of_two(run: Path) -> Checkpoint:
@@ -17,31 +17,47 @@ def checkpoint_of_two(run: Path) -> Checkpoint:
     return Checkpoint(folder=here, step=5, world=2, stage=1, state={}, files={})
 
 
+@pytest.mark.parametrize(
+    ("saved", "now", "expected"),
+    [((1, 1), (1, 1), False), ((2, 1), (1, 1), True), ((2, 0), (1, 0), False)],
+)
+def test_when_to_convert(
+    tmp_path: Path, saved: tuple[int, int], now: tuple[int, int], expected: bool
+) -> None:
+    world, stage = saved
+    put(tmp_path, 1, ranks=range(world), world=world, stage=stage)
+    checkpoint = read_checkpoint(tmp_path / "step-1", rank=0, world=now[0])
+    assert isinstance(checkpoint, Checkpoint)
+    assert universal.needs_conversion(checkpoint, world=now[0], stage=now[1]) is expected
+    with pytest.raises(UserError, match=r"cannot be read at stage 3.*--init-from"):
+        universal.needs_conversion(checkpoint, world=1, stage=3)
+
+
 def test_a_rank_waits_for_the_file_and_reads_what_it_says(tmp_path: Path) -> None:
-    mark, heard = tmp_path / "mark", list[str]()
-    waiting = threading.Thread(target=lambda: heard.append(universal._await(mark)))
+    mark, texts = tmp_path / "mark", list[str]()
+    waiting = threading.Thread(target=lambda: texts.append(universal._wait_for_text(mark)))
     waiting.start()
-    assert not heard
+    assert not texts
     (tmp_path / "other").write_text("it failed")
     (tmp_path / "other").rename(mark)
     waiting.join(10)
-    assert heard == ["it failed"]
+    assert texts == ["it failed"]
 
 
-def test_what_cannot_be_converted_is_told_and_nothing_stays(
+def test_a_failed_conversion_is_reported_and_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(universal, "_convert", lambda *_: "step-5 could not be converted")
+    monkeypatch.setattr(universal, "_run_conversion", lambda *_: "step-5 could not be converted")
     with pytest.raises(AgreedError, match=r"^step-5 could not be converted$"):
         universal.convert(checkpoint_of_two(tmp_path), ranks=ALONE)
     assert [path.name for path in tmp_path.iterdir()] == ["step-5"]
 
 
-def test_leftovers_of_an_earlier_conversion_are_emptied(
+def test_leftovers_of_an_earlier_conversion_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "step-5-universal" / "zero").mkdir(parents=True)
-    monkeypatch.setattr(universal, "_convert", lambda *_: "")
+    monkeypatch.setattr(universal, "_run_conversion", lambda *_: "")
     checkpoint = checkpoint_of_two(tmp_path)
     assert universal.convert(checkpoint, ranks=ALONE) == "step-5-universal"
     assert not (tmp_path / "step-5-universal" / "zero").exists()

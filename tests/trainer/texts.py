@@ -10,24 +10,17 @@ from numpy.typing import NDArray
 
 from shards.batch import Batch, Pieces
 from shards.order.permutation import Words, derive
+from tests.trainer.corpus import SPECIAL
 from trainer.blanks import BlankMaker, BlankOptions, GlmBatch
+from trainer.special_tokens import SpecialTokens
+from trainer.text import TextRows
 
-SPECIAL = {
-    "eos": 0,
-    "pad": 0,
-    "cls": 1,
-    "mask": 2,
-    "smask": 3,
-    "gmask": 4,
-    "sop": 5,
-    "eop": 6,
-    "dblock": 7,
-}
 EOS, CLS, MASK, SMASK, GMASK, SOP, EOP, DBLOCK = 0, 1, 2, 3, 4, 5, 6, 7
 SIZE = 1000
 ENDS = range(8, 16)
 """Tokens that end a sentence."""
 SENTENCE_ENDS: NDArray[np.bool_] = np.isin(np.arange(SIZE), ENDS)
+SPECIAL_TOKENS = SpecialTokens.of(SPECIAL, needs=(), sentence_ends=SENTENCE_ENDS)
 PLAIN = BlankOptions(short_seq_prob=0, block_mask_prob=0)
 """Every objective, and nothing that changes the text."""
 
@@ -39,7 +32,7 @@ class Document(NamedTuple):
     """Tokens, its eos among them."""
     prompt: int = 0
     is_open: bool = False
-    """It goes on behind the window, and has no eos here."""
+    """It continues after the window, and so has no eos here."""
 
 
 def windows(
@@ -75,6 +68,18 @@ def windows(
         lengths=np.array(lengths, np.int64),
         pieces=pieces,
     )
+
+
+_IDS = {"^": CLS, "$": EOS, ".": ENDS[0], "p": 30, "P": ENDS[1], "x": 40}
+"""p and P belong to a prompt; P ends a sentence of it."""
+
+
+def spelled_texts(*rows: str) -> TextRows:
+    """Return texts spelled with `_IDS`, such as "^ppxx.$"."""
+    width = max(map(len, rows))
+    tokens = np.array([[_IDS[c] for c in row.ljust(width, "$")] for row in rows])
+    loss_mask = np.array([[c not in "^pP_" for c in row.ljust(width, "_")] for row in rows])
+    return TextRows(tokens, loss_mask, np.array([len(row) for row in rows]), None)
 
 
 @st.composite

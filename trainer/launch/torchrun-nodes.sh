@@ -3,7 +3,7 @@
 # Nothing is needed but that all reach MASTER:29500; GPUS may differ from node to node.
 #   MASTER=node-a NODES=3 NODE=1 GPUS=1 trainer/launch/torchrun-nodes.sh --recipe glm-10b --data /disk/wudao
 set -euo pipefail
-# Seconds that torchrun gives the ranks to save in when told to stop (torch 2.13; older ones: 30).
+# Seconds that torchrun gives the ranks to save when asked to stop (torch 2.13; older ones: 30).
 export TORCH_ELASTIC_SHUTDOWN_TIMEOUT=${TORCH_ELASTIC_SHUTDOWN_TIMEOUT:-110}
 exec torchrun --nnodes "${NODES:?number of machines}" --node-rank "${NODE:?this machine, from 0}" \
     --nproc-per-node "${GPUS:-gpu}" --master-addr "${MASTER:?the first machine}" --master-port 29500 \

@@ -2,6 +2,6 @@
 # One machine: all its GPUs, or GPUS of them, by torchrun.
 #   GPUS=2 trainer/launch/torchrun.sh --recipe glm-large --data build/wudao --save runs/large
 set -euo pipefail
-# Seconds that torchrun gives the ranks to save in when told to stop (torch 2.13; older ones: 30).
+# Seconds that torchrun gives the ranks to save when asked to stop (torch 2.13; older ones: 30).
 export TORCH_ELASTIC_SHUTDOWN_TIMEOUT=${TORCH_ELASTIC_SHUTDOWN_TIMEOUT:-110}
 exec torchrun --standalone --nproc-per-node "${GPUS:-gpu}" -m trainer.train "$@"

@@ -26,6 +26,27 @@ def reference(text: str) -> str:
 
 
 @pytest.mark.parametrize(
+    ("text", "repaired"),
+    [
+        ("cafÃ© crÃ¨me", "café crème"),
+        ("â€œquotedâ€\x9d", "“quoted”"),
+        ("ä¸\xadæ–‡ä¹±ç\xa0\x81", "中文乱码"),
+        ("Ã  la mode", "à la mode"),
+        ("Tom &amp; Jerry &lt;3 &#20013;", "Tom & Jerry <3 中"),
+        ("&amp;amp;amp;", "&"),
+        ("first &amp;\n<b>up &amp; on</b>\nlast &amp;", "first &\n<b>up &amp; on</b>\nlast &amp;"),
+        ("bell\x07 back\x08space nul\x00 bom\ufeff del\x7f", "bell backspace nul bom del"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("half \ud83d pair \ud83d\ude00", "half \ufffd pair 😀"),
+        ("win\x93dows\x94", "win“dows”"),
+        ("clean 行\ncafÃ©\nclean 行", "clean 行\ncafé\nclean 行"),
+    ],
+)
+def test_damage_is_repaired(text: str, repaired: str) -> None:
+    assert repair(text) == repaired == reference(text)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "“弯引号”和‘单引号’，全角标点：！？；（）——……",
@@ -48,27 +69,6 @@ def test_clean_text_stays_as_it_is(text: str) -> None:
     assert reference(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "repaired"),
-    [
-        ("cafÃ© crÃ¨me", "café crème"),
-        ("â€œquotedâ€\x9d", "“quoted”"),
-        ("ä¸\xadæ–‡ä¹±ç\xa0\x81", "中文乱码"),
-        ("Ã  la mode", "à la mode"),
-        ("Tom &amp; Jerry &lt;3 &#20013;", "Tom & Jerry <3 中"),
-        ("&amp;amp;amp;", "&"),
-        ("first &amp;\n<b>up &amp; on</b>\nlast &amp;", "first &\n<b>up &amp; on</b>\nlast &amp;"),
-        ("bell\x07 back\x08space nul\x00 bom\ufeff del\x7f", "bell backspace nul bom del"),
-        ("\x1b[31mred\x1b[0m", "red"),
-        ("half \ud83d pair \ud83d\ude00", "half \ufffd pair 😀"),
-        ("win\x93dows\x94", "win“dows”"),
-        ("clean 行\ncafÃ©\nclean 行", "clean 行\ncafé\nclean 行"),
-    ],
-)
-def test_damage_is_repaired(text: str, repaired: str) -> None:
-    assert repair(text) == repaired == reference(text)
-
-
 def choices(pattern: Any) -> Iterator[Any]:
     for operator, value in pattern:
         if operator is sre.BRANCH:
@@ -78,38 +78,38 @@ def choices(pattern: Any) -> Iterator[Any]:
 
 
 def characters(item: Any) -> set[str]:
-    """The characters that a part of a pattern matches, as far as they are few."""
+    """The characters that a part of a pattern matches; none if they are many."""
     operator, value = item
     if operator is sre.LITERAL:
         return {chr(value)}
     if operator is not sre.IN or value[0][0] is sre.NEGATE:
         return set()
-    found = set()
-    for kind, what in value:
+    matched = set()
+    for kind, codes in value:
         if kind is sre.LITERAL:
-            found.add(chr(what))
+            matched.add(chr(codes))
         elif kind is sre.RANGE:
-            found |= {chr(code) for code in range(what[0], what[1] + 1)}
+            matched |= {chr(code) for code in range(codes[0], codes[1] + 1)}
         else:
             return set()
-    return found
+    return matched
 
 
 def always_suspect(alternative: Any) -> bool:
     sets = [characters(item) for item in alternative]
-    single = any(each and all(_SUSPECT.search(c) for c in each) for each in sets)
+    single = any(matched and all(_SUSPECT.search(c) for c in matched) for matched in sets)
     return single or any(
         left and right and all(_SUSPECT.search(x + y) for x in left for y in right)
         for left, right in itertools.pairwise(sets)
     )
 
 
-def test_nothing_is_bad_that_is_not_suspect() -> None:
+def test_only_what_is_suspect_can_be_bad() -> None:
     # Each alternative of ftfy's pattern has one place, or two places side by side, that only
     # suspect characters fill: so text without suspects is never bad, and ftfy leaves it alone.
     alternatives = list(choices(sre.parse(BADNESS_RE.pattern, BADNESS_RE.flags)))
     assert len(alternatives) > 30
-    assert [i for i, each in enumerate(alternatives) if not always_suspect(each)] == []
+    assert [item for item in alternatives if not always_suspect(item)] == []
 
 
 def test_every_character_of_the_basic_plane() -> None:
@@ -118,7 +118,7 @@ def test_every_character_of_the_basic_plane() -> None:
         if _SUSPECT.search(line) is None:
             continue
         assert repair(line) == reference(line)
-    # Those that are not suspect: ftfy would change a line for any one of them.
+    # The others, many on a line: if ftfy changed a single one, it would change the line.
     rest = [c for c in plane if _SUSPECT.search(c) is None and c != "\n"]
     assert len(rest) > 60_000
     for start in range(0, len(rest), 64):

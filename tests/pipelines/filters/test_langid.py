@@ -79,9 +79,10 @@ def test_engines_agree_on_pieces_of_their_table(
 ) -> None:
     texts = [text[i:] for text in langid._CHECK_TEXTS for i in range(0, len(text), 7)]
     assert len(texts) > 150
-    expected, given = reference.identify(texts), fast.identify(texts)
-    assert expected[0] == given[0]
-    np.testing.assert_array_equal(expected[1], given[1])
+    labels, scores = fast.identify(texts)
+    expected_labels, expected_scores = reference.identify(texts)
+    assert labels == expected_labels
+    np.testing.assert_array_equal(scores, expected_scores)
 
 
 def test_an_engine_that_differs_is_refused(
@@ -91,7 +92,7 @@ def test_an_engine_that_differs_is_refused(
     monkeypatch.setattr(langid, "_rapid", lambda _: lambda _: ("xx", 0.5))
     with caplog.at_level(logging.WARNING):
         identifier = load_identifier()
-    assert identifier.engine == langid._owner()
+    assert identifier.engine == langid._reference_engine()
     assert identifier.identify(["The weather is fine today."])[0] == ["en"]
     assert "fasttext-new" in caplog.text
     assert "for 'The quick brown fox" in caplog.text
@@ -107,7 +108,7 @@ def test_an_engine_that_fails_is_refused(
 
     monkeypatch.setattr(langid, "_rapid", broken)
     with caplog.at_level(logging.WARNING):
-        assert load_identifier().engine == langid._owner()
+        assert load_identifier().engine == langid._reference_engine()
     assert "cannot load lid.176.ftz" in caplog.text
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.filters import units as module
-from pipelines.filters.units import Units, batches, units
+from pipelines.filters.units import Units, unit_batches, units
 
 TEXTS = st.lists(
     st.text(alphabet="abAB é'’.,- \n你好。ｘカภ한\u0301\U00020000\U000e0100\ud800", max_size=40),
@@ -16,7 +16,7 @@ TEXTS = st.lists(
 
 def spelled(text: str) -> list[str]:
     """The units of a text, character by character."""
-    found: list[str] = []
+    names: list[str] = []
     inside = False
     for character in text:
         if character in "'’":
@@ -24,16 +24,16 @@ def spelled(text: str) -> list[str]:
         plain = unicodedata.normalize("NFKC", character) if character == "ｘ" else character
         letter = ord(plain) < 0x32000 and unicodedata.category(plain)[0] in "LMN"
         if letter and (character in "你好カภ" or ord(character) >= 0x20000):
-            found.append(plain)
+            names.append(plain)
             inside = False
         elif letter and inside:
-            found[-1] += plain.lower()
+            names[-1] += plain.lower()
         elif letter:
-            found.append(plain.lower())
+            names.append(plain.lower())
             inside = True
         else:
             inside = False
-    return found
+    return names
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_units_of_a_text(text: str, words: list[str]) -> None:
 def test_units_are_those_found_character_by_character(texts: list[str]) -> None:
     found = units(texts) if texts else Units(np.zeros(0), np.zeros(0, bool), np.zeros(0, np.int64))
     wanted = [spelled(text) for text in texts]
-    assert found.ends.tolist() == np.cumsum([len(each) for each in wanted]).tolist()
-    names = [name for each in wanted for name in each]
+    assert found.ends.tolist() == np.cumsum([*map(len, wanted)]).tolist()
+    names = [name for text in wanted for name in text]
     by_name = {name: int(units([name]).hashes[0]) for name in names}
     assert found.hashes.tolist() == [by_name[name] for name in names]
     assert len(set(by_name.values())) == len(by_name)
@@ -76,7 +76,7 @@ def test_units_are_those_found_character_by_character(texts: list[str]) -> None:
 
 @given(TEXTS, st.integers(1, 6))
 def test_a_run_hashes_alike_wherever_it_stands(texts: list[str], length: int) -> None:
-    for batch in batches(texts):
+    for batch in unit_batches(texts):
         everything = batch.runs(length).tolist()
         assert len(everything) == max(0, len(batch.hashes) - length + 1)
         for start, run in enumerate(everything):
@@ -86,13 +86,13 @@ def test_a_run_hashes_alike_wherever_it_stands(texts: list[str], length: int) ->
 
 
 @given(TEXTS)
-def test_batches_do_not_change_what_is_found(texts: list[str]) -> None:
+def test_batches_do_not_change_the_units(texts: list[str]) -> None:
     whole = [units([text]).hashes.tolist() for text in texts]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BATCH_CHARACTERS", 30)
         found = [
             part.tolist()
-            for batch in batches(texts)
+            for batch in unit_batches(texts)
             for part in np.split(batch.hashes, batch.ends[:-1])
         ]
     assert found == whole
@@ -100,7 +100,7 @@ def test_batches_do_not_change_what_is_found(texts: list[str]) -> None:
 
 def test_a_text_longer_than_a_batch() -> None:
     text = "word " * (module.BATCH_CHARACTERS // 4) + "你好" * 7
-    (batch,) = batches([text])
+    (batch,) = unit_batches([text])
     assert len(batch.hashes) == module.BATCH_CHARACTERS // 4 + 14
     assert len(set(batch.hashes.tolist())) == 3
     assert batch.runs(2)[-1] == units(["你好"]).runs(2)[0]

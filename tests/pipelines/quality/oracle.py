@@ -39,15 +39,15 @@ def gopher_repetition(text: str, words: Sequence[str]) -> list[float]:
         values += [ratio(len(again), len(parts)), ratio(len("".join(again)), len("".join(parts)))]
     chars = len("".join(words))
     for n in (2, 3, 4):
-        found = grams(words, n)
-        most = max([found.count(gram) for gram in found], default=0)
-        first = next((gram for gram in found if found.count(gram) == most), ())
+        ngrams = grams(words, n)
+        most = max([ngrams.count(gram) for gram in ngrams], default=0)
+        first = next((gram for gram in ngrams if ngrams.count(gram) == most), ())
         values.append(ratio(len("".join(first)) * most if most > 1 else 0, chars))
     for n in (5, 6, 7, 8, 9, 10):
-        found = grams(words, n)
+        ngrams = grams(words, n)
         inside = set()
-        for i, j in combinations(range(len(found)), 2):
-            if found[i] == found[j]:
+        for i, j in combinations(range(len(ngrams)), 2):
+            if ngrams[i] == ngrams[j]:
                 inside |= {*range(i, i + n), *range(j, j + n)}
         values.append(ratio(sum(len(words[i]) for i in inside), chars))
     return values
@@ -74,19 +74,18 @@ def c4(text: str, _: Sequence[str]) -> list[float]:
 def c4_page(text: str) -> tuple[list[float], str]:
     sentences = lorem = curly = 0
     kept = []
-    for each in text.splitlines():
-        line = each.strip()
-        if any(len(word) > 1000 for word in line.split()):
+    for written in map(str.strip, text.splitlines()):
+        if any(len(word) > 1000 for word in written.split()):
             continue
-        line = re.sub(r"\[(\d*|edit|citation needed)\]", "", line)
+        line = re.sub(r"\[(\d*|edit|citation needed)\]", "", written)
         if line[-1:] not in (".", "?", "!", '"') or line[-3:] == "...":
             continue
         if len(line.split()) < 5:
             continue
-        lorem += "lorem ipsum" in line.lower()
+        lorem += 1 if "lorem ipsum" in line.lower() else 0
         if "javascript" in line.lower():
             continue
-        curly += "{" in line
+        curly += 1 if "{" in line else 0
         policy = r"terms of use|privacy policy|cookie policy|uses? cookies|use of cookies"
         if re.search(policy, line.lower()):
             continue
@@ -132,13 +131,13 @@ def sentences(text: str) -> list[str]:
         if closed and not ends and not closes:
             units.append(unit)
             unit, closed = "", False
-        # Once a closing mark stands behind the end marks, another end mark begins a unit.
+        # Once a closing mark follows the end marks, another end mark begins a unit.
         if closed and ends and unit[-1] in "”’」』）】》\"')":
             units.append(unit)
             unit = ""
         closed |= ends
         unit += character
-    return [each.strip() for each in [*units, unit] if each.strip()]
+    return [part.strip() for part in [*units, unit] if part.strip()]
 
 
 def fineweb2_lines(text: str, words: Sequence[str]) -> list[float]:
@@ -184,20 +183,20 @@ def fineweb2(
 
 
 def top_chars(words: Sequence[str], n: int) -> int:
-    found = [" ".join(gram) for gram in grams(words, n)]
-    most = max([found.count(gram) for gram in found], default=0)
-    first = next((gram for gram in found if found.count(gram) == most), "")
+    ngrams = [" ".join(gram) for gram in grams(words, n)]
+    most = max([ngrams.count(gram) for gram in ngrams], default=0)
+    first = next((gram for gram in ngrams if ngrams.count(gram) == most), "")
     return len(first) * most
 
 
 def apart_chars(words: Sequence[str], n: int) -> int:
-    found = ["".join(gram) for gram in grams(words, n)]
+    ngrams = ["".join(gram) for gram in grams(words, n)]
     chars, place, passed = 0, 0, set()
-    while place < len(found):
-        again = found[place] in passed
-        chars += len(found[place]) if again else 0
-        passed.add(found[place])
-        place += n if again else 1
+    while place < len(ngrams):
+        repeated = ngrams[place] in passed
+        chars += len(ngrams[place]) if repeated else 0
+        passed.add(ngrams[place])
+        place += n if repeated else 1
     return chars
 
 

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.quality import Judgement, Quality
-from pipelines.quality.verdict import first_broken
 from shards.errors import UserError
 from tests.pipelines.quality.texts import CHINESE_PROSE, PROSE, TEXTS
 
@@ -26,6 +25,14 @@ def table(judgement: Judgement, languages: Sequence[str]) -> pa.Table:
 def judged() -> tuple[Quality, Judgement]:
     quality = Quality.parse(SPECS)
     return quality, quality.judge(MANY_TEXTS, LANGUAGES)
+
+
+def test_texts_are_judged_by_the_profiles_of_their_language() -> None:
+    quality = Quality.parse(("en=gopher", "zh=glm"), ("gopher.min_words=20",))
+    judgement = quality.judge([PROSE, "A few words.", "太短", "hi"], ["en", "en", "zh", "fr"])
+    assert judgement.reasons == [None, "gopher-few-words", "glm-few-chars", None]
+    assert judgement.metrics["gopher.words"][:2].tolist() == [31, 3]
+    assert judgement.metrics["glm.chars"][2] == 2
 
 
 def test_columns(judged: tuple[Quality, Judgement]) -> None:
@@ -57,7 +64,7 @@ def test_a_metric_is_nan_in_languages_without_its_profile(
     assert {judgement.reasons[row] for row in np.flatnonzero(unjudged)} == {None}
 
 
-def test_every_metric_is_there_after_a_rule_failed() -> None:
+def test_every_metric_is_computed_although_a_rule_is_broken() -> None:
     quality = Quality.parse(("en=glm+gopher+c4+fineweb",))
     judgement = quality.judge(["Too short by any measure {x}."], ["en"])
     assert judgement.reasons == ["glm-few-chars"]
@@ -124,34 +131,23 @@ def test_verdicts_one_by_one(judged: tuple[Quality, Judgement]) -> None:
         assert judgement.reasons[row] == wanted
 
 
-def test_c4_takes_lines_out_for_those_behind_it() -> None:
+def test_c4_removes_lines_for_the_profiles_after_it() -> None:
     text = f"{PROSE}\nA menu\n{PROSE}"
     before = Quality.parse(("en=fineweb+c4",)).judge([text, PROSE], ["en", "en"])
-    behind = Quality.parse(("en=c4+fineweb",)).judge([text, PROSE], ["en", "en"])
-    assert before.texts == behind.texts == [f"{PROSE}\n{PROSE}", PROSE]
-    assert behind.changed.tolist() == [True, False]
+    after = Quality.parse(("en=c4+fineweb",)).judge([text, PROSE], ["en", "en"])
+    assert before.texts == after.texts == [f"{PROSE}\n{PROSE}", PROSE]
+    assert after.changed.tolist() == [True, False]
     assert before.metrics["fineweb.punctuated_lines"][0] == np.float32(2 / 3)
-    assert behind.metrics["fineweb.punctuated_lines"][0] == 1
+    assert after.metrics["fineweb.punctuated_lines"][0] == 1
 
 
 def test_a_metric_at_its_bound_stays() -> None:
     # 1/10 is no binary fraction; 5 of 50 hashes are at the bound of 0.1, 6 of 51 are not.
-    at, over = "the have " + "# " * 5 + "ab " * 43, "the have " + "# " * 6 + "ab " * 43
+    equal, over = "the have " + "# " * 5 + "ab " * 43, "the have " + "# " * 6 + "ab " * 43
     quality = Quality.parse(("en=gopher",), ("gopher.min_word_length=0",))
-    assert quality.judge([at, over], ["en", "en"]).reasons == [None, "gopher-hashes"]
+    assert quality.judge([equal, over], ["en", "en"]).reasons == [None, "gopher-hashes"]
     glm = Quality.parse(("glm",))
     assert glm.judge(["a" * 100, "a" * 101], ["en", "en"]).reasons == ["glm-few-chars", None]
-
-
-def test_the_first_rule_broken_counts() -> None:
-    rules = Quality.parse(("gopher",)).rules("en")
-    metrics = {rule.metric: np.full(3, np.nan, np.float32) for rule in rules}
-    metrics["gopher.words"][:2] = 3, 200_000
-    metrics["gopher.hashes"][:] = 1
-    found = first_broken(rules, metrics)
-    assert [rules[index].reason for index in found] == [
-        "gopher-few-words", "gopher-many-words", "gopher-hashes",
-    ]  # fmt: skip
 
 
 def test_the_description_is_the_same_for_the_same_meaning() -> None:

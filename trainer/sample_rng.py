@@ -2,8 +2,9 @@
 
     key of a sample ─▶ derive(key, purpose) = word ─▶ derive(word, counter) = word of a stream
 
-Nothing is drawn in an order, so that a sample's numbers depend neither on its batch nor on what was
-drawn before. The hash is that of `shards.order.permutation`; purposes keep their numbers for ever.
+No generator has a state that advances, so a sample's numbers depend neither on its batch nor on
+what was drawn before. The hash is that of `shards.order.permutation`; a purpose never changes its
+number.
 """
 
 from enum import IntEnum
@@ -38,17 +39,17 @@ class Purpose(IntEnum):
     SHIFT = 16
 
 
-_EVERY = slice(None)
+_ALL_ROWS = slice(None)
 
 
-class Chance:
-    """The random numbers of a batch."""
+class SampleRng:
+    """The random numbers of a batch, a row per sample."""
 
     def __init__(self, keys: Words) -> None:
         self._words = derive(keys[:, None], np.arange(len(Purpose)))
 
-    def words(self, purpose: Purpose, rows: Integers | slice = _EVERY) -> Words:
-        """Return uint64[n]: a word for each of these rows."""
+    def words(self, purpose: Purpose, rows: Integers | slice = _ALL_ROWS) -> Words:
+        """Return uint64[n]: one word for each of these rows."""
         words: Words = self._words[rows, purpose]
         return words
 
@@ -57,16 +58,16 @@ class Chance:
         return derive(self._words[rows, purpose], counters)
 
 
-def below(words: Words, limits: Integers) -> Integers:
+def integers_below(words: Words, limits: Integers) -> Integers:
     """Return integers in [0, limit), limits from 1 to 2^31, elementwise."""
     return (((words >> 32) * limits.astype(np.uint64)) >> 32).astype(np.int64)
 
 
 def happens(words: Words, probability: float) -> NDArray[np.bool_]:
-    """Return for each word whether something of this probability happens."""
+    """Return for each word whether an event of this probability happens."""
     return (words >> 11) < int(probability * 2**53)
 
 
-def shuffled(groups: Integers, words: Words) -> NDArray[np.intp]:
-    """Return the order that sorts by group, a number below 2^32, and within it by word."""
+def shuffled_order(groups: Integers, words: Words) -> NDArray[np.intp]:
+    """Return the indices that sort by group, a number below 2^32, and within it by word."""
     return np.argsort((groups.astype(np.uint64) << 32) | (words >> 32), kind="stable")

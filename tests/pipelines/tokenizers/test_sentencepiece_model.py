@@ -1,0 +1,70 @@
+from pathlib import Path
+
+import pytest
+import sentencepiece
+from hypothesis import given, settings
+
+from pipelines.tokenizers.fast_sentencepiece import part_encoder
+from pipelines.tokenizers.sentencepiece_model import (
+    disarm_symbols,
+    field,
+    fields,
+    read_cuttable_model,
+)
+from tests.pipelines.tokenizers.texts import AWKWARD_TEXTS
+from tests.pipelines.tokenizers.trained import reference
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=AWKWARD_TEXTS)
+def test_disarming_changes_no_other_id(spm_path: Path, text: str) -> None:
+    armed = sentencepiece.SentencePieceProcessor(model_file=str(spm_path))
+    content = spm_path.read_bytes()
+    safe = sentencepiece.SentencePieceProcessor(model_proto=disarm_symbols(content))
+    calm = text.replace("<n>", "").replace("[MASK]", "")
+    assert armed.encode(calm) == safe.encode(calm)
+    assert not {armed.piece_to_id("<n>"), armed.piece_to_id("[MASK]")} & set(safe.encode(text))
+    assert [armed.id_to_piece(i) for i in range(400)] == [safe.id_to_piece(i) for i in range(400)]
+
+
+def test_disarming_changes_one_byte_a_symbol(spm_path: Path) -> None:
+    content = spm_path.read_bytes()
+    changed = disarm_symbols(content)
+    assert len(changed) == len(content)
+    differing = [(old, new) for old, new in zip(content, changed, strict=True) if old != new]
+    assert differing == [(4, 3), (4, 3)]  # user-defined to control, for <n> and [MASK]
+
+
+def piece(text: str, **values: int) -> bytes:
+    """A field of a model: a piece behind all others."""
+    kind = field(3, values["kind"]) if "kind" in values else b""
+    return field(1, field(1, text.encode()) + kind)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (field(2, field(3, 1)), "unigram"),
+        (field(2, field(24, 1)), "spaces behind words"),
+        (field(3, field(3, 0)), "no space in front"),
+        (field(3, field(5, 0)), "spaces that are no pieces"),
+        (piece("\n\n", kind=4), "a long user-defined symbol"),
+        (piece("▁", kind=4), "a user-defined space"),
+        (piece(" ", kind=4), "a user-defined space"),
+        (piece("qq", kind=5), "an unused piece"),
+        (piece("qq"), "equal scores"),
+    ],
+)
+def test_other_models_are_left_to_the_library(nmt_nfkc: bytes, more: bytes, why: str) -> None:
+    # No other piece has the default score, 0, but for the first one that was joined.
+    assert read_cuttable_model(nmt_nfkc + piece("\n", kind=4) + piece("q", kind=1)) is not None
+    assert read_cuttable_model(nmt_nfkc + more) is None, why
+    assert part_encoder(nmt_nfkc + more, reference(nmt_nfkc)) is None
+
+
+@pytest.mark.parametrize("value", [0, 1, 127, 128, 300, 1 << 40])
+def test_fields_on_the_wire(value: int) -> None:
+    message = field(24, value) + field(2, b"x" * 200)
+    (number, *_), (other, *span) = fields(message, 0, len(message))
+    assert (number, other) == (24, 2)
+    assert message[slice(*span)] == b"x" * 200

@@ -1,0 +1,119 @@
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiktoken
+
+from pipelines.tokenizers import tiktoken as tiktoken_tokens
+from pipelines.tokenizers.command_tokens import byte_bpe_commands
+from pipelines.tokenizers.tokenizer import load_tokenizer
+from shards.errors import UserError
+from tests.pipelines.tokenizers.texts import SENTENCES, decode, ids, shared
+
+
+def test_gpt2_files(gpt2_path: Path) -> None:
+    tokenizer = load_tokenizer(f"tiktoken:{gpt2_path}")
+    end = tokenizer.pieces - 1
+    assert tokenizer.special == dict(byte_bpe_commands(end + 1, end_of_text=end).ids)
+    for text in SENTENCES:
+        assert decode(tokenizer, text) == text
+
+
+def test_rank_file_is_the_same_model(gpt2_path: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    ranks, encoding = tiktoken_tokens._merges_file(gpt2_path)
+    monkeypatch.setitem(tiktoken_tokens.ENCODINGS, "r50k_base", encoding)
+    path = write_ranks(tmp_path / "r50k_base.tiktoken", ranks)
+    from_ranks = load_tokenizer(f"tiktoken:{path}")
+    from_merges = load_tokenizer(f"tiktoken:{gpt2_path}")
+    assert from_ranks.fingerprint == from_merges.fingerprint
+    assert ids(from_ranks, SENTENCES[1]) == ids(from_merges, SENTENCES[1])
+
+
+def write_ranks(path: Path, ranks: Any) -> Path:
+    lines = [base64.b64encode(piece) + b" %d" % rank for piece, rank in ranks.items()]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return path
+
+
+def test_a_name_and_its_file_are_the_same_model(gpt2_path: Path, monkeypatch: Any) -> None:
+    ranks, encoding = tiktoken_tokens._merges_file(gpt2_path)
+    published = tiktoken.Encoding(
+        "gpt2",
+        pat_str=encoding.pattern,
+        mergeable_ranks=dict(ranks),
+        special_tokens={"<|endoftext|>": encoding.end_of_text},
+    )
+    monkeypatch.setattr(tiktoken, "get_encoding", {"gpt2": published}.__getitem__)
+    named, from_file = load_tokenizer("tiktoken:gpt2"), load_tokenizer(f"tiktoken:{gpt2_path}")
+    assert named.fingerprint == from_file.fingerprint
+
+
+def test_gpt2_of_openai() -> None:
+    tokenizer = load_tokenizer(f"tiktoken:{shared('tokenizers/gpt2-merges.txt')}", fast=False)
+    assert (tokenizer.pieces, tokenizer.vocabulary_size) == (50257, 50304)
+    assert ids(tokenizer, "Hello world") == [15496, 995]
+    assert ids(tokenizer, "a<|endoftext|>b") == [64, 27, 91, 437, 1659, 5239, 91, 29, 65]
+    table = tokenizer.vocabulary()
+    assert table["bytes"][198].as_py() == b"\n"
+    assert table["sentence_end"][198].as_py()
+    assert table["bytes"][50256].as_py() == b"<|endoftext|>"
+
+
+@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
+def test_published_patterns(name: str, monkeypatch: Any) -> None:
+    # The ranks are elsewhere; all else is read off tiktoken's own definition.
+    public = pytest.importorskip("tiktoken_ext.openai_public")
+    monkeypatch.setattr(public, "load_tiktoken_bpe", lambda *_, **__: {})
+    definition = getattr(public, name)()
+    encoding = tiktoken_tokens.ENCODINGS[name]
+    assert definition["pat_str"] == encoding.pattern
+    assert definition["special_tokens"]["<|endoftext|>"] == encoding.end_of_text
+    assert max(definition["special_tokens"].values()) + 1 == encoding.size
+
+
+def test_rank_file_of_unknown_name(tmp_path: Path) -> None:
+    path = write_ranks(tmp_path / "mine.tiktoken", {b"a": 0})
+    with pytest.raises(UserError, match=r"has to be one of gpt2\.tiktoken, .*hf:tokenizer\.json"):
+        load_tokenizer(f"tiktoken:{path}")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "message"),
+    [
+        ({bytes([b]): b for b in range(255)}, "has pieces for 255 of 256 bytes"),
+        ({bytes([b]): b // 2 for b in range(256)}, "has ids twice"),
+        ({**{bytes([b]): b for b in range(256)}, b"ab": 50256}, r"with the id of <\|endoftext\|>"),
+        ({**{bytes([b]): b for b in range(256)}, b"ab": 60000}, "or ids above 50256"),
+    ],
+)
+def test_damaged_ranks(tmp_path: Path, ranks: dict[bytes, int], message: str) -> None:
+    path = write_ranks(tmp_path / "r50k_base.tiktoken", ranks)
+    with pytest.raises(UserError, match=message):
+        load_tokenizer(f"tiktoken:{path}")
+
+
+def test_merges_without_vocabulary(gpt2_path: Path, tmp_path: Path) -> None:
+    path = tmp_path / "merges.txt"
+    path.write_bytes(gpt2_path.read_bytes())
+    with pytest.raises(
+        UserError, match=r"merges\.txt needs its vocabulary .*vocab\.json is missing"
+    ):
+        load_tokenizer(f"tiktoken:{path}")
+    vocabulary = json.loads(gpt2_path.with_name("tiny-vocab.json").read_text())
+    vocabulary["!"], vocabulary["a"] = vocabulary["a"], vocabulary["!"]
+    (tmp_path / "vocab.json").write_text(json.dumps(vocabulary))
+    with pytest.raises(UserError, match=r"does not number the merges .*hf:tokenizer\.json"):
+        load_tokenizer(f"tiktoken:{path}")
+
+
+def test_encoding_that_cannot_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def offline(name: str) -> None:
+        raise ConnectionError(f"no route to {name}")
+
+    monkeypatch.setattr(tiktoken, "get_encoding", offline)
+    with pytest.raises(
+        UserError, match=r"no route to gpt2.*TIKTOKEN_CACHE_DIR.*PATH/gpt2\.tiktoken"
+    ):
+        load_tokenizer("tiktoken:gpt2")

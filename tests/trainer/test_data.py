@@ -1,0 +1,68 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from shards.errors import UserError
+from tests.trainer.alone import ALONE
+from tests.trainer.corpus import SIZE, build
+from trainer.blanks import Task
+from trainer.config import Config
+from trainer.data import blank_options, open_data, source_names
+from trainer.loss_tally import CAUSAL_TASK
+
+Configure = Callable[..., Config]
+
+
+def test_batches_and_validation_of_a_run(configure: Configure) -> None:
+    data = open_data(configure())
+    batches = list(data.batches(0, ALONE))
+    assert [len(batch["tokens"]) for batch in batches] == [4, 4, 4]
+    assert {int(task) for batch in batches for task in batch["task"]} <= set(Task)
+    assert data.held_out is not None
+    lengths = torch.cat([batch["lengths"] for batch in data.validation(4, ALONE)])
+    assert int((lengths > 0).sum()) == len(data.held_out)
+    assert source_names(data.held_out.streams) == ("notes", "web")
+    assert data.tokenizer == {"name": "rule", "sha256": "0" * 64}
+
+
+def test_batches_continue_after_a_step_and_may_grow(configure: Configure) -> None:
+    data = open_data(configure("--batch-size", "4", "1:8"))
+    batches = list(data.batches(0, ALONE))
+    assert [len(batch["tokens"]) for batch in batches] == [4, 8, 8]
+    (last,) = data.batches(2, ALONE)
+    assert torch.equal(last["keys"], batches[-1]["keys"])
+
+
+def test_next_tokens_of_isolated_documents(configure: Configure) -> None:
+    data = open_data(configure("--objective", "causal", "--isolate-documents"))
+    batch = next(data.batches(0, ALONE))
+    assert data.blanks is None
+    assert set(batch["task"].tolist()) == {CAUSAL_TASK}
+    documents, tokens = batch["pieces"], batch["tokens"]
+    follows_eos = tokens[:, :-1] == 0
+    inside = torch.arange(1, tokens.shape[1]) < batch["lengths"][:, None]
+    begins = documents.diff(dim=1) == 1
+    assert torch.equal(begins & inside, follows_eos & inside)
+
+
+def test_a_named_model_gets_the_vocabulary_of_the_data(configure: Configure) -> None:
+    assert open_data(configure("--model", "tiny", "--length", "64")).shape.vocab_size == SIZE
+
+
+def test_data_that_do_not_fit_the_model(configure: Configure, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"--length 65 makes windows of up to 65 tokens, and .* 64"):
+        open_data(configure("--length", "65"))
+    with pytest.raises(UserError, match=r"gpt2-d12 has no block positions.*--objective causal"):
+        open_data(configure("--model", "gpt2-d12", "--length", "64"))
+    build(tmp_path, size=256)
+    with pytest.raises(UserError, match=r"has 256 ids, and .* room for 128: set its vocab_size"):
+        open_data(configure("--data", str(tmp_path)))
+
+
+def test_blank_options() -> None:
+    options = blank_options(("bert_prob=0.25", "task_mask=false"))
+    assert (options.bert_prob, options.task_mask, options.sentence_prob) == (0.25, False, 0.3)
+    with pytest.raises(UserError, match="the options are bert_prob, sentence_prob"):
+        blank_options(("bert=1",))

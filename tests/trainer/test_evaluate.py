@@ -1,0 +1,47 @@
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.trainer.alone import ALONE
+from trainer.config import Config
+from trainer.data import RunData, open_data
+from trainer.evaluate import evaluate
+from trainer.loss import LossSums
+from trainer.loss_tally import LossTally
+
+
+class FixedLoss:
+    """In place of a Stepper: a model whose loss is 2 nats per token, every other token correct."""
+
+    micro_batch = 4
+
+    def evaluate(self, batch: Mapping[str, torch.Tensor], tally: LossTally) -> LossTally:
+        counts = batch["loss_mask"].sum(1)
+        return tally.plus(batch, LossSums(2.0 * counts, counts // 2, counts))
+
+
+@pytest.fixture
+def data(configure: Callable[..., Config]) -> RunData:
+    return open_data(configure("--objective", "causal"))
+
+
+def test_every_validation_token_counts_once(data: RunData) -> None:
+    tally = evaluate(FixedLoss(), data, ranks=ALONE)  # type: ignore[arg-type]  # all it needs
+    assert tally is not None
+    batches = list(data.validation(4, ALONE))
+    assert tally.num_targets == sum(int(batch["loss_mask"].sum()) for batch in batches)
+    figures = tally.figures()
+    assert {"loss", "loss/web", "loss/notes", "accuracy"} <= set(figures)
+    assert figures["loss/web"] == 2.0
+
+
+def test_it_can_be_stopped(data: RunData) -> None:
+    stepper = FixedLoss()
+    assert evaluate(stepper, data, ranks=ALONE, stop=lambda: 130) is None  # type: ignore[arg-type]  # as above
+
+
+def test_data_without_validation(data: RunData) -> None:
+    without = replace(data, held_out=None)
+    assert evaluate(FixedLoss(), without, ranks=ALONE) is None  # type: ignore[arg-type]  # as above

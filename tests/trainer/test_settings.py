@@ -1,0 +1,15 @@
+import pytest
+
+from shards.errors import UserError
+from trainer.settings import Settings
+
+
+def test_the_schedule_follows_from_the_steps() -> None:
+    schedule = Settings(model="tiny", lr=2e-4, warmup=0.1).schedule_of(200)
+    assert (schedule.peak, schedule.warmup, schedule.decay) == (2e-4, 20, 200)
+    assert Settings(model="tiny", warmup=30, decay_steps=90).schedule_of(200).warmup == 30
+
+
+def test_a_warm_up_that_cannot_be() -> None:
+    with pytest.raises(UserError, match=r"--warmup -1"):
+        Settings(model="tiny", warmup=-1).schedule_of(200)
