@@ -1,6 +1,7 @@
-"""Baidu Baike: JSON lines of an article's title, abstract and content, glued without a separator.
+"""Baidu Baike: JSON lines with an article's title, abstract and content.
 
-That is how the reference GLM joins them (THUDM/GLM data_utils/corpora.py, baike).
+They are joined without a separator, as in the reference GLM (THUDM/GLM data_utils/corpora.py,
+baike).
 """
 
 import sys
@@ -30,7 +31,7 @@ _FIELDS = ("title", "abstract", "content")
 class BaikeOptions(Options):
     """The options of pipelines.baike."""
 
-    separator: str = option("", "What stands between the parts.", decides=SEGMENTS, metavar="TEXT")
+    separator: str = option("", "What to put between the parts.", decides=SEGMENTS, metavar="TEXT")
 
 
 def documents(record: Mapping[str, Any], options: BaikeOptions) -> tuple[Document]:

@@ -1,8 +1,8 @@
-"""CC-News as news-please extracts it: JSON lines of title, description and maintext.
+"""CC-News as news-please extracts it: JSON lines with title, description and maintext.
 
-A document is title, space, description, space, text, of more than 100 characters; a description
-that the text begins with is left out. So the reference GLM has it (THUDM/GLM data_utils/corpora.py,
-CCNews).
+A document is title, description and text, joined with spaces, and has more than 100 characters; a
+description that the text begins with is left out. These are the rules of the reference GLM
+(THUDM/GLM data_utils/corpora.py, CCNews).
 """
 
 import sys
@@ -35,7 +35,7 @@ class CcNewsOptions(Options):
     """The options of pipelines.cc_news."""
 
     min_chars: int = option(
-        101, "Fewest characters of a document.", decides=SEGMENTS, metavar="N", type=count
+        101, "Minimum characters of a document.", decides=SEGMENTS, metavar="N", type=count
     )
 
 

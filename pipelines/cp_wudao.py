@@ -1,11 +1,11 @@
-"""Toy corpora: a few files of WuDao, or a few documents of it, the same ones every time.
+"""Toy corpora: a few files or documents of WuDao, the same ones every time.
 
     python -m pipelines.cp_wudao 4                   top build/toy up to four files
     python -m pipelines.cp_wudao --documents 1000    the thousand documents of least sample hash
     python -m pipelines.cp_wudao --fraction 1%       those that pipelines.wudao --sample 1% takes
 
-The choice depends on names, positions and the seed alone, and a larger one holds every smaller one.
-Nothing is deleted, and no file that is there is changed.
+The choice depends only on names, positions and the seed; a larger one contains every smaller one.
+Nothing is deleted, and no existing file is changed.
 """
 
 import argparse
@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.inputs.sources import InputFile, match_inputs, open_input, split_file
+from pipelines.inputs.files import InputFile, match_inputs, open_input
+from pipelines.inputs.split import split_file
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.record import Record
 from pipelines.segments.identity import hash_bound, sample_hashes
@@ -31,11 +32,9 @@ from shards.flags import count, fraction, positive
 from shards.storage.files import atomic_write, crc32c
 
 PROGRAM = "pipelines.cp_wudao"
+
 _BLOCK_BYTES = 4 << 20
-
-
 _BATCH = 1 << 16
-
 _PLACES = np.dtype([("hash", "<u8"), ("file", "<i8"), ("offset", "<i8"), ("length", "<i8")])
 
 
@@ -45,11 +44,11 @@ class PickCounts:
 
     records: int = 0
     damages: int = 0
-    """Stretches that hold no record, though they should."""
+    """Stretches where a record should be and is not."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Copy what the command line asks for, say so, and return the exit code."""
+    """Copy what the command line asks for, report it, and return the exit code."""
 
     def work() -> None:
         sys.stdout.write(run(_parser().parse_args(argv)) + "\n")
@@ -61,7 +60,7 @@ def run(arguments: argparse.Namespace) -> str:
     """Copy what the arguments ask for and return the closing line.
 
     Raises:
-        UserError: They do not fit together, or a file cannot be read or written.
+        UserError: They contradict each other, or a file cannot be read or written.
     """
     files = match_inputs([arguments.input], pattern=PATTERN, default_name="wudao")
     output = arguments.output
@@ -81,7 +80,7 @@ def run(arguments: argparse.Namespace) -> str:
 
 
 def copy_files(files: Sequence[InputFile], output: Path, *, wanted: int, seed: int) -> str:
-    """Copy files until the output holds `wanted`, and return what it holds now."""
+    """Copy files until the output holds `wanted`, and return a line saying what it holds."""
     present = _present(output)
     rest = [file for file in files if file.relative not in present]
     chosen = sorted(rest, key=lambda file: _rank(file.relative, seed))
@@ -93,7 +92,7 @@ def copy_files(files: Sequence[InputFile], output: Path, *, wanted: int, seed: i
                 handle.write(block)
     holding = _holding(output)
     if len(present) + len(chosen) < wanted:
-        return f"{holding}, all there are ({wanted} were asked for)"
+        return f"{holding}, which is all of them ({wanted} were asked for)"
     return f"{holding} ({len(chosen)} copied, {len(present)} there before)"
 
 
@@ -105,23 +104,23 @@ def copy_documents(
     share: float,
     seed: int,
 ) -> str:
-    """Copy the documents of least sample hash and return what the output holds now.
+    """Copy the documents of least sample hash and return a line saying what the output holds.
 
     Args:
         files: What to read.
         output: Where the documents go, under the names of their files.
-        number: How many to take; None: take a share.
+        number: How many to take; None to take a share.
         share: The share to take.
         seed: Seed of the sample hash.
 
     Raises:
-        UserError: The output holds other documents, or none is chosen.
+        UserError: The output holds other documents, or none would be copied.
     """
     present = _present(output)
     foreign = sorted(present - {file.relative for file in files})
     if foreign:
         raise UserError(
-            f"{output} holds {foreign[0]}, which is not of this input; remove the folder or choose "
+            f"{output} holds {foreign[0]}, which this input does not have; remove it or choose "
             "another --output."
         )
     counts = PickCounts()
@@ -140,7 +139,7 @@ def copy_documents(
         raise UserError(f"None of {counts.records} documents falls into the share; ask for more.")
     notes = [f"{taken} documents in {_holding(output)}"]
     if taken < (number or 0):
-        notes.append(f"all there are ({number} were asked for)")
+        notes.append(f"all of them ({number} were asked for)")
     if counts.damages:
         notes.append(f"{counts.damages} damaged stretches left out")
     return ", ".join(notes)
@@ -149,7 +148,7 @@ def copy_documents(
 def pick_below(file: InputFile, limit: int, *, seed: int, counts: PickCounts) -> np.ndarray:
     """Return the places of a file's records whose sample hash is below a limit (at most 2**64).
 
-    A place has the fields hash, file (0), offset and length in bytes; they come in file order.
+    A place has the fields hash, file (0), offset and length in bytes. They are in file order.
     """
     batches = _places(file, 0, seed=seed, counts=counts)
     return _joined([places[places["hash"] < limit] for places in batches])
@@ -160,8 +159,8 @@ def pick_least(
 ) -> np.ndarray:
     """Return the places of the records with the least sample hashes, as pick_below() does.
 
-    `file` is an index into `files`; ties go to the earlier record. Memory holds no more than
-    twice `number` places and a batch.
+    `file` is an index into `files`; ties go to the earlier record. Memory holds at most twice
+    `number` places and a batch.
     """
     best, limit = _joined([]), np.iinfo(np.uint64).max
     for index, file in enumerate(files):
@@ -175,10 +174,10 @@ def pick_least(
 
 
 def write_picked(file: InputFile, places: np.ndarray, path: Path) -> None:
-    """Write the records of a file at some places as a JSON array, each with the bytes it had.
+    """Write the records of a file at some places as a JSON array, each with its original bytes.
 
     Raises:
-        UserError: Something else is at `path`; it is left alone.
+        UserError: `path` exists with other content, which is left as it is.
     """
     with atomic_write(path) as handle, open_input(file.path) as source:
         handle.write(b"[")
@@ -190,7 +189,7 @@ def write_picked(file: InputFile, places: np.ndarray, path: Path) -> None:
         handle.write(b"\n]\n")
         if path.exists() and crc32c(path) != handle.entry.crc32c:
             raise UserError(
-                f"{path} is there already and holds other documents; remove the folder or choose "
+                f"{path} already exists and holds other documents; remove the folder or choose "
                 "another --output."
             )
 
@@ -198,7 +197,7 @@ def write_picked(file: InputFile, places: np.ndarray, path: Path) -> None:
 def _places(file: InputFile, index: int, *, seed: int, counts: PickCounts) -> Iterator[np.ndarray]:
     """Yield the places of all records of a file, in batches."""
     (split,) = split_file(file, file.bytes)
-    # The batches need no text, and a whole file is read, so no field is asked for.
+    # Only places are needed, and the file is one split, so no field of text is required.
     reader = iter(JsonArrayReader(split, text_fields=()))
     while items := list(itertools.islice(reader, _BATCH)):
         spans = [(item.offset, item.length) for item in items if isinstance(item, Record)]
@@ -255,9 +254,11 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     choice = parser.add_mutually_exclusive_group(required=True)
-    choice.add_argument("files", nargs="?", type=positive, metavar="N", help="Files to have.")
     choice.add_argument(
-        "--documents", type=positive, metavar="N", help="Documents to take, from all files."
+        "files", nargs="?", type=positive, metavar="N", help="Files the output should hold."
+    )
+    choice.add_argument(
+        "--documents", type=positive, metavar="N", help="Documents to take from all files."
     )
     choice.add_argument(
         "--fraction", type=fraction, default=0.0, metavar="F", help="Share to take (0.01 or 1%%)."
@@ -266,7 +267,7 @@ def _parser() -> argparse.ArgumentParser:
         "--input",
         default=str(SAMPLE),
         metavar="PATH",
-        help="A folder, file or glob, or NAME= one of these. Default: the built-in sample.",
+        help="A folder, file or glob, or NAME= followed by one. Default: the built-in sample.",
     )
     parser.add_argument(
         "--output", type=Path, default=Path("build/toy"), metavar="DIR", help="Default: build/toy."

@@ -1,8 +1,8 @@
 """FineWeb, FineWeb-Edu and FineWeb-2: Parquet files of web pages, from the Hugging Face hub.
 
-Every column is kept as provenance. Three get other names, since ours are called so: `language`,
-`score` and `int_score` become `web_language`, `edu_score` and `edu_int_score`. What a column
-does not fit goes into `other`, as JSON.
+Every column is kept as provenance. Three are renamed because our own columns have their names:
+`language`, `score` and `int_score` become `web_language`, `edu_score` and `edu_int_score`. Any
+other column, or a value of another type, goes into `other` as JSON.
 """
 
 import sys
@@ -38,9 +38,9 @@ COLUMNS: Mapping[str, tuple[str, pa.DataType]] = {
     "int_score": ("edu_int_score", pa.int64()),
     "minhash_cluster_size": ("minhash_cluster_size", pa.int64()),
 }
-"""Columns of the files: the name and type they are kept under."""
+"""Name and type under which each column of the files is kept."""
 PROVENANCE = {**dict(COLUMNS.values()), "other": pa.large_string()}
-_KINDS = {pa.large_string(): (str,), pa.float64(): (float, int), pa.int64(): (int,)}
+_PYTHON_TYPES = {pa.large_string(): (str,), pa.float64(): (float, int), pa.int64(): (int,)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class FinewebOptions(Options):
     """The options of pipelines.fineweb."""
 
     min_chars: int = option(
-        1, "Fewest characters of a document.", decides=SEGMENTS, metavar="N", type=count
+        1, "Minimum characters of a document.", decides=SEGMENTS, metavar="N", type=count
     )
 
 
@@ -57,8 +57,8 @@ def documents(record: Mapping[str, Any], options: FinewebOptions) -> tuple[Docum
     text = required_text(record, "text")
     origin, other = {}, {}
     for field, value in record.items():
-        name, kind = COLUMNS.get(field, ("", pa.null()))
-        if name and type(value) in _KINDS[kind]:
+        name, data_type = COLUMNS.get(field, ("", pa.null()))
+        if name and type(value) in _PYTHON_TYPES[data_type]:
             origin[name] = value
         elif value is not None and field != "text":
             other[field] = value

@@ -1,7 +1,7 @@
-"""OpenWebText: JSON lines of a text; of more than 100 characters, and English.
+"""OpenWebText: JSON lines of texts, kept if they are English and exceed 100 characters.
 
-Both rules are those of the reference GLM (THUDM/GLM data_utils/corpora.py, OpenWebText). It asks
-no more of the language than to be the likeliest one, so the threshold is 0 here.
+Both rules are those of the reference GLM (THUDM/GLM data_utils/corpora.py, OpenWebText). It only
+requires that English be the likeliest language, so the threshold is 0 here.
 """
 
 import sys
@@ -25,17 +25,17 @@ from pipelines.corpus import (
 from pipelines.inputs.endings import TEXT_FILES
 from pipelines.run.command import main
 
-_SHARED = {each.name: each.metadata for each in fields(Options)}
+_METADATA = {shared.name: shared.metadata for shared in fields(Options)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenwebtextOptions(Options):
     """The options of pipelines.openwebtext."""
 
-    languages: tuple[str, ...] = field(default=("en",), metadata=_SHARED["languages"])
-    language_threshold: float = field(default=0.0, metadata=_SHARED["language_threshold"])
+    languages: tuple[str, ...] = field(default=("en",), metadata=_METADATA["languages"])
+    language_threshold: float = field(default=0.0, metadata=_METADATA["language_threshold"])
     min_chars: int = option(
-        101, "Fewest characters of a document.", decides=SEGMENTS, metavar="N", type=count
+        101, "Minimum characters of a document.", decides=SEGMENTS, metavar="N", type=count
     )
 
 

@@ -1,4 +1,4 @@
-"""The Pile: JSON lines of a text and the name of its subset, in 30 archives."""
+"""The Pile: JSON lines with a text and the name of its subset, in 30 archives."""
 
 import difflib
 import functools
@@ -42,7 +42,7 @@ GLM_SHARES: Mapping[str, float] = {
     **dict.fromkeys(_LEFT_OUT, 0.0),
     **dict.fromkeys(("PubMed Central", "ArXiv", "FreeLaw"), 0.3),
 }
-"""What the reference GLM takes (THUDM/GLM data_utils/corpora.py, Pile); of the others, all."""
+"""Shares that the reference GLM takes (THUDM/GLM data_utils/corpora.py, Pile); else all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,21 +51,21 @@ class PileOptions(Options):
 
     recipe: str = option(
         "all",
-        "Which subsets to take: all, or glm: all but seven, and of PubMed Central, ArXiv and "
-        "FreeLaw 30 %.",
+        "Which subsets to take: all; or glm, which leaves out seven and takes 30 % of PubMed "
+        "Central, ArXiv and FreeLaw.",
         decides=SEGMENTS,
         choices=("all", "glm"),
     )
     allow: tuple[str, ...] = option(
-        (), "Take no other subsets than these.", decides=SEGMENTS, metavar="LIST", type=names
+        (), "Take only these subsets.", decides=SEGMENTS, metavar="LIST", type=names
     )
     deny: tuple[str, ...] = option(
         (), "Leave these subsets out.", decides=SEGMENTS, metavar="LIST", type=names
     )
     keep: tuple[str, ...] = option(
         (),
-        "Take a share of a subset: NAME=SHARE, as in ArXiv=0.3. A smaller share is part of every "
-        "larger one.",
+        "Take a share of a subset: NAME=SHARE, as in ArXiv=0.3. A larger share contains every "
+        "smaller one.",
         decides=SEGMENTS,
         metavar="LIST",
         type=names,
@@ -76,7 +76,7 @@ class PileOptions(Options):
         check_names((*self.allow, *self.deny, *parse_shares(self.keep)))
 
     def share(self, subset: str) -> float:
-        """Return how much of a subset is taken; of one that is not among the 22, all."""
+        """Return the share of a subset that is taken; 1 if it is not among the 22."""
         if subset in self.deny or (self.allow and subset not in self.allow):
             return 0.0
         usual = GLM_SHARES.get(subset, 1.0) if self.recipe == "glm" else 1.0
@@ -98,14 +98,14 @@ def check_names(subsets: Iterable[str]) -> None:
     """Check that these are subsets of the Pile.
 
     Raises:
-        UserError: One is not; the message says which there are.
+        UserError: One is not; the message lists all subsets.
     """
     for name in subsets:
         if name not in SUBSETS:
             near = difflib.get_close_matches(name, SUBSETS, n=1, cutoff=0.3)
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise UserError(
-                f"{name!r} is no subset of the Pile: {hint}They are {', '.join(SUBSETS)}."
+                f"{name!r} is not a subset of the Pile: {hint}They are {', '.join(SUBSETS)}."
             )
 
 
@@ -114,25 +114,25 @@ def parse_shares(keep: Sequence[str]) -> Mapping[str, float]:
     """Return the shares of a list of NAME=SHARE.
 
     Raises:
-        UserError: A part is written in another way, or a share is not from 0 to 1.
+        UserError: An item has another form, or a share is not from 0 to 1.
     """
     shares = {}
-    for each in keep:
-        name, _, share = each.rpartition("=")
+    for item in keep:
+        name, _, share = item.rpartition("=")
         try:
             shares[name] = float(share)
         except ValueError:
             shares[name] = -1.0
         if not name or not 0 <= shares[name] <= 1:
             raise UserError(
-                f"--keep {each!r}: expected is NAME=SHARE with a share from 0 to 1, as in ArXiv=0.3"
+                f"--keep {item!r}: expected is NAME=SHARE with a share from 0 to 1, as in ArXiv=0.3"
             )
     check_names(shares)
     return shares
 
 
 def is_taken(text: str, share: float, *, seed: int) -> bool:
-    """Return whether a text is in the share: by a hash of it, so that shares nest."""
+    """Return whether a text is in the share; a hash of it decides, so shares nest."""
     if share >= 1:
         return True
     digest = hashlib.blake2b(text.encode(), digest_size=8, key=f"share {seed}".encode()).digest()
@@ -142,7 +142,7 @@ def is_taken(text: str, share: float, *, seed: int) -> bool:
 RECIPE = Recipe(
     name="pile",
     about="Clean, language-identify, deduplicate, tokenize and shuffle the Pile into token shards.",
-    # 00 to 29; not val and test, which lie beside the folder of the training files.
+    # 00 to 29; val and test, which lie beside the folder of the training files, are not matched.
     pattern=("[0-9][0-9].jsonl.zst", "[0-9][0-9].jsonl.gz", "[0-9][0-9].jsonl"),
     options=PileOptions,
     reading=always(Reading(format="jsonl", text_fields=("text",))),

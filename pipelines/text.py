@@ -1,4 +1,4 @@
-"""Any texts: JSON lines, JSON arrays, Parquet or plain text, with a field for the text."""
+"""Any texts: JSON lines, JSON arrays or Parquet with a field of text, or plain text."""
 
 import re
 import sys
@@ -27,10 +27,10 @@ from pipelines.segments.audit import AUDIT
 from pipelines.segments.rows import READ
 from shards.errors import UserError
 
-TAKEN = frozenset(
+RESERVED_COLUMNS = frozenset(
     {*READ.names, *AUDIT.names, "id", "offset", "prompt_tokens", "start", "hash_high", "hash_low"}
 )
-"""Columns that a document has already, in segments or in shards."""
+"""Names of the columns that documents already have, in segments or in shards."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,16 +39,16 @@ class TextOptions(Options):
 
     text_field: str = option(
         "text",
-        "The field with the text; meta.body is body in meta.",
+        "The field with the text; meta.body means body in meta.",
         decides=SEGMENTS,
         metavar="NAME",
     )
     id_field: str = option(
-        "id", "The field that names a record, kept as id.", decides=SEGMENTS, metavar="NAME"
+        "id", "The field that identifies a record, kept as id.", decides=SEGMENTS, metavar="NAME"
     )
     provenance: tuple[str, ...] = option(
         (),
-        "Further fields to keep with each document: FIELD, or COLUMN=FIELD to rename it.",
+        "Further fields to keep with each document: FIELD, or COLUMN=FIELD to rename one.",
         decides=SEGMENTS,
         metavar="LIST",
         type=names,
@@ -56,7 +56,7 @@ class TextOptions(Options):
     format: str = option(
         "auto",
         "What the files are: an array of objects (json), an object on each line (jsonl), a text on "
-        "each line (lines), parquet; auto: as their names or first bytes tell.",
+        "each line (lines), parquet; auto: decided by each file's name or first bytes.",
         decides=SEGMENTS,
         choices=("auto", "json", "jsonl", "lines", "parquet"),
     )
@@ -67,17 +67,21 @@ class TextOptions(Options):
         metavar="TEXT",
     )
     min_chars: int = option(
-        1, "Fewest characters of a document.", decides=SEGMENTS, metavar="N", type=count
+        1, "Minimum characters of a document.", decides=SEGMENTS, metavar="N", type=count
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         columns = [name for name, _ in _columns(self.provenance)]
         for name in columns:
-            if name in TAKEN or columns.count(name) > 1 or not re.fullmatch(r"[A-Za-z]\w*", name):
+            if (
+                name in RESERVED_COLUMNS
+                or columns.count(name) > 1
+                or not re.fullmatch(r"[A-Za-z]\w*", name)
+            ):
                 raise UserError(
-                    f"--provenance: a column cannot be called {name!r}, which is taken or no name; "
-                    f"give it another one, as in from_{name.lower()}=FIELD"
+                    f"--provenance: a column cannot be called {name!r}, which is taken or invalid; "
+                    f"choose another, as in from_{name.lower()}=FIELD"
                 )
         if self.format == "lines" and self.text_field != "text":
             raise UserError("--text-field has no meaning with --format lines; leave it out")
@@ -85,7 +89,7 @@ class TextOptions(Options):
 
 def _columns(provenance: Sequence[str]) -> list[tuple[str, str]]:
     """Return name and field of each column."""
-    pairs = [each.rpartition("=") for each in provenance]
+    pairs = [item.rpartition("=") for item in provenance]
     return [(name or field.replace(".", "_"), field) for name, _, field in pairs]
 
 

@@ -22,7 +22,7 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from pipelines.corpus.document import Rejected
 from pipelines.corpus.recipe import CORPORA, Recipe, load_recipe
 from pipelines.filters.clean import repair
-from pipelines.inputs.sources import InputFile, match_inputs
+from pipelines.inputs.files import InputFile, match_inputs
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Record
 from pipelines.segments.identity import hash_bound, holdout_hashes, sample_hashes

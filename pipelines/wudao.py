@@ -1,8 +1,8 @@
 """WuDaoCorpora Text: JSON arrays of pages with title and content.
 
 BAAI ships part-*.json, one array of objects per file; GLM's tools wrap it as {"RECORDS": [...]}.
-A document is title, one space, content, of more than 100 characters, as the reference GLM takes it
-(THUDM/GLM data_utils/corpora.py, WuDaoCorpus).
+A document is the title, a space and the content, and has more than 100 characters, as in the
+reference GLM (THUDM/GLM data_utils/corpora.py, WuDaoCorpus).
 """
 
 import sys
@@ -35,15 +35,15 @@ class WudaoOptions(Options):
 
     title: str = option(
         "unless-repeated",
-        "Put the title before the content: always, never, or unless the content starts with it.",
+        "Put the title before the content: always, never, or unless the content begins with it.",
         decides=SEGMENTS,
         choices=("unless-repeated", "always", "never"),
     )
     title_separator: str = option(
-        " ", "What stands between the two.", decides=SEGMENTS, metavar="TEXT"
+        " ", "What to put between title and content.", decides=SEGMENTS, metavar="TEXT"
     )
     min_chars: int = option(
-        101, "Fewest characters of a document.", decides=SEGMENTS, metavar="N", type=count
+        101, "Minimum characters of a document.", decides=SEGMENTS, metavar="N", type=count
     )
 
 

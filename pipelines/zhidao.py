@@ -1,8 +1,8 @@
-"""Baidu Zhidao: JSON lines of a question with its answers, each of which makes a document.
+"""Baidu Zhidao: JSON lines of a question with its answers; each answer becomes a document.
 
 The question is a prompt without loss. Prompt and rules are those of the reference GLM (THUDM/GLM
-data_utils/corpora.py, zhidao): the best answer needs more than 10 characters, another one more
-than 100, and a question without title is left out.
+data_utils/corpora.py, zhidao): the best answer needs more than 10 characters, any other more than
+100, and a question without a title is left out.
 """
 
 import sys
@@ -33,33 +33,33 @@ class ZhidaoOptions(Options):
     """The options of pipelines.zhidao."""
 
     min_best_chars: int = option(
-        11, "Fewest characters of a best answer.", decides=SEGMENTS, metavar="N", type=count
+        11, "Minimum characters of a best answer.", decides=SEGMENTS, metavar="N", type=count
     )
     min_chars: int = option(
-        101, "Fewest characters of another answer.", decides=SEGMENTS, metavar="N", type=count
+        101, "Minimum characters of any other answer.", decides=SEGMENTS, metavar="N", type=count
     )
 
 
 def documents(record: Mapping[str, Any], options: ZhidaoOptions) -> Sequence[Document]:
-    """Return a document for each answer of one question."""
+    """Return a document for each answer to a question."""
     title, about = (optional_text(record, name) for name in ("title", "content"))
     prompt = f"问题：{title}问题描述：{shortened(about)}回答："
     if not title:
         return [Document("", reason="no-title")]
     least = {"best": options.min_best_chars, "other": options.min_chars}
-    made = [
+    answers = [
         Document(text, {"answer": kind}, "too-short" if len(text) < least[kind] else None, prompt)
         for kind, text in _answers(record)
     ]
-    return made or [Document("", reason="no-answer")]
+    return answers or [Document("", reason="no-answer")]
 
 
 def _answers(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield kind and text of each answer."""
+    """Yield the kind, best or other, and the text of each answer."""
     best, others = record.get("best_answer"), record.get("other_answers") or []
     if not isinstance(others, list):
         raise Rejected("wrong-type")
-    for kind, answer in [("best", best or {}), *(("other", each) for each in others)]:
+    for kind, answer in [("best", best or {}), *(("other", other) for other in others)]:
         if not isinstance(answer, Mapping):
             raise Rejected("wrong-type")
         if answer:

@@ -1,7 +1,7 @@
 """Zhihu: JSON lines of a question and one answer; the question is a prompt without loss.
 
-The prompt is that of the reference GLM (THUDM/GLM data_utils/corpora.py, zhihu), and so is the
-rule: an answer of more than 100 characters, or with more than 1,000 votes.
+The prompt and the rule are those of the reference GLM (THUDM/GLM data_utils/corpora.py, zhihu): an
+answer has more than 100 characters, or more than 1,000 votes.
 """
 
 import sys
@@ -28,7 +28,7 @@ from pipelines.inputs.endings import JSON_FILES
 from pipelines.run.command import main
 
 _DIGITS = 18
-"""More make a larger number than anybody asks for."""
+"""A number of votes with more digits exceeds any limit; it is not parsed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +36,10 @@ class ZhihuOptions(Options):
     """The options of pipelines.zhihu."""
 
     min_chars: int = option(
-        101, "Fewest characters of an answer.", decides=SEGMENTS, metavar="N", type=count
+        101, "Minimum characters of an answer.", decides=SEGMENTS, metavar="N", type=count
     )
     min_votes: int = option(
-        1001, "Votes with which a shorter one stays.", decides=SEGMENTS, metavar="N", type=count
+        1001, "Votes that keep a shorter answer.", decides=SEGMENTS, metavar="N", type=count
     )
 
 

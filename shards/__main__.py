@@ -13,7 +13,7 @@ from shards import place, prune, show, trace
 from shards.command import Parser, exit_code
 from shards.errors import UserError
 from shards.flags import count, counts
-from shards.manifest import TRAIN, VALIDATION, load
+from shards.manifest import TRAIN, VALIDATION, read_manifest
 from shards.order.scatter import scatters_of_node
 from shards.order.streams import check_scatters, streams_of
 from shards.reader import Dataset
@@ -106,9 +106,13 @@ def _command(
     return command
 
 
-def _print(lines: Iterable[str]) -> None:
+def _print(lines: Iterable[str]) -> int:
+    """Print lines as they come, and return how many there were."""
+    num_lines = 0
     for line in lines:
         print(line)
+        num_lines += 1
+    return num_lines
 
 
 def _inspect(options: argparse.Namespace) -> int:
@@ -131,28 +135,25 @@ def _verify(options: argparse.Namespace) -> int:
     entries = [entry for _, entry in dataset.manifest.files()]
     num_bytes = sum(entry.bytes for entry in entries)
     start = time.perf_counter()
-    problems = 0
-    for problem in verify(dataset):
-        print(problem)
-        problems += 1
+    problems = _print(verify(dataset))
     seconds = time.perf_counter() - start
     speed = f"{num_bytes / 1e6 / seconds:,.0f} MB/s"
-    verdict = f"{problems} problem{'s' * (problems > 1)}" if problems else "ok"
+    verdict = "1 problem" if problems == 1 else f"{problems} problems" if problems else "ok"
     print(f"{len(entries)} files, {num_bytes:,} bytes, {speed}: {verdict}")
     return DAMAGED if problems else OK
 
 
 def _prune(options: argparse.Namespace) -> int:
     directory = any_path(options.dataset)
-    load(directory)  # without a dataset nothing is locked, made or deleted
+    read_manifest(directory)  # refuses a folder without a dataset before anything is locked
     with locked(directory):
-        found = list(prune.leftovers(directory, load(directory)))
-        for leftover in found:
+        leftovers = list(prune.leftovers(directory, read_manifest(directory)))
+        for leftover in leftovers:
             if not options.dry_run:
                 prune.delete(leftover)
             print(f"{leftover.bytes:>16,}  {leftover.path}")
     state = "would be freed" if options.dry_run else "freed"
-    print(f"{sum(leftover.bytes for leftover in found):>16,}  bytes {state}")
+    print(f"{sum(leftover.bytes for leftover in leftovers):>16,}  bytes {state}")
     return OK
 
 
@@ -160,34 +161,31 @@ def _place(options: argparse.Namespace) -> int:
     dataset = Dataset.open(options.dataset)
     check_scatters(streams_of(dataset), options.scatters)
     scatters = scatters_of_node(options.scatters, nodes=options.nodes, node=options.node)
-    pieces = place.NodeShare(scatters=scatters, num_scatters=options.scatters)
-    print(f"node {options.node} of {len(options.nodes)}: {pieces}")
+    share = place.NodeShare(scatters=scatters, num_scatters=options.scatters)
+    print(f"node {options.node} of {len(options.nodes)}: {share}")
     if options.list:
-        _print(
-            f"{entry.bytes:>16,}  {path}" for path, entry in place.needed(dataset.manifest, pieces)
-        )
+        files = place.needed_files(dataset.manifest, share)
+        _print(f"{entry.bytes:>16,}  {path}" for path, entry in files)
         return OK
     if options.check:
-        return _check_placed(Dataset(options.to or dataset.directory, dataset.manifest), pieces)
+        return _check_placed(Dataset(options.to or dataset.directory, dataset.manifest), share)
     if options.to is None:
         raise UserError("say where to: --to DISK, a folder on the node's own disk; or --list.")
     copied = kept = 0
-    for placed in place.place(dataset, pieces, to=options.to):
-        if placed.copied:
-            print(f"{placed.bytes:>16,}  {placed.path}", flush=True)
-        copied += placed.bytes * placed.copied
-        kept += placed.bytes * (not placed.copied)
+    for file in place.place(dataset, share, to=options.to):
+        if file.copied:
+            print(f"{file.bytes:>16,}  {file.path}", flush=True)
+            copied += file.bytes
+        else:
+            kept += file.bytes
     print(f"{copied:>16,}  bytes copied to {options.to}, {kept:,} were there; all checksums match")
     return OK
 
 
-def _check_placed(dataset: Dataset, pieces: place.NodeShare) -> int:
-    num_problems = 0
-    for problem in place.check(dataset, pieces):
-        print(problem)
-        num_problems += 1
-    print(f"{dataset.directory}: {num_problems or 'no'} problems")
-    return DAMAGED if num_problems else OK
+def _check_placed(dataset: Dataset, share: place.NodeShare) -> int:
+    problems = _print(place.check(dataset, share))
+    print(f"{dataset.directory}: {problems or 'no'} problems")
+    return DAMAGED if problems else OK
 
 
 def _trace(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Reads windows: one by itself, or many at once as the padded arrays that a model takes."""
+"""Reads windows: a single one, or many at once as the padded arrays that a model takes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,65 +8,65 @@ from numpy.typing import NDArray
 
 from shards.format import Tokens
 from shards.reader import Shard
-from shards.windows import Marks, Piece, WindowSpec, pieces, span
+from shards.windows import Piece, WindowSpec, WindowVocabulary, span_pieces, window_span
 
 _MULTIPLE = 64
-"""GLM batches are padded to a multiple of so many tokens, which suits matrix units."""
+"""GLM batches are padded to a multiple of this many tokens, which suits matrix units."""
 
 _Row = tuple[NDArray[np.int64], NDArray[np.bool_]]
-"""Text and loss of one window while it is read, as wide as `_columns`. A causal window has its last
-target behind its last token."""
+"""Tokens and loss mask of a window while it is assembled, `_row_width` wide. In a causal row the
+last target follows the last token."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Window:
-    """The text of one window, without padding: pieces of documents, one behind the other."""
+    """One window without padding: pieces of documents, end to end."""
 
     tokens: NDArray[np.int64]
-    """Of n tokens, each `[CLS]` among them."""
+    """int64[n], `[CLS]` tokens included."""
     targets: NDArray[np.int64] | None
-    """Of n: causal: the next token of the shard's ring, removed documents left out; GLM: None."""
+    """int64[n]. Causal: the next tokens of the ring, removed documents skipped. GLM: None."""
     loss_mask: NDArray[np.bool_]
-    """Of n. GLM: whether a token may be predicted: prompts and `[CLS]` may not. Causal: whether
-    its target counts: one in a prompt or a removed document does not."""
+    """bool[n]. GLM: whether the token may be predicted; prompts and `[CLS]` may not. Causal:
+    whether its target carries loss; targets in prompts and removed documents do not."""
     piece_starts: NDArray[np.int64]
-    """Where in `tokens` each piece begins."""
+    """Index into `tokens` of the start of each piece."""
     piece_rows: NDArray[np.int64]
-    """The document of each piece: its row in the shard."""
+    """The document of each piece, as its row in the shard."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pieces:
-    """The pieces of a batch, by window, then place; each is int64[pieces]."""
+    """The pieces of a batch, in the order of the text; each field is int64[pieces]."""
 
     windows: NDArray[np.int64]
     """The row of the batch."""
     starts: NDArray[np.int64]
-    """Where in that row the piece begins."""
+    """Index into that row of the start of the piece."""
     rows: NDArray[np.int64]
-    """Its document: the row in the window's shard."""
+    """Its document, as its row in the window's shard."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
-    """Windows, one a row. `tokens`, `targets` and `loss_mask` are [windows, width]."""
+    """Windows, one per row. `tokens`, `targets` and `loss_mask` are [windows, width]."""
 
     tokens: NDArray[np.int64]
-    """Each row ends in padding, the first of which may be its last target instead."""
+    """Padded at the end of the row; the first pad may be the last target instead."""
     targets: NDArray[np.int64] | None
-    """Causal: the next token; GLM: None."""
+    """Causal: the next tokens. GLM: None."""
     loss_mask: NDArray[np.bool_]
     """As in `Window`; False in the padding."""
     lengths: NDArray[np.int64]
-    """Tokens of each row without its padding."""
+    """Tokens of each row without padding."""
     pieces: Pieces | None
-    """The pieces of documents; of causal windows only on request."""
+    """Always there for GLM windows, on request for causal ones."""
 
     def cu_seqlens(self) -> NDArray[np.int32]:
-        """Return where sequences begin in the batch laid end to end, and its size as the last.
+        """Return the starts of all sequences in the flattened batch, followed by its size.
 
         Each piece of a document is a sequence, and so is the padding of a row: attention within
-        sequences crosses no document.
+        sequences never crosses documents.
 
         Raises:
             ValueError: the batch was read without boundaries.
@@ -81,30 +81,36 @@ class Batch:
 
 
 def read_window(
-    shard: Shard, window: int, *, spec: WindowSpec, marks: Marks, phase: int = 0
+    shard: Shard,
+    window: int,
+    *,
+    spec: WindowSpec,
+    vocabulary: WindowVocabulary,
+    phase: int = 0,
 ) -> Window:
-    """Return a window of a shard.
+    """Return a window of a shard, without its removed documents.
 
     Args:
-        shard: the shard; its removed documents are left out.
+        shard: the shard.
         window: its number, below `num_windows` of the shard's tokens.
         spec: how the shard is cut.
-        marks: of the dataset's vocabulary.
-        phase: by how many tokens the ring is turned, at least 0; any number will do.
+        vocabulary: that of the dataset.
+        phase: rotation of the ring in tokens, any integer from 0.
 
     Raises:
         IndexError: the shard has fewer windows.
     """
-    batch = read_batch([shard], [window], phases=[phase], spec=spec, marks=marks, boundaries=True)
-    size = int(batch.lengths[0])
-    found = batch.pieces
-    assert found is not None  # they were asked for
+    batch = read_batch(
+        [shard], [window], phases=[phase], spec=spec, vocabulary=vocabulary, boundaries=True
+    )
+    length = int(batch.lengths[0])
+    assert batch.pieces is not None  # boundaries were asked for
     return Window(
-        tokens=batch.tokens[0, :size],
-        targets=None if batch.targets is None else batch.targets[0, :size],
-        loss_mask=batch.loss_mask[0, :size],
-        piece_starts=found.starts,
-        piece_rows=found.rows,
+        tokens=batch.tokens[0, :length],
+        targets=None if batch.targets is None else batch.targets[0, :length],
+        loss_mask=batch.loss_mask[0, :length],
+        piece_starts=batch.pieces.starts,
+        piece_rows=batch.pieces.rows,
     )
 
 
@@ -114,83 +120,85 @@ def read_batch(
     *,
     phases: Sequence[int] | NDArray[np.int64],
     spec: WindowSpec,
-    marks: Marks,
+    vocabulary: WindowVocabulary,
     boundaries: bool = False,
 ) -> Batch:
-    """Return one batch of windows, a row each.
+    """Return a batch of windows, one per row.
 
     Args:
         shards: the shard of each row.
         windows: the number of its window.
-        phases: by how many tokens its ring is turned.
+        phases: the rotation of its ring in tokens.
         spec: how all shards are cut.
-        marks: of the vocabulary that all datasets share.
-        boundaries: tell the pieces of causal windows too, which costs a search in each shard.
+        vocabulary: the one that all datasets share.
+        boundaries: return the pieces of causal windows too, which costs a search in each shard.
 
     Raises:
         IndexError: a shard has fewer windows.
     """
     if shards and spec.kind == "causal" and not boundaries:
-        batch = _copy(shards, np.asarray(windows), np.asarray(phases), spec=spec)
+        batch = _copy_runs(shards, np.asarray(windows), np.asarray(phases), spec=spec)
         if batch is not None:
             return batch
-    text = np.full((len(shards), _columns(spec)), marks.pad, np.int64)
+    text = np.full((len(shards), _row_width(spec)), vocabulary.pad, np.int64)
     loss = np.zeros(text.shape, np.bool_)
-    found: list[list[Piece]] = []
-    starts: list[list[int]] = []
+    pieces: list[list[Piece]] = []
+    edges: list[list[int]] = []
     for i, shard in enumerate(shards):
+        begin, end = window_span(
+            shard, int(windows[i]), spec=spec, vocabulary=vocabulary, phase=int(phases[i])
+        )
+        pieces.append(span_pieces(shard, begin, end))
         row = text[i], loss[i]
-        begin, end = span(shard, int(windows[i]), spec=spec, marks=marks, phase=int(phases[i]))
-        found.append(pieces(shard, begin, end))
-        starts.append(_lay(shard, found[i], row, head=marks.cls, num_heads=spec.num_cls))
+        edges.append(_lay(shard, pieces[i], row, head=vocabulary.cls, num_heads=spec.num_cls))
         if spec.kind == "causal":
-            at = end % shard.entry.tokens
-            _lay(
-                shard, pieces(shard, at, at + 1), (row[0][starts[i][-1] :], row[1][starts[i][-1] :])
-            )
-    lengths = np.array([edges[-1] for edges in starts], np.int64)
-    table = _table(found, starts) if boundaries or spec.kind == "glm" else None
+            length, target = edges[i][-1], end % shard.entry.tokens
+            rest = text[i, length:], loss[i, length:]
+            _lay(shard, span_pieces(shard, target, target + 1), rest)
+    lengths = np.array([row_edges[-1] for row_edges in edges], np.int64)
+    table = _piece_table(pieces, edges) if boundaries or spec.kind == "glm" else None
     return _batch(text, loss, lengths=lengths, spec=spec, pieces=table)
 
 
-def _columns(spec: WindowSpec) -> int:
+def _row_width(spec: WindowSpec) -> int:
     return spec.length + 1 if spec.kind == "causal" else -(-spec.positions // _MULTIPLE) * _MULTIPLE
 
 
 def _lay(
-    shard: Shard, found: Sequence[Piece], row: _Row, *, head: int = 0, num_heads: int = 0
+    shard: Shard, pieces: Sequence[Piece], row: _Row, *, head: int = 0, num_heads: int = 0
 ) -> list[int]:
-    """Write pieces end to end, and return where each begins and the last one ends.
+    """Write pieces into a row end to end; return where each begins and where the last one ends.
 
     The first `num_heads` of them get the token `head` in front.
     """
     text, loss = row
-    starts = [0]
-    for i, (begin, end, document) in enumerate(found):
-        at = starts[-1]
+    edges = [0]
+    for i, piece in enumerate(pieces):
+        start = edges[-1]
         if i < num_heads:
-            text[at] = head
-            at += 1
-        stop = at + end - begin
-        text[at:stop] = shard.tokens[begin:end]
-        loss[at + _prompt(shard, document, begin) : stop] = True
-        starts.append(stop)
-    return starts
+            text[start] = head
+            start += 1
+        stop = start + piece.end - piece.begin
+        text[start:stop] = shard.tokens[piece.begin : piece.end]
+        loss[start + _num_prompt_tokens(shard, piece) : stop] = True
+        edges.append(stop)
+    return edges
 
 
-def _prompt(shard: Shard, document: int, begin: int) -> int:
-    """Return how many tokens from `begin` on are of the document's prompt."""
+def _num_prompt_tokens(shard: Shard, piece: Piece) -> int:
+    """Return how many tokens from the piece's start on belong to its document's prompt."""
     if shard.plain:
         return 0
-    return max(0, int(shard.offsets[document]) + int(shard.prompts[document]) - begin)
+    return max(0, int(shard.offsets[piece.row]) + int(shard.prompts[piece.row]) - piece.begin)
 
 
-def _table(found: Sequence[Sequence[Piece]], starts: Sequence[Sequence[int]]) -> Pieces:
-    counts = np.array([len(row) for row in found], np.int64)
+def _piece_table(pieces: Sequence[Sequence[Piece]], edges: Sequence[Sequence[int]]) -> Pieces:
+    """Return the pieces of all rows, given by row with the edges that `_lay` returned."""
+    counts = np.array([len(row_pieces) for row_pieces in pieces], np.int64)
     return Pieces(
-        windows=np.repeat(np.arange(len(found)), counts),
-        starts=np.array([start for edges in starts for start in edges[:-1]], np.int64),
-        rows=np.array([piece.row for row in found for piece in row], np.int64),
+        windows=np.repeat(np.arange(len(pieces)), counts),
+        starts=np.array([start for row_edges in edges for start in row_edges[:-1]], np.int64),
+        rows=np.array([piece.row for row_pieces in pieces for piece in row_pieces], np.int64),
     )
 
 
@@ -202,50 +210,58 @@ def _batch(
     spec: WindowSpec,
     pieces: Pieces | None,
 ) -> Batch:
-    """Return the batch of rows that were read."""
+    """Return the batch of assembled rows, as wide as its kind of window asks for."""
+    targets: NDArray[np.int64] | None = None
     if spec.kind == "causal":
         tokens, targets, loss_mask = text[:, :-1], text[:, 1:], loss[:, 1:]
-        return Batch(
-            tokens=tokens, targets=targets, loss_mask=loss_mask, lengths=lengths, pieces=pieces
-        )
-    width = max(1, -(-int(lengths.max(initial=0)) // _MULTIPLE)) * _MULTIPLE
-    tokens, loss_mask = text[:, :width], loss[:, :width]
-    return Batch(tokens=tokens, targets=None, loss_mask=loss_mask, lengths=lengths, pieces=pieces)
+    else:
+        width = max(1, -(-int(lengths.max(initial=0)) // _MULTIPLE)) * _MULTIPLE
+        tokens, loss_mask = text[:, :width], loss[:, :width]
+    return Batch(
+        tokens=tokens, targets=targets, loss_mask=loss_mask, lengths=lengths, pieces=pieces
+    )
 
 
-def _copy(
+def _copy_runs(
     shards: Sequence[Shard],
     windows: NDArray[np.int64],
     phases: NDArray[np.int64],
     *,
     spec: WindowSpec,
 ) -> Batch | None:
-    """Return causal windows that are runs of tokens, copied all at once; None if one is not.
+    """Return causal windows that are runs of tokens, copied all at once; None if any is not.
 
-    One is not that is short, goes on at its shard's start, or has prompts or removed documents.
+    A window is no run if it is short, wraps over its shard's end, or the shard has prompts or
+    removed documents.
     """
     distinct = set(shards)
     if not all(shard.plain for shard in distinct):
         return None
     single = len(distinct) == 1
-    sizes = shards[0].entry.tokens if single else np.array([s.entry.tokens for s in shards])
-    starts = windows * spec.stride
-    begins = (starts + phases) % sizes
+    num_tokens = (
+        shards[0].entry.tokens if single else np.array([shard.entry.tokens for shard in shards])
+    )
+    offsets = windows * spec.stride
+    begins = (offsets + phases) % num_tokens
     width = spec.length + 1
-    whole = (starts + spec.length <= sizes) & (begins + width <= sizes)
+    whole = (offsets + spec.length <= num_tokens) & (begins + width <= num_tokens)
     if not whole.all() or windows.min() < 0:
         return None
     if single:
         runs = _runs(shards[0].tokens, width)[begins]
     else:
-        places = zip(shards, begins.tolist(), strict=True)
-        runs = np.concatenate([shard.tokens[at : at + width] for shard, at in places])
+        runs = np.concatenate(
+            [
+                shard.tokens[begin : begin + width]
+                for shard, begin in zip(shards, begins.tolist(), strict=True)
+            ]
+        )
     text = runs.astype(np.int64).reshape(len(shards), width)
     lengths = np.full(len(shards), spec.length)
     return _batch(text, np.ones(text.shape, np.bool_), lengths=lengths, spec=spec, pieces=None)
 
 
 def _runs(tokens: Tokens, width: int) -> Tokens:
-    """Return a view of all runs of `width` tokens, as `sliding_window_view` does in ten times."""
+    """Return a view of all runs of `width` tokens, ten times faster than `sliding_window_view`."""
     shape = len(tokens) - width + 1, width
     return np.ndarray(shape, tokens.dtype, buffer=tokens, strides=tokens.strides * 2)

@@ -1,13 +1,13 @@
-"""What can go wrong in a way that a person can mend.
+"""Errors that the user can fix.
 
-UserError            one paragraph for the person, exit code 2
+UserError            one paragraph for the user, exit code 2
 └── DamageError      files on disk are not what their manifest says
 """
 
 
 class UserError(Exception):
-    """A condition that the person at the keyboard can mend; the message says how."""
+    """A condition that the user can fix; the message says how."""
 
 
 class DamageError(UserError):
-    """A file of a dataset is missing, cut short, or not the one that the manifest names."""
+    """A file of a dataset is missing, truncated, or not the one that the manifest names."""

@@ -4,7 +4,7 @@
 
     | document 0 … eos | document 1 … eos | …
 
-`.idx`, Megatron's MMIDIDX version 1: Megatron-LM, NeMo and GPT-NeoX read the pair as it is.
+`.idx`, Megatron's MMIDIDX version 1: Megatron-LM, NeMo and GPT-NeoX read the pair unchanged.
 
      0   9  17  18  26  34      34+4S           34+12S              42+20S
      +---+---+---+---+---+-------+---------------+------------------+
@@ -12,18 +12,18 @@
      | ^ |u64|u8 |u64|u64| [S]   | [S]           | [S+1]            |
      +-|-+---+---+---+---+-------+---------------+------------------+
        |       |   |        |       |               document ends, counted in sequences: 0, 1, … S
-       |       |   |        |       where each sequence begins in .bin, in bytes
+       |       |   |        |       where each sequence starts in .bin, in bytes
        |       |   |        tokens of each sequence
-       |       |   number of sequences: here each is one document
+       |       |   number of sequences, each of which is one document
        |       type of a token: 8 is uint16, 4 is int32
        "MMIDIDX", 0, 0
 
-`.arrow`, one row a document: an Arrow IPC file with one uncompressed record batch, so that every
-column is mapped as it lies. The columns of `REQUIRED` come first, the pipeline's own follow. (The
-int64 arrays of `.idx` are never aligned to 8 bytes: search in `offset` instead.)
+`.arrow`, one row per document: an Arrow IPC file with one uncompressed record batch, so that every
+column can be mapped without a copy. The columns of `REQUIRED` come first, followed by those of the
+pipeline. (The int64 arrays of `.idx` are never aligned to 8 bytes: search in `offset` instead.)
 
-A shard may hold no document: an empty `.bin`, an `.idx` of 42 bytes, an `.arrow` of no rows. Every
-reader here takes that. Megatron's `IndexedDataset` opens it with `mmap=False` only, because an
+A shard may hold no documents: an empty `.bin`, an `.idx` of 42 bytes, an `.arrow` without rows. All
+readers here accept that. Megatron's `IndexedDataset` opens it with `mmap=False` only, because an
 empty file cannot be mapped: leave empty shards out when you list the prefixes for Megatron.
 
 The layout of `.idx` is that of megatron/core/datasets/indexed_dataset.py (Megatron-LM).
@@ -53,12 +53,12 @@ SUFFIXES = (BIN, IDX, ARROW)
 REQUIRED = pa.schema(
     [
         pa.field("offset", pa.int64(), nullable=False),  # first token, counted in tokens
-        pa.field("tokens", pa.int32(), nullable=False),  # tokens, the closing eos among them
+        pa.field("tokens", pa.int32(), nullable=False),  # tokens, including the final eos
         pa.field("prompt_tokens", pa.int32(), nullable=False),  # leading tokens without loss
-        pa.field("order", pa.uint64(), nullable=False),  # the hash that documents are sorted by
+        pa.field("order", pa.uint64(), nullable=False),  # the hash that sorts the documents
     ]
 )
-"""What every `.arrow` holds."""
+"""The columns that every `.arrow` has."""
 
 _MAGIC = b"MMIDIDX\x00\x00"
 _VERSION = 1
@@ -69,7 +69,7 @@ _UINT16_VOCABULARY = 65_536
 
 
 def token_dtype(vocabulary_size: int) -> np.dtype[Any]:
-    """Return the type of a token: `<u2` if every id fits in it, else `<i4`."""
+    """Return the type of a token: `<u2` if every id fits, else `<i4`."""
     return np.dtype("<u2" if vocabulary_size <= _UINT16_VOCABULARY else "<i4")
 
 
@@ -79,13 +79,14 @@ def shard_file(stem: AnyPath, suffix: str) -> AnyPath:
 
 
 def index_bytes(lengths: NDArray[np.int32], dtype: np.dtype[Any]) -> bytes:
-    """Return the `.idx` of documents of these lengths in tokens: 42 + 20 bytes a document."""
+    """Return the `.idx` of documents with these lengths in tokens: 42 + 20 bytes per document."""
     num_documents = len(lengths)
     header = _HEADER.pack(_MAGIC, _VERSION, _CODES[dtype], num_documents, num_documents + 1)
-    return b"".join([header, *(part.tobytes() for part in _arrays(lengths, dtype))])
+    return b"".join([header, *(array.tobytes() for array in _arrays(lengths, dtype))])
 
 
 def _arrays(lengths: NDArray[np.int32], dtype: np.dtype[Any]) -> Sequence[NDArray[Any]]:
+    """Return the arrays that follow the header: lengths, pointers, document ends."""
     ends = np.cumsum(lengths, dtype="<i8") * dtype.itemsize
     pointers = np.concatenate([np.zeros(1, "<i8"), ends])[:-1]
     return lengths.astype("<i4"), pointers, np.arange(len(lengths) + 1, dtype="<i8")
@@ -104,7 +105,7 @@ def read_index(path: AnyPath) -> tuple[np.dtype[Any], NDArray[np.int32]]:
     if (magic, version) != (_MAGIC, _VERSION):
         raise _damage(path, f"begins with {magic!r} version {version}, not MMIDIDX version 1")
     if code not in _DTYPES or num_ends != num_documents + 1:
-        raise _damage(path, f"has token type {code} and {num_ends} ends of {num_documents}")
+        raise _damage(path, f"has token type {code}, {num_ends} ends of {num_documents} documents")
     expected = _HEADER.size + 20 * num_documents + 8
     if len(content) != expected:
         raise _damage(path, f"has {len(content)} bytes, not {expected}")
@@ -115,4 +116,4 @@ def read_index(path: AnyPath) -> tuple[np.dtype[Any], NDArray[np.int32]]:
 
 
 def _damage(path: AnyPath, what: str) -> DamageError:
-    return DamageError(f"{path} {what}: it is damaged; restore it, or build the dataset again.")
+    return DamageError(f"{path} {what}: it is damaged. Restore it, or build the dataset again.")

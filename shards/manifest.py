@@ -1,4 +1,4 @@
-"""What a dataset consists of: `manifest.json`, written last, replaced as a whole, never changed.
+"""What a dataset consists of: `manifest.json`, written last and only ever replaced as a whole.
 
     Manifest ─┬─ tokenizer, vocabulary, options, libraries
               ├─ generations ─┬─ inputs
@@ -6,9 +6,9 @@
               │               └─ audit, signatures, rejects, accounting
               └─ removals
 
-Every replacement has the next number. A generation and a removal carry the number that brought
-them, so that `DIR@n` is the dataset as it was at number n. A dataset that is overwritten or
-compacted starts a new lineage: what an older number named is no longer there.
+Every replacement gets the next number. Generations and removals carry the number they came with, so
+that `DIR@n` is the dataset as it was at number n. Overwriting or compacting a dataset starts a new
+lineage: the files of older numbers no longer exist.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class ShardEntry:
     """One shard: three files with one stem."""
 
     path: str
-    """The stem, relative to the dataset, with forward slashes."""
+    """The files' stem, relative to the dataset, with forward slashes."""
     documents: int
     tokens: int
     files: Mapping[str, FileEntry]
@@ -49,7 +49,7 @@ class ShardEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class TableEntry(FileEntry):
-    """A file of rows."""
+    """A file with rows."""
 
     path: str
     """Relative to the dataset, with forward slashes."""
@@ -58,7 +58,7 @@ class TableEntry(FileEntry):
 
 @dataclass(frozen=True, kw_only=True)
 class InputEntry:
-    """A file that a generation was made of."""
+    """A file that a generation was made from."""
 
     source: str
     path: str
@@ -82,12 +82,12 @@ class SourceEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Generation:
-    """A named set of inputs and the shards made of them."""
+    """A named set of inputs and the shards made from them."""
 
     number: int
-    """Of the manifest that brought it."""
+    """Of the first manifest that has it."""
     name: str
-    """Of its folder: g0001-3f9c12ab."""
+    """Of its folder, such as g0001-3f9c12ab."""
     fingerprint: str
     inputs: tuple[InputEntry, ...]
     sources: Mapping[str, SourceEntry]
@@ -97,36 +97,36 @@ class Generation:
     accounting: Mapping[str, Any]
     """Records read, kept, dropped by reason and quarantined, as the run counted them."""
     dropped: tuple[TableEntry, ...] = ()
-    """Text, reason and metrics of what was dropped, if it was to be kept."""
+    """Text, reason and metrics of dropped documents, with `--keep-dropped`."""
 
     def tables(self) -> tuple[TableEntry, ...]:
-        """Return every file but the shards."""
+        """Return all its files but those of shards."""
         return (*self.audit, *self.signatures, *self.rejects, *self.dropped)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Removal:
-    """Documents that are padding from this number on."""
+    """Documents that windows leave out from this manifest number on."""
 
     number: int
     reason: str
     documents: TableEntry
-    """An Arrow file: generation, source, split, shard, row."""
+    """An Arrow file with the columns of `removals.SCHEMA`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerEntry:
-    """What made the token ids; all that training needs to know of it."""
+    """The tokenizer that made the ids: all that training needs to know of it."""
 
     spec: str
-    """The engine's kind: sentencepiece, tiktoken, tokenizers …"""
+    """The kind of tokenizer: sentencepiece, tiktoken, tokenizers …"""
     name: str
     sha256: str
     """Of the tokenizer's files."""
     pieces: int
     """Ids in use or reserved, before padding."""
     vocabulary_size: int
-    """Padded: the rows of the vocabulary and of an embedding."""
+    """Padded: the number of rows of the vocabulary and of an embedding."""
     dtype: str
     """Of a token: uint16 or int32."""
     special: Mapping[str, int]
@@ -143,63 +143,72 @@ class Manifest:
     """A dataset at one number."""
 
     number: int
-    """1 for the first; grows with every replacement."""
+    """1 for the first manifest, one more for every replacement."""
     lineage: str
-    """A hash that stays while the dataset grows and is new when it is overwritten."""
+    """A hash that stays the same while the dataset grows and changes when it is overwritten."""
     corpus: str
     options: Mapping[str, Any]
-    """The semantic options: those that decide bytes."""
+    """The semantic options, which are those that affect the bytes."""
     tokenizer: TokenizerEntry
     vocabulary: TableEntry
     libraries: Mapping[str, str]
-    """Versions of the libraries that decide bytes."""
+    """Versions of the libraries that affect the bytes."""
     generations: tuple[Generation, ...]
     removals: tuple[Removal, ...] = ()
 
-    def at(self, number: int) -> "Manifest":
-        """Return the dataset as it was at a number.
+    def as_of(self, number: int) -> "Manifest":
+        """Return the dataset as it was at a manifest number.
 
         Raises:
-            UserError: no such number, or what it named was overwritten.
+            UserError: there is no such number, or it was overwritten.
         """
         first = min(generation.number for generation in self.generations)
         if not first <= number <= self.number:
             raise UserError(
-                f"manifest number {number} is not there: this dataset has the numbers {first} to "
-                f"{self.number}. (Numbers before an overwrite are gone.)"
+                f"there is no manifest number {number}: this dataset has the numbers {first} to "
+                f"{self.number}. (Numbers before an overwrite no longer exist.)"
             )
         return replace(
             self,
             number=number,
-            generations=tuple(part for part in self.generations if part.number <= number),
-            removals=tuple(part for part in self.removals if part.number <= number),
+            generations=tuple(
+                generation for generation in self.generations if generation.number <= number
+            ),
+            removals=tuple(removal for removal in self.removals if removal.number <= number),
         )
 
     @property
     def identity(self) -> str:
-        """SHA-256 of everything but numbers and lineage: the same data have the same identity."""
+        """SHA-256 of everything but numbers and lineage: equal data have equal identities."""
         content = to_json(self)
         del content["number"], content["lineage"]
-        for part in (*content["generations"], *content["removals"]):
-            del part["number"]
+        for entry in (*content["generations"], *content["removals"]):
+            del entry["number"]
         return _sha256(content)
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of all sources, sorted."""
-        return tuple(sorted({name for part in self.generations for name in part.sources}))
+        return tuple(
+            sorted({name for generation in self.generations for name in generation.sources})
+        )
+
+    def source_entries(self) -> Iterator[tuple[Generation, str, SourceEntry]]:
+        """Yield generation, name and entry of every source: by generation, then name."""
+        for generation in self.generations:
+            for name, entry in sorted(generation.sources.items()):
+                yield generation, name, entry
 
     def shards(self, source: str | None = None, *, split: str = TRAIN) -> tuple[ShardEntry, ...]:
-        """Return the shards of a source or of all, by generation, then source, then shard."""
+        """Return the shards of one source or of all: by generation, then source, then shard."""
         return tuple(
             shard
-            for generation in self.generations
-            for name, entry in sorted(generation.sources.items())
+            for _, name, entry in self.source_entries()
             if source in (None, name)
             for shard in entry.split(split)
         )
 
     def files(self) -> Iterator[tuple[str, FileEntry]]:
-        """Yield every file of the dataset but the manifest: its path in the dataset, its entry."""
+        """Yield path in the dataset and entry of every file but the manifest."""
         yield self.vocabulary.path, self.vocabulary
         for split in (TRAIN, VALIDATION):
             for shard in self.shards(split=split):
@@ -214,17 +223,17 @@ class Manifest:
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """How much some shards hold."""
+    """What some shards hold together."""
 
     shards: int
     documents: int
     tokens: int
     bytes: int
-    """Of all their files."""
+    """Size of all their files."""
 
 
-def total(shards: Iterable[ShardEntry]) -> Totals:
-    """Return the sums over shards."""
+def sum_shards(shards: Iterable[ShardEntry]) -> Totals:
+    """Return the totals of shards."""
     entries = tuple(shards)
     return Totals(
         shards=len(entries),
@@ -234,25 +243,25 @@ def total(shards: Iterable[ShardEntry]) -> Totals:
     )
 
 
-def commit(directory: AnyPath, manifest: Manifest) -> None:
-    """Make `manifest` the dataset's manifest, in one step. Every file it names must be there."""
+def write_manifest(directory: AnyPath, manifest: Manifest) -> None:
+    """Write or replace the dataset's manifest atomically. Every file it names must exist."""
     content = {"format": _FORMAT, "version": _VERSION, **to_json(manifest)}
     write_json(directory / NAME, {**content, "sha256": _sha256(content)})
 
 
-def load(directory: AnyPath) -> Manifest:
+def read_manifest(directory: AnyPath) -> Manifest:
     """Return the manifest of a dataset.
 
     Raises:
         UserError: there is no dataset, or a newer corpusmill wrote it.
-        DamageError: the manifest is not as it was written.
+        DamageError: the manifest is damaged or was edited.
     """
     path = directory / NAME
     if not path.is_file():
         raise UserError(_absence(directory))
     content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise DamageError(f"{path} is no manifest of a dataset: its format is not {_FORMAT!r}.")
+        raise DamageError(f"{path} is not a dataset's manifest: its format is not {_FORMAT!r}.")
     if content.get("version") != _VERSION:
         raise UserError(
             f"{path} was written by a newer corpusmill (manifest version {content.get('version')};"
@@ -271,7 +280,7 @@ def load(directory: AnyPath) -> Manifest:
 
 
 def parse_dataset(text: str | AnyPath) -> tuple[AnyPath, int | None]:
-    """Return folder and manifest number of `DIR` or `DIR@n`; a folder of that name comes first."""
+    """Return folder and manifest number of `DIR` or `DIR@n`; an existing folder is taken whole."""
     matched = re.fullmatch(r"(.+)@(\d+)", str(text), re.DOTALL)
     if matched is None or Path(str(text)).is_dir():
         return any_path(str(text)), None
@@ -280,7 +289,7 @@ def parse_dataset(text: str | AnyPath) -> tuple[AnyPath, int | None]:
 
 def _absence(directory: AnyPath) -> str:
     if isinstance(directory, Path) and not directory.exists():
-        return f"{directory} does not exist: give the folder of a dataset (--output of a pipeline)."
+        return f"{directory} does not exist: give a dataset's folder (--output of a pipeline)."
     work = directory / WORK
     if work.files() if isinstance(work, RemotePath) else work.exists():
         return (
@@ -288,7 +297,7 @@ def _absence(directory: AnyPath) -> str:
             "again to finish it."
         )
     return (
-        f"{directory} holds no dataset: no {NAME} there. Give the folder that a pipeline wrote "
+        f"{directory} holds no dataset: it has no {NAME}. Give the folder that a pipeline wrote "
         "(its --output), or run one: python -m pipelines.wudao --output DIR"
     )
 

@@ -1,9 +1,11 @@
-"""What a run reads: datasets, whole or by source, weighed, from some position on.
+"""What a run reads: weighted datasets or sources, which may change at given positions.
 
 DIR             a dataset, all its sources
-DIR@n           as it was at manifest number n
-DIR:SOURCE      one source of it
+DIR@n           the dataset as it was at manifest number n
+DIR:SOURCE      one of its sources
 DIR=0.3         any of these with a weight
+
+    Mix, as the user writes it ── open_mixture ──▶ Mixture: streams and stages, for a Sampler
 """
 
 import re
@@ -34,39 +36,28 @@ class WeightedData:
         return name if self.weight is None else f"{name}={self.weight:g}"
 
     def streams(self) -> tuple[Stream, ...]:
-        """Return its streams.
+        """Return its streams; the dataset is opened.
 
         Raises:
             UserError: there is no such dataset, or no such source in it.
         """
-        dataset = Dataset.open(self.dataset)
-        if self.source not in (None, *dataset.sources):
-            raise UserError(
-                f"{dataset.directory} has no source {self.source!r}; it has "
-                f"{', '.join(dataset.sources)}."
-            )
-        sources = (self.source,) if self.source else dataset.sources
-        names = {
-            f"{part.fingerprint}/{s}" for part in dataset.manifest.generations for s in sources
-        }
-        return tuple(stream for stream in streams_of(dataset) if stream.name in names)
+        return streams_of(Dataset.open(self.dataset), self.source)
 
 
 def parse_data(text: str) -> WeightedData:
-    """Return what a text like `DIR:SOURCE=2` names; a folder that has this very name comes first.
+    """Return what a text like `DIR:SOURCE=2` means; the name of an existing folder is taken whole.
 
     Raises:
-        UserError: the weight is no number, or the dataset is behind a URL.
+        UserError: the weight is not a number, or the dataset is at a URL.
     """
     if is_url(text):
         raise UserError(
-            f"{without_secrets(text)} is behind a URL, and training reads from a disk. Place it "
-            f"there first: python -m shards place {without_secrets(text)} --to DISK; "
-            "then give DISK."
+            f"{without_secrets(text)} is a URL, and training reads from a disk. Place it there "
+            f"first: python -m shards place {without_secrets(text)} --to DISK; then give DISK."
         )
     name, weight = text, None
     if not _is_folder(text) and (split := re.fullmatch(r"(.+)=([^=/]*)", text, re.DOTALL)):
-        name, weight = split[1], _number(split[2], text)
+        name, weight = split[1], _parse_weight(split[2], text)
     if _is_folder(name) or ":" not in name:
         return WeightedData(dataset=name, weight=weight)
     dataset, _, source = name.rpartition(":")
@@ -78,51 +69,51 @@ def _is_folder(text: str) -> bool:
     return isinstance(directory, Path) and directory.is_dir()
 
 
-def _number(text: str, whole: str) -> float:
+def _parse_weight(weight: str, text: str) -> float:
     try:
-        return float(text)
+        return float(weight)
     except ValueError:
-        raise UserError(f"{whole}: {text!r} is no number; write DIR=0.3.") from None
+        raise UserError(f"{text}: {weight!r} is not a number; write DIR=0.3.") from None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mix:
-    """What is drawn from some position on."""
+    """The data that are drawn from some position on, as texts for `parse_data`."""
 
     start: int
-    """The first position: samples consumed before."""
+    """The first position, which is the number of samples consumed before."""
     data: tuple[str, ...]
-    """Each with a weight, or none of them: then every window weighs the same."""
+    """All with weights, or none: then every window weighs the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mixture:
-    """The streams of some mixes, and their weights as the sampler takes them."""
+    """The streams of all mixes and their weights, as a sampler takes them."""
 
     streams: tuple[Stream, ...]
     stages: tuple[MixtureStage, ...]
 
     @property
     def datasets(self) -> tuple[Dataset, ...]:
-        """The datasets of the streams, each once."""
+        """The distinct datasets of the streams."""
         return tuple({stream.dataset.directory: stream.dataset for stream in self.streams}.values())
 
 
 def open_mixture(mixes: Sequence[Mix], *, stride: int) -> Mixture:
-    """Return the streams of mixes, windows of this stride weighing what their data do.
+    """Return the streams and stages of mixes; `stride` is that of the windows that are drawn.
 
-    A stream that several mixes draw from is taken from the last of them: of a dataset that grew,
-    the newest manifest number says what was removed.
+    A stream that several mixes draw from is taken from the last of them, so that of a dataset that
+    grew the newest manifest number decides what was removed.
 
     Raises:
-        UserError: data are not there, are given twice, or have no weight where others do.
+        UserError: data do not exist, are given twice, or have no weight although others do.
     """
     streams: dict[str, Stream] = {}
     stages = []
     for mix in mixes:
         weights: dict[str, float] = {}
-        for data in _parsed(mix):
-            for stream, weight in _weighed(data, stride=stride):
+        for data in _parse_mix(mix):
+            for stream, weight in _spread_weight(data, stride=stride):
                 if stream.name in weights:
                     raise UserError(f"{data}: its stream {stream.name} is given twice.")
                 weights[stream.name] = weight
@@ -131,27 +122,29 @@ def open_mixture(mixes: Sequence[Mix], *, stride: int) -> Mixture:
     return Mixture(streams=tuple(streams.values()), stages=tuple(stages))
 
 
-def _parsed(mix: Mix) -> Sequence[WeightedData]:
+def _parse_mix(mix: Mix) -> Sequence[WeightedData]:
     entries = [parse_data(text) for text in mix.data]
-    bare = [str(data) for data in entries if data.weight is None]
+    unweighted = [str(data) for data in entries if data.weight is None]
     if not entries:
         raise UserError(f"no data from position {mix.start} on: name a dataset (--data DIR).")
-    if bare and len(bare) < len(entries):
+    if unweighted and len(unweighted) < len(entries):
         raise UserError(
-            f"{', '.join(bare)} has no weight, and other data have one: weigh all of them "
-            "(DIR=0.3 DIR:SOURCE=2), or none, so that every window weighs the same."
+            f"{', '.join(unweighted)} has no weight, and other data have one: give all of them "
+            "one (DIR=0.3 DIR:SOURCE=2), or none, so that every window weighs the same."
         )
     return entries
 
 
-def _weighed(data: WeightedData, *, stride: int) -> Iterator[tuple[Stream, float]]:
-    """Yield the streams of data, the weight spread over them by what each has of windows."""
+def _spread_weight(data: WeightedData, *, stride: int) -> Iterator[tuple[Stream, float]]:
+    """Yield the streams of data with their weights, proportional to their numbers of windows."""
     streams = data.streams()
-    sizes = [sum(num_windows(s.tokens, stride) for s in stream.shards) for stream in streams]
+    sizes = [
+        sum(num_windows(shard.tokens, stride) for shard in stream.shards) for stream in streams
+    ]
     for stream, size in zip(streams, sizes, strict=True):
         yield stream, size if data.weight is None else data.weight * size / sum(sizes)
 
 
 def epoch_caps(caps: Mapping[str, float]) -> dict[str, float]:
-    """Return caps on epochs by stream, given by `DIR` or `DIR:SOURCE`."""
+    """Return caps on epochs by stream name; they are given by `DIR` or `DIR:SOURCE`."""
     return {stream.name: cap for text, cap in caps.items() for stream in parse_data(text).streams()}

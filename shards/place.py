@@ -1,8 +1,8 @@
 """Which files of a dataset a node needs, and how they get onto its disk.
 
 A node needs the shards of its scatters, the streams that are common to all nodes, validation, the
-vocabulary, the removals and the manifest; not the audit, the signatures, the rejects. A copy with
-these files is a dataset like the whole one, but for the pieces that it lacks.
+vocabulary, the removals and the manifest, but not audit, signatures and rejects. A copy of these
+files is a dataset that can be used like the whole one for what the node reads.
 """
 
 import shutil
@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shards.errors import DamageError, UserError
-from shards.manifest import NAME, TRAIN, VALIDATION, Manifest, ShardEntry, commit, load
+from shards.manifest import (
+    NAME,
+    TRAIN,
+    VALIDATION,
+    Manifest,
+    ShardEntry,
+    read_manifest,
+    write_manifest,
+)
 from shards.order.streams import is_common
 from shards.reader import Dataset
 from shards.storage.files import FileEntry, atomic_write, blocks, size
@@ -24,7 +32,7 @@ _NUM_NAMED = 20
 
 @dataclass(frozen=True, kw_only=True)
 class NodeShare:
-    """The part of the corpus that a process or a node reads."""
+    """The part of a corpus that a process or a node reads."""
 
     scatters: Collection[int]
     num_scatters: int
@@ -32,63 +40,62 @@ class NodeShare:
     def __str__(self) -> str:
         if len(self.scatters) == self.num_scatters:
             return "the whole corpus"
-        return f"scatters {ranges(self.scatters)} of {self.num_scatters}"
+        return f"scatters {format_ranges(self.scatters)} of {self.num_scatters}"
 
     def of(self, shards: Sequence[ShardEntry]) -> Sequence[ShardEntry]:
-        """Return those of a stream's shards that are among them: all of a common stream."""
+        """Return the shards of a stream that it includes: all of them if the stream is common."""
         if is_common(shards, self.num_scatters):
             return shards
         return [shard for i, shard in enumerate(shards) if i % self.num_scatters in self.scatters]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placed:
+class PlacedFile:
     """A file that is where it is needed."""
 
     path: str
     """Relative to the dataset, with forward slashes."""
     bytes: int
     copied: bool
-    """False: it was there already, with the right checksum."""
+    """False: it was already present with the right checksum."""
 
 
-def needed(manifest: Manifest, pieces: NodeShare) -> Iterator[tuple[str, FileEntry]]:
-    """Yield the files that `pieces` are in, without the manifest: path in the dataset, entry."""
+def needed_files(manifest: Manifest, share: NodeShare) -> Iterator[tuple[str, FileEntry]]:
+    """Yield path in the dataset and entry of every file of a share but the manifest."""
     yield manifest.vocabulary.path, manifest.vocabulary
     for removal in manifest.removals:
         yield removal.documents.path, removal.documents
-    for shard in _shards(manifest, pieces):
+    for shard in _shards(manifest, share):
         for suffix, entry in shard.files.items():
             yield f"{shard.path}.{suffix}", entry
 
 
-def _shards(manifest: Manifest, pieces: NodeShare) -> Iterator[ShardEntry]:
-    for generation in manifest.generations:
-        for _, source in sorted(generation.sources.items()):
-            yield from pieces.of(source.split(TRAIN))
-            yield from source.split(VALIDATION)
+def _shards(manifest: Manifest, share: NodeShare) -> Iterator[ShardEntry]:
+    for _, _, source in manifest.source_entries():
+        yield from share.of(source.split(TRAIN))
+        yield from source.split(VALIDATION)
 
 
-def require(dataset: Dataset, pieces: NodeShare) -> None:
-    """Return if all files that `pieces` are in are there and of the right size; else raise.
+def require(dataset: Dataset, share: NodeShare) -> None:
+    """Check that all files of a share exist with the right size.
 
-    Only sizes are looked at, so that a run can ask whenever it starts.
+    Contents are not read, so that a run can check this whenever it starts.
 
     Raises:
-        DamageError: names the files that are missing or cut short, and says how to get them.
+        DamageError: names the files that are missing or truncated, and says how to get them.
     """
-    lacking = [
+    missing = [
         path
-        for path, entry in needed(dataset.manifest, pieces)
+        for path, entry in needed_files(dataset.manifest, share)
         if not _is_whole(dataset.directory / path, entry)
     ]
-    if not lacking:
+    if not missing:
         return
-    named = "".join(f"\n  {path}" for path in lacking[:_NUM_NAMED])
-    more = f"\n  and {len(lacking) - _NUM_NAMED:,} more" if len(lacking) > _NUM_NAMED else ""
+    named = "".join(f"\n  {path}" for path in missing[:_NUM_NAMED])
+    more = f"\n  and {len(missing) - _NUM_NAMED:,} more" if len(missing) > _NUM_NAMED else ""
     raise DamageError(
-        f"{dataset.directory} lacks {len(lacking):,} files that this node needs for "
-        f"{pieces}, or has them cut short. Copy them from the whole dataset: "
+        f"{dataset.directory} lacks {len(missing):,} files that this node needs for "
+        f"{share}, or has them cut short. Copy them from the whole dataset: "
         f"python -m shards place WHOLE --to {dataset.directory} (with the run's --nodes, --node "
         f"and --scatters).{named}{more}"
     )
@@ -101,8 +108,8 @@ def _is_whole(path: AnyPath, entry: FileEntry) -> bool:
         return False
 
 
-def ranges(numbers: Collection[int]) -> str:
-    """Return numbers as a person writes them: `0-3, 7`."""
+def format_ranges(numbers: Collection[int]) -> str:
+    """Return numbers as text, consecutive ones as ranges: `0-3, 7`."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and runs[-1][-1] == number - 1:
@@ -112,33 +119,33 @@ def ranges(numbers: Collection[int]) -> str:
     return ", ".join("-".join(map(str, run)) for run in runs)
 
 
-def check(dataset: Dataset, pieces: NodeShare) -> Iterator[str]:
-    """Yield a line for every needed file that is missing or not the right one; all are read."""
-    for path, entry in needed(dataset.manifest, pieces):
+def check(dataset: Dataset, share: NodeShare) -> Iterator[str]:
+    """Read all files of a share, and yield a line for each that is missing or wrong."""
+    for path, entry in needed_files(dataset.manifest, share):
         if problem := check_file(dataset.directory / path, entry):
             yield problem
 
 
-def place(dataset: Dataset, pieces: NodeShare, *, to: Path) -> Iterator[Placed]:
-    """Copy what is needed of a dataset into the folder `to`, and yield each file when it is there.
+def place(dataset: Dataset, share: NodeShare, *, to: Path) -> Iterator[PlacedFile]:
+    """Copy a share of a dataset into the folder `to`, and yield each file once it is complete.
 
-    Files that are there with the right checksum are kept, so that the same call finishes what an
-    earlier one began. Every copy is checked against the manifest, which comes last.
+    Files that already have the right checksum are kept, so that the same call finishes what an
+    earlier one began. Every copy is checked against the manifest, which is written last.
 
     Raises:
-        UserError: `to` holds something else, or has not enough room.
-        DamageError: the dataset lacks a file, or has one that is not as the manifest says.
+        UserError: `to` holds another dataset, or does not have enough room.
+        DamageError: a file of the dataset is missing, or not as the manifest says.
     """
     _check_target(dataset, to)
-    files = list(needed(dataset.manifest, pieces))
+    files = list(needed_files(dataset.manifest, share))
     with locked(to):
         _check_room(files, to)
         for path, entry in files:
             copied = check_file(to / path, entry) is not None
             if copied:
                 _copy(dataset.directory / path, to / path, entry)
-            yield Placed(path=path, bytes=entry.bytes, copied=copied)
-        commit(to, dataset.manifest)
+            yield PlacedFile(path=path, bytes=entry.bytes, copied=copied)
+        write_manifest(to, dataset.manifest)
 
 
 def _check_target(dataset: Dataset, to: Path) -> None:
@@ -146,17 +153,17 @@ def _check_target(dataset: Dataset, to: Path) -> None:
         return
     if isinstance(dataset.directory, Path) and to.samefile(dataset.directory):
         raise UserError(f"--to {to} is the dataset itself: name a folder on the node's own disk.")
-    there = load(to)
-    if there.lineage != dataset.manifest.lineage:
+    present = read_manifest(to)
+    if present.lineage != dataset.manifest.lineage:
         raise UserError(
-            f"--to {to} holds another dataset ({there.corpus}, identity {there.identity[:12]}…) or "
-            "an earlier build of this one: name an empty folder, or delete that one first."
+            f"--to {to} holds another dataset ({present.corpus}, identity "
+            f"{present.identity[:12]}…) or an earlier build of this one: name an empty folder, or "
+            "delete that one first."
         )
-    if there.number > dataset.manifest.number:
+    if present.number > dataset.manifest.number:
         raise UserError(
-            f"--to {to} holds manifest {there.number} of this dataset, newer than "
-            f"{dataset.manifest.number}, which is asked for: place the newer one, or name another "
-            "folder."
+            f"--to {to} holds manifest {present.number} of this dataset, newer than the "
+            f"{dataset.manifest.number} to be placed: place the newer one, or name another folder."
         )
 
 
@@ -165,19 +172,19 @@ def _check_room(files: Collection[tuple[str, FileEntry]], to: Path) -> None:
     if absent > (free := shutil.disk_usage(to).free):
         raise UserError(
             f"{absent / 1e6:,.0f} MB are to be copied to {to}, and its disk has {free / 1e6:,.0f} "
-            "MB left: make room, or spread the corpus over more nodes or scatters."
+            "MB free: make room, or spread the corpus over more nodes or scatters."
         )
 
 
 def _copy(source: AnyPath, target: Path, entry: FileEntry) -> None:
-    size(source)  # says that it is missing, before anything is written
+    size(source)  # raises if it is missing, before anything is written
     with atomic_write(target) as handle:
         for block in blocks(source):
             handle.write(block)
-        found = handle.entry
-        if (found.bytes, found.crc32c) != (entry.bytes, entry.crc32c):
+        copied = handle.entry
+        if (copied.bytes, copied.crc32c) != (entry.bytes, entry.crc32c):
             raise DamageError(
-                f"{source} has {found.bytes:,} bytes with crc32c {found.crc32c:08x}, the manifest "
-                f"says {entry.bytes:,} with {entry.crc32c:08x}: it is damaged. Restore it from a "
-                "copy, or build the dataset again; what was placed so far is kept."
+                f"{source} has {copied.bytes:,} bytes with crc32c {copied.crc32c:08x}, the "
+                f"manifest says {entry.bytes:,} with {entry.crc32c:08x}: it is damaged. Restore it "
+                "from a copy, or build the dataset again; files placed so far are kept."
             )

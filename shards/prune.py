@@ -1,4 +1,4 @@
-"""Finds what a dataset's folder holds besides the dataset: old generations and unfinished work."""
+"""Finds and deletes what a folder holds besides its dataset: old generations, unfinished work."""
 
 import os
 import re
@@ -17,41 +17,41 @@ _OURS = re.compile(
     rf"g\d{{4,}}-[0-9a-f]+|removals|vocabulary-[0-9a-f]{{8}}\.arrow|{re.escape(WORK)}"
     rf"|{re.escape(TEMPORARY)}.+"
 )
-"""Names in a dataset's folder that only corpusmill gives; nothing else is touched."""
+"""Names in a dataset's folder that only corpusmill uses; nothing else is touched."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Leftover:
-    """A file or a whole folder that no manifest names."""
+    """A file or whole folder that the manifest does not name."""
 
     path: AnyPath
     bytes: int
 
 
 def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:
-    """Yield, sorted, what may be deleted: folders as a whole where nothing in them is named.
+    """Yield, sorted, what may be deleted: whole folders if nothing in them is named.
 
-    Files that corpusmill did not make, reports and the lock stay. A URL has no folders.
+    Files that corpusmill did not make, reports and the lock stay. At a URL there are only files.
     """
+    named = {path for path, _ in manifest.files()}
     if isinstance(directory, RemotePath):
-        entries = {path for path, _ in manifest.files()}
         for name, size in files(directory).items():
-            if name not in entries and _OURS.fullmatch(name.partition("/")[0]):
+            if name not in named and _OURS.fullmatch(name.partition("/")[0]):
                 yield Leftover(path=directory / name, bytes=size)
         return
-    named = {directory / path for path, _ in manifest.files()}
-    needed = named | {folder for path in named for folder in path.parents}
+    kept_files = {directory / path for path in named}
+    kept = kept_files | {folder for path in kept_files for folder in path.parents}
     for path in sorted(directory.iterdir()):
         if _OURS.fullmatch(path.name):
-            yield from _unneeded(path, needed)
+            yield from _leftovers_below(path, kept)
 
 
-def _unneeded(path: Path, needed: set[Path]) -> Iterator[Leftover]:
-    if path not in needed:
+def _leftovers_below(path: Path, kept: set[Path]) -> Iterator[Leftover]:
+    if path not in kept:
         yield Leftover(path=path, bytes=_size(path))
     elif path.is_dir() and not path.is_symlink():
         for child in sorted(path.iterdir()):
-            yield from _unneeded(child, needed)
+            yield from _leftovers_below(child, kept)
 
 
 def _size(path: Path) -> int:
@@ -66,7 +66,7 @@ def delete(leftover: Leftover) -> None:
     """Delete a file, a link or a folder.
 
     Raises:
-        UserError: it cannot be deleted; says why.
+        UserError: it cannot be deleted; the message says why.
     """
     path = leftover.path
     if isinstance(path, RemotePath):

@@ -1,4 +1,4 @@
-"""Opens a dataset: tokens and documents as they lie on the disk, memory-mapped and never copied."""
+"""Opens a dataset: tokens and documents as they are on disk, memory-mapped and never copied."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError, UserError
 from shards.format import ARROW, BIN, REQUIRED, SUFFIXES, Tokens, shard_file
-from shards.manifest import TRAIN, Manifest, ShardEntry, load, parse_dataset
+from shards.manifest import TRAIN, Manifest, ShardEntry, parse_dataset, read_manifest
 from shards.removals import Rows, removed_rows
 from shards.storage.files import map_bytes, size
 from shards.storage.remote import AnyPath
@@ -20,13 +20,13 @@ from shards.vocabulary import Vocabulary
 _REQUIRED = [(column.name, column.type) for column in REQUIRED]
 
 
-def _none() -> Rows:
+def _no_rows() -> Rows:
     return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shard:
-    """An open shard. A pickled one opens the same files again."""
+    """An open shard. Unpickling one opens the same files again."""
 
     directory: AnyPath
     """The dataset's folder."""
@@ -34,11 +34,11 @@ class Shard:
     tokens: Tokens
     """All tokens, mapped."""
     documents: pa.Table
-    """A row a document, mapped; every column is one chunk."""
+    """A row per document, mapped; every column is one chunk."""
     offsets: NDArray[np.int64]
-    """First token of each document, mapped and aligned; document i ends where i + 1 begins."""
-    removed: Rows = field(default_factory=_none)
-    """Rows that windows leave out; documents are still read by row."""
+    """First token of each document, mapped and aligned; a document ends where the next starts."""
+    removed: Rows = field(default_factory=_no_rows)
+    """Rows that windows leave out; as documents they can still be read."""
 
     @classmethod
     def open(
@@ -49,7 +49,7 @@ class Shard:
         dtype: np.dtype[Any],
         removed: Rows | None = None,
     ) -> "Shard":
-        """Return the shard that `entry` names, its files' sizes checked.
+        """Return the shard of an entry, after checking the sizes of its files.
 
         Raises:
             DamageError: a file is missing, or is not the one that the manifest names.
@@ -65,11 +65,11 @@ class Shard:
             tokens=tokens,
             documents=documents,
             offsets=documents["offset"].chunk(0).to_numpy(zero_copy_only=True),
-            removed=_none() if removed is None else removed,
+            removed=_no_rows() if removed is None else removed,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A mapping pickles as a copy of its content; a loader's worker maps it anew.
+        # A mapping would be pickled as a copy of its content; a loader's worker maps it itself.
         return _reopen, (self.directory, self.entry, self.tokens.dtype, self.removed)
 
     def file(self, suffix: str) -> AnyPath:
@@ -78,20 +78,20 @@ class Shard:
 
     @cached_property
     def prompts(self) -> NDArray[np.int32]:
-        """Leading tokens without loss of each document, mapped."""
+        """Number of leading tokens without loss of each document, mapped."""
         column: NDArray[np.int32] = self.documents["prompt_tokens"].chunk(0).to_numpy()
         return column
 
     @cached_property
     def plain(self) -> bool:
-        """Whether every token carries loss: no prompts, nothing removed. Reads 4 B a document."""
+        """Whether every token carries loss: no prompts, no removals. Reads 4 bytes per document."""
         return not len(self.removed) and not self.prompts.any()
 
     def __len__(self) -> int:
         return self.entry.documents
 
     def __getitem__(self, row: int) -> Tokens:
-        """Return the tokens of a document, its closing eos among them; a view of the file."""
+        """Return the tokens of a document, including its final eos; a view of the file."""
         if not 0 <= row < len(self):
             raise IndexError(f"{self.entry.path} has {len(self)} documents, no document {row}")
         end = self.offsets[row + 1] if row + 1 < len(self) else self.entry.tokens
@@ -103,10 +103,10 @@ def _reopen(directory: AnyPath, entry: ShardEntry, dtype: np.dtype[Any], removed
 
 
 def _check_size(path: AnyPath, *, expected: int) -> None:
-    if (found := size(path)) != expected:
+    if (num_bytes := size(path)) != expected:
         raise DamageError(
-            f"{path} has {found:,} bytes, the manifest says {expected:,}: it was cut short or "
-            "exchanged. Restore it from a copy, or build the dataset again."
+            f"{path} has {num_bytes:,} bytes, the manifest says {expected:,}: it was truncated or "
+            "replaced. Restore it from a copy, or build the dataset again."
         )
 
 
@@ -114,7 +114,7 @@ def _map_tokens(path: AnyPath, num_tokens: int, dtype: np.dtype[Any]) -> Tokens:
     content = map_bytes(path)
     if content.size != num_tokens * dtype.itemsize:
         raise DamageError(
-            f"{path} has {content.size:,} bytes, which is not {num_tokens:,} tokens of {dtype}: "
+            f"{path} has {content.size:,} bytes, which are not {num_tokens:,} tokens of {dtype}: "
             "the manifest contradicts itself. Build the dataset again."
         )
     return content.view(dtype)
@@ -125,20 +125,24 @@ def _map_documents(path: AnyPath, num_documents: int) -> pa.Table:
         with pa.ipc.open_file(pa.py_buffer(map_bytes(path))) as reader:
             batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
     except (pa.ArrowException, OSError) as error:
-        raise DamageError(f"{path} is no Arrow file ({error}): restore it from a copy.") from error
+        raise DamageError(
+            f"{path} is not an Arrow file ({error}): restore it from a copy."
+        ) from error
     if [len(batch) for batch in batches] != [num_documents]:
         raise DamageError(
             f"{path} has batches of {[len(batch) for batch in batches]} rows, the manifest says "
-            f"one of {num_documents:,}: restore it from a copy."
+            f"one batch of {num_documents:,}: restore it from a copy."
         )
     table = pa.Table.from_batches(batches)
     if [(column.name, column.type) for column in table.schema][: len(REQUIRED)] != _REQUIRED:
-        raise DamageError(f"{path} does not begin with the columns {REQUIRED.names}.")
+        raise DamageError(
+            f"{path} does not begin with the columns {REQUIRED.names}: restore it from a copy."
+        )
     return table
 
 
 class Documents:
-    """The documents of some shards, numbered through; a shard is opened when it is first needed."""
+    """The documents of some shards as one sequence; a shard is opened when it is first needed."""
 
     def __init__(self, dataset: "Dataset", entries: Sequence[ShardEntry]) -> None:
         self._dataset = dataset
@@ -156,15 +160,15 @@ class Documents:
         return self._open[index]
 
     def shards(self) -> Iterator[Shard]:
-        """Yield every shard in order, keeping none of them open."""
+        """Yield every shard in order, without keeping them open."""
         for entry in self.entries:
             yield self._dataset.shard(entry)
 
     def locate(self, number: int) -> tuple[Shard, int]:
-        """Return the shard of a document and its row there.
+        """Return the shard of a document and its row in that shard.
 
         Raises:
-            IndexError: there are fewer documents.
+            IndexError: there is no such document.
         """
         if not 0 <= number < len(self):
             raise IndexError(f"there is no document {number}: there are {len(self)}")
@@ -193,12 +197,12 @@ class Dataset:
         """Return the dataset in `DIR`, or as it was at manifest number n: `DIR@n`.
 
         Raises:
-            UserError: there is none, or no such number.
+            UserError: there is no dataset, or no such number.
             DamageError: its manifest is damaged.
         """
         directory, number = parse_dataset(path)
-        manifest = load(directory)
-        return cls(directory, manifest if number is None else manifest.at(number))
+        manifest = read_manifest(directory)
+        return cls(directory, manifest if number is None else manifest.as_of(number))
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -216,7 +220,7 @@ class Dataset:
         return removed_rows(self.directory, self.manifest)
 
     def shard(self, entry: ShardEntry) -> Shard:
-        """Return one of the dataset's shards, opened anew, its removed rows known.
+        """Open one of the dataset's shards, with its removed rows.
 
         Raises:
             DamageError: a file is missing, or is not the one that the manifest names.
@@ -225,15 +229,22 @@ class Dataset:
         removed = self.removed.get(entry.path)
         return Shard.open(self.directory, entry, dtype=dtype, removed=removed)
 
-    def documents(self, source: str | None = None, *, split: str = TRAIN) -> Documents:
-        """Return the documents of a source, or of all: by generation, then source, then shard.
+    def check_source(self, source: str | None) -> None:
+        """Check that the dataset has a source; None stands for all of them.
 
         Raises:
-            UserError: there is no such source.
+            UserError: it has not.
         """
         if source not in (None, *self.sources):
             raise UserError(
                 f"{self.directory} has no source {source!r}; it has {', '.join(self.sources)}."
             )
-        entries = self.manifest.shards(source, split=split)
-        return Documents(self, entries)
+
+    def documents(self, source: str | None = None, *, split: str = TRAIN) -> Documents:
+        """Return the documents of one source or of all: by generation, then source, then shard.
+
+        Raises:
+            UserError: there is no such source.
+        """
+        self.check_source(source)
+        return Documents(self, self.manifest.shards(source, split=split))

@@ -1,6 +1,6 @@
-"""Frozen dataclasses to JSON and back, with errors that say where something is wrong.
+"""Frozen dataclasses to JSON and back, with errors that name the field that is wrong.
 
-A sealed record holds a checksum of what it says: whoever reads it knows that nobody changed it.
+A sealed record carries a checksum of its content, so that a reader notices any change.
 """
 
 from collections.abc import Mapping
@@ -26,76 +26,80 @@ def to_json(value: Any) -> Any:  # any record, any JSON
     return value
 
 
-def from_json(kind: type[T], value: object, *, where: str) -> T:
-    """Return the record of type `kind` that `to_json` made `value` of.
+def from_json(record_type: type[T], value: object, *, where: str) -> T:
+    """Return the record that `to_json` turned into `value`.
 
     Fields may be int, float, str, bool, these `| None`, dataclasses, `tuple[X, ...]`,
     `Mapping[str, X]` and Any.
 
     Raises:
-        ValueError: a field without a default is missing, one is unknown or of another type; says
-            which, below `where`.
+        ValueError: a field without a default is missing, is unknown or has another type; names the
+            field, below `where`.
     """
-    result: T = _read(kind, value, where)
-    return result
+    record: T = _read(record_type, value, where)
+    return record
 
 
 def sealed(record: object) -> dict[str, Any]:
-    """Return a record as `to_json` does, with the crc32c of what it says beside its fields."""
-    said: dict[str, Any] = to_json(record)
-    return {**said, _SEAL: crc32c_of(canonical(said))}
+    """Return a record as `to_json` does, plus the crc32c of its content under "seal"."""
+    content: dict[str, Any] = to_json(record)
+    return {**content, _SEAL: crc32c_of(canonical(content))}
 
 
-def unsealed(kind: type[T], value: Any, *, where: str) -> T:
-    """Return the record of type `kind` that `sealed` made `value` of.
+def unsealed(record_type: type[T], value: Any, *, where: str) -> T:
+    """Return the record that `sealed` turned into `value`.
 
     Raises:
-        ValueError: it is none, or was changed.
+        ValueError: `value` is no such record, or was changed.
     """
     _expect(value, dict, where)
-    said = {key: part for key, part in value.items() if key != _SEAL}
-    record = from_json(kind, said, where=where)
-    if crc32c_of(canonical(said)) != value.get(_SEAL):
+    content = {key: item for key, item in value.items() if key != _SEAL}
+    record = from_json(record_type, content, where=where)
+    if crc32c_of(canonical(content)) != value.get(_SEAL):
         raise ValueError(f"{where} was changed after it was written")
     return record
 
 
-def _read(kind: Any, value: Any, where: str) -> Any:
-    if kind is Any:
+def _read(expected: Any, value: Any, where: str) -> Any:
+    """Return a value as the type that is expected of it."""
+    if expected is Any:
         return value
-    if is_dataclass(kind):
-        return _read_record(kind, value, where)
-    if get_origin(kind) is tuple:
+    if is_dataclass(expected):
+        return _read_record(expected, value, where)
+    if get_origin(expected) is tuple:
         _expect(value, list, where)
-        item = get_args(kind)[0]
-        return tuple(_read(item, part, f"{where}[{i}]") for i, part in enumerate(value))
-    if get_origin(kind) is Mapping:
+        item_type = get_args(expected)[0]
+        return tuple(_read(item_type, item, f"{where}[{i}]") for i, item in enumerate(value))
+    if get_origin(expected) is Mapping:
         _expect(value, dict, where)
-        item = get_args(kind)[1]
-        return {key: _read(item, part, f"{where}.{key}") for key, part in value.items()}
-    _expect(value, kind, where)
+        item_type = get_args(expected)[1]
+        return {key: _read(item_type, item, f"{where}.{key}") for key, item in value.items()}
+    _expect(value, expected, where)
     return value
 
 
-def _read_record(kind: Any, value: Any, where: str) -> Any:
+def _read_record(record_type: Any, value: Any, where: str) -> Any:
     _expect(value, dict, where)
-    kinds, optional = _shape(kind)
-    if odd := sorted(value.keys() ^ (kinds.keys() - (optional - value.keys()))):
-        state = "is missing" if odd[0] in kinds else "is not known"
-        raise ValueError(f"{where}.{odd[0]} {state}")
-    return kind(**{key: _read(kinds[key], part, f"{where}.{key}") for key, part in value.items()})
+    types, optional = _field_types(record_type)
+    if wrong := sorted(value.keys() ^ (types.keys() - (optional - value.keys()))):
+        state = "is missing" if wrong[0] in types else "is not known"
+        raise ValueError(f"{where}.{wrong[0]} {state}")
+    return record_type(
+        **{key: _read(types[key], item, f"{where}.{key}") for key, item in value.items()}
+    )
 
 
 @cache
-def _shape(kind: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
-    """Return the types of a record's fields, and which fields need not be there."""
-    # A driver reads a record of every task: to look at the annotations anew takes milliseconds.
-    optional = {each.name for each in fields(kind) if each.default is not MISSING}
-    return get_type_hints(kind), frozenset(optional)
+def _field_types(record_type: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
+    """Return the types of a record's fields, and the names of those that may be absent."""
+    # A driver reads one record per task, and resolving annotations takes milliseconds.
+    optional = {field.name for field in fields(record_type) if field.default is not MISSING}
+    return get_type_hints(record_type), frozenset(optional)
 
 
-def _expect(value: object, kind: Any, where: str) -> None:
-    # bool is an int to Python, never here; JSON writes a whole number for a float too.
-    kinds = (int, float) if kind is float else kind
-    if not isinstance(value, kinds) or (isinstance(value, bool) and kind is not bool):
-        raise ValueError(f"{where} is {value!r}, not of type {getattr(kind, '__name__', kind)}")
+def _expect(value: object, expected: Any, where: str) -> None:
+    # A bool never counts as an int, although it is one to Python; JSON may have 1 for 1.0.
+    accepted = (int, float) if expected is float else expected
+    if not isinstance(value, accepted) or (isinstance(value, bool) and expected is not bool):
+        type_name = getattr(expected, "__name__", expected)
+        raise ValueError(f"{where} is {value!r}, not of type {type_name}")

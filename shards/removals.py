@@ -1,7 +1,7 @@
-"""Removed documents: rows of shards that stay on the disk and are no longer read.
+"""Removed documents: rows of shards that stay on disk and are no longer trained on.
 
 A removal is an Arrow IPC file with the columns of `SCHEMA`, named by the manifest. Windows leave
-its rows out; nothing else about a shard changes, so that every other window stays what it was.
+its rows out; nothing else about a shard changes, so that all other windows stay the same.
 """
 
 from collections import defaultdict
@@ -17,28 +17,28 @@ from shards.storage.files import map_bytes
 from shards.storage.remote import AnyPath
 
 Rows = NDArray[np.int64]
-"""Rows of one shard, sorted, each once."""
+"""Distinct rows of one shard, sorted."""
 
 SCHEMA = pa.schema(
     [
         pa.field("generation", pa.string(), nullable=False),  # its name: g0001-3f9c12ab
         pa.field("source", pa.string(), nullable=False),
         pa.field("split", pa.string(), nullable=False),  # train or validation
-        pa.field("shard", pa.int32(), nullable=False),  # number within generation, source, split
+        pa.field("shard", pa.int32(), nullable=False),  # index within generation, source and split
         pa.field("row", pa.int64(), nullable=False),
     ]
 )
-"""What a removal holds, a row a document."""
+"""The columns of a removal, which has a row per document."""
 
 
 def removed_rows(directory: AnyPath, manifest: Manifest) -> dict[str, Rows]:
-    """Return the removed rows by the path of their shard's entry; a shard without any is absent.
+    """Return the removed rows by the path of their shard's entry, for shards that have any.
 
     Raises:
-        DamageError: a removal is missing or unreadable, or names what the dataset does not hold.
+        DamageError: a removal is missing or unreadable, or names rows that the dataset lacks.
     """
     entries = _entries(manifest)
-    found: defaultdict[str, list[Rows]] = defaultdict(list)
+    rows_by_path: defaultdict[str, list[Rows]] = defaultdict(list)
     for removal in manifest.removals:
         path = directory / removal.documents.path
         for key, rows in _read(path).items():
@@ -46,10 +46,10 @@ def removed_rows(directory: AnyPath, manifest: Manifest) -> dict[str, Rows]:
             if entry is None or rows.min() < 0 or rows.max() >= entry.documents:
                 raise DamageError(
                     f"{path} removes rows of {'/'.join(map(str, key))} that this dataset does not "
-                    "hold: restore the removal from a copy, or the manifest that named it."
+                    "have: restore the removal or the manifest from a copy."
                 )
-            found[entry.path].append(rows)
-    return {path: np.unique(np.concatenate(parts)) for path, parts in found.items()}
+            rows_by_path[entry.path].append(rows)
+    return {path: np.unique(np.concatenate(rows)) for path, rows in rows_by_path.items()}
 
 
 _Key = tuple[str, str, str, int]
@@ -59,20 +59,19 @@ _Key = tuple[str, str, str, int]
 def _entries(manifest: Manifest) -> Mapping[_Key, ShardEntry]:
     return {
         (generation.name, name, split, number): entry
-        for generation in manifest.generations
-        for name, source in generation.sources.items()
+        for generation, name, source in manifest.source_entries()
         for split in (TRAIN, VALIDATION)
         for number, entry in enumerate(source.split(split))
     }
 
 
 def _read(path: AnyPath) -> dict[_Key, Rows]:
-    """Return the rows of one removal by shard."""
+    """Return the rows of a removal by shard."""
     try:
         with pa.ipc.open_file(pa.py_buffer(map_bytes(path))) as reader:
             table = reader.read_all().select(SCHEMA.names).cast(SCHEMA)
     except (pa.ArrowException, KeyError, ValueError) as error:
-        raise DamageError(f"{path} is no removal ({error}): restore it from a copy.") from error
+        raise DamageError(f"{path} is not a removal ({error}): restore it from a copy.") from error
     keys = SCHEMA.names[:-1]
     grouped = table.group_by(keys, use_threads=False).aggregate([("row", "list")])
     return {

@@ -1,4 +1,4 @@
-"""The options that decide which samples each step trains on, kept as JSON beside the run.
+"""The options that decide which samples each step trains on; a run saves them as JSON.
 
 step ── batches ──▶ positions ── seed, scatters, mixes, window ──▶ samples
 """
@@ -31,29 +31,29 @@ class BatchSize:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What decides the samples of every step, whatever machines it runs on.
+    """What decides the samples of every step, on whatever machines it runs.
 
     Raises:
-        UserError: a value is out of its range.
+        UserError: a value is out of range.
     """
 
     mixes: tuple[Mix, ...]
-    """What is drawn; by ascending start, the first at 0."""
+    """The data that are drawn; by ascending start, the first at 0."""
     batches: tuple[BatchSize, ...]
     """By ascending step, the first at 0."""
     seed: int = 0
     scatters: int = 1
-    """In how many pieces the corpus lies, so that a node need not hold all of it."""
+    """Pieces that the corpus is dealt to, so that a node need not hold all of it."""
     objective: str = GLM
     """glm or causal."""
     length: int = 1024
-    """Of a window. glm: positions of the model; causal: tokens that it sees."""
+    """Of a window. glm: positions of the model; causal: tokens that the model sees."""
     slack: int | None = None
-    """How many tokens behind its place a glm window looks for its cut; None: 1/32 of them."""
+    """glm: by how many tokens a cut may be late; None: 1/32 of a window's tokens."""
     max_epochs: Mapping[str, float] = field(default_factory=dict)
-    """How often text may be read until `steps`, by DIR or DIR:SOURCE."""
+    """How often text may be read in all `steps`, by DIR or DIR:SOURCE."""
     steps: int | None = None
-    """After how many steps the run ends; needed for `max_epochs`."""
+    """Number of steps after which the run ends; needed for `max_epochs`."""
 
     def __post_init__(self) -> None:
         _check_ascending([mix.start for mix in self.mixes], "mixes", unit="position")
@@ -63,24 +63,24 @@ class Run:
         if self.objective not in (GLM, CAUSAL):
             raise UserError(f"the objective is {GLM} or {CAUSAL}, not {self.objective!r}.")
         if self.max_epochs and self.steps is None:
-            raise UserError("a cap on epochs needs the number of steps that the run takes.")
+            raise UserError("a cap on epochs needs the run's number of steps.")
 
     @classmethod
     def load(cls, path: Path) -> "Run":
-        """Return the run saved in a file.
+        """Return the run that was saved to a file.
 
         Raises:
             UserError: there is no such file, or it holds no run.
         """
         if not path.is_file():
-            raise UserError(f"{path} is no file: name the one that a run's options were saved to.")
+            raise UserError(f"{path} is not a file: name the one with a run's saved options.")
         try:
             return from_json(cls, read_json(path), where="run")
         except ValueError as error:
             raise UserError(f"{path} holds no run: {error}.") from error
 
     def save(self, path: Path) -> None:
-        """Write the run as JSON, whole or not at all."""
+        """Write the run as JSON, atomically."""
         write_json(path, to_json(self))
 
     @property
@@ -88,7 +88,7 @@ class Run:
         """How shards are cut into windows.
 
         Raises:
-            UserError: length and slack do not fit.
+            UserError: length and slack do not fit together.
         """
         try:
             if self.objective == GLM:
@@ -98,30 +98,30 @@ class Run:
             raise UserError(f"{error}.") from error
 
     def sampler(self) -> Sampler:
-        """Return what says which sample is at each position; the data are opened.
+        """Return the sampler of the run; the data are opened.
 
         Raises:
-            UserError: data are not there, or weights, scatters and caps do not fit them.
+            UserError: data do not exist, or weights, scatters or caps do not fit them.
         """
         window = self.window
-        corpus = open_mixture(self.mixes, stride=window.stride)
+        mixture = open_mixture(self.mixes, stride=window.stride)
         return Sampler(
-            corpus.streams,
+            mixture.streams,
             seed=self.seed,
             num_scatters=self.scatters,
             window=window,
-            stages=corpus.stages,
+            stages=mixture.stages,
             epoch_caps=epoch_caps(self.max_epochs),
             end=None if self.steps is None else self.position_of(self.steps),
         )
 
     def batch_size(self, step: int) -> int:
         """Return the number of samples of a step, counted from 0."""
-        at = bisect_right(self.batches, step, key=lambda batch: batch.step)
-        return self.batches[at - 1].size
+        following = bisect_right(self.batches, step, key=lambda batch: batch.step)
+        return self.batches[following - 1].size
 
     def position_of(self, step: int) -> int:
-        """Return the position of a step's first sample: how many samples come before it."""
+        """Return the position of a step's first sample: the number of samples before it."""
         return sum((end - first) * size for first, end, size in self._spans(step))
 
     def step_of(self, position: int) -> int:
@@ -133,7 +133,7 @@ class Run:
         raise AssertionError("a step has at least one sample")
 
     def _spans(self, until: int) -> Iterator[tuple[int, int, int]]:
-        """Yield first step, step after the last, and size, of all steps before `until`."""
+        """Yield runs of equal batches before step `until`: first step, end step, batch size."""
         ends = (*(batch.step for batch in self.batches[1:]), until)
         for batch, end in zip(self.batches, ends, strict=True):
             if batch.step < until:
@@ -144,4 +144,4 @@ def _check_ascending(starts: Sequence[int], what: str, *, unit: str) -> None:
     if not starts or starts[0] != 0:
         raise UserError(f"the {what} of a run begin at {unit} 0, not at {list(starts)[:1]}.")
     if list(starts) != sorted(set(starts)):
-        raise UserError(f"the {what} of a run go by ascending {unit}, these go {list(starts)}.")
+        raise UserError(f"the {what} of a run ascend by {unit}, these begin at {list(starts)}.")

@@ -1,4 +1,4 @@
-"""Datasets as text for a person: one document, the whole in one screen, figures."""
+"""Datasets as text to read: the whole in one screen, one document, statistics."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from shards.errors import UserError
-from shards.manifest import TRAIN, VALIDATION, total
+from shards.manifest import TRAIN, VALIDATION, sum_shards
 from shards.reader import Dataset, Documents, Shard
 
 _NUM_IDS = 32
@@ -29,11 +29,11 @@ def overview(dataset: Dataset) -> Iterator[str]:
     yield f"special    {_pairs(tokenizer.special)}"
     yield f"options    {_pairs(manifest.options)}"
     yield f"libraries  {_pairs(manifest.libraries)}"
-    yield f"generations {' '.join(part.name for part in manifest.generations)}"
+    yield f"generations {' '.join(generation.name for generation in manifest.generations)}"
     yield ""
     yield _LINE.format("source", "documents", "tokens", "shards", "MB")
-    for name, split in _parts(dataset):
-        sums = total(manifest.shards(name, split=split))
+    for name, split in _splits(dataset):
+        sums = sum_shards(manifest.shards(name, split=split))
         label = name if split == TRAIN else f"{name} {split}"
         counts = f"{sums.documents:,}", f"{sums.tokens:,}", sums.shards, f"{sums.bytes / 1e6:,.1f}"
         yield _LINE.format(label, *counts)
@@ -43,7 +43,7 @@ def document(dataset: Dataset, number: int, *, source: str | None, split: str) -
     """Yield the lines that show one document: its text, its tokens, where it comes from.
 
     Raises:
-        UserError: there are fewer documents.
+        UserError: there is no such document, or no such source.
     """
     documents = dataset.documents(source, split=split)
     try:
@@ -67,18 +67,19 @@ def document(dataset: Dataset, number: int, *, source: str | None, split: str) -
 
 
 def statistics(dataset: Dataset) -> Iterator[str]:
-    """Yield the lines with the figures of every source and split, then the accounting."""
-    for name, split in _parts(dataset):
+    """Yield the lines with the statistics of every source and split, then the accounting."""
+    for name, split in _splits(dataset):
         documents = dataset.documents(name, split=split)
         if len(documents):
-            yield from _figures(f"{name} {split}", documents)
+            yield from _statistics(f"{name} {split}", documents)
     for generation in dataset.manifest.generations:
         if generation.accounting:
             yield f"accounting of {generation.name}"
             yield from (f"  {key:<40} {value}" for key, value in _leaves(generation.accounting))
 
 
-def _parts(dataset: Dataset) -> Iterator[tuple[str, str]]:
+def _splits(dataset: Dataset) -> Iterator[tuple[str, str]]:
+    """Yield name and split of every source; validation only if there is any."""
     for name in dataset.sources:
         yield name, TRAIN
         if dataset.manifest.shards(name, split=VALIDATION):
@@ -97,8 +98,8 @@ def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield f"{prefix}{key}", f"{value:,}" if isinstance(value, int) else value
 
 
-def _figures(label: str, documents: Documents) -> Iterator[str]:
-    """Yield the figures of some documents; one shard is open at a time."""
+def _statistics(label: str, documents: Documents) -> Iterator[str]:
+    """Yield the statistics of some documents; only one shard is open at a time."""
     lengths: Counter[int] = Counter()
     languages: Counter[str] = Counter()
     text_bytes = 0
@@ -119,7 +120,7 @@ def _figures(label: str, documents: Documents) -> Iterator[str]:
 
 
 def _counts(shard: Shard, name: str) -> Mapping[Any, int]:
-    """Return how often each value of a column comes; nothing where there is no such column."""
+    """Return how often each value of a column occurs; nothing if there is no such column."""
     if name not in shard.documents.column_names:
         return {}
     counted = pc.value_counts(shard.documents[name])
@@ -127,7 +128,7 @@ def _counts(shard: Shard, name: str) -> Mapping[Any, int]:
 
 
 def _quantiles(lengths: Counter[int]) -> Iterable[int]:
-    """Return the smallest lengths that half and nine tenths of the documents do not exceed."""
+    """Return the least lengths that half and nine tenths of the documents do not exceed."""
     values = np.array(sorted(lengths))
     ends = np.cumsum([lengths[value] for value in values.tolist()])
-    return (int(values[np.searchsorted(ends, ends[-1] * part)]) for part in _QUANTILES)
+    return (int(values[np.searchsorted(ends, ends[-1] * share)]) for share in _QUANTILES)

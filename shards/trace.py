@@ -1,6 +1,6 @@
 """Which documents a step trains on, and at which steps a document is seen.
 
-The sampler runs both ways, so neither question replays a run.
+The sampler is inverted for the second question, so neither one replays a run.
 
     step ─▶ positions ─▶ draws ─▶ windows ─▶ pieces of documents
     document ─▶ windows with a piece of it, epoch by epoch ─▶ positions ─▶ steps
@@ -13,16 +13,17 @@ from itertools import count
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from shards.errors import UserError
 from shards.manifest import VALIDATION
 from shards.order.streams import Stream, streams_of
 from shards.reader import Documents, Shard
 from shards.run import Run
-from shards.windows import Marks, Piece, num_windows, pieces, span
+from shards.windows import Piece, WindowVocabulary, num_windows, span_pieces, window_span
 
 _ORIGIN = ("source", "path", "position", "id", "url")
-"""Columns that say where a document comes from; a corpus has those of them that it knows."""
+"""Columns that say where a document comes from; a corpus has some of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +50,7 @@ class TracedSample:
     window: int
     """Number in the shard."""
     pieces: Sequence[Piece]
-    """Runs of the shard's tokens by document, without what was removed."""
+    """Runs of the shard's tokens by document, removed documents left out."""
 
 
 class Tracer:
@@ -58,26 +59,25 @@ class Tracer:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.sampler = run.sampler()
-        self._opened: dict[int, Documents] = {}
-        self._marks: dict[int, Marks] = {}
+        self._documents: dict[int, Documents] = {}
+        self._vocabularies: dict[int, WindowVocabulary] = {}
 
     def shard(self, stream: int, number: int) -> Shard:
         """Return a shard of a stream, opened once."""
-        if stream not in self._opened:
-            self._opened[stream] = _documents(self.sampler.streams[stream])
-        return self._opened[stream].shard(number)
+        if stream not in self._documents:
+            self._documents[stream] = _documents(self.sampler.streams[stream])
+        return self._documents[stream].shard(number)
 
     def samples(self, step: int) -> Iterator[TracedSample]:
         """Yield the samples of a step's batch, by position."""
         first = self.run.position_of(step)
-        yield from self._at(range(first, first + self.run.batch_size(step)))
+        yield from self._samples_at(range(first, first + self.run.batch_size(step)))
 
-    def _at(self, positions: Sequence[int]) -> Iterator[TracedSample]:
+    def _samples_at(self, positions: Sequence[int]) -> Iterator[TracedSample]:
         if not positions:
             return
-        draws = self.sampler.draw(np.array(positions, np.int64))
-        places = self.sampler.locate(draws)
-        columns = (draws.stream, draws.scatter, draws.epoch, *places)
+        drawn = self.sampler.draw(np.array(positions, np.int64))
+        columns = (drawn.stream, drawn.scatter, drawn.epoch, *self.sampler.locate(drawn))
         rows = zip(*(column.tolist() for column in columns), strict=True)
         for position, (stream, scatter, epoch, shard, window, phase) in zip(
             positions, rows, strict=True
@@ -94,95 +94,108 @@ class Tracer:
             )
 
     def _pieces(self, stream: int, number: int, *, window: int, phase: int) -> Sequence[Piece]:
-        if stream not in self._marks:
-            self._marks[stream] = Marks.of(self.sampler.streams[stream].dataset)
-        shard, marks = self.shard(stream, number), self._marks[stream]
-        ends = span(shard, window, spec=self.sampler.window, marks=marks, phase=phase)
-        return pieces(shard, *ends)
+        if stream not in self._vocabularies:
+            dataset = self.sampler.streams[stream].dataset
+            self._vocabularies[stream] = WindowVocabulary.of(dataset)
+        shard, vocabulary = self.shard(stream, number), self._vocabularies[stream]
+        begin, end = window_span(
+            shard, window, spec=self.sampler.window, vocabulary=vocabulary, phase=phase
+        )
+        return span_pieces(shard, begin, end)
 
-    def seen(self, document: TracedDocument, *, until: int | None) -> list[TracedSample]:
+    def samples_of(self, document: TracedDocument, *, until: int | None) -> list[TracedSample]:
         """Return the samples with a piece of a document, by position; none if it was removed.
 
         Args:
-            document: one that `find` found.
-            until: the step at which to stop; None: at the end of the first epoch of its stream.
+            document: one that `find` returned.
+            until: the step to stop before; None: stop after the first epoch of its stream.
         """
         if until is None:
-            return list(self._at(self._positions(document, epoch=0)))
+            return list(self._samples_at(self._positions(document, epoch=0)))
         end = self.run.position_of(until)
-        found: list[int] = []
-        late = 0
+        positions: list[int] = []
+        late_epochs = 0
         for epoch in count():
-            positions = self._positions(document, epoch=epoch)
-            found += (position for position in positions if position < end)
-            # In a common stream, neighbouring epochs may overlap by some positions.
-            late = 0 if positions and positions[0] < end else late + 1
-            if late == 2:  # noqa: PLR2004  # hence one more epoch than the first that is too late
+            in_epoch = self._positions(document, epoch=epoch)
+            positions += (position for position in in_epoch if position < end)
+            # In a common stream, adjacent epochs may overlap by some positions: look at one more
+            # epoch after the first that is too late.
+            late_epochs = 0 if in_epoch and in_epoch[0] < end else late_epochs + 1
+            if late_epochs == 2:  # noqa: PLR2004
                 break
-        return list(self._at(sorted(found)))
+        return list(self._samples_at(sorted(positions)))
 
     def _positions(self, document: TracedDocument, *, epoch: int) -> list[int]:
-        """Return the sorted positions of a document's windows in an epoch, as far as drawn."""
+        """Return the sorted positions of a document's windows in an epoch, those ever drawn."""
         stream, shard = document.stream, document.shard
-        found = (
+        positions = (
             self.sampler.position_of(stream, shard=shard, window=window, epoch=epoch)
             for window in self._windows(document, epoch=epoch)
         )
-        return sorted(position for position in found if position is not None)
+        return sorted(position for position in positions if position is not None)
 
     def _windows(self, document: TracedDocument, *, epoch: int) -> list[int]:
         """Return the windows with a piece of a document in an epoch."""
-        stream, number = document.stream, document.shard
-        shard, spec = self.shard(stream, number), self.sampler.window
+        stream = document.stream
+        shard, spec = self.shard(stream, document.shard), self.sampler.window
         tokens = shard.entry.tokens
-        phase = self.sampler.phase_of(stream, shard=number, epoch=epoch)
+        phase = self.sampler.phase_of(stream, shard=document.shard, epoch=epoch)
         first = (int(shard.offsets[document.row]) - phase) % tokens
         last = first + len(shard[document.row]) - 1
-        # A cut may lie `slack` behind its place, and where the ring closes one place is shorter.
-        places = range((first - spec.slack) // spec.stride, last // spec.stride + 2)
-        candidates = {place % num_windows(tokens, spec.stride) for place in places}
+        # A cut may be up to `slack` past its nominal position, and the last window is shorter.
+        numbers = range((first - spec.slack) // spec.stride, last // spec.stride + 2)
+        candidates = {number % num_windows(tokens, spec.stride) for number in numbers}
         return [
             window
             for window in sorted(candidates)
-            if document.row
-            in {piece.row for piece in self._pieces(stream, number, window=window, phase=phase)}
+            if any(
+                piece.row == document.row
+                for piece in self._pieces(stream, document.shard, window=window, phase=phase)
+            )
         ]
 
     def find(self, text: str) -> list[TracedDocument]:
-        """Return the documents that a person means, of all streams of the run.
+        """Return the documents with a name, from all streams of the run.
 
         Args:
-            text: SHARD:ROW as `describe` writes it, PATH:POSITION of the input, an id or an url.
+            text: SHARD:ROW as `describe` writes it, PATH:POSITION of the input, an id or a URL.
 
         Raises:
             UserError: there is none.
         """
         streams = self.sampler.streams
-        if found := [each for i, stream in enumerate(streams) for each in _find(stream, i, text)]:
-            return found
+        documents = [
+            document
+            for i, stream in enumerate(streams)
+            for document in _find_in_stream(stream, i, text)
+        ]
+        if documents:
+            return documents
         datasets = {stream.dataset.directory: stream.dataset for stream in streams}.values()
-        held_out = (s for dataset in datasets for s in streams_of(dataset, split=VALIDATION))
-        if any(_find(stream, 0, text) for stream in held_out):
+        held_out = (
+            stream for dataset in datasets for stream in streams_of(dataset, split=VALIDATION)
+        )
+        if any(_find_in_stream(stream, 0, text) for stream in held_out):
             raise UserError(f"{text} is held out for validation: no step trains on it.")
         raise UserError(
             f"there is no document {text} in the data of this run: give SHARD:ROW, the input's "
-            "PATH:POSITION, an id or an url. What was dropped, and why, is in the audit tables."
+            "PATH:POSITION, an id or a URL. What was dropped, and why, is in the audit tables."
         )
 
     def describe(self, document: TracedDocument) -> str:
-        """Return SHARD:ROW of a document, and where it comes from."""
+        """Return SHARD:ROW of a document and where it comes from."""
         shard = self.shard(document.stream, document.shard)
         names = [name for name in _ORIGIN if name in shard.documents.column_names]
         values = [(name, shard.documents[name][document.row].as_py()) for name in names]
-        told = [f"{name}={value}" for name, value in values if value not in (None, "")]
-        return " ".join([f"{shard.entry.path}:{document.row}", *told])
+        origin = [f"{name}={value}" for name, value in values if value not in (None, "")]
+        return " ".join([f"{shard.entry.path}:{document.row}", *origin])
 
 
 def _documents(stream: Stream) -> Documents:
     return Documents(stream.dataset, stream.shards)
 
 
-def _find(stream: Stream, index: int, text: str) -> list[TracedDocument]:
+def _find_in_stream(stream: Stream, index: int, text: str) -> list[TracedDocument]:
     head, _, tail = text.rpartition(":")
     number = int(tail) if tail.isdecimal() else -1
     for i, entry in enumerate(stream.shards):
@@ -196,15 +209,15 @@ def _find(stream: Stream, index: int, text: str) -> list[TracedDocument]:
 
 
 def _rows(documents: pa.Table, text: str, *, path: str, position: int) -> list[int]:
-    """Return the rows that have an id or url, or a place in the input."""
-    found = [np.flatnonzero(_equal(documents, name, text)) for name in ("id", "url")]
-    places = _equal(documents, "path", path) & _equal(documents, "position", str(position))
-    return sorted(set(np.concatenate([*found, np.flatnonzero(places)]).tolist()))
+    """Return the rows with this id or URL, or from this position of the input, sorted."""
+    by_name = _equal(documents, "id", text) | _equal(documents, "url", text)
+    by_position = _equal(documents, "path", path) & _equal(documents, "position", str(position))
+    rows: list[int] = np.flatnonzero(by_name | by_position).tolist()
+    return rows
 
 
-def _equal(
-    documents: pa.Table, name: str, text: str
-) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+def _equal(documents: pa.Table, name: str, text: str) -> NDArray[np.bool_]:
+    """Return bool[documents]: whether a column has this text; False without such a column."""
     if name not in documents.column_names:
         return np.zeros(len(documents), np.bool_)
     column = documents[name]
@@ -215,7 +228,7 @@ def _equal(
 
 
 def step_lines(tracer: Tracer, step: int) -> Iterator[str]:
-    """Yield the lines that tell what a step trains on: a window, its documents, and so on."""
+    """Yield the lines that show what a step trains on: each window and its documents."""
     for sample in tracer.samples(step):
         shard = tracer.sampler.streams[sample.stream].shards[sample.shard]
         yield (
@@ -228,7 +241,7 @@ def step_lines(tracer: Tracer, step: int) -> Iterator[str]:
 
 
 def document_lines(tracer: Tracer, text: str, *, until: int | None) -> Iterator[str]:
-    """Yield the lines that tell at which steps a document is seen.
+    """Yield the lines that show at which steps a document is seen.
 
     Raises:
         UserError: there is no such document.
@@ -238,7 +251,7 @@ def document_lines(tracer: Tracer, text: str, *, until: int | None) -> Iterator[
         shard = tracer.shard(document.stream, document.shard)
         if document.row in shard.removed:
             yield "  removed: it is no longer trained on"
-        for sample in tracer.seen(document, until=until):
+        for sample in tracer.samples_of(document, until=until):
             for piece in sample.pieces:
                 if piece.row == document.row:
                     yield (

@@ -1,4 +1,4 @@
-"""Finds what is wrong in a dataset: every byte that the manifest names is read."""
+"""Checks a dataset by reading every file that its manifest names."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from shards.errors import DamageError
 from shards.format import ARROW, BIN, IDX, SUFFIXES, read_index
-from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, TokenizerEntry
+from shards.manifest import TRAIN, VALIDATION, ShardEntry, TokenizerEntry
 from shards.reader import Dataset, Shard
 from shards.storage.files import FileEntry, crc32c, size
 from shards.storage.remote import AnyPath
@@ -15,7 +15,7 @@ _BLOCK_TOKENS = 16 << 20
 
 
 def verify(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for everything that is wrong: the file, what was expected, what was found."""
+    """Yield a line for every problem: the file, what was expected and what it has instead."""
     damaged: set[str] = set()
     for path, entry in dataset.manifest.files():
         if problem := check_file(dataset.directory / path, entry):
@@ -24,39 +24,33 @@ def verify(dataset: Dataset) -> Iterator[str]:
     if dataset.manifest.vocabulary.path not in damaged:
         yield from _check_vocabulary(dataset)
     for split in (TRAIN, VALIDATION):
-        for entries in _streams(dataset.manifest, split):
-            yield from _check_stream(dataset, entries, damaged=damaged, split=split)
+        for _, _, source in dataset.manifest.source_entries():
+            yield from _check_stream(dataset, source.split(split), damaged=damaged, split=split)
 
 
 def check_file(path: AnyPath, entry: FileEntry) -> str | None:
-    """Return what is wrong with a file's size or checksum."""
+    """Return what is wrong with a file's size or checksum, None if nothing."""
     try:
-        found = size(path)
+        num_bytes = size(path)
     except DamageError:
         return f"{path} is missing ({entry.bytes:,} bytes expected)"
-    if found != entry.bytes:
-        return f"{path} has {found:,} bytes, {entry.bytes:,} expected"
+    if num_bytes != entry.bytes:
+        return f"{path} has {num_bytes:,} bytes, {entry.bytes:,} expected"
     if (checksum := crc32c(path)) != entry.crc32c:
         return f"{path} has crc32c {checksum:08x}, {entry.crc32c:08x} expected"
     return None
 
 
 def _check_vocabulary(dataset: Dataset) -> Iterator[str]:
-    found = len(dataset.vocabulary)
-    if found != (expected := dataset.manifest.tokenizer.vocabulary_size):
-        yield f"{dataset.manifest.vocabulary.path} has {found} rows, {expected} expected"
-
-
-def _streams(manifest: Manifest, split: str) -> Iterator[tuple[ShardEntry, ...]]:
-    for generation in manifest.generations:
-        for _, entry in sorted(generation.sources.items()):
-            yield entry.split(split)
+    rows, expected = len(dataset.vocabulary), dataset.manifest.tokenizer.vocabulary_size
+    if rows != expected:
+        yield f"{dataset.manifest.vocabulary.path} has {rows} rows, {expected} expected"
 
 
 def _check_stream(
     dataset: Dataset, entries: tuple[ShardEntry, ...], *, damaged: set[str], split: str
 ) -> Iterator[str]:
-    """Check the shards of one source in one generation, which lie in order."""
+    """Check the shards of one source of one generation, which are in order."""
     tokenizer = dataset.manifest.tokenizer
     last = 0
     for index, entry in enumerate(entries):
@@ -72,15 +66,15 @@ def _check_stream(
             continue
         first = shard.documents["order"][0].as_py()
         if first < last:
-            yield f"{shard.file(ARROW)} begins before the shard in front of it ends"
+            yield f"{shard.file(ARROW)} begins before the end of the previous shard"
         last = shard.documents["order"][-1].as_py()
-        places = {(order * len(entries)) >> 64 for order in (first, last)}
-        if split == TRAIN and places != {index}:
-            yield f"{shard.file(ARROW)} holds documents of another shard's range of the order"
+        indices = {(order * len(entries)) >> 64 for order in (first, last)}
+        if split == TRAIN and indices != {index}:
+            yield f"{shard.file(ARROW)} holds documents from another shard's range of the order"
 
 
 def check_shard(shard: Shard, tokenizer: TokenizerEntry) -> Iterator[str]:
-    """Yield what contradicts itself within a shard.
+    """Yield the contradictions within a shard.
 
     Raises:
         DamageError: the index cannot be read.
@@ -93,9 +87,9 @@ def check_shard(shard: Shard, tokenizer: TokenizerEntry) -> Iterator[str]:
     if dtype != shard.tokens.dtype:
         yield f"{shard.file(IDX)} says {dtype} tokens, the manifest {shard.tokens.dtype}"
     if not np.array_equal(index_lengths, lengths):
-        yield f"{shard.file(IDX)} has other lengths than {arrow}"
+        yield f"{shard.file(IDX)} has lengths that differ from those in {arrow}"
     if (prompts < 0).any() or (prompts >= lengths).any():
-        yield f"{arrow} has a prompt that is not shorter than its document"
+        yield f"{arrow} has a prompt that is negative or not shorter than its document"
     if (order[1:] < order[:-1]).any():
         yield f"{arrow} is not sorted by order"
     ends = np.cumsum(lengths, dtype=np.int64)
@@ -109,12 +103,14 @@ def check_shard(shard: Shard, tokenizer: TokenizerEntry) -> Iterator[str]:
 
 def _check_tokens(shard: Shard, ends: np.ndarray, *, tokenizer: TokenizerEntry) -> Iterator[str]:
     eos = tokenizer.special["eos"]
-    if len(odd := np.flatnonzero(shard.tokens[ends - 1] != eos)):
-        yield f"{shard.file(BIN)}: {len(odd)} documents, first {odd[0]}, do not end in eos ({eos})"
-    blocks = range(0, len(shard.tokens), _BLOCK_TOKENS)
-    parts = [shard.tokens[start : start + _BLOCK_TOKENS] for start in blocks]
-    low = min((int(part.min()) for part in parts), default=0)
-    high = max((int(part.max()) for part in parts), default=0)
+    if len(rows := np.flatnonzero(shard.tokens[ends - 1] != eos)):
+        yield (
+            f"{shard.file(BIN)}: {len(rows)} documents, first {rows[0]}, do not end in eos ({eos})"
+        )
+    starts = range(0, len(shard.tokens), _BLOCK_TOKENS)
+    blocks = [shard.tokens[start : start + _BLOCK_TOKENS] for start in starts]
+    low = min((int(block.min()) for block in blocks), default=0)
+    high = max((int(block.max()) for block in blocks), default=0)
     if low < 0 or high >= tokenizer.vocabulary_size:
         yield (
             f"{shard.file(BIN)} holds token ids {low} to {high}, "

@@ -1,10 +1,10 @@
-"""Token ids to bytes: what decoding and window cuts need, so that neither needs a tokenizer.
+"""Token ids to bytes: decoding and cutting windows need this table and no tokenizer.
 
 `vocabulary-<crc32c>.arrow` has a row for every id up to the padded size:
 
-    bytes          large_binary   the bytes of the token; of a special one its name, e.g. `[MASK]`
-    special        bool           never part of a text; padding and holes have no name
-    sentence_end   bool           a text may be cut behind it
+    bytes          large_binary   the token's bytes; for a special token its name, e.g. `[MASK]`
+    special        bool           never part of a text; padding and unused ids have no name
+    sentence_end   bool           a text may be cut after it
 """
 
 from collections.abc import Collection, Sequence
@@ -31,9 +31,9 @@ _SENTENCE_ENDS = frozenset(".?!;:。？！；…\n")
 
 
 def ends_sentence(text: str) -> bool:
-    """Return whether a token's text holds a sentence end.
+    """Return whether a token's text contains a sentence end.
 
-    The characters are those of THUDM/GLM, data_utils/datasets.py and blocklm_utils.py, joined.
+    The characters are the union of those in THUDM/GLM, data_utils/datasets.py and blocklm_utils.py.
     """
     return not _SENTENCE_ENDS.isdisjoint(text)
 
@@ -42,21 +42,21 @@ def vocabulary_table(pieces: Sequence[bytes], *, special: Collection[int], size:
     """Return the table of a vocabulary, padded to `size` rows.
 
     Args:
-        pieces: the bytes of each id, the name of each special one; a hole is empty and special.
+        pieces: the bytes of each id, or the name of a special one; unused ids are empty, special.
         special: ids that are never part of a text.
         size: the padded vocabulary size.
     """
     padded = [*pieces, *[b""] * (size - len(pieces))]
     is_special = [i in special or i >= len(pieces) for i in range(size)]
     ends = [
-        not odd and ends_sentence(piece.decode(errors="replace"))
-        for piece, odd in zip(padded, is_special, strict=True)
+        not special_piece and ends_sentence(piece.decode(errors="replace"))
+        for piece, special_piece in zip(padded, is_special, strict=True)
     ]
     return pa.table([padded, is_special, ends], schema=SCHEMA)
 
 
 def write_vocabulary(directory: AnyPath, table: pa.Table) -> TableEntry:
-    """Write a vocabulary under a name that carries its content's crc32c, and return its entry."""
+    """Write a vocabulary under a name with its content's crc32c, and return its entry."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, SCHEMA) as writer:
         writer.write_table(table.cast(SCHEMA).combine_chunks())
@@ -76,7 +76,7 @@ class Vocabulary:
         self.special: NDArray[np.bool_] = table["special"].to_numpy()
         """By id: never part of a text."""
         self.sentence_end: NDArray[np.bool_] = table["sentence_end"].to_numpy()
-        """By id: a text may be cut behind it."""
+        """By id: a text may be cut after it."""
 
     @classmethod
     def open(cls, path: AnyPath) -> "Vocabulary":
@@ -89,24 +89,23 @@ class Vocabulary:
             with pa.ipc.open_file(pa.py_buffer(map_bytes(path))) as reader:
                 return cls(reader.read_all().select(SCHEMA.names))
         except (pa.ArrowInvalid, KeyError) as error:
-            raise DamageError(f"{path} is no vocabulary ({error}): restore it.") from error
+            raise DamageError(f"{path} is not a vocabulary ({error}): restore it.") from error
 
     def __len__(self) -> int:
         return len(self.special)
 
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> str:
-        """Return the text of token ids; special ones show as ⟨name⟩, so that no text looks alike.
+        """Return the text of token ids; special ones appear as ⟨name⟩, unlike the same text.
 
         Raises:
-            DamageError: an id lies outside the vocabulary.
+            DamageError: an id is outside the vocabulary.
         """
-        return b"".join(map(self._shown, np.asarray(ids, np.int64).tolist())).decode(
-            errors="replace"
-        )
+        pieces = [self._piece(token) for token in np.asarray(ids, np.int64).tolist()]
+        return b"".join(pieces).decode(errors="replace")
 
-    def _shown(self, token: int) -> bytes:
+    def _piece(self, token: int) -> bytes:
         if not 0 <= token < len(self):
-            raise DamageError(f"token id {token} lies outside the vocabulary of {len(self)} ids.")
+            raise DamageError(f"token id {token} is outside the vocabulary of {len(self)} ids.")
         piece: bytes = self._pieces[token].as_py()
         if self.special[token]:
             return f"⟨{piece.decode(errors='replace') or token}⟩".encode()

@@ -1,24 +1,25 @@
 """Cuts a shard into windows of tokens for training, by arithmetic alone.
 
-A shard of T tokens is one ring: its last token is followed by its first, which is a document end
-like any other. Window i of stride s and phase f covers the ring from cut(f + i·s) to
+A shard of T tokens is treated as a ring: its first token follows its last, and that seam is a
+document end like any other. Window i of stride s and phase f covers the ring from cut(f + i·s) to
 cut(f + (i + 1)·s), where
 
-    cut(x) = the first document end within `slack` tokens from x on,
-             else the first sentence end there,
+    cut(x) = the first document end in [x, x + slack],
+             else the first sentence end in that range,
              else x
 
             f            f + s          f + 2s                  T = 0      f
     --------|--··········|--············|--·····················|··········|--
             ^cut         ^cut           ^cut                               ^cut again
-            |  window 0  |   window 1   |   window 2: the last one goes on |
+            |  window 0  |   window 1   |   window 2: the last wraps over |
 
-A later x is never cut earlier, so each token is in exactly one window, and a window has at most
-L = s + slack of them. There are n = ⌈T / s⌉ windows whatever the phase: nothing but T is needed to
-count them. Another phase in each epoch cuts elsewhere. A causal window has slack 0 and is cut at x.
+cut(x) never decreases as x grows, so every token is in exactly one window, and a window has at most
+L = s + slack tokens. There are n = ⌈T / s⌉ windows whatever the phase: counting them takes nothing
+but T. Each epoch has a phase of its own and so cuts in other places. Causal windows have slack 0
+and are cut exactly at x.
 
-Removed documents are left out of the window that covers them, so that it is shorter and ends in
-more padding; cuts and n stay. A window without text weighs nothing.
+Removed documents are left out of the window that covers them, which then is shorter and has more
+padding; the cuts and n do not change. A window without text carries no loss.
 """
 
 from dataclasses import dataclass
@@ -33,46 +34,46 @@ from shards.reader import Dataset, Shard
 _Count = TypeVar("_Count", int, NDArray[np.int64])
 
 _SLACK = 32
-"""A window of L tokens may be cut L/32 tokens early: it then is 97 % full on average, and of the
-cuts in Chinese text at L = 512 and 1024 at least 72 % are at a sentence's end."""
+"""Slack is L/32 tokens by default: windows are 97 % full on average, and at least 72 % of the cuts
+in Chinese text fall at a sentence end (L = 512 and 1024)."""
 _CLS = 64
-"""One position in 64 of a GLM window is kept for the `[CLS]` of a piece."""
+"""One position in 64 of a GLM window is reserved for the `[CLS]` tokens of its pieces."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WindowSpec:
-    """How a shard is cut; `glm_windows` and `causal_windows` make one."""
+    """How a shard is cut; made by `glm_windows` and `causal_windows`."""
 
     kind: Literal["glm", "causal"]
     length: int
-    """L: the largest number of the shard's tokens in a window."""
+    """L: the most tokens of the shard that a window holds."""
     slack: int = 0
-    """How many tokens behind its place a cut is looked for."""
+    """How many tokens past its nominal position a cut may be."""
     num_cls: int = 0
-    """How many pieces of a window begin with `[CLS]`; later ones do without."""
+    """How many pieces of a window begin with `[CLS]`: the first ones."""
 
     def __post_init__(self) -> None:
         if not 0 <= 2 * self.slack <= self.length or self.length < 1:
             raise ValueError(
                 f"windows of {self.length} tokens cannot have a slack of {self.slack}: the length "
-                "is at least 1, the slack at least 0 and at most half the length"
+                "must be at least 1, the slack between 0 and half the length"
             )
 
     @property
     def stride(self) -> int:
-        """How far windows are apart, in tokens."""
+        """Distance between the nominal starts of windows, in tokens."""
         return self.length - self.slack
 
     @property
     def positions(self) -> int:
-        """The most tokens that an assembled window has, each `[CLS]` among them."""
+        """The most tokens of an assembled window, its `[CLS]` tokens included."""
         return self.length + self.num_cls
 
 
 def glm_windows(positions: int, *, slack: int | None = None) -> WindowSpec:
-    """Return the windows for a GLM of so many positions: L = P - P/64, slack L/32 by default.
+    """Return the windows for a GLM of P positions: L = P - ⌊P/64⌋, slack L/32 by default.
 
-    `[MASK]`, `sop` and `eop` come on top, when blanks are made.
+    `[MASK]`, `sop` and `eop` are not counted: they are added when blanks are made.
     """
     num_cls = positions // _CLS
     length = positions - num_cls
@@ -81,30 +82,27 @@ def glm_windows(positions: int, *, slack: int | None = None) -> WindowSpec:
 
 
 def causal_windows(length: int) -> WindowSpec:
-    """Return the windows for a causal model that sees `length` tokens and predicts as many."""
+    """Return the windows for a causal model that sees and predicts `length` tokens."""
     return WindowSpec(kind="causal", length=length)
 
 
 def num_windows(tokens: _Count, stride: int) -> _Count:
-    """Return how many windows so many tokens make: ⌈tokens / stride⌉, elementwise."""
+    """Return the number of windows of a shard: ⌈tokens / stride⌉, elementwise."""
     return -(-tokens // stride)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Marks:
-    """What windows need to know of a vocabulary."""
+class WindowVocabulary:
+    """What cutting and padding windows takes from a vocabulary."""
 
     sentence_end: NDArray[np.bool_]
-    """By id: a text may be cut behind it."""
+    """By id: a text may be cut after this token."""
     cls: int
     pad: int
 
     @classmethod
-    def of(cls, dataset: Dataset) -> "Marks":
-        """Return the marks of a dataset's vocabulary.
-
-        A tokenizer without `cls` or `pad` is served by its eos.
-        """
+    def of(cls, dataset: Dataset) -> "WindowVocabulary":
+        """Return that of a dataset; eos stands in for `cls` and `pad` that a tokenizer lacks."""
         special = dataset.manifest.tokenizer.special
         return cls(
             sentence_end=dataset.vocabulary.sentence_end,
@@ -113,8 +111,8 @@ class Marks:
         )
 
 
-def span(
-    shard: Shard, window: int, *, spec: WindowSpec, marks: Marks, phase: int = 0
+def window_span(
+    shard: Shard, window: int, *, spec: WindowSpec, vocabulary: WindowVocabulary, phase: int = 0
 ) -> tuple[int, int]:
     """Return the ring positions [begin, end) of a window, 0 <= begin < T; end may be beyond T.
 
@@ -126,27 +124,26 @@ def span(
     if not 0 <= window < count:
         raise IndexError(f"{shard.entry.path} has {count} windows, no window {window}")
     phase = int(phase) % tokens
-    at = phase + window * spec.stride
-    stop = min(at + spec.stride, phase + tokens)
-    if spec.slack == 0:
-        begin, end = at, stop
-    else:
-        begin, end = (_cut(shard, place, spec=spec, marks=marks) for place in (at, stop))
+    begin = phase + window * spec.stride
+    end = min(begin + spec.stride, phase + tokens)
+    if spec.slack:
+        begin = _cut(shard, begin, spec=spec, vocabulary=vocabulary)
+        end = _cut(shard, end, spec=spec, vocabulary=vocabulary)
     lap = begin // tokens * tokens
     return begin - lap, end - lap
 
 
-def _cut(shard: Shard, position: int, *, spec: WindowSpec, marks: Marks) -> int:
-    """Return the ring position where the text is cut for `position`."""
+def _cut(shard: Shard, position: int, *, spec: WindowSpec, vocabulary: WindowVocabulary) -> int:
+    """Return cut(position), both as ring positions that may be beyond T."""
     tokens = shard.entry.tokens
     x = position % tokens
     row = int(shard.offsets.searchsorted(x))
     document_end = int(shard.offsets[row]) if row < len(shard) else tokens
     if document_end <= x + spec.slack:
         return position + document_end - x
-    # x > 0 here, because 0 is a document end; the cut is behind a token, so look one further back.
-    ends = marks.sentence_end[shard.tokens[x - 1 : x + spec.slack]]
-    return position + int(ends.argmax())  # 0 where there is none
+    # x > 0, because 0 is a document end. A cut comes after a token: look from the one before x.
+    ends = vocabulary.sentence_end[shard.tokens[x - 1 : x + spec.slack]]
+    return position + int(ends.argmax())  # argmax is 0 without a sentence end
 
 
 class Piece(NamedTuple):
@@ -157,29 +154,29 @@ class Piece(NamedTuple):
     row: int
 
 
-def pieces(shard: Shard, begin: int, end: int) -> list[Piece]:
+def span_pieces(shard: Shard, begin: int, end: int) -> list[Piece]:
     """Return the pieces of the ring positions [begin, end), removed documents left out.
 
     `begin` is below T, and `end` at most 2 T.
     """
     tokens = shard.entry.tokens
-    found = _run(shard, begin, min(end, tokens))
+    pieces = _pieces(shard, begin, min(end, tokens))
     if end > tokens:
-        found += _run(shard, 0, end - tokens)
+        pieces += _pieces(shard, 0, end - tokens)
     if len(shard.removed):
-        removed = set(
-            shard.removed[np.isin(shard.removed, [piece.row for piece in found])].tolist()
-        )
-        found = [piece for piece in found if piece.row not in removed]
-    return found
+        rows = [piece.row for piece in pieces]
+        removed = set(shard.removed[np.isin(shard.removed, rows)].tolist())
+        pieces = [piece for piece in pieces if piece.row not in removed]
+    return pieces
 
 
-def _run(shard: Shard, low: int, high: int) -> list[Piece]:
-    first = int(shard.offsets.searchsorted(low, side="right")) - 1
-    last = int(shard.offsets.searchsorted(high))
-    edges = [low, *shard.offsets[first + 1 : last].tolist(), high]
+def _pieces(shard: Shard, begin: int, end: int) -> list[Piece]:
+    """Return the pieces of the tokens [begin, end), 0 <= begin <= end <= T."""
+    first = int(shard.offsets.searchsorted(begin, side="right")) - 1
+    last = int(shard.offsets.searchsorted(end))
+    edges = [begin, *shard.offsets[first + 1 : last].tolist(), end]
     return [
-        Piece(begin, end, first + i)
-        for i, (begin, end) in enumerate(pairwise(edges))
-        if begin < end
+        Piece(start, stop, first + i)
+        for i, (start, stop) in enumerate(pairwise(edges))
+        if start < stop
     ]

@@ -25,15 +25,15 @@ def write_shard(
 
     Args:
         stem: path of the files without `.bin`, `.idx`, `.arrow`; inside `directory`.
-        documents: a row a document, in order, with the columns of `REQUIRED` but `offset`, which
-            is computed here; further columns are kept.
+        documents: a row per document, in order, with all columns of `REQUIRED` but `offset`, which
+            is computed; further columns are kept.
         directory: the dataset's folder.
-        tokens: one-dimensional chunks of the documents' tokens, in order; a chunk need not end
-            where a document does.
-        dtype: of every chunk.
+        tokens: one-dimensional chunks of the documents' tokens, in order; chunks need not end
+            where documents do.
+        dtype: the type of every chunk.
 
     Raises:
-        ValueError: the table lacks a column, or its `tokens` do not add up to those given.
+        ValueError: the table lacks a column, or its `tokens` do not add up to the chunks' size.
     """
     lengths = _required(documents, "tokens").to_numpy()
     batch = _with_offsets(documents, lengths)
@@ -62,37 +62,38 @@ def _write_tokens(
         if chunk.dtype != dtype or chunk.ndim != 1:
             raise ValueError(f"a chunk of {chunk.ndim}-d {chunk.dtype} tokens, not 1-d {dtype}")
         handle.write(np.ascontiguousarray(chunk))
-    if (given := handle.tell() // dtype.itemsize) != num_tokens:
-        raise ValueError(f"{given} tokens were given, the documents have {num_tokens}")
+    if (written := handle.tell() // dtype.itemsize) != num_tokens:
+        raise ValueError(f"{written} tokens were given, the documents have {num_tokens}")
 
 
 def _required(documents: pa.Table, name: str) -> pa.ChunkedArray:
-    kind = REQUIRED.field(name).type
-    if name not in documents.column_names or documents[name].type != kind:
-        raise ValueError(f"documents need a column {name!r} of {kind}: {documents.schema}")
+    required_type = REQUIRED.field(name).type
+    if name not in documents.column_names or documents[name].type != required_type:
+        raise ValueError(f"documents need a column {name!r} of {required_type}: {documents.schema}")
     if documents[name].null_count:
-        raise ValueError(f"documents have no value in column {name!r} in some rows")
+        raise ValueError(f"documents have nulls in column {name!r}")
     return documents[name]
 
 
 def _with_offsets(documents: pa.Table, lengths: Tokens) -> pa.RecordBatch:
-    """Return the documents as they go to disk: the required columns first, all in one batch."""
+    """Return the documents as they are written: required columns first, all in one batch."""
     offsets = np.cumsum(lengths, dtype=np.int64) - lengths
     required = [_required(documents, name) for name in REQUIRED.names if name != "offset"]
     extra = [name for name in documents.column_names if name not in REQUIRED.names]
     columns = [pa.array(offsets), *required, *(documents[name] for name in extra)]
-    pieces = [_one_piece(column) for column in columns]
-    fields = [pa.field(name, piece.type) for name, piece in zip(extra, pieces[4:], strict=True)]
-    return pa.record_batch(pieces, schema=pa.schema([*REQUIRED, *fields]))
+    arrays = [_canonical(column) for column in columns]
+    types = [array.type for array in arrays[len(REQUIRED) :]]
+    fields = [pa.field(name, type_) for name, type_ in zip(extra, types, strict=True)]
+    return pa.record_batch(arrays, schema=pa.schema([*REQUIRED, *fields]))
 
 
-def _one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array whose bytes depend on its values alone."""
+def _canonical(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array whose bytes depend on nothing but its values."""
     if pa.types.is_dictionary(column.type):
-        # The order of a dictionary tells how the rows were gathered: number it anew.
-        values = _one_piece(column.cast(column.type.value_type))
+        # The order of a dictionary depends on how the rows were gathered: encode it again.
+        values = _canonical(column.cast(column.type.value_type))
         return pc.dictionary_encode(values)
     if pa.types.is_string(column.type):
-        # A string column has 32-bit offsets, and two gigabytes of text would split the batch.
+        # Strings have 32-bit offsets: two gigabytes of text would split the batch.
         column = column.cast(pa.large_string())
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -8,7 +8,7 @@ import pytest
 
 import pipelines
 from pipelines.run.command import main
-from shards.manifest import load
+from shards.manifest import read_manifest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "README.zh.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -65,7 +65,7 @@ def test_the_corpus_of_the_development_page_runs(
         assert main("pipelines.notes", [*map(str, flags), "--max-reject-rate", "5%"]) == 0
     finally:
         sys.modules.pop("pipelines.notes", None)
-    account = load(tmp_path / "out").generations[0].accounting["notes"]
+    account = read_manifest(tmp_path / "out").generations[0].accounting["notes"]
     assert account["read"] == 52
     assert account["dropped"]["too-short"] == 1
     assert account["quarantined"] == {"missing-field": 1}

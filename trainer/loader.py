@@ -28,12 +28,12 @@ from shards.batch import Batch, read_batch
 from shards.errors import DamageError, UserError
 from shards.order.onepass import OnePass
 from shards.order.permutation import derive, text_key
-from shards.order.sampler import Places, Sampler
+from shards.order.sampler import Sampler, WindowLocations
 from shards.order.scatter import check_layout, rank_slots, scatters_of_rank
 from shards.order.streams import Stream
 from shards.place import NodeShare, require
 from shards.reader import Dataset, Shard
-from shards.windows import Marks
+from shards.windows import WindowVocabulary
 from trainer.blanks import BlankMaker, GlmBatch
 
 Tensors = dict[str, torch.Tensor]
@@ -321,7 +321,7 @@ class WindowReader:
             located.windows,
             phases=located.phases,
             spec=self._windows.window,
-            marks=self._marks,
+            vocabulary=self._marks,
             boundaries=self._boundaries,
         )
         sources = np.array(located.streams, np.int64)
@@ -364,7 +364,7 @@ def _join(locations: Sequence[BatchLocations]) -> BatchLocations:
 
 
 def _seedless_keys(
-    streams: Sequence[Stream], numbers: NDArray[np.int32], places: Places
+    streams: Sequence[Stream], numbers: NDArray[np.int32], places: WindowLocations
 ) -> NDArray[np.uint64]:
     """Return a key for each window that depends only on its text, not on a run's seed."""
     names = np.array([text_key(0, stream.name) for stream in streams], np.uint64)
@@ -399,7 +399,7 @@ def datasets_of(streams: Sequence[Stream]) -> list[Dataset]:
     return list({id(stream.dataset): stream.dataset for stream in streams}.values())
 
 
-def _common_marks(datasets: Sequence[Dataset]) -> Marks:
+def _common_marks(datasets: Sequence[Dataset]) -> WindowVocabulary:
     """Return the marks of the datasets' common vocabulary.
 
     Raises:
@@ -414,4 +414,4 @@ def _common_marks(datasets: Sequence[Dataset]) -> Marks:
                 f"{dataset.directory} with {other.name}, which are not the same: their token ids "
                 "mean different text. Train on datasets of one tokenizer."
             )
-    return Marks.of(datasets[0])
+    return WindowVocabulary.of(datasets[0])

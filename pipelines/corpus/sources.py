@@ -15,7 +15,8 @@ from typing import Any
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.recipe import Recipe, load_recipe
-from pipelines.inputs.sources import InputFile, Split, match_inputs
+from pipelines.inputs.files import InputFile, match_inputs
+from pipelines.inputs.split import Split
 from pipelines.readers.factory import ALL_RECORDS, ReaderFactory
 from pipelines.readers.reading import Reading
 from pipelines.readers.record import Reader

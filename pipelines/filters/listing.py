@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pipelines.inputs.endings import TEXT_FILES
-from pipelines.inputs.sources import match_inputs
+from pipelines.inputs.files import match_inputs
 from pipelines.readers.reading import Reading, check_head, open_reader, splits
 from pipelines.readers.record import Damage, Record
 

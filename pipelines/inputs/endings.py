@@ -1,6 +1,8 @@
-"""The names of files that a folder is searched for, where a corpus has none of its own."""
+"""Patterns of the file names that count in a folder, for corpora without names of their own."""
 
-_PACKED = ("", ".gz", ".zst", ".bz2")
+_COMPRESSIONS = ("", ".gz", ".zst", ".bz2")
 
-JSON_FILES = tuple(f"*.{kind}{end}" for kind in ("jsonl", "ndjson", "json") for end in _PACKED)
-TEXT_FILES = (*JSON_FILES, *(f"*.txt{end}" for end in _PACKED), "*.parquet")
+JSON_FILES = tuple(
+    f"*.{ending}{packed}" for ending in ("jsonl", "ndjson", "json") for packed in _COMPRESSIONS
+)
+TEXT_FILES = (*JSON_FILES, *(f"*.txt{packed}" for packed in _COMPRESSIONS), "*.parquet")

@@ -1,8 +1,8 @@
 """The data files of a dataset on the Hugging Face hub.
 
-The library `datasets` says which files belong to a config and a split, from the dataset's card or
-from the names of its files; a revision becomes a commit first. The files are then read where they
-are, as files behind a URL, by the same readers as every other input.
+The library `datasets` says which files belong to a config and a split, going by the dataset's card
+or by the names of its files; a revision is first resolved to a commit. The files are then read in
+place, as files behind a URL, by the same readers as every other input.
 """
 
 import re
@@ -10,14 +10,13 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
-from pipelines.inputs.found import Found, some_of
+from pipelines.inputs.endings import TEXT_FILES
+from pipelines.inputs.found_file import FoundFile, some_of
 from shards.errors import UserError
 from shards.storage.address import error_text, without_secrets
-
-READABLE = re.compile(r"\.(?:parquet|(?:json|jsonl|ndjson|txt)(?:\.(?:gz|zst|bz2))?)$", re.I)
-"""The endings of the files that readers take."""
 
 DEFAULT_SPLIT = "train"
 
@@ -27,9 +26,9 @@ _SPEC = re.compile(
     r"(?::(?P<config>[^:]*)(?::(?P<split>[^:]+))?)?"
 )
 _FORM = "hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]]"
-_READ = (
-    "What is read is .parquet, .json, .jsonl, .ndjson and .txt; the last four also as .gz, .zst "
-    "and .bz2."
+_FORMATS_READ = (
+    "Files that can be read are .parquet, .json, .jsonl, .ndjson and .txt; the last four also "
+    "compressed, as .gz, .zst and .bz2."
 )
 _PATHS_PER_REQUEST = 500
 
@@ -51,22 +50,22 @@ class DatasetSpec:
         return f"{_PREFIX}{self.repository}{revision}:{self.config or ''}:{self.split}"
 
 
-def is_dataset(path: str) -> bool:
-    """Return whether an input names a dataset of the hub (hf://... is a URL instead)."""
+def is_hub_dataset(path: str) -> bool:
+    """Return whether an input names a dataset of the hub (hf://... is a URL, not a dataset)."""
     return path.startswith(_PREFIX) and not path.startswith(f"{_PREFIX}//")
 
 
-def parse_dataset(text: str) -> DatasetSpec:
+def parse_hub_dataset(text: str) -> DatasetSpec:
     """Return what hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]] names.
 
     Raises:
-        UserError: The text has another form.
+        UserError: The text does not have this form.
     """
     match = _SPEC.fullmatch(text)
     if not match:
         raise UserError(
-            f"The input {text} is no dataset of the Hugging Face hub; write {_FORM}, for example "
-            "hf:HuggingFaceFW/fineweb-2:cmn_Hani."
+            f"The input {text} does not name a dataset of the Hugging Face hub; write {_FORM}, "
+            "for example hf:HuggingFaceFW/fineweb-2:cmn_Hani."
         )
     return DatasetSpec(
         repository=match["repository"],
@@ -76,30 +75,30 @@ def parse_dataset(text: str) -> DatasetSpec:
     )
 
 
-def find_dataset(text: str) -> list[Found]:
-    """Return the data files of a dataset, in no special order.
+def find_hub_dataset(text: str) -> list[FoundFile]:
+    """Return the data files of a dataset, in no particular order.
 
     Their paths are hf://datasets/OWNER/NAME@COMMIT/..., their relative paths
     OWNER/NAME@COMMIT/....
 
     Raises:
         UserError: There is no such dataset, config or split; it is gated, or made by a script; the
-            hub cannot be reached; files are of a kind that is not read; `datasets` is missing.
+            hub cannot be reached; there is no reader for a file; `datasets` is not installed.
     """
-    spec = parse_dataset(text)
+    spec = parse_hub_dataset(text)
     with _explained(spec):
-        commit, every = _contents(spec)
+        commit, all_paths = _contents(spec)
         root = f"hf://datasets/{spec.repository}@{commit}/"
         try:
             paths = [path.removeprefix(root) for path in _data_files(spec, commit)]
         except FileNotFoundError as error:
             raise UserError(
                 f"The dataset {spec.repository} has no data files ({error_text(error)}); it holds "
-                f"{some_of(every)}. {_READ}"
+                f"{some_of(all_paths)}. {_FORMATS_READ}"
             ) from error
         _check_readable(paths, spec)
         return [
-            Found(
+            FoundFile(
                 path=f"{root}{info.path}",
                 relative=f"{spec.repository}@{commit}/{info.path}",
                 bytes=info.size,
@@ -109,11 +108,12 @@ def find_dataset(text: str) -> list[Found]:
         ]
 
 
-# datasets and huggingface_hub are an extra and take seconds to import: only where they are used.
+# datasets and huggingface_hub are an extra and take seconds to import, so each function that uses
+# them imports them.
 
 
 def _contents(spec: DatasetSpec) -> tuple[str, list[str]]:
-    """Return the commit that the revision names now, and the paths of its files."""
+    """Return the commit that the revision currently names, and the paths of its files."""
     from huggingface_hub import HfApi  # noqa: PLC0415 - see above
 
     api = HfApi()
@@ -125,8 +125,8 @@ def _contents(spec: DatasetSpec) -> tuple[str, list[str]]:
     if script in paths:
         raise UserError(
             f"The dataset {spec.repository} is made by a script ({script}), which is not run here. "
-            "Try @refs/convert/parquet after its name, where the hub keeps copies as parquet, or "
-            "run the script and pass the files that it writes."
+            "Append @refs/convert/parquet to its name to try the copies as parquet that the hub "
+            "keeps there, or run the script and pass the files that it writes."
         )
     return str(info.sha), paths
 
@@ -135,7 +135,7 @@ def _data_files(spec: DatasetSpec, commit: str) -> list[str]:
     """Return the URLs of the files of a config and a split."""
     from datasets import load_dataset_builder  # noqa: PLC0415 - see above
 
-    # A cache of its own: from an older one the library would answer for a hub that does not.
+    # With an older cache the library would answer even if the hub did not.
     with tempfile.TemporaryDirectory() as cache:
         try:
             builder = load_dataset_builder(
@@ -153,7 +153,7 @@ def _data_files(spec: DatasetSpec, commit: str) -> list[str]:
 
 
 def _no_config(spec: DatasetSpec, commit: str, *, cache: str, error: ValueError) -> str:
-    """Return what is wrong when `datasets` comes to no files: most often the config."""
+    """Return why `datasets` found no files: most often there is no such config."""
     from datasets import get_dataset_config_names  # noqa: PLC0415 - see above
 
     try:
@@ -162,8 +162,8 @@ def _no_config(spec: DatasetSpec, commit: str, *, cache: str, error: ValueError)
         names = []
     if not names or (spec.config or "default") in names:
         return (
-            f"The library datasets cannot tell the files of {spec} ({error_text(error)}); name "
-            f"their folder instead: hf://datasets/{spec.repository}/FOLDER."
+            f"The library datasets cannot determine the files of {spec} ({error_text(error)}); "
+            f"name their folder instead: hf://datasets/{spec.repository}/FOLDER."
         )
     lacking = f"config {spec.config!r}" if spec.config else "default config"
     return (
@@ -172,26 +172,30 @@ def _no_config(spec: DatasetSpec, commit: str, *, cache: str, error: ValueError)
 
 
 def _check_readable(paths: Sequence[str], spec: DatasetSpec) -> None:
-    odd = [path for path in paths if not READABLE.search(path)]
-    if odd:
+    unreadable = [
+        path
+        for path in paths
+        if not any(fnmatchcase(path.lower(), pattern) for pattern in TEXT_FILES)
+    ]
+    if unreadable:
         raise UserError(
-            f"The dataset {spec.repository} holds files that are not read here: "
-            f"{some_of(odd)}. {_READ}"
+            f"The dataset {spec.repository} holds files that cannot be read here: "
+            f"{some_of(unreadable)}. {_FORMATS_READ}"
         )
 
 
 def _infos(spec: DatasetSpec, paths: Sequence[str], *, commit: str) -> list[Any]:
-    """Return sizes and blob ids of files; the hub takes many paths at a time."""
+    """Return sizes and blob ids of files, asking the hub for many paths at a time."""
     from huggingface_hub import HfApi  # noqa: PLC0415 - see above
 
     api = HfApi()
     infos: list[Any] = []
-    for at in range(0, len(paths), _PATHS_PER_REQUEST):
-        some = list(paths[at : at + _PATHS_PER_REQUEST])
-        infos += api.get_paths_info(spec.repository, some, revision=commit, repo_type="dataset")
+    for start in range(0, len(paths), _PATHS_PER_REQUEST):
+        batch = list(paths[start : start + _PATHS_PER_REQUEST])
+        infos += api.get_paths_info(spec.repository, batch, revision=commit, repo_type="dataset")
     if {info.path for info in infos} != set(paths):
         raise UserError(
-            f"The hub names {len(paths)} files of {spec} and tells the sizes of {len(infos)}; run "
+            f"The hub lists {len(paths)} files of {spec} and gives the sizes of {len(infos)}; run "
             "the command again."
         )
     return infos
@@ -199,7 +203,7 @@ def _infos(spec: DatasetSpec, paths: Sequence[str], *, commit: str) -> list[Any]
 
 @contextmanager
 def _explained(spec: DatasetSpec) -> Iterator[None]:
-    """Turn what goes wrong with the hub into a paragraph for the person."""
+    """Turn any error of the hub or its libraries into a UserError."""
     try:
         yield
     except UserError:
@@ -209,11 +213,11 @@ def _explained(spec: DatasetSpec) -> Iterator[None]:
             f"Reading {spec} needs libraries that are not installed: pip install 'corpusmill[hub]'."
         ) from error
     except Exception as error:
-        # The two libraries and the one that they speak HTTP with share no root of exceptions.
-        raise UserError(_meaning(error, spec)) from error
+        # The two libraries and their HTTP library share no base class of exceptions.
+        raise UserError(_explanation(error, spec)) from error
 
 
-def _meaning(error: Exception, spec: DatasetSpec) -> str:
+def _explanation(error: Exception, spec: DatasetSpec) -> str:
     from huggingface_hub import constants, errors  # noqa: PLC0415 - see above
 
     name, hub = spec.repository, without_secrets(constants.ENDPOINT)
@@ -232,6 +236,6 @@ def _meaning(error: Exception, spec: DatasetSpec) -> str:
         )
     return (
         f"The dataset {name} cannot be read from {hub} ({error_text(error)}). Check the "
-        "connection, HF_ENDPOINT where a mirror is used, and that HF_HUB_OFFLINE is not set; or "
-        "fetch its files where there is a connection, and pass their folder."
+        "connection, HF_ENDPOINT if a mirror is used, and that HF_HUB_OFFLINE is not set; or "
+        "download its files on a machine with a connection and pass their folder."
     )

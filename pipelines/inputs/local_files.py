@@ -5,49 +5,49 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pipelines.inputs.found import Found, any_of, some_of
+from pipelines.inputs.found_file import FoundFile, any_of, some_of
 from shards.errors import UserError
 
 
-def find_local(path: str, patterns: Sequence[str]) -> list[Found]:
+def find_local(path: str, patterns: Sequence[str]) -> list[FoundFile]:
     """Return the files that a path names, in no special order.
 
     Args:
-        path: A folder, a file or a glob; what exists is taken as it is.
+        path: A folder, a file or a glob; a path that exists is taken literally.
         patterns: Which files of a folder count; subfolders are searched too.
 
     Raises:
-        UserError: The path is missing, a file unreadable or empty, or nothing matches.
+        UserError: The path is missing, a file is unreadable, or nothing matches.
     """
-    here = Path(path)
-    if here.is_dir():
-        root, paths = here, _matching(here, patterns)
+    named = Path(path)
+    if named.is_dir():
+        root, paths = named, _matching(named, patterns)
         if not paths:
-            raise UserError(f"No file in {path} matches {any_of(patterns)}; {_inventory(here)}.")
-    elif here.exists():
-        root, paths = here.parent, {here}
+            raise UserError(f"No file in {path} matches {any_of(patterns)}; {_inventory(named)}.")
+    elif named.exists():
+        root, paths = named.parent, {named}
     elif glob.has_magic(path):
-        root = _fixed_folder(here)
-        paths = _files(root.glob(str(here.relative_to(root))))
+        root = _fixed_folder(named)
+        paths = _files(root.glob(str(named.relative_to(root))))
         if not paths:
             raise UserError(f"No file matches {path}; {_inventory(root)}.")
     else:
-        raise UserError(f"The input {path} does not exist; {_inventory(here.parent)}.")
-    return [_found(file, root=root) for file in sorted(paths)]
+        raise UserError(f"The input {path} does not exist; {_inventory(named.parent)}.")
+    return [_describe(file, root=root) for file in sorted(paths)]
 
 
 def _matching(folder: Path, patterns: Sequence[str]) -> set[Path]:
     """Return the files below a folder that match; links to folders are followed, once each."""
-    found, seen = set(), set()
-    for name, folders, files in os.walk(folder, followlinks=True):
-        here = Path(name)
-        real = here.resolve()
+    matches, seen = set(), set()
+    for name, subfolders, files in os.walk(folder, followlinks=True):
+        parent = Path(name)
+        real = parent.resolve()
         if real in seen:
-            folders.clear()
+            subfolders.clear()
             continue
         seen.add(real)
-        found |= {here / file for file in files if any(map((here / file).match, patterns))}
-    return _files(found)
+        matches |= {parent / file for file in files if any(map((parent / file).match, patterns))}
+    return _files(matches)
 
 
 def _files(paths: Iterable[Path]) -> set[Path]:
@@ -55,7 +55,7 @@ def _files(paths: Iterable[Path]) -> set[Path]:
 
 
 def _fixed_folder(path: Path) -> Path:
-    """Return the folders of a glob before the first part with a wildcard."""
+    """Return the part of a glob before its first component with a wildcard."""
     parts = path.parts
     first = next(index for index, part in enumerate(parts) if glob.has_magic(part))
     return Path(*parts[:first])
@@ -68,7 +68,7 @@ def _inventory(folder: Path) -> str:
     return f"{folder} holds {some_of(names)}" if names else f"{folder} is empty"
 
 
-def _found(path: Path, *, root: Path) -> Found:
+def _describe(path: Path, *, root: Path) -> FoundFile:
     relative = path.relative_to(root).as_posix()
     if any("\ud800" <= char <= "\udfff" for char in relative):
         raise UserError(f"The name of the input file {str(path)!r} is not UTF-8; rename it.")
@@ -77,7 +77,7 @@ def _found(path: Path, *, root: Path) -> Found:
     if not os.access(path, os.R_OK):
         raise UserError(f"The input file {path} may not be read; check its permissions.")
     status = path.stat()
-    return Found(
+    return FoundFile(
         path=str(path.absolute()),
         relative=relative,
         bytes=status.st_size,

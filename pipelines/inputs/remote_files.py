@@ -8,68 +8,70 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
-from pipelines.inputs.found import Found, any_of, some_of
+from pipelines.inputs.found_file import FoundFile, any_of, some_of
 from shards.errors import UserError
 from shards.storage.address import check_address, explained, retried, without_secrets
 from shards.storage.remote import file_system
 
 READ_AHEAD_BYTES = 8 << 20
-"""How much one request reads: at 8 MiB the time to the first byte hardly counts any more."""
+"""Size of one request: from 8 MiB on, the time to the first byte hardly matters."""
 
 _VERSIONS = ("ETag", "etag", "blob_id", "xet_hash", "generation", "VersionId")
 _TIMES = ("LastModified", "last_modified", "mtime", "updated", "created")
 
 
-def find_remote(url: str, patterns: Sequence[str]) -> list[Found]:
+def find_remote(url: str, patterns: Sequence[str]) -> list[FoundFile]:
     """Return the files that a URL names, as `find_local` does for a path.
 
     A web address names a folder if it ends with a slash. Listings are fetched page by page.
 
     Raises:
-        UserError: Nothing is there or matches, the server does not answer or refuses, the library
-            for the protocol is not installed, or the URL holds a password or a query.
+        UserError: Nothing is there or matches; the server does not answer, or refuses; the library
+            for the protocol is not installed; the URL contains a password or a query.
     """
     check_address(url)
     with explained(url):
         return retried(url, lambda: _find(url, patterns))
 
 
-def _find(url: str, patterns: Sequence[str]) -> list[Found]:
-    place = _Place.of(url)
+def _find(url: str, patterns: Sequence[str]) -> list[FoundFile]:
+    location = _Location.of(url)
     try:
-        info = place.system.info(place.path)
+        info = location.system.info(location.path)
     except FileNotFoundError:
-        if not glob.has_magic(place.path):
+        if not glob.has_magic(location.path):
             raise
-        return _glob(place)
+        return _glob(location)
     if info["type"] == "directory" or url.endswith("/"):
-        return _folder(place, patterns)
-    return [_found(place, {**info, "name": place.path}, root=place.path.rpartition("/")[0])]
+        return _folder(location, patterns)
+    return [
+        _describe(location, {**info, "name": location.path}, root=location.path.rpartition("/")[0])
+    ]
 
 
-def open_remote(url: str) -> tuple[BinaryIO, Found]:
-    """Return a file opened for reading from its start, seekable, and what it is at this moment.
+def open_remote(url: str) -> tuple[BinaryIO, FoundFile]:
+    """Return a file opened for reading from its start, seekable, and its present size and etag.
 
-    Where the library can (S3), all later reads are of this version or fail.
+    Where the library supports it (S3), later reads return this version of the file or fail.
 
     Raises:
-        UserError: It cannot be opened. Reading raises it as well.
+        UserError: It cannot be opened. Reading the file raises this as well.
     """
     with explained(url):
         return retried(url, lambda: _open(url))
 
 
-def _open(url: str) -> tuple[BinaryIO, Found]:
-    place = _Place.of(url)
+def _open(url: str) -> tuple[BinaryIO, FoundFile]:
+    location = _Location.of(url)
     # The buffer is the only cache.
-    file = place.system.open(place.path, "rb", block_size=READ_AHEAD_BYTES, cache_type="none")
-    buffered = io.BufferedReader(_Reads(file, url), READ_AHEAD_BYTES)
-    info = getattr(file, "details", None) or place.system.info(place.path)
-    return buffered, _found(place, {**info, "name": place.path}, root="")
+    file = location.system.open(location.path, "rb", block_size=READ_AHEAD_BYTES, cache_type="none")
+    buffered = io.BufferedReader(_RetriedReads(file, url), READ_AHEAD_BYTES)
+    info = getattr(file, "details", None) or location.system.info(location.path)
+    return buffered, _describe(location, {**info, "name": location.path}, root="")
 
 
-class _Reads(io.RawIOBase):
-    """A file of fsspec whose errors are told to the person."""
+class _RetriedReads(io.RawIOBase):
+    """A file of fsspec whose errors become UserErrors."""
 
     def __init__(self, file: Any, url: str) -> None:  # fsspec has no types
         self._file = file
@@ -83,7 +85,7 @@ class _Reads(io.RawIOBase):
         return len(data)
 
     def readall(self) -> bytes:
-        # What io makes of this by itself asks for 8 KiB at a time.
+        # The inherited readall() asks for 8 KiB at a time.
         with explained(self._url):
             return bytes(retried(self._url, self._file.read))
 
@@ -107,16 +109,16 @@ class _Reads(io.RawIOBase):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Place:
-    """Where a URL leads: a file system of fsspec and a path in it."""
+class _Location:
+    """What a URL points to: a file system of fsspec and a path in it."""
 
     system: Any  # fsspec has no types
     path: str
     base: str
-    """What stands before a path of the file system in a URL."""
+    """The part of a URL before a path of the file system."""
 
     @classmethod
-    def of(cls, url: str) -> "_Place":
+    def of(cls, url: str) -> "_Location":
         system, path = file_system(url)
         bare = url.rstrip("/")
         base = bare.removesuffix(path) if bare.endswith(path) else ""
@@ -126,34 +128,34 @@ class _Place:
         return self.base + path if self.base else str(self.system.unstrip_protocol(path))
 
 
-def _folder(place: _Place, patterns: Sequence[str]) -> list[Found]:
-    infos = _files(place.system.find(place.path, detail=True))
+def _folder(location: _Location, patterns: Sequence[str]) -> list[FoundFile]:
+    infos = _files(location.system.find(location.path, detail=True))
     chosen = [
         info
         for info in infos
-        if any(PurePosixPath(_below(info, place.path)).match(pattern) for pattern in patterns)
+        if any(PurePosixPath(_below(info, location.path)).match(pattern) for pattern in patterns)
     ]
     if not chosen:
         raise UserError(
-            f"No file in {without_secrets(place.url(place.path))} matches {any_of(patterns)}; "
-            f"{_inventory(infos, place.path)}."
+            f"No file in {without_secrets(location.url(location.path))} matches "
+            f"{any_of(patterns)}; {_inventory(infos, location.path)}."
         )
-    return [_found(place, info, root=place.path) for info in chosen]
+    return [_describe(location, info, root=location.path) for info in chosen]
 
 
-def _glob(place: _Place) -> list[Found]:
-    parts = place.path.split("/")
+def _glob(location: _Location) -> list[FoundFile]:
+    parts = location.path.split("/")
     first = next(index for index, part in enumerate(parts) if glob.has_magic(part))
     root = "/".join(parts[:first])
-    chosen = _files(place.system.glob(place.path, detail=True))
+    chosen = _files(location.system.glob(location.path, detail=True))
     if not chosen:
-        place.system.info(root)  # says it when the folder is not there
-        raise UserError(f"No file matches {without_secrets(place.url(place.path))}.")
-    return [_found(place, info, root=root) for info in chosen]
+        location.system.info(root)  # raises if there is no such folder
+        raise UserError(f"No file matches {without_secrets(location.url(location.path))}.")
+    return [_describe(location, info, root=root) for info in chosen]
 
 
 def _files(infos: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return what is a file; some tools make empty objects named FOLDER/ to stand for folders."""
+    """Return the entries that are files; an empty object named FOLDER/ stands for a folder."""
     return [
         info
         for _, info in sorted(infos.items())
@@ -170,20 +172,20 @@ def _inventory(infos: Sequence[Mapping[str, Any]], root: str) -> str:
     return f"it holds {some_of(names)}" if names else "it is empty"
 
 
-def _found(place: _Place, info: Mapping[str, Any], *, root: str) -> Found:
-    url = place.url(str(info["name"]))
+def _describe(location: _Location, info: Mapping[str, Any], *, root: str) -> FoundFile:
+    url = location.url(str(info["name"]))
     if info["size"] is None:  # as in listings of web folders
-        info = {**place.system.info(info["name"]), "name": info["name"]}
+        info = {**location.system.info(info["name"]), "name": info["name"]}
     if info["size"] is None:
         raise UserError(
-            f"The server of {without_secrets(url)} does not tell the file's size, or sends no "
-            "parts of it; fetch the file first."
+            f"The server of {without_secrets(url)} does not report the file's size, or cannot "
+            "send parts of it; download the file first."
         )
-    return Found(path=url, relative=_below(info, root), bytes=info["size"], etag=etag_of(info))
+    return FoundFile(path=url, relative=_below(info, root), bytes=info["size"], etag=etag_of(info))
 
 
 def etag_of(info: Mapping[str, Any]) -> str:
-    """Return what tells a version of a file from the next: etag, version, or time; else nothing.
+    """Return what distinguishes versions of a file: etag, version or time; "" if none is known.
 
     Args:
         info: What fsspec's `info` returns for the file.
@@ -196,6 +198,6 @@ def etag_of(info: Mapping[str, Any]) -> str:
 
 def _instant(time: object) -> str:
     if isinstance(time, datetime):
-        # Listings and single answers differ in time zone and in fractions of a second.
+        # A listing and a single answer may differ in time zone and in fractions of a second.
         return time.astimezone(UTC).isoformat(timespec="seconds")
     return str(time)

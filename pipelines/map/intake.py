@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from pipelines.corpus.document import Document, Rejected
 from pipelines.corpus.sources import Corpus
-from pipelines.inputs.sources import Split
+from pipelines.inputs.split import Split
 from pipelines.readers.record import Damage, Record
 from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.rows import READ, Verdict

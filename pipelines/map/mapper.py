@@ -17,7 +17,7 @@ from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.sources import Corpus
 from pipelines.engine.progress import Heartbeat
 from pipelines.engine.workers import MOST_DEATHS
-from pipelines.inputs.sources import Link, Split
+from pipelines.inputs.split import Link, Split
 from pipelines.map.attempts import WRITING, Attempt, AttemptPosition, attempt
 from pipelines.map.builder import SegmentBuilder
 from pipelines.map.clock import Clock

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from pipelines.corpus.part import share_bounds
-from pipelines.inputs.sources import InputFile, Split
+from pipelines.inputs.files import InputFile
+from pipelines.inputs.split import Split
 
 _SHOWN = 8
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from pipelines.engine.records import finished, intact_files, read_record
-from pipelines.inputs.sources import InputFile, Split
+from pipelines.inputs.files import InputFile
+from pipelines.inputs.split import Split
 from pipelines.map.mapper import MapTask, SplitRecord
 from pipelines.readers.reading import Reading, stored_crc32c
 from shards.errors import DamageError

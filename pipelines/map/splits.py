@@ -10,7 +10,8 @@ from pipelines.corpus.part import MERGE
 from pipelines.engine.phases import Phases
 from pipelines.engine.records import read_record
 from pipelines.engine.workers import MOST_DEATHS, LostTask
-from pipelines.inputs.sources import InputFile, Split, seamless
+from pipelines.inputs.files import InputFile
+from pipelines.inputs.split import Split, seamless
 from pipelines.map import resume
 from pipelines.map.attempts import MOST_POISON, advice
 from pipelines.map.mapper import Job, MapTask, SplitRecord, prepare_map, record_name

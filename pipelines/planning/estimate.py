@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pipelines.dedup.exact import ROWS_PER_TASK
 from pipelines.dedup.phases import BAND_ROWS_PER_TASK
 from pipelines.dedup.tasks import DedupTask
-from pipelines.inputs.sources import Split
+from pipelines.inputs.split import Split
 from pipelines.map.builder import MAX_HELD_BYTES, MAX_RECORDS, MAX_TOKENS
 from pipelines.map.mapper import MapTask
 from pipelines.merge.merge import BYTES_AT_ONCE, ROWS_AT_ONCE

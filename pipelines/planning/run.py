@@ -7,7 +7,7 @@ from pathlib import Path
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import match_corpora
 from pipelines.engine.workers import num_workers
-from pipelines.inputs.sources import Split
+from pipelines.inputs.split import Split
 from pipelines.map.mapper import Job, versions
 from pipelines.map.stages import Chain
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate

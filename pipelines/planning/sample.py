@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.corpus.sources import Corpus
-from pipelines.inputs.sources import Link, Split
+from pipelines.inputs.split import Link, Split
 from pipelines.map.attempts import Attempt
 from pipelines.map.clock import Clock
 from pipelines.map.mapper import Job, Mapper, MapTask

@@ -13,7 +13,7 @@ from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.dedup.phases import BAND_ROWS_PER_TASK, DROPS_PER_TASK
-from pipelines.inputs.sources import Split
+from pipelines.inputs.split import Split
 from pipelines.map.builder import MAX_RECORDS, MAX_TOKENS
 from pipelines.merge.group import BYTES_PER_GROUP, MOST_MEMBERS, MOST_SLICES, ROWS_PER_GROUP
 from pipelines.merge.holdout import LEAST_VALIDATION

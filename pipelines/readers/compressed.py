@@ -1,8 +1,8 @@
-"""What is in a compressed file, piece by piece: gzip, zstd and bzip2.
+"""The content of compressed files, piece by piece: gzip, zstd and bzip2.
 
-A file may consist of several members (frames, streams), as their command line tools accept it. Each
-of the generators here yields pieces of bounded size, however much a file expands, and returns why
-it had to stop before the file's end, None if it had not. What stands before damage is yielded.
+A file may consist of several members (frames, streams), as the command line tools accept it. Each
+generator here yields pieces of bounded size, however much a file expands, and returns why it had
+to stop before the file's end, or None if it reached it. Content before damage is yielded.
 """
 
 import bz2
@@ -12,14 +12,14 @@ from typing import BinaryIO, Literal
 
 import zstandard
 
-from shards.errors import UserError
+from pipelines.inputs.files import read_exactly
 from shards.storage.files import crc32c_of
 
 Failure = Literal["truncated", "bad-archive"]
 Pieces = Generator[bytes, None, Failure | None]
 
 SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2"}
-"""How the names of compressed files end."""
+"""How each ending of a file name says the file is compressed."""
 
 _MAGICS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "bzip2": b"BZh"}
 _BLOCK_BYTES = 64 << 10
@@ -32,26 +32,26 @@ _RLE = 1
 
 
 def compression(path: str) -> str | None:
-    """Return how the file of this name is compressed, None for a plain one."""
-    return next((kind for suffix, kind in SUFFIXES.items() if path.endswith(suffix)), None)
+    """Return the codec of a file by its name: gzip, zstd or bzip2; None if it is not compressed."""
+    return next((codec for suffix, codec in SUFFIXES.items() if path.endswith(suffix)), None)
 
 
-def is_compressed(head: bytes, kind: str) -> bool:
-    """Return whether a file that begins so can be of this kind."""
-    if kind == "zstd" and int.from_bytes(head[:4], "little") in _SKIPPABLE:
+def is_compressed(head: bytes, codec: str) -> bool:
+    """Return whether a file with these first bytes may be compressed with a codec."""
+    if codec == "zstd" and int.from_bytes(head[:4], "little") in _SKIPPABLE:
         return True
-    magic = _MAGICS[kind]
+    magic = _MAGICS[codec]
     return head[: len(magic)] == magic[: len(head)]
 
 
-class Stored:
-    """The bytes of a compressed file as they lie there, with their checksum."""
+class StoredBytes:
+    """The bytes of a compressed file as stored, with their checksum."""
 
     def __init__(self, handle: BinaryIO, path: str, *, file_bytes: int) -> None:
-        self.at = 0
-        """How many were taken."""
+        self.taken = 0
+        """How many bytes have been taken so far."""
         self.crc32c = 0
-        """Checksum of those."""
+        """Checksum of the bytes taken."""
         self._handle = handle
         self._path = path
         self._file_bytes = file_bytes
@@ -62,38 +62,33 @@ class Stored:
         Raises:
             UserError: The file is shorter than it was.
         """
-        size = min(size, self._file_bytes - self.at)
-        data = self._handle.read(size)
-        if len(data) != size:
-            raise UserError(
-                f"The input {self._path} ended at byte {self.at + len(data)} of "
-                f"{self._file_bytes}: it changed while it was read. Run the command again when "
-                "it is complete."
-            )
-        self.at += size
+        size = min(size, self._file_bytes - self.taken)
+        data = read_exactly(
+            self._handle, size, path=self._path, offset=self.taken, file_bytes=self._file_bytes
+        )
+        self.taken += size
         self.crc32c = crc32c_of(data, self.crc32c)
         return data
 
     def skip(self, size: int) -> bool:
-        """Take so many bytes and return True, or all there are and return False."""
+        """Take `size` bytes and return True; if there are fewer, take them and return False."""
         while size and (data := self.take(min(size, _BLOCK_BYTES))):
             size -= len(data)
         return not size
 
     def drain(self) -> None:
-        """Take all that is left."""
-        self.skip(self._file_bytes - self.at)
+        """Take the rest of the file."""
+        self.skip(self._file_bytes - self.taken)
 
 
-def unpacked(stored: Stored, kind: str) -> Pieces:
-    """Yield the content of a compressed file in pieces; return why it ends too early."""
-    if kind == "gzip":
-        return _gunzip(stored)
-    return _unzstd(stored) if kind == "zstd" else _bunzip2(stored)
+def unpack(stored: StoredBytes, codec: str) -> Pieces:
+    """Yield the content of a compressed file in pieces; return why it ends too early, or None."""
+    unpackers = {"gzip": _gunzip, "zstd": _unzstd, "bzip2": _bunzip2}
+    return unpackers[codec](stored)
 
 
-def _gunzip(stored: Stored) -> Pieces:
-    """Yield the content of all members; zeros may follow each, as gunzip accepts it."""
+def _gunzip(stored: StoredBytes) -> Pieces:
+    """Yield the content of all members; zeros may follow each, as gunzip accepts them."""
     data = stored.take(_BLOCK_BYTES)
     while data:
         if not is_compressed(data, "gzip"):
@@ -120,48 +115,48 @@ def _gunzip(stored: Stored) -> Pieces:
 
 
 def _before_damage(unpacker: "zlib._Decompress", data: bytes) -> Generator[bytes, None, None]:
-    """Yield what a failed call found before the damage: an exception takes its output along."""
-    for at in range(len(data)):
+    """Yield what stands before the damage; the call that raised returned none of it."""
+    for index in range(len(data)):
         try:
-            piece = unpacker.decompress(data[at : at + 1])
+            piece = unpacker.decompress(data[index : index + 1])
         except zlib.error:
             return
         yield piece
 
 
-def _bunzip2(stored: Stored) -> Pieces:
+def _bunzip2(stored: StoredBytes) -> Pieces:
     """Yield the content of all streams.
 
-    An exception takes the output of its call along. So calls are given few bytes: then the end of
-    a good block and the damage of the next one seldom meet in one.
+    A call that raises loses its output. So each call is given only a few bytes, and one that meets
+    damage seldom holds the end of the good block before it.
     """
-    data, at = stored.take(_BLOCK_BYTES), 0
+    data, index = stored.take(_BLOCK_BYTES), 0
     while data:
         if not is_compressed(data, "bzip2"):
             return "bad-archive"
-        unpacker, at = bz2.BZ2Decompressor(), 0
+        unpacker, index = bz2.BZ2Decompressor(), 0
         while not unpacker.eof:
-            if unpacker.needs_input and at == len(data):
-                data, at = stored.take(_BLOCK_BYTES), 0
+            if unpacker.needs_input and index == len(data):
+                data, index = stored.take(_BLOCK_BYTES), 0
                 if not data:
                     return "truncated"
-            step = data[at : at + _BZIP2_STEP] if unpacker.needs_input else b""
-            at += len(step)
+            step = data[index : index + _BZIP2_STEP] if unpacker.needs_input else b""
+            index += len(step)
             try:
                 yield unpacker.decompress(step, _PIECE_BYTES)
             except OSError:
                 return "bad-archive"
-        data = unpacker.unused_data + data[at:]
+        data = unpacker.unused_data + data[index:]
         if len(data) < len(_MAGICS["bzip2"]):
             data += stored.take(_BLOCK_BYTES)
     return None
 
 
-def _unzstd(stored: Stored) -> Pieces:
+def _unzstd(stored: StoredBytes) -> Pieces:
     """Yield the content of all frames.
 
-    Each call is given one block, which holds 128 KiB at most, so that output is bounded and a
-    failed call takes no good block along.
+    Each call is given one block, of at most 128 KiB of content, so that output is bounded and a
+    call that raises loses no good block.
     """
     unpacker = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
     while magic := stored.take(4):
@@ -179,11 +174,11 @@ def _unzstd(stored: Stored) -> Pieces:
     return None
 
 
-def _frame(stored: Stored, magic: bytes, unpacker: "zstandard.ZstdDecompressionObj") -> Pieces:
-    """Yield the content of one frame (RFC 8878, section 3.1.1); its magic number was taken.
+def _frame(stored: StoredBytes, magic: bytes, unpacker: "zstandard.ZstdDecompressionObj") -> Pieces:
+    """Yield the content of one frame (RFC 8878, section 3.1.1); its magic number has been taken.
 
     magic  header             block ...                           checksum
-    4      2 to 14            3: last, 2 bits of kind, size; data  4, if the header says so
+    4      2 to 14            3: last, 2 bits of type, size; data  4, if the header says so
     """
     descriptor = stored.take(1)
     if not descriptor:
@@ -196,8 +191,8 @@ def _frame(stored: Stored, magic: bytes, unpacker: "zstandard.ZstdDecompressionO
             yield unpacker.decompress(b"".join(parts))
             head = stored.take(3)
             block = int.from_bytes(head, "little")
-            last, kind, size = bool(block & 1), block >> 1 & 3, block >> 3
-            size = 1 if kind == _RLE else size
+            last, block_type, size = bool(block & 1), block >> 1 & 3, block >> 3
+            size = 1 if block_type == _RLE else size
             parts = [head, stored.take(size)]
             if len(head) < 3 or len(parts[1]) < size:  # noqa: PLR2004 - the bytes of a block's head
                 yield unpacker.decompress(b"".join(parts))
@@ -212,7 +207,7 @@ def _frame(stored: Stored, magic: bytes, unpacker: "zstandard.ZstdDecompressionO
 
 
 def _header_bytes(flags: int) -> int:
-    """Return how long a frame's header is behind its descriptor (RFC 8878, section 3.1.1.1)."""
+    """Return the bytes of a frame's header after its descriptor (RFC 8878, section 3.1.1.1)."""
     single_segment = flags >> 5 & 1
     content_size = (single_segment, 2, 4, 8)[flags >> 6]
     return 1 - single_segment + (0, 1, 2, 4)[flags & 3] + content_size

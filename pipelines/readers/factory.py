@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from pipelines.inputs.sources import Split
+from pipelines.inputs.split import Split
 from pipelines.readers.reading import Reading, open_reader
 from pipelines.readers.record import Reader
 from pipelines.segments.rows import Verdict

@@ -1,17 +1,17 @@
-"""Reads the records of a JSON array, range by range, and loses no more than what is damaged.
+"""Reads the records of a JSON array, range by range, and loses only what is damaged.
 
-A file is an array of objects, or an object whose key "RECORDS" holds one. Reading is a walk from
-element to element, and each step depends on the bytes of the file and the position alone:
+A file is an array of objects, or an object whose key "RECORDS" holds one. Reading walks from
+element to element, and each step depends only on the bytes of the file and the position in it:
 
-    object at p        a record; on to what follows its comma
+    object             a record; go on after the comma that follows
     anything else      damage, up to the next good record or the end of the element
-    closing bracket    the end, or damage if text follows; on to the next good record in it
+    closing bracket    the end; text after it is damage, up to the next good record in that
 
-A range that begins inside the file starts at its first *good* record, and every range goes on,
-past its end, to the next good record. So neighbours agree about where one stops and the other
-begins, damage or not, unless a nested array imitates records; `sources.seamless` tells.
+A range that begins inside the file starts at its first *good* record, and every range continues
+past its end to the next good record. So neighbours agree about where one stops and the other
+begins, damage or not, unless a nested array imitates records, which `split.seamless` detects.
 
-A record is good when `[` or `,` stands before it, its first key follows its brace, it has a text
+A record is good if `[` or `,` stands before it, its first key follows its brace, it has a text
 field, and `json_scan.parse_object` accepts it.
 """
 
@@ -20,8 +20,8 @@ from collections.abc import Generator, Iterator, Sequence
 
 import orjson
 
-from pipelines.inputs.sources import Link, Split
-from pipelines.readers.json_frame import HEAD_BYTES, TAIL, array_start, no_array
+from pipelines.inputs.split import Link, Split
+from pipelines.readers.file_head import HEAD_BYTES, excerpt, foreign_format
 from pipelines.readers.json_scan import (
     BLANKS,
     NEXT,
@@ -42,6 +42,14 @@ from pipelines.readers.record import (
 from pipelines.readers.stream import ByteStream, open_stream
 from shards.errors import UserError
 
+_SCALAR = rb'(?:"(?:[^"\\]|\\.)*+"|[-+.0-9a-zA-Z]++)'
+_FIELD = rb'"(?:[^"\\]|\\.)*+"\s*+:\s*+' + _SCALAR + rb"\s*+"
+_BEFORE_ARRAY = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*+(?:\[|\{\s*+(?:" + _FIELD + rb',\s*+)*?"RECORDS"\s*+:\s*+\[)', re.S
+)
+TAIL = re.compile(rb"\]\s*+(?:(?:,\s*+" + _FIELD + rb")*+\})?", re.S)
+"""The end of the array and, if it stands in an object, the end of that."""
+
 _BRACE_AND_KEY = re.compile(rb'\{[ \t\n\r]{0,%d}+"' % REACH)
 _FREE_QUOTES = 4 << 20
 _STRIDE = 4
@@ -50,8 +58,8 @@ _STRIDE = 4
 class JsonArrayReader:
     """Iterates over the records of one split; iterated to its end, it knows `link` and `crc32c`.
 
-    It holds the window that it reads through: a block and a record, or, while it looks for the
-    end of damage, two of the longest records allowed.
+    Memory holds the window that it reads through: a block and a record, or, while it looks for the
+    end of damage, twice the longest record allowed.
     """
 
     def __init__(
@@ -66,8 +74,8 @@ class JsonArrayReader:
 
         Args:
             split: The range to read.
-            text_fields: An object needs one of these for a reading to start at it. It is a record
-                without them too.
+            text_fields: Reading starts only at an object with one of these. Objects without them
+                are records too.
             max_record_bytes: A longer object is damage.
             block_bytes: How much is read at a time.
         """
@@ -79,31 +87,31 @@ class JsonArrayReader:
         self._text_fields = frozenset(text_fields)
         self._max_bytes = max_record_bytes
         self._block_bytes = block_bytes
-        self._told = False
+        self._reported = False
         self._stream: ByteStream
         self._window: ScanWindow
 
     @property
     def done(self) -> int:
-        """Return how much of the split has been read so far; asked while it is read."""
+        """Return how many bytes of the split have been read so far; valid during iteration."""
         return self._stream.done
 
     def __iter__(self) -> Iterator[Record | Damage]:
         """Yield what the split holds, in the order of the file.
 
-        That is what begins at or after the first good record of the range (for the first split of
-        a file: its first element), and before the first good record at or after its end.
+        That is everything from the first good record of the range on (for the first split of a
+        file: from its first element on) up to the first good record at or after its end.
 
         Raises:
-            UserError: The file cannot be read, changed since it was cut into splits, or holds no
-                array.
+            UserError: The file cannot be read, has changed since it was cut into splits, or holds
+                no array.
         """
         start = self._split.start
-        with open_stream(self._split, at=max(0, start - REACH)) as self._stream:
+        with open_stream(self._split, offset=max(0, start - REACH)) as self._stream:
             self._window = ScanWindow(self._stream, floor=start, block_bytes=self._block_bytes)
-            first = yield from self._first()
+            first = yield from self._start()
             stop = None if first is None else (yield from self._walk(first))
-            if self._stream.failure and not self._told:
+            if self._stream.failure and not self._reported:
                 yield Damage(self._stream.size, 0, self._stream.failure, b"")
             if stop is not None and stop == self._stream.size:
                 stop = self._split.file_bytes
@@ -111,40 +119,40 @@ class JsonArrayReader:
             self.crc32c = self._stream.crc32c
             del self._window
 
-    def _first(self) -> Generator[Damage, None, int | None]:
-        """Return where the reading begins, after yielding the damage of a file that ends before."""
+    def _start(self) -> Generator[Damage, None, int | None]:
+        """Return where reading begins; if the file ends before that, yield the damage first."""
         if self._split.start:
-            return self._search(self._split.start, self._split.end, forget=True)
+            return self._find_good(self._split.start, self._split.end, forget=True)
         self._window.load(HEAD_BYTES)
         head = self._window.data
         start = array_start(head)
         if start is not None:
             return start
         if not self._stream.failure:
-            raise UserError(no_array(head, self._split.path))
-        yield Damage(0, len(head), self._cut_off("truncated"), head[:RAW_BYTES])
+            raise _no_array(head, self._split.path)
+        yield Damage(0, len(head), self._end_reason("truncated"), head[:RAW_BYTES])
         return len(head)
 
-    def _walk(self, at: int) -> Generator[Record | Damage, None, int]:
-        """Yield the elements from `at` on and return where the split's part of the file ends."""
-        position: int | None = at
+    def _walk(self, offset: int) -> Generator[Record | Damage, None, int]:
+        """Yield the elements from `offset` on and return where the reading stops."""
+        position: int | None = offset
         while position is not None:
-            at = self._window.skip(position, BLANKS + b",")
-            at = yield from self._plain_records(at)
-            self._window.floor = at
-            if at == self._stream.size:
-                if not self._told:
-                    yield Damage(at, 0, self._cut_off("unterminated-array"), b"")
+            offset = self._window.skip(position, BLANKS + b",")
+            offset = yield from self._plain_records(offset)
+            self._window.floor = offset
+            if offset == self._stream.size:
+                if not self._reported:
+                    yield Damage(offset, 0, self._end_reason("unterminated-array"), b"")
                 break
-            if at >= self._stream.end and self._good(at)[0]:
-                return at
-            position = yield from self._element(at)
+            if offset >= self._stream.end and self._check_good(offset)[0]:
+                return offset
+            position = yield from self._element(offset)
         return self._stream.size
 
-    def _plain_records(self, at: int) -> Generator[Record, None, int]:
-        """Yield records as long as all is well and in the window; return where that ends."""
+    def _plain_records(self, offset: int) -> Generator[Record, None, int]:
+        """Yield the records in the window up to the first difficulty; return where that is."""
         data, base = self._window.data, self._window.base
-        start = brace = at - base
+        start = brace = offset - base
         stop = min(self._stream.end - base, len(data))
         while start < stop and (brace := data.find(b"}", brace) + 1):
             follower = NEXT.match(data, brace)
@@ -161,107 +169,158 @@ class JsonArrayReader:
             start = brace = follower.end()
         return base + start
 
-    def _element(self, at: int) -> Generator[Record | Damage, None, int | None]:
-        """Yield the element at `at` and return where it ends; None where the file does."""
-        char = self._window.slice(at, at + 1)
+    def _element(self, offset: int) -> Generator[Record | Damage, None, int | None]:
+        """Yield the element at `offset` and return where it ends; None if the file ends there."""
+        char = self._window.slice(offset, offset + 1)
         if char == b"]":
-            return (yield from self._close(at))
+            return (yield from self._close(offset))
         if char == b"{":
-            value, end = parse_object(self._window, at, max_bytes=self._max_bytes)
+            value, end = parse_object(self._window, offset, max_bytes=self._max_bytes)
             if value is not None:
-                yield Record(at, end - at, value, self._window.slice(at, end))
+                yield Record(offset, end - offset, value, self._window.slice(offset, end))
                 return end
-        return (yield from self._mend(at))
+        return (yield from self._damage(offset))
 
-    def _close(self, at: int) -> Generator[Damage, None, int | None]:
-        """Yield what wrongly follows the closing bracket at `at`; return where reading goes on."""
-        self._window.load(at + RAW_BYTES)
-        tail = TAIL.match(self._window.data, at - self._window.base)
-        at = self._window.skip(at + len(tail[0]) if tail else at, BLANKS)
-        if at == self._stream.size:
+    def _close(self, offset: int) -> Generator[Damage, None, int | None]:
+        """Yield what follows the closing bracket at `offset`, as damage; return where to go on."""
+        self._window.load(offset + RAW_BYTES)
+        tail = TAIL.match(self._window.data, offset - self._window.base)
+        offset = self._window.skip(offset + len(tail[0]) if tail else offset, BLANKS)
+        if offset == self._stream.size:
             return None
-        raw = self._raw(at)
-        good = self._search(at, self._stream.size, forget=True)
+        raw = self._first_bytes(offset)
+        good = self._find_good(offset, self._stream.size, forget=True)
         end = self._stream.size if good is None else good
-        yield Damage(at, end - at, "trailing-bytes", raw[: end - at])
+        yield Damage(offset, end - offset, "trailing-bytes", raw[: end - offset])
         return good
 
-    def _mend(self, at: int) -> Generator[Damage, None, int | None]:
-        """Yield the damage that begins at `at` and return where it ends; None where the file does.
+    def _damage(self, offset: int) -> Generator[Damage, None, int | None]:
+        """Yield the damage that begins at `offset`; return where it ends, None for the file's end.
 
-        It ends before the next good record, or with the element where that comes first. Elements
-        longer than the longest record are given up: only a good record ends them.
+        It ends with the element, or before the next good record if that comes first. An element
+        longer than the longest record allowed ends only before a good record.
         """
-        raw = self._raw(at)
-        near = min(at + self._max_bytes, self._stream.size)
-        good = self._search(at + 1, near, forget=False)
-        end = element_end(self._window, at, limit=near if good is None else good)
-        reason = None if end is None else diagnosis(self._window.slice(at, end))
+        raw = self._first_bytes(offset)
+        near = min(offset + self._max_bytes, self._stream.size)
+        good = self._find_good(offset + 1, near, forget=False)
+        end = element_end(self._window, offset, limit=near if good is None else good)
+        reason = None if end is None else diagnosis(self._window.slice(offset, end))
         if end is None:
             if good is None:
-                good = self._search(near, self._stream.size, forget=True)
-            end = self._stream.size if good is None else self._before(good)
-            reason = self._lost(at, end, cut=good is None)
-        yield Damage(at, end - at, reason or "bad-json", raw[: end - at])
+                good = self._find_good(near, self._stream.size, forget=True)
+            end = self._stream.size if good is None else self._end_before(good)
+            reason = self._guessed_reason(offset, end, cut=good is None)
+        yield Damage(offset, end - offset, reason or "bad-json", raw[: end - offset])
         return None if end == self._stream.size else end
 
-    def _lost(self, at: int, end: int, *, cut: bool) -> Reason:
+    def _guessed_reason(self, offset: int, end: int, *, cut: bool) -> Reason:
         """Return what is wrong with a stretch whose end had to be guessed."""
-        if end - at > self._max_bytes:
+        if end - offset > self._max_bytes:
             return "too-long"
-        return self._cut_off("truncated") if cut else diagnosis(self._window.slice(at, end))
+        return self._end_reason("truncated") if cut else diagnosis(self._window.slice(offset, end))
 
-    def _cut_off(self, reason: Reason) -> Reason:
-        """Return why the file ends here: the archive's failure, or else the reason given."""
-        self._told = True
+    def _end_reason(self, reason: Reason) -> Reason:
+        """Return why the file ends too early: the archive's failure, or else `reason`."""
+        self._reported = True
         return self._stream.failure or reason
 
-    def _raw(self, at: int) -> bytes:
-        self._window.load(at + RAW_BYTES)
-        return self._window.slice(at, at + RAW_BYTES)
+    def _first_bytes(self, offset: int) -> bytes:
+        self._window.load(offset + RAW_BYTES)
+        return self._window.slice(offset, offset + RAW_BYTES)
 
-    def _before(self, at: int) -> int:
-        """Return the offset behind the element before `at`: blanks and one comma taken off."""
-        before = self._window.slice(at - REACH, at)
-        return at - len(before) + len(before.rstrip(BLANKS).removesuffix(b",").rstrip(BLANKS))
+    def _end_before(self, offset: int) -> int:
+        """Return where the element before `offset` ends: before blanks and at most one comma."""
+        before = self._window.slice(offset - REACH, offset)
+        return offset - len(before) + len(before.rstrip(BLANKS).removesuffix(b",").rstrip(BLANKS))
 
-    def _search(self, at: int, stop: int, *, forget: bool) -> int | None:
+    def _find_good(self, offset: int, stop: int, *, forget: bool) -> int | None:
         """Return the first good record in [at, stop), or None.
 
-        Braces that begin no record cost time, mostly by the quotes that were looked at; some 256
-        other bytes cost as much. Beyond _FREE_QUOTES the search passes over a share of what each
-        brace made it look at, so that even text made to deceive is left in linear time.
+        A brace that begins no record costs time, mostly by the quotes looked at after it; some 256
+        other bytes cost as much. Beyond _FREE_QUOTES the search skips a share of what was looked at
+        after each brace, so that even hostile text is passed in linear time.
         """
         spent = 0
-        while at < stop:
+        while offset < stop:
             if forget:
-                self._window.floor = at
-            brace = _BRACE_AND_KEY.search(self._window.data, at - self._window.base)
+                self._window.floor = offset
+            brace = _BRACE_AND_KEY.search(self._window.data, offset - self._window.base)
             if brace is None:
-                # A brace so near the end of the window may have its key behind it.
-                at = max(at, self._window.end - REACH - 1)
+                # A brace this close to the end of the window may have its key after that.
+                offset = max(offset, self._window.end - REACH - 1)
                 if not self._window.more():
                     break
                 continue
-            at = self._window.base + brace.start()
-            if at >= stop:
+            offset = self._window.base + brace.start()
+            if offset >= stop:
                 break
-            good, reached = self._good(at)
+            good, reached = self._check_good(offset)
             if good:
-                return at
-            looked = self._window.slice(at, reached)
+                return offset
+            looked = self._window.slice(offset, reached)
             spent += looked.count(b'"') + len(looked) // 256
-            at += 1 if spent < _FREE_QUOTES else 1 + len(looked) // _STRIDE
+            offset += 1 if spent < _FREE_QUOTES else 1 + len(looked) // _STRIDE
         return None
 
-    def _good(self, at: int) -> tuple[bool, int]:
-        """Return whether a good record begins at `at`, and the offset up to which was looked."""
+    def _check_good(self, offset: int) -> tuple[bool, int]:
+        """Return whether a good record begins at `offset`, and the end of the bytes looked at."""
         window = self._window
-        window.load(at + REACH + 2)
-        before = window.slice(at - REACH, at).rstrip(BLANKS)[-1:]
-        if before not in (b",", b"[") or not _BRACE_AND_KEY.match(window.data, at - window.base):
-            return False, at
-        value, reached = parse_object(window, at, max_bytes=self._max_bytes)
+        window.load(offset + REACH + 2)
+        before = window.slice(offset - REACH, offset).rstrip(BLANKS)[-1:]
+        if before not in (b",", b"[") or not _BRACE_AND_KEY.match(
+            window.data, offset - window.base
+        ):
+            return False, offset
+        value, reached = parse_object(window, offset, max_bytes=self._max_bytes)
         if value is None:
             return False, reached
         return not self._text_fields or not self._text_fields.isdisjoint(value), reached
+
+
+def check_array(head: bytes, path: str) -> None:
+    """Check that a file begins as an array of objects, bare or under the key "RECORDS".
+
+    Args:
+        head: Its first HEAD_BYTES, unpacked.
+        path: Where it is.
+
+    Raises:
+        UserError: It does not; the message says what it is instead.
+    """
+    start = array_start(head)
+    if start is None:
+        raise _no_array(head, path)
+    elements = head[start:].lstrip()
+    if elements[:1] in b"{]" or re.search(rb"\{\s*\"", elements):
+        return
+    raise UserError(
+        f"The input {path} is a JSON array, but not of objects: its first element begins with "
+        f'{excerpt(elements)}. Expected was [{{"title": ..., "content": ...}}, ...].'
+    )
+
+
+def array_start(head: bytes) -> int | None:
+    """Return the offset of the array's first element, or of the blanks before it.
+
+    None if no array begins in `head`, bare or under the key "RECORDS".
+    """
+    match = _BEFORE_ARRAY.match(head)
+    return match.end() if match else None
+
+
+def _no_array(head: bytes, path: str) -> UserError:
+    return UserError(
+        f"The input {path} holds no JSON array of objects: {_description(head)}. Expected was "
+        '[{...}, ...] or {"RECORDS": [{...}, ...]}, in UTF-8.'
+    )
+
+
+def _description(head: bytes) -> str:
+    foreign = foreign_format(head)
+    if foreign:
+        return foreign
+    if re.match(rb"\s*\{.*\}\s*\n\s*\{", head):
+        return "it has one object per line (JSON lines)"
+    if re.match(rb"\s*\{", head):
+        return f'it is an object without the key "RECORDS" near its start: {excerpt(head)}'
+    return f"it begins with {excerpt(head)}"

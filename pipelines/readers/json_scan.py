@@ -1,8 +1,8 @@
-"""JSON values found in a window that slides over a file.
+"""Finds JSON values in a window that slides over a file.
 
-JSON objects are self-delimiting: of all the prefixes of a text at most one is an object. So the
-end of an object may be guessed cheaply, and a guess that parses is the end. What guessing does
-not find is found by counting brackets outside strings, in linear time.
+JSON objects are self-delimiting: at most one prefix of a text is an object. So the end of an
+object may be guessed cheaply, and a guess that parses is the end. Where guessing fails, the end is
+found by counting brackets outside strings, in linear time.
 """
 
 import itertools
@@ -17,10 +17,10 @@ from pipelines.readers.stream import ByteStream
 
 BLANKS = b" \t\n\r"
 REACH = 4096
-"""How many blanks may stand beside an object without hiding what comes before or after them."""
+"""How many blanks beside an object are looked past for what comes before or after it."""
 
 NEXT = re.compile(rb"[ \t\n\r]*+(?:,[ \t\n\r]*+(?=\{)|(?=\]))")
-"""What follows an object in an array of objects, up to the next element or the closing bracket."""
+"""What stands between an object in an array and the next object or the closing bracket."""
 
 _RUN = {separators: re.compile(rb"[%s]*+" % separators) for separators in (BLANKS, BLANKS + b",")}
 _STRUCTURE = re.compile(rb'["{}\[\]]')
@@ -29,9 +29,9 @@ _CLOSERS = {ord("{"): ord("}"), ord("["): ord("]")}
 _QUOTE, _BACKSLASH = ord('"'), ord("\\")
 _GUESSES = 8
 _MAX_DEPTH = 1024
-"""orjson refuses deeper values."""
+"""orjson refuses values nested more deeply."""
 _BEYOND_BYTES = 1 << 16
-"""Size of the first block read behind the end of a split."""
+"""Size of the first block read past the end of a split."""
 
 
 class ScanWindow:
@@ -42,53 +42,53 @@ class ScanWindow:
 
     def __init__(self, stream: ByteStream, *, floor: int, block_bytes: int) -> None:
         self.data = b""
-        self.base = stream.at
+        self.base = stream.offset
         self.floor = floor
         self._stream = stream
         self._block_bytes = block_bytes
 
     @property
     def end(self) -> int:
-        """Return the offset behind the last byte held."""
+        """Return the offset after the last byte held."""
         return self.base + len(self.data)
 
     def more(self) -> bool:
         """Read on and return True, or return False at the end of the file.
 
-        Blocks grow with what is held, so that looking again from the start after each is linear.
+        Blocks grow with what is held, so that searching it again after each block stays linear.
         """
-        at = self.end
+        offset = self.end
         block_bytes = self._block_bytes
-        if at >= self._stream.end:
+        if offset >= self._stream.end:
             block_bytes = min(block_bytes, _BEYOND_BYTES)
         held = self.data[max(0, self.floor - REACH - self.base) :]
         block = self._stream.read(max(block_bytes, len(held) // 2))
         if block:
             self.data = held + block
-            self.base = at - len(held)
+            self.base = offset - len(held)
         return bool(block)
 
     def load(self, end: int) -> None:
-        """Hold the bytes up to `end`, as far as the file goes."""
+        """Read until the bytes up to `end`, or to the end of the file, are held."""
         while self.end < end and self.more():
             pass
 
-    def skip(self, at: int, separators: bytes) -> int:
-        """Return where the run of separators at `at` ends, and forget what lies before it."""
+    def skip(self, offset: int, separators: bytes) -> int:
+        """Return where the run of separators at `offset` ends, and forget what lies before it."""
         while True:
-            self.floor = at
-            run = _RUN[separators].match(self.data, at - self.base)
-            at = self.base + (run.end() if run else 0)
-            if at < self.end or not self.more():
-                self.floor = at
-                return at
+            self.floor = offset
+            run = _RUN[separators].match(self.data, offset - self.base)
+            offset = self.base + (run.end() if run else 0)
+            if offset < self.end or not self.more():
+                self.floor = offset
+                return offset
 
     def slice(self, start: int, end: int) -> bytes:
-        """Return the bytes [start, end), as far as they are held."""
+        """Return those of the bytes [start, end) that are held."""
         return self.data[max(0, start - self.base) : max(0, end - self.base)]
 
     def object(self, start: int, end: int) -> dict[str, Any] | None:
-        """Return the JSON object that is [start, end), or None when there is no such."""
+        """Return the JSON object that the bytes [start, end) are, or None if they are none."""
         try:
             value = orjson.loads(memoryview(self.data)[start - self.base : end - self.base])
         except orjson.JSONDecodeError:
@@ -97,47 +97,47 @@ class ScanWindow:
 
 
 def parse_object(
-    window: ScanWindow, at: int, *, max_bytes: int
+    window: ScanWindow, offset: int, *, max_bytes: int
 ) -> tuple[dict[str, Any], int] | tuple[None, int]:
-    """Return the object at `at` and its end, or None and the offset up to which it was looked for.
+    """Return the object at `offset` and its end, or None and the end of the bytes looked at.
 
-    An object counts when it is no longer than `max_bytes` and a comma, a closing bracket, a brace
+    An object counts if it is no longer than `max_bytes` and a comma, a closing bracket, a brace
     (a lost comma) or the end of the file follows it, blanks aside.
     """
-    limit, end = at + max_bytes, at
-    for end in itertools.islice(_likely_ends(window, at, limit=limit), _GUESSES):
-        value = window.object(at, end)
+    limit, end = offset + max_bytes, offset
+    for end in itertools.islice(_likely_ends(window, offset, limit=limit), _GUESSES):
+        value = window.object(offset, end)
         if value is not None:
             return value, end
-    found, reached = _balanced_end(window, at, limit=limit)
-    if found:
+    complete, reached = _balanced_end(window, offset, limit=limit)
+    if complete:
         window.load(reached + REACH)
         follower = window.slice(reached, reached + REACH).lstrip(BLANKS)[:1]
-        value = window.object(at, reached) if follower in b",]{" else None
+        value = window.object(offset, reached) if follower in b",]{" else None
         if value is not None:
             return value, reached
     return None, max(end, reached)
 
 
-def element_end(window: ScanWindow, at: int, *, limit: int) -> int | None:
-    """Return where the array element at `at` ends, blanks taken off, or None when that is unclear.
+def element_end(window: ScanWindow, offset: int, *, limit: int) -> int | None:
+    """Return where the array element at `offset` ends, without blanks, or None if that is unclear.
 
-    It ends before the first comma or closing bracket that no string and no bracket encloses. What
-    is between need be no valid JSON. Only bytes that the window holds are looked at.
+    It ends before the first comma or closing bracket that no string and no bracket encloses. The
+    bytes before that need not be valid JSON. Only bytes that the window holds are looked at.
     """
-    data, start = window.data, at - window.base
+    data, start = window.data, offset - window.base
     limit -= window.base
     while edge := _EDGE.search(data, start, limit):
         if edge[0] in b",]":
-            return at + len(window.slice(at, window.base + edge.start()).rstrip(BLANKS))
-        found, start = _value_end(data, edge.start(), limit)
-        if not found:
+            return offset + len(window.slice(offset, window.base + edge.start()).rstrip(BLANKS))
+        complete, start = _value_end(data, edge.start(), limit)
+        if not complete:
             return None
     return None
 
 
 def diagnosis(damaged: bytes) -> Reason:
-    """Return what is wrong with the bytes of an element, which is no object."""
+    """Return what is wrong with the bytes of an element that is not an object."""
     try:
         damaged.decode()
     except UnicodeDecodeError:
@@ -151,35 +151,35 @@ def diagnosis(damaged: bytes) -> Reason:
     return "not-an-object"
 
 
-def _likely_ends(window: ScanWindow, at: int, *, limit: int) -> Iterator[int]:
-    """Yield the ends of braces that look as if the next element followed them."""
-    while at < limit:
-        brace = window.data.find(b"}", at - window.base)
+def _likely_ends(window: ScanWindow, offset: int, *, limit: int) -> Iterator[int]:
+    """Yield where closing braces end after which the next element seems to begin."""
+    while offset < limit:
+        brace = window.data.find(b"}", offset - window.base)
         if brace < 0:
-            at = window.end
+            offset = window.end
             if not window.more():
                 return
             continue
-        at = window.base + brace + 1
-        window.load(at + REACH)
-        if at <= limit and NEXT.match(window.data, at - window.base):
-            yield at
+        offset = window.base + brace + 1
+        window.load(offset + REACH)
+        if offset <= limit and NEXT.match(window.data, offset - window.base):
+            yield offset
 
 
-def _balanced_end(window: ScanWindow, at: int, *, limit: int) -> tuple[bool, int]:
-    """Return whether the value at `at` ends, and where; if not, how far was looked."""
+def _balanced_end(window: ScanWindow, offset: int, *, limit: int) -> tuple[bool, int]:
+    """Return whether the value at `offset` ends before `limit`, and where looking at it ended."""
     while True:
         last = min(window.end, limit)
-        found, reached = _value_end(window.data, at - window.base, last - window.base)
+        complete, reached = _value_end(window.data, offset - window.base, last - window.base)
         reached += window.base
-        if found or reached < last or last == limit or not window.more():
-            return found, reached
+        if complete or reached < last or last == limit or not window.more():
+            return complete, reached
 
 
 def _value_end(data: bytes, start: int, limit: int) -> tuple[bool, int]:
     """Return whether the string, object or array at `start` ends before `limit`, and where.
 
-    If not: where the brackets went wrong, or `limit`.
+    If it does not: where its brackets stop matching, or `limit`.
     """
     closers: list[int] = []
     while mark := _STRUCTURE.search(data, start, limit):
@@ -199,7 +199,7 @@ def _value_end(data: bytes, start: int, limit: int) -> tuple[bool, int]:
 
 
 def _string_end(data: bytes, start: int, limit: int) -> int:
-    """Return the end of the string whose characters begin at `start`; -1 if it is not there."""
+    """Return the end of the string whose characters begin at `start`; -1 if it has none."""
     while (quote := data.find(b'"', start, limit)) >= 0:
         escape = quote
         while escape > start and data[escape - 1] == _BACKSLASH:

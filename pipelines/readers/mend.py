@@ -1,4 +1,4 @@
-"""Bytes that are no UTF-8, made to be: what cannot be read becomes U+FFFD."""
+"""Makes UTF-8 of bytes that are not: what is invalid becomes U+FFFD."""
 
 import re
 
@@ -13,17 +13,17 @@ _ESCAPE = re.compile(
 
 
 def mend_text(raw: bytes) -> bytes:
-    """Return bytes with what is invalid in them replaced, as WHATWG's decoder replaces it."""
+    """Return the bytes with invalid sequences replaced as WHATWG's decoder replaces them."""
     return raw.decode("utf-8", "replace").encode()
 
 
 def mend_json(raw: bytes) -> bytes:
     r"""Return the bytes of JSON mended as text, and its lone surrogates (\ud800) replaced too."""
-    return _ESCAPE.sub(lambda found: rb"\ufffd" if found["lone"] else found[0], mend_text(raw))
+    return _ESCAPE.sub(lambda match: rb"\ufffd" if match["lone"] else match[0], mend_text(raw))
 
 
 def mend_row(row: pa.RecordBatch | pa.Table) -> pa.Table:
-    """Return rows with their columns of strings mended; strings within lists stay as they are."""
+    """Return rows with their columns of strings mended; strings inside lists stay as they are."""
     columns = [
         pa.array([_mended(value) for value in column.cast(_binary(column.type)).to_pylist()])
         if _is_string(column.type)
@@ -37,9 +37,9 @@ def _mended(value: bytes | None) -> str | None:
     return None if value is None else value.decode("utf-8", "replace")
 
 
-def _is_string(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+def _is_string(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
 
 
-def _binary(kind: pa.DataType) -> pa.DataType:
-    return pa.binary() if pa.types.is_string(kind) else pa.large_binary()
+def _binary(data_type: pa.DataType) -> pa.DataType:
+    return pa.binary() if pa.types.is_string(data_type) else pa.large_binary()

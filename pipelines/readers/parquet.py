@@ -1,7 +1,7 @@
-"""Reads Parquet files: a record is a row, its offset the row's number, its length 1.
+"""Reads Parquet files: a record is a row, its offset is the row's number, its length 1.
 
-Splits are runs of whole row groups. A group that cannot be decoded costs its rows, those that came
-out before the damage excepted.
+Splits are runs of whole row groups. A group that cannot be decoded costs its rows, except those
+decoded before the damage.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,32 +12,33 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.inputs.sources import Link, Split, open_split, readable
+from pipelines.inputs.files import readable
+from pipelines.inputs.split import Link, Split, open_split
 from pipelines.readers.record import MAX_RECORD_BYTES, RAW_BYTES, Damage, Record
 from pipelines.readers.row_groups import (
     RangeFile,
     first_rows,
     groups_in,
-    open_table,
+    open_parquet,
 )
 from shards.errors import UserError
 
 _BATCH_BYTES = 4 << 20
 _BATCH_ROWS = 1000
-_OF_BYTES = (
+_HAS_BYTES = (
     pa.types.is_string,
     pa.types.is_large_string,
     pa.types.is_binary,
     pa.types.is_large_binary,
 )
 _NO_VALUE = (ValueError, OverflowError, LookupError)
-"""Raised for what Python has no value for: text that is not UTF-8, a date after the year 9999."""
+"""Raised for what has no value in Python: text that is not UTF-8, a date after the year 9999."""
 
 
 class ParquetReader:
     """Iterates over the rows of one split; iterated to its end, it knows `link` and `crc32c`.
 
-    It holds a row group as stored, up to `row_groups.HELD_BYTES`, and a batch of rows.
+    Memory holds a row group as stored, up to `row_groups.HELD_BYTES`, and a batch of rows.
     """
 
     def __init__(
@@ -51,15 +52,15 @@ class ParquetReader:
 
         Args:
             split: The rows to read.
-            text_fields: Columns of text; where their type is binary they are read as UTF-8.
-            max_record_bytes: A row with a longer value, of text or bytes, is damage.
+            text_fields: Columns of text; those of binary type are read as UTF-8.
+            max_record_bytes: A row with a longer value, text or bytes, is damage.
         """
         self.link: Link | None = None
-        """Where the reading began and stopped, as numbers of rows."""
+        """Where the reading began and stopped, as row numbers."""
         self.crc32c: int | None = None
         """Checksum of the bytes of the split's row groups as stored."""
         self.done = 0
-        """How many rows were read so far."""
+        """How many rows have been read so far."""
         self._split = split
         self._text_fields = tuple(text_fields)
         self._max_bytes = max_record_bytes
@@ -68,8 +69,8 @@ class ParquetReader:
         """Yield the rows of the split, in the order of the file.
 
         Raises:
-            UserError: The file cannot be read, changed since it was cut into splits, or is no
-                Parquet file.
+            UserError: The file cannot be read, has changed since it was cut into splits, or is
+                not a Parquet file.
         """
         with open_split(self._split) as handle, readable(self._split.path):
             yield from self.read(handle)
@@ -79,14 +80,14 @@ class ParquetReader:
         """Yield the rows of the split from its opened file.
 
         Raises:
-            UserError: It is no Parquet file, or ends too early.
+            UserError: It is not a Parquet file, or ends too early.
         """
         split = self._split
         file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
-        table = open_table(file, split.path)
+        table = open_parquet(file, split.path)
         rows = first_rows(table.metadata)
-        for group, taken in _groups(table.metadata, split):
-            file.take(*taken)
+        for group, (start, end) in _groups(table.metadata, split):
+            file.take(start, end)
             for item in self._group(table, file, group, first_row=rows[group]):
                 yield item
                 self.done = item.offset + 1 - split.start
@@ -95,63 +96,64 @@ class ParquetReader:
     def _group(
         self, table: pq.ParquetFile, file: RangeFile, group: int, *, first_row: int
     ) -> Iterator[Record | Damage]:
-        """Yield the rows of a group, as damage those that cannot be decoded."""
-        at, end = first_row, first_row + table.metadata.row_group(group).num_rows
+        """Yield the rows of a group; those that cannot be decoded are damage."""
+        row, end = first_row, first_row + table.metadata.row_group(group).num_rows
         for batch in _batches(table, file, group):
-            yield from self._rows(batch[: end - at], at)
-            at = min(at + len(batch), end)
-        for row in range(at, end):
-            yield Damage(row, 1, "bad-row-group", b"")
+            yield from self._rows(batch[: end - row], row)
+            row = min(row + len(batch), end)
+        for lost in range(row, end):
+            yield Damage(lost, 1, "bad-row-group", b"")
 
-    def _rows(self, batch: pa.RecordBatch, at: int) -> Iterator[Record | Damage]:
+    def _rows(self, batch: pa.RecordBatch, first_row: int) -> Iterator[Record | Damage]:
         batch = self._with_texts(batch)
         too_long = self._too_long(batch)
-        # Python makes no values of what is too long: they would be copies of it.
+        # Values that are too long are not made Python objects: those would be copies.
         values = None if too_long.any() else _values(batch)
-        for row in range(len(batch)):
-            if too_long[row]:
-                yield Damage(at + row, 1, "too-long", self._text(batch, row))
+        for index in range(len(batch)):
+            if too_long[index]:
+                yield Damage(first_row + index, 1, "too-long", self._text(batch, index))
             elif values is None:
-                yield self._row(batch, row, at=at + row)
+                yield self._row(batch, index, row=first_row + index)
             else:
-                yield Record(at + row, 1, values[row], b"")
+                yield Record(first_row + index, 1, values[index], b"")
 
-    def _row(self, batch: pa.RecordBatch, row: int, *, at: int) -> Record | Damage:
+    def _row(self, batch: pa.RecordBatch, index: int, *, row: int) -> Record | Damage:
         try:
-            (value,) = _dicts(batch[row : row + 1])
+            (value,) = _dicts(batch[index : index + 1])
         except UnicodeDecodeError:
-            return Damage(at, 1, "bad-utf8", self._text(batch, row))
+            return Damage(row, 1, "bad-utf8", self._text(batch, index))
         except _NO_VALUE:
-            return Damage(at, 1, "wrong-type", self._text(batch, row))
-        return Record(at, 1, value, b"")
+            return Damage(row, 1, "wrong-type", self._text(batch, index))
+        return Record(row, 1, value, b"")
 
     def _with_texts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch whose columns of text and time are strings; UTF-8 is not checked."""
-        for name, kind in ((n, batch.schema.field(n).type) for n in self._present(batch)):
-            if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-                string = pa.string() if pa.types.is_binary(kind) else pa.large_string()
+        for name in self._present(batch):
+            data_type = batch.schema.field(name).type
+            if pa.types.is_binary(data_type) or pa.types.is_large_binary(data_type):
+                string = pa.string() if pa.types.is_binary(data_type) else pa.large_string()
                 index = batch.schema.get_field_index(name)
                 batch = batch.set_column(index, name, batch[name].view(string))
         for index, field in enumerate(batch.schema):
             if pa.types.is_temporal(field.type) and not pa.types.is_duration(field.type):
-                # As text: Python's times know no nanoseconds and no far years.
+                # As text: Python's times have no nanoseconds and no years after 9999.
                 batch = batch.set_column(index, field.name, batch[index].cast(pa.string()))
         return batch
 
     def _too_long(self, batch: pa.RecordBatch) -> np.ndarray:
-        long = np.zeros(len(batch), bool)
+        too_long = np.zeros(len(batch), bool)
         for column in batch.columns:
-            if any(is_kind(column.type) for is_kind in _OF_BYTES):
+            if any(is_type(column.type) for is_type in _HAS_BYTES):
                 lengths = pc.fill_null(pc.binary_length(column), 0)
-                long |= lengths.to_numpy(zero_copy_only=False) > self._max_bytes
-        return long
+                too_long |= lengths.to_numpy(zero_copy_only=False) > self._max_bytes
+        return too_long
 
-    def _text(self, batch: pa.RecordBatch, row: int) -> bytes:
-        """Return the first bytes of a row's text, as they are."""
+    def _text(self, batch: pa.RecordBatch, index: int) -> bytes:
+        """Return the first bytes of a row's text, undecoded."""
         for name in self._present(batch):
             column = batch[name]
             if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-                buffer = column[row].as_buffer()
+                buffer = column[index].as_buffer()
                 return buffer[:RAW_BYTES].to_pybytes() if buffer else b""
         return b""
 
@@ -161,26 +163,26 @@ class ParquetReader:
 
 
 def rows_crc32c(split: Split) -> int:
-    """Return the checksum that a reader of the split would have at its end."""
+    """Return the checksum that the split's reader would have at its end."""
     with open_split(split) as handle, readable(split.path):
         file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
-        for _, taken in _groups(open_table(file, split.path).metadata, split):
-            file.take(*taken)
+        for _, (start, end) in _groups(open_parquet(file, split.path).metadata, split):
+            file.take(start, end)
         return file.crc32c
 
 
 def check_columns(table: pq.ParquetFile, path: str, *, text_fields: Sequence[str]) -> None:
-    """Check that a table has one of the columns of text.
+    """Check that a table has one of the columns of text, unless there are none to look for.
 
     Raises:
-        UserError: It has none; the message names what it has.
+        UserError: It has none of them; the message names its columns.
     """
     names = table.schema_arrow.names
     if text_fields and not set(text_fields) & set(names):
         raise UserError(
             f"The input {path} has no column {' or '.join(map(repr, text_fields))}; it has "
-            f"{', '.join(map(repr, names))}. Leave the file out, or choose the pipeline that it "
-            "is made for."
+            f"{', '.join(map(repr, names))}. Leave the file out, or choose the pipeline "
+            "made for it."
         )
 
 
@@ -189,7 +191,7 @@ def _groups(metadata: pq.FileMetaData, split: Split) -> list[tuple[int, tuple[in
 
 
 def _batches(table: pq.ParquetFile, file: RangeFile, group: int) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a row group up to its end, or its damage."""
+    """Yield the batches of a row group up to its end or to damage."""
     details = table.metadata.row_group(group)
     row_bytes = 1 + details.total_byte_size // max(1, details.num_rows)
     size = max(1, min(_BATCH_ROWS, _BATCH_BYTES // row_bytes))
@@ -201,7 +203,7 @@ def _batches(table: pq.ParquetFile, file: RangeFile, group: int) -> Iterator[pa.
 
 
 def _values(batch: pa.RecordBatch) -> list[dict[str, Any]] | None:
-    """Return the rows of a batch, None where one of them cannot be told."""
+    """Return the rows of a batch, None if one of them has no value in Python."""
     try:
         return _dicts(batch)
     except _NO_VALUE:

@@ -1,4 +1,4 @@
-"""Records read again by their places."""
+"""Reads records again, by their places."""
 
 import bisect
 import io
@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import BinaryIO
 
-from pipelines.inputs.sources import Split, open_input
+from pipelines.inputs.files import open_input
+from pipelines.inputs.split import Split
 from pipelines.readers.compressed import compression
 from pipelines.readers.jsonl import object_line
 from pipelines.readers.lines import text_line
@@ -15,7 +16,7 @@ from pipelines.readers.mend import mend_json, mend_row, mend_text
 from pipelines.readers.parquet import ParquetReader
 from pipelines.readers.reading import Format, Reading, format_of
 from pipelines.readers.record import RAW_BYTES, Damage, Record
-from pipelines.readers.row_groups import first_rows, open_table
+from pipelines.readers.row_groups import first_rows, open_parquet
 from pipelines.readers.stream import ByteStream, PlainStream, UnpackedStream
 
 Place = tuple[int, int]
@@ -27,16 +28,16 @@ _BLOCK_BYTES = 1 << 20
 def read_places(
     path: str, places: Iterable[Place], reading: Reading, *, mend: bool = False
 ) -> Iterator[Record | Damage]:
-    """Yield what stands at some places of a file, sorted by place; each one once.
+    """Yield what stands at some places of a file, sorted by place; each place once.
 
-    A compressed file is unpacked once, up to the last place. Of what no record can be made the
-    reason may be another one than a reader gives, which knows what stands around it.
+    A compressed file is unpacked once, up to the last place. The reason of damage may differ from
+    the one its first reader gave, which saw what stands around it.
 
     Args:
         path: Path or URL of the file.
         places: The places.
         reading: How the file is read.
-        mend: Where no record can be made, try once more with what is no UTF-8 replaced by U+FFFD.
+        mend: If there is no record at a place, try once more with invalid UTF-8 as U+FFFD.
 
     Raises:
         UserError: The file cannot be read.
@@ -59,30 +60,33 @@ def read_places(
             for item in _rows(handle, whole, wanted, reading):
                 yield _mended_row(handle, whole, item) if mend else item
             return
-        for at, length, raw in _stretches(handle, whole, wanted, reading.max_record_bytes):
-            item = _item(at, length, raw, form=form, reading=reading)
+        for offset, length, raw in _read_bytes(handle, whole, wanted, reading.max_record_bytes):
+            item = _item(offset, length, raw, form=form, reading=reading)
             if mend and isinstance(item, Damage):
                 valid = mend_text(raw) if form == "lines" else mend_json(raw)
-                again = _item(at, len(valid), valid, form=form, reading=reading)
-                item = item if isinstance(again, Damage) else again._replace(length=length, raw=raw)
+                mended = _item(offset, len(valid), valid, form=form, reading=reading)
+                if isinstance(mended, Record):
+                    item = mended._replace(length=length, raw=raw)
             yield item
 
 
-def _item(at: int, length: int, raw: bytes, *, form: Format, reading: Reading) -> Record | Damage:
+def _item(
+    offset: int, length: int, raw: bytes, *, form: Format, reading: Reading
+) -> Record | Damage:
     if length > reading.max_record_bytes:
-        return Damage(at, length, "too-long", raw)
+        return Damage(offset, length, "too-long", raw)
     if form == "lines":
-        item = text_line(at, raw, None, newline=reading.newline)
+        item = text_line(offset, raw, None, newline=reading.newline)
     else:
-        item = object_line(at, raw, None)
-    return item or Damage(at, length, "truncated", raw[:RAW_BYTES])
+        item = object_line(offset, raw, None)
+    return item or Damage(offset, length, "truncated", raw[:RAW_BYTES])
 
 
 def _rows(
     handle: BinaryIO, whole: Split, wanted: Sequence[Place], reading: Reading
 ) -> Iterator[Record | Damage]:
-    rows = {at for at, _ in wanted}
-    edges = first_rows(open_table(handle, whole.path).metadata)
+    rows = {row for row, _ in wanted}
+    edges = first_rows(open_parquet(handle, whole.path).metadata)
     for start, end in itertools.pairwise(edges):
         if rows.isdisjoint(range(start, end)):
             continue
@@ -95,10 +99,10 @@ def _rows(
 
 
 def _mended_row(handle: BinaryIO, whole: Split, item: Record | Damage) -> Record | Damage:
-    """Return the record of a row whose texts are no UTF-8; what else it is, as it is."""
+    """Return the record of a row whose texts are not UTF-8, anything else as it is."""
     if not isinstance(item, Damage) or item.reason != "bad-utf8":
         return item
-    table = open_table(handle, whole.path)
+    table = open_parquet(handle, whole.path)
     edges = first_rows(table.metadata)
     group = bisect.bisect_right(edges, item.offset) - 1
     row = table.read_row_group(group).slice(item.offset - edges[group], 1)
@@ -109,20 +113,20 @@ def _mended_row(handle: BinaryIO, whole: Split, item: Record | Damage) -> Record
     return Record(item.offset, item.length, value, b"")
 
 
-def _stretches(
+def _read_bytes(
     handle: BinaryIO, whole: Split, wanted: Sequence[Place], max_bytes: int
 ) -> Iterator[tuple[int, int, bytes]]:
-    """Yield each place with its bytes, of what is longer than a record the first ones."""
-    kind = compression(whole.path)
+    """Yield each place with its bytes, or with its first ones if it exceeds `max_bytes`."""
+    codec = compression(whole.path)
     stream: ByteStream
     handle.seek(0)
-    if kind:
-        stream = UnpackedStream(handle, whole.path, file_bytes=whole.file_bytes, kind=kind)
-    for at, length in wanted:
-        if not kind:
-            stream = PlainStream(handle, whole, at=min(at, whole.file_bytes))
-        if stream.at > at:
-            raise ValueError(f"{whole.path}: what is at {at} overlaps with what is before it")
-        while stream.at < at and stream.read(min(_BLOCK_BYTES, at - stream.at)):
+    if codec:
+        stream = UnpackedStream(handle, whole.path, file_bytes=whole.file_bytes, codec=codec)
+    for offset, length in wanted:
+        if not codec:
+            stream = PlainStream(handle, whole, offset=min(offset, whole.file_bytes))
+        if stream.offset > offset:
+            raise ValueError(f"{whole.path}: the place at {offset} overlaps with the one before it")
+        while stream.offset < offset and stream.read(min(_BLOCK_BYTES, offset - stream.offset)):
             pass
-        yield at, length, stream.read(length if length <= max_bytes else min(length, RAW_BYTES))
+        yield offset, length, stream.read(length if length <= max_bytes else min(length, RAW_BYTES))

@@ -1,31 +1,24 @@
-"""How the files of a corpus are read: their format, the splits, the reader of each.
+"""How the files of a corpus are read: their format, their splits, and the reader of a split.
 
-The ending of a name says how a file is compressed (.gz, .zst, .bz2), and what stands before it
-what is inside (.jsonl, .ndjson, .txt, .parquet). A file named .json, or otherwise, is told by its
-first bytes: an array of objects, or an object on each line.
+The ending of a name says how a file is compressed (.gz, .zst, .bz2), and the part before that says
+what is inside (.jsonl, .ndjson, .txt, .parquet). For a file named .json, or anything else, its
+first bytes decide: an array of objects, or an object on each line.
 """
 
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, get_args
 
-from pipelines.inputs.sources import (
-    InputFile,
-    Split,
-    open_input,
-    open_split,
-    readable,
-    split_file,
-)
+from pipelines.inputs.files import InputFile, open_input, readable
+from pipelines.inputs.split import Split, open_split, split_file
 from pipelines.readers.compressed import SUFFIXES, compression
-from pipelines.readers.json_array import JsonArrayReader
-from pipelines.readers.json_frame import HEAD_BYTES, array_start, check_array, shown
+from pipelines.readers.file_head import BOM, excerpt, read_head
+from pipelines.readers.json_array import JsonArrayReader, array_start, check_array
 from pipelines.readers.jsonl import check_objects, object_line
 from pipelines.readers.lines import LineReader, check_lines, text_line
 from pipelines.readers.parquet import ParquetReader, check_columns, rows_crc32c
 from pipelines.readers.record import MAX_RECORD_BYTES, Reader
-from pipelines.readers.row_groups import open_table, runs
-from pipelines.readers.stream import read_head
+from pipelines.readers.row_groups import open_parquet, runs
 from shards.errors import UserError
 from shards.storage.files import crc32c_of
 
@@ -43,13 +36,13 @@ _BLOCK_BYTES = 4 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What has to be known to read the files of a corpus."""
+    """How to read the files of a corpus."""
 
     format: Format | Literal["auto"] = "auto"
-    """The format of all files; "auto" looks at each one."""
+    """The format of all files; "auto" decides for each file."""
     text_fields: tuple[str, ...]
-    """Fields that hold text: they tell a record of an array from an object nested in one, and a
-    table needs one of them."""
+    """Fields that hold text: they distinguish a record of an array from an object nested in one,
+    and a table needs one of them."""
     max_record_bytes: int = MAX_RECORD_BYTES
     """A longer record is damage."""
     newline: str = ""
@@ -66,36 +59,38 @@ def format_of(path: str, reading: Reading) -> Format:
     """Return the format of a file.
 
     Raises:
-        UserError: It is to be told by the first bytes, and they do not tell.
+        UserError: Neither its name nor its first bytes show the format.
     """
     if reading.format != "auto":
         return reading.format
-    name = path.removesuffix(next((each for each in SUFFIXES if path.endswith(each)), ""))
-    told = next((kind for ending, kind in _ENDINGS.items() if name.endswith(ending)), None)
-    return told or _format_inside(path, read_head(path, HEAD_BYTES))
+    name = path.removesuffix(next((suffix for suffix in SUFFIXES if path.endswith(suffix)), ""))
+    for ending, form in _ENDINGS.items():
+        if name.endswith(ending):
+            return form
+    return _format_inside(path, read_head(path))
 
 
 def splits(file: InputFile, reading: Reading, *, split_bytes: int) -> list[Split]:
     """Return the splits of a file, in order and without gaps.
 
-    Those of a table are runs of row groups, their start and end numbers of rows. A compressed file
-    is one split.
+    The splits of a table are runs of row groups; their start and end are row numbers. A compressed
+    file is one split.
 
     Raises:
         ValueError: `split_bytes` is below 1.
-        UserError: The file cannot be opened, or is not of its format.
+        UserError: The file cannot be opened, or is not in its format.
     """
     if format_of(file.path, reading) == "parquet":
         (whole,) = split_file(file, file.bytes)
         with open_input(file.path) as handle, readable(file.path):
-            metadata = open_table(handle, file.path).metadata
+            metadata = open_parquet(handle, file.path).metadata
         cuts = runs(metadata, file_bytes=file.bytes, split_bytes=split_bytes)
         return [replace(whole, start=start, end=end) for start, end in cuts]
     return split_file(file, file.bytes if compression(file.path) else split_bytes)
 
 
 def open_reader(split: Split, reading: Reading) -> Reader:
-    """Return a reader of a split that `splits` made."""
+    """Return the reader of a split made by `splits`."""
     form, max_bytes = format_of(split.path, reading), reading.max_record_bytes
     if form == "parquet":
         return ParquetReader(split, text_fields=reading.text_fields, max_record_bytes=max_bytes)
@@ -106,7 +101,7 @@ def open_reader(split: Split, reading: Reading) -> Reader:
 
 
 def check_head(file: InputFile, reading: Reading) -> None:
-    """Check that a file is not plainly something else than its format says.
+    """Check that a file is not obviously something other than its format.
 
     Raises:
         UserError: It is; the message says what it is and what was expected.
@@ -115,15 +110,15 @@ def check_head(file: InputFile, reading: Reading) -> None:
     if form == "parquet":
         _check_table(file, reading)
         return
-    head = read_head(file.path, HEAD_BYTES)
-    if not head:  # an archive that is empty, or broken from its start: damage, if anything
+    head = read_head(file.path)
+    if not head:  # an empty archive, or one broken from its start, which counts as damage
         return
     check = {"json": check_array, "jsonl": check_objects, "lines": check_lines}[form]
     check(head, file.path)
 
 
 def stored_crc32c(split: Split, reading: Reading) -> int:
-    """Return the checksum that a reader of the split would have at its end, without decoding."""
+    """Return the checksum that the split's reader would have at its end, without decoding."""
     if format_of(split.path, reading) == "parquet":
         return rows_crc32c(split)
     value, left = 0, split.end - split.start
@@ -136,21 +131,21 @@ def stored_crc32c(split: Split, reading: Reading) -> int:
 
 
 def _check_table(file: InputFile, reading: Reading) -> None:
-    kind = compression(file.path)
-    if kind:
+    codec = compression(file.path)
+    if codec:
         raise UserError(
-            f"The input {file.path} is a {kind} archive of a Parquet file, whose parts cannot be "
-            "found in it; unpack it first."
+            f"The input {file.path} is a {codec} archive of a Parquet file, whose row groups "
+            "cannot be found in it; unpack it first."
         )
     with open_input(file.path) as handle, readable(file.path):
-        table = open_table(handle, file.path)
+        table = open_parquet(handle, file.path)
         check_columns(table, file.path, text_fields=reading.text_fields)
 
 
 def _format_inside(path: str, head: bytes) -> Format:
     if head.startswith(b"PAR1"):
         return "parquet"
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = head.removeprefix(BOM).lstrip()
     if text.startswith(b"[") or array_start(head) is not None:
         return "json"
     if text.startswith(b"{"):
@@ -158,6 +153,6 @@ def _format_inside(path: str, head: bytes) -> Format:
     if not text or ".json" in path:
         return "json"
     raise UserError(
-        f"The input {path} is of no format that its name or its first bytes tell: it begins with "
-        f"{shown(head)}. Give its name the ending of what it is: .json, .jsonl, .txt or .parquet."
+        f"Neither the name nor the first bytes of the input {path} show its format: it begins with "
+        f"{excerpt(head)}. Give its name the right ending: .json, .jsonl, .txt or .parquet."
     )

@@ -1,17 +1,17 @@
-"""What readers yield, and what the mapper knows of a reader."""
+"""What readers yield, and what the mapper knows about a reader."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
 import orjson
 
-from pipelines.inputs.sources import Link
+from pipelines.inputs.split import Link
 
 MAX_RECORD_BYTES = 32 << 20
 BLOCK_BYTES = 4 << 20
 """How much is read at a time."""
 RAW_BYTES = 64 << 10
-"""How much of a record that cannot be used is kept."""
+"""How much is kept of a record that cannot be used."""
 
 Reason = Literal[
     "bad-utf8",
@@ -26,20 +26,20 @@ Reason = Literal[
     "wrong-type",
     "poison",
 ]
-"""What is found wrong before a record is judged; each one stands in `document.REJECTS`."""
+"""What may be wrong before a record is judged; `pipelines.segments.rows.REJECTS` has each one."""
 
 
 class Record(NamedTuple):
     """A record of an input file; (offset, length) is its identity there."""
 
     offset: int
-    """Where it begins, in bytes of the uncompressed file; in a table the number of its row."""
+    """Where it begins, in bytes of the uncompressed file; in a table, its row number."""
     length: int
-    """Its length in bytes; in a table 1."""
+    """Its length in bytes; in a table, 1."""
     value: Mapping[str, Any]
     """Its fields."""
     raw: bytes
-    """Its bytes; empty for a row of a table, which has none of its own."""
+    """Its bytes; empty for a row of a table."""
 
     @property
     def size(self) -> int:
@@ -49,18 +49,18 @@ class Record(NamedTuple):
 
     @property
     def head(self) -> bytes:
-        """Return its first RAW_BYTES; of a row, which is told as JSON."""
+        """Return its first RAW_BYTES; of a row, those of its JSON."""
         raw = self.raw or orjson.dumps(self.value, default=str, option=orjson.OPT_NON_STR_KEYS)
         return raw[:RAW_BYTES]
 
 
 class Damage(NamedTuple):
-    """A stretch of an input file that holds no record, though it should."""
+    """A stretch of an input file where a record should be and is not."""
 
     offset: int
-    """Where it begins, counted as a record's offset."""
+    """Where it begins, counted like a record's offset."""
     length: int
-    """Its length; 0 where a file ends too early."""
+    """Its length; 0 if a file ends too early."""
     reason: Reason
     """What is wrong with it."""
     raw: bytes
@@ -78,15 +78,15 @@ class Damage(NamedTuple):
 
 
 class Reader(Protocol):
-    """Iterates over what a split holds, in the order of the file; for one iteration."""
+    """Iterates once over what a split holds, in the order of the file."""
 
     @property
     def link(self) -> Link | None:
-        """Where the reading began and stopped; None before it is over."""
+        """Where the reading began and stopped; None until it is finished."""
 
     @property
     def crc32c(self) -> int | None:
-        """Checksum of the split's bytes as stored; None before the reading is over."""
+        """Checksum of the split's bytes as stored; None until the reading is finished."""
 
     @property
     def done(self) -> int:
@@ -96,6 +96,6 @@ class Reader(Protocol):
         """Yield records, and damage where a record should be.
 
         Raises:
-            UserError: The file cannot be read, changed since it was cut into splits, or is of
+            UserError: The file cannot be read, has changed since it was cut into splits, or is in
                 another format.
         """

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.inputs.sources import Link, Split, open_split
+from pipelines.inputs.split import Link, Split, open_split
 from pipelines.readers.places import read_places
 from pipelines.readers.reading import Reading, format_of, stored_crc32c
 from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Reason, Record

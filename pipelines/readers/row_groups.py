@@ -1,7 +1,7 @@
-"""The row groups of a Parquet file: their rows, their bytes, the runs that splits are made of.
+"""The row groups of a Parquet file: their rows, their bytes, and the runs that become splits.
 
-The file is cut at the first byte of row groups into ranges that cover it: what lies before the
-first group belongs to that, what lies behind the last one, the footer, to the last.
+The file is cut at the first bytes of its row groups into ranges that cover it: bytes before the
+first group belong to the first range, and those after the last group, the footer, to the last.
 """
 
 import itertools
@@ -10,20 +10,21 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.inputs.files import read_exactly
 from shards.errors import UserError
 from shards.storage.files import crc32c_of
 
 HELD_BYTES = 64 << 20
-"""Row groups up to this size are read once, in sequence, and decoded from memory."""
+"""Row groups up to this size are read once, sequentially, and decoded from memory."""
 _BLOCK_BYTES = 4 << 20
 _BUFFER_BYTES = 1 << 20
 
 
-def open_table(file: "RangeFile | BinaryIO", path: str) -> pq.ParquetFile:
+def open_parquet(file: "RangeFile | BinaryIO", path: str) -> pq.ParquetFile:
     """Return an opened Parquet file.
 
     Raises:
-        UserError: It is none, or its footer is damaged.
+        UserError: It is not a Parquet file, or its footer is damaged.
     """
     try:
         return pq.ParquetFile(
@@ -32,26 +33,26 @@ def open_table(file: "RangeFile | BinaryIO", path: str) -> pq.ParquetFile:
     except (pa.ArrowException, OSError) as error:
         if isinstance(file, RangeFile) and file.error:
             raise file.error from error
-        if isinstance(error, OSError) and error.errno:  # of the disk, not of what is on it
+        if isinstance(error, OSError) and error.errno:  # an error of the disk, not of the content
             raise
         reason = " ".join(str(error).split()).rstrip(".")
         raise UserError(
-            f"The input {path} cannot be read as Parquet: {reason}. Its footer, which is at the "
-            "end of the file, tells where the rows are; without it nothing can be read. Fetch the "
-            "file again, or leave it out."
+            f"The input {path} cannot be read as Parquet: {reason}. The footer at the end of the "
+            "file says where the rows are; without it nothing can be read. Fetch the file again, "
+            "or leave it out."
         ) from error
 
 
 def first_rows(metadata: pq.FileMetaData) -> list[int]:
-    """Return the number of the first row of each row group, and at last the number of rows."""
+    """Return the number of the first row of each row group, followed by the number of rows."""
     counts = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
     return list(itertools.accumulate(counts, initial=0))
 
 
 def first_bytes(metadata: pq.FileMetaData, file_bytes: int) -> list[int]:
-    """Return where the range of each row group begins, and at last the size of the file.
+    """Return where the range of each row group begins, followed by the size of the file.
 
-    Where groups do not lie in their order the first one has all bytes, so that the file is not cut.
+    If the groups are not stored in order, the first one gets all bytes, so the file is not cut.
     """
     groups = range(1, metadata.num_row_groups)
     edges = [0, *(_first_byte(metadata.row_group(group)) for group in groups), file_bytes]
@@ -61,10 +62,10 @@ def first_bytes(metadata: pq.FileMetaData, file_bytes: int) -> list[int]:
 
 
 def runs(metadata: pq.FileMetaData, *, file_bytes: int, split_bytes: int) -> list[tuple[int, int]]:
-    """Return runs of whole row groups as ranges of rows, each one of about `split_bytes` bytes.
+    """Return runs of whole row groups as ranges of rows, each of about `split_bytes` bytes.
 
-    A run ends with the group that makes it that long; a remainder of less than half of it is not
-    told apart. There is one at least, which is empty where the file has no rows.
+    A run ends with the group that makes it that long; a remainder shorter than half of that joins
+    the last run. There is at least one run; it is empty if the file has no rows.
     """
     rows, edges = first_rows(metadata), first_bytes(metadata, file_bytes)
     cuts, begin = [0], 0
@@ -81,7 +82,7 @@ def groups_in(
 ) -> list[tuple[int, tuple[int, int]]]:
     """Return the row groups of a run of rows [start, end), each with its range of bytes.
 
-    The ranges follow each other without gaps. Groups without rows are left out.
+    The ranges have no gaps between them. Groups without rows are left out.
     """
     rows, edges = first_rows(metadata), first_bytes(metadata, file_bytes)
     groups = [
@@ -102,64 +103,65 @@ def _first_byte(group: pq.RowGroupMetaData) -> int:
     for index in range(group.num_columns):
         column = group.column(index)
         page, dictionary = column.data_page_offset, column.dictionary_page_offset
-        # Some writers say 0 where there is no dictionary.
+        # Some writers put 0 if there is no dictionary.
         starts.append(min(page, dictionary) if dictionary else page)
     return min(starts, default=0)
 
 
 class RangeFile:
-    """A file for pyarrow of which one range may be held in memory; it takes the checksum of ranges.
+    """A file for pyarrow that may hold one of its ranges in memory and adds up their checksum.
 
-    An error of the file itself is kept in `error`: pyarrow turns all into its own.
+    An error of the file itself is kept in `error`, since pyarrow replaces it with one of its own.
     """
 
     closed = False
 
     def __init__(self, handle: BinaryIO, path: str, *, file_bytes: int) -> None:
         self.crc32c = 0
-        """Checksum of all ranges taken, one behind the other."""
+        """Checksum of all ranges taken, in their order."""
         self.error: OSError | None = None
         self._handle = handle
         self._path = path
         self._file_bytes = file_bytes
         self._start = 0
         self._held = b""
-        self._at = 0
+        self._offset = 0
 
     def take(self, start: int, end: int) -> None:
-        """Take a range into the checksum, and hold it unless it is large.
+        """Add a range to the checksum, and hold it unless it is large.
 
         Raises:
             UserError: The file is shorter than it was.
         """
         self._start, self._held = start, b""
         step = HELD_BYTES if end - start <= HELD_BYTES else _BLOCK_BYTES
-        for at in range(start, end, step):
-            self._handle.seek(at)
-            block = self._handle.read(min(step, end - at))
-            if len(block) != min(step, end - at):
-                raise UserError(
-                    f"The input {self._path} ended before its byte {end}: it changed while it was "
-                    "read. Run the command again when it is complete."
-                )
+        for offset in range(start, end, step):
+            self._handle.seek(offset)
+            block = read_exactly(
+                self._handle,
+                min(step, end - offset),
+                path=self._path,
+                offset=offset,
+                file_bytes=self._file_bytes,
+            )
             self.crc32c = crc32c_of(block, self.crc32c)
             self._held = block if step == HELD_BYTES else b""
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes."""
-        left = max(0, self._file_bytes - self._at)
+        left = max(0, self._file_bytes - self._offset)
         size = left if size < 0 else min(size, left)
-        inside = self._at - self._start
-        if inside >= 0 and inside + size <= len(self._held):
-            data = self._held[inside : inside + size]
+        begin = self._offset - self._start
+        if begin >= 0 and begin + size <= len(self._held):
+            data = self._held[begin : begin + size]
         else:
             data = self._read(size)
-        self._at += len(data)
+        self._offset += len(data)
         return data
 
     def _read(self, size: int) -> bytes:
         try:
-            self._handle.seek(self._at)
+            self._handle.seek(self._offset)
             return self._handle.read(size)
         except OSError as error:
             self.error = error
@@ -167,27 +169,27 @@ class RangeFile:
 
     def seek(self, offset: int, whence: int = 0) -> int:
         """Go to an offset and return it."""
-        self._at = offset + (0, self._at, self._file_bytes)[whence]
-        return self._at
+        self._offset = offset + (0, self._offset, self._file_bytes)[whence]
+        return self._offset
 
     def tell(self) -> int:
         """Return the offset of the next byte."""
-        return self._at
+        return self._offset
 
     def readable(self) -> bool:
-        """Return True: pyarrow asks."""
+        """Return True; pyarrow asks."""
         return True
 
     def seekable(self) -> bool:
-        """Return True: pyarrow asks."""
+        """Return True; pyarrow asks."""
         return True
 
     def writable(self) -> bool:
-        """Return False: pyarrow asks."""
+        """Return False; pyarrow asks."""
         return False
 
     def flush(self) -> None:
-        """Do nothing: nothing is written."""
+        """Do nothing; the file is only read."""
 
     def close(self) -> None:
-        """Do nothing: who opened the file closes it."""
+        """Do nothing; whoever opened the file closes it."""

@@ -1,25 +1,22 @@
 """The bytes of a split, uncompressed, read from front to back."""
 
-import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Protocol
 
-from pipelines.inputs.sources import Split, open_input, open_split, readable
-from pipelines.readers.compressed import Failure, Stored, compression, is_compressed, unpacked
-from shards.errors import UserError
+from pipelines.inputs.files import read_exactly, readable
+from pipelines.inputs.split import Split, open_split
+from pipelines.readers.compressed import Failure, StoredBytes, compression, unpack
 from shards.storage.files import crc32c_of
-
-_MAGIC_BYTES = 4
 
 
 class ByteStream(Protocol):
-    """What readers of text read; offsets count bytes of the uncompressed file."""
+    """What the readers of text read from; offsets count bytes of the uncompressed file."""
 
     @property
-    def at(self) -> int:
-        """Offset of what read() returns next."""
+    def offset(self) -> int:
+        """Offset of the bytes that read() returns next."""
 
     @property
     def end(self) -> int:
@@ -27,22 +24,22 @@ class ByteStream(Protocol):
 
     @property
     def size(self) -> int:
-        """Where the file ends; sys.maxsize in a compressed file until its end was read."""
+        """Where the file ends; sys.maxsize in a compressed file until its end has been read."""
 
     @property
     def failure(self) -> Failure | None:
-        """Why a compressed file ends too early, once its end was read."""
+        """Why a compressed file ends too early, once its end has been read."""
 
     @property
     def crc32c(self) -> int:
-        """Checksum of the split's bytes as stored, of those that were read so far."""
+        """Checksum of those of the split's bytes, as stored, that have been read so far."""
 
     @property
     def done(self) -> int:
-        """How many of the split's bytes as stored were read so far."""
+        """How many of the split's bytes, as stored, have been read so far."""
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, no more than `size` (at least 1), none at the end of the file.
+        """Return the next bytes: at most `size` (1 or more), none at the end of the file.
 
         Raises:
             UserError: The file is shorter than it was.
@@ -54,66 +51,62 @@ class PlainStream:
 
     failure = None
 
-    def __init__(self, handle: BinaryIO, split: Split, *, at: int) -> None:
-        self.at = at
+    def __init__(self, handle: BinaryIO, split: Split, *, offset: int) -> None:
+        self.offset = offset
         self.end = split.end
         self.size = split.file_bytes
         self.crc32c = 0
         self._handle = handle
         self._split = split
-        handle.seek(at)
+        handle.seek(offset)
 
     @property
     def done(self) -> int:
-        """Return how many of the split's bytes were read so far."""
-        return max(0, min(self.at, self.end) - self._split.start)
+        """Return how many of the split's bytes have been read so far."""
+        return max(0, min(self.offset, self.end) - self._split.start)
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, no more than `size`, none at the end of the file.
+        """Return the next bytes: at most `size`, none at the end of the file.
 
         Raises:
             UserError: The file ends before its size.
         """
-        size = min(size, self.size - self.at)
-        block = self._handle.read(size)
-        if len(block) != size:
-            raise UserError(
-                f"The input {self._split.path} ended at byte {self.at + len(block)} of "
-                f"{self.size}: it changed while it was read. Run the command again when it is "
-                "complete."
-            )
-        inside = slice(max(0, self._split.start - self.at), max(0, self.end - self.at))
-        self.crc32c = crc32c_of(block[inside], self.crc32c)
-        self.at += size
+        offset, size = self.offset, min(size, self.size - self.offset)
+        block = read_exactly(
+            self._handle, size, path=self._split.path, offset=offset, file_bytes=self.size
+        )
+        in_split = slice(max(0, self._split.start - offset), max(0, self.end - offset))
+        self.crc32c = crc32c_of(block[in_split], self.crc32c)
+        self.offset += size
         return block
 
 
 class UnpackedStream:
-    """The content of a compressed file, of which no more is held than what was asked for."""
+    """The content of a compressed file; no more of it is held than was asked for."""
 
     end = sys.maxsize
 
-    def __init__(self, handle: BinaryIO, path: str, *, file_bytes: int, kind: str) -> None:
-        self.at = 0
+    def __init__(self, handle: BinaryIO, path: str, *, file_bytes: int, codec: str) -> None:
+        self.offset = 0
         self.size = sys.maxsize
         self.failure: Failure | None = None
-        self._stored = Stored(handle, path, file_bytes=file_bytes)
-        self._pieces = unpacked(self._stored, kind)
+        self._stored = StoredBytes(handle, path, file_bytes=file_bytes)
+        self._pieces = unpack(self._stored, codec)
         self._piece = b""
         self._unpacked = 0
 
     @property
     def crc32c(self) -> int:
-        """Return the checksum of the bytes that were read from the file so far."""
+        """Return the checksum of the bytes of the file that have been read so far."""
         return self._stored.crc32c
 
     @property
     def done(self) -> int:
-        """Return how many bytes of the file were read so far."""
-        return self._stored.at
+        """Return how many bytes of the file have been read so far."""
+        return self._stored.taken
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, no more than `size`, none where the content ends.
+        """Return the next bytes: at most `size`, none where the content ends.
 
         Raises:
             UserError: The file ends before its size.
@@ -123,7 +116,7 @@ class UnpackedStream:
             part, self._piece = self._piece[:missing], self._piece[missing:]
             parts.append(part)
             missing -= len(part)
-        self.at += size - missing
+        self.offset += size - missing
         return b"".join(parts)
 
     def _fill(self) -> bool:
@@ -142,36 +135,15 @@ class UnpackedStream:
 
 
 @contextmanager
-def open_stream(split: Split, *, at: int = 0) -> Iterator[ByteStream]:
-    """Open the file of a split and yield its bytes from offset `at` on; 0 if it is compressed.
+def open_stream(split: Split, *, offset: int = 0) -> Iterator[ByteStream]:
+    """Open the file of a split and yield its bytes from `offset` on (0 if it is compressed).
 
     Raises:
-        UserError: The file cannot be opened, or changed since it was cut.
+        UserError: The file cannot be opened, or has changed since it was cut.
     """
-    kind = compression(split.path)
+    codec = compression(split.path)
     with open_split(split) as handle, readable(split.path):
-        if kind is None:
-            yield PlainStream(handle, split, at=at)
+        if codec is None:
+            yield PlainStream(handle, split, offset=offset)
         else:
-            yield UnpackedStream(handle, split.path, file_bytes=split.file_bytes, kind=kind)
-
-
-def read_head(path: str, size: int) -> bytes:
-    """Return the first bytes of a file, unpacked; fewer than `size` where its content ends.
-
-    Raises:
-        UserError: It cannot be opened, or its name says that it is compressed and it is not.
-    """
-    kind = compression(path)
-    with open_input(path) as handle, readable(path):
-        if kind is None:
-            return handle.read(size)
-        head = handle.read(_MAGIC_BYTES)
-        if not is_compressed(head, kind):
-            raise UserError(
-                f"The input {path} is no {kind} archive, though its name says so: it begins with "
-                f"{head!r}. Fetch it again, or give it a name that says what it is."
-            )
-        file_bytes = handle.seek(0, io.SEEK_END)
-        handle.seek(0)
-        return UnpackedStream(handle, path, file_bytes=file_bytes, kind=kind).read(size)
+            yield UnpackedStream(handle, split.path, file_bytes=split.file_bytes, codec=codec)

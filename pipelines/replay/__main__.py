@@ -31,7 +31,7 @@ from pipelines.run.origin import recorded_options
 from shards.command import Parser, exit_code, log_plainly
 from shards.errors import UserError
 from shards.flags import flag_of, names, options_of, positive
-from shards.manifest import WORK, Manifest, load, parse_dataset
+from shards.manifest import WORK, Manifest, parse_dataset, read_manifest
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath
 
@@ -62,8 +62,8 @@ def run(argv: Sequence[str]) -> Manifest:
     end = argv.index("--") if "--" in argv else len(argv)
     ours, rest = _parser().parse_known_args(list(argv[:end]))
     directory, number = parse_dataset(ours.dataset)
-    manifest = load(directory)
-    manifest = manifest if number is None else manifest.at(number)
+    manifest = read_manifest(directory)
+    manifest = manifest if number is None else manifest.as_of(number)
     module = _module(ours.corpus or manifest.corpus)
     recipe = load_recipe(module)
     defaults = {**recorded_options(directory, manifest, recipe.options), "max_reject_rate": 1.0}

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.inputs.found import Found
+from pipelines.inputs.files import InputFile, match_inputs
+from pipelines.inputs.found_file import FoundFile
 from pipelines.inputs.local_files import find_local
 from pipelines.inputs.remote_files import open_remote
-from pipelines.inputs.sources import InputFile, match_inputs
 from pipelines.readers.reading import Reading
 from pipelines.run.existing import INPUTS, file_crc32c
 from shards.errors import UserError
@@ -171,7 +171,7 @@ def _at_its_path(key: Key, state: FileState | None) -> InputFile:
     )
 
 
-def _now(path: str) -> Found:
+def _now(path: str) -> FoundFile:
     if is_url(path):
         handle, found = open_remote(path)
         handle.close()

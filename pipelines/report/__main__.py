@@ -55,7 +55,7 @@ def draw(argv: Sequence[str]) -> None:
         "--output", type=any_path, metavar="FILE", help=f"default: {PAGE} in the dataset"
     )
     options = parser.parse_args(argv)
-    manifest = manifests.load(options.dataset)
+    manifest = manifests.read_manifest(options.dataset)
     path = options.dataset / REPORT
     if not path.exists():
         raise UserError(

@@ -13,7 +13,7 @@ from pipelines.report.distributions import distributions
 from pipelines.report.projection import run_costs, text_read
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from shards.errors import UserError
-from shards.manifest import Manifest, Totals, total
+from shards.manifest import Manifest, Totals, sum_shards
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -50,7 +50,7 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
         )
 
     def shard_totals(source: str | None, split: str) -> Totals:
-        return total(manifest.shards(source, split=split))
+        return sum_shards(manifest.shards(source, split=split))
 
     duplicates = dict(sections.duplicates(report.get("dedup", {})))
     costs = run_costs(manifest, report)

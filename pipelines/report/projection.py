@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shards.manifest import TRAIN, VALIDATION, Manifest, total
+from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 
 MAP = "map"
 
@@ -73,7 +73,7 @@ def run_costs(manifest: Manifest, report: Mapping[str, Any]) -> Costs | None:
     if not text_bytes or "cpu_seconds" not in report:
         return None
     accounts = report["accounting"]
-    made = [total(manifest.shards(split=split)) for split in (TRAIN, VALIDATION)]
+    made = [sum_shards(manifest.shards(split=split)) for split in (TRAIN, VALIDATION)]
     return Costs(
         text_bytes=text_bytes,
         map_seconds=_map_seconds(accounts, report["cpu_seconds"]),

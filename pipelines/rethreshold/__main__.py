@@ -20,7 +20,7 @@ from pipelines.run.origin import Thresholds, languages_of, thresholds_of
 from shards.command import Parser, exit_code
 from shards.errors import UserError
 from shards.flags import fraction, names, positive
-from shards.manifest import Manifest, load, parse_dataset
+from shards.manifest import Manifest, parse_dataset, read_manifest
 from shards.records import to_json
 from shards.run import CAUSAL, GLM
 from shards.storage.remote import AnyPath
@@ -54,8 +54,8 @@ def run(arguments: argparse.Namespace) -> str:
         UserError: There is no such dataset, or its metrics cannot answer the question.
     """
     directory, number = parse_dataset(arguments.dataset)
-    manifest = load(directory)
-    manifest = manifest if number is None else manifest.at(number)
+    manifest = read_manifest(directory)
+    manifest = manifest if number is None else manifest.as_of(number)
     now = thresholds_of(manifest)
     then = thresholds_of(manifest, arguments.threshold)
     if arguments.language_threshold is not None:

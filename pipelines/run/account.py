@@ -15,7 +15,7 @@ from pipelines.report.write import PAGE
 from pipelines.segments.audit import Tally
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, NEAR_DUPLICATE, QUARANTINED
 from shards.errors import DamageError, UserError
-from shards.manifest import TRAIN, VALIDATION, Manifest, total
+from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 from shards.storage.remote import AnyPath
 
 Account = Counter[tuple[str, str, str]]
@@ -189,7 +189,7 @@ def closing_lines(account: Mapping[str, Any], made: Manifest, output: AnyPath) -
         if figures["not_sampled"]:
             shown.append(f"  {figures['not_sampled']:>12,}  not in the sample")
     for split in (TRAIN, VALIDATION):
-        sums = total(made.shards(split=split))
+        sums = sum_shards(made.shards(split=split))
         shown.append(
             f"{split}: {sums.documents:,} documents, {sums.tokens:,} tokens, shards: {sums.shards}"
         )

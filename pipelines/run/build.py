@@ -20,7 +20,7 @@ from pipelines.engine.phases import Phases
 from pipelines.engine.records import complete_files
 from pipelines.engine.runner import Runner, hush
 from pipelines.engine.workers import num_workers
-from pipelines.inputs.sources import InputFile
+from pipelines.inputs.files import InputFile
 from pipelines.map.attempts import died_before
 from pipelines.map.mapper import Job, SplitRecord, versions
 from pipelines.map.splits import Splits
@@ -135,7 +135,7 @@ class Build:
         """
         if self.options.overwrite or not (self.output / manifests.NAME).exists():
             return None
-        manifest = manifests.load(self.output)
+        manifest = manifests.read_manifest(self.output)
         existing.check_corpus(manifest, self.corpus.recipe.name, output=self.output)
         existing.check_same(manifest, self.semantic, output=self.output)
         existing.check_inputs(
@@ -204,7 +204,7 @@ class Build:
     def _next_number(self) -> int:
         if not (self.output / manifests.NAME).exists():
             return 1
-        return manifests.load(self.output).number + 1
+        return manifests.read_manifest(self.output).number + 1
 
     def _clean_up(self) -> None:
         if not (self.options.keep_segments or is_share(self.options.part)):
@@ -224,7 +224,7 @@ class Build:
         if poison:
             identity["poison"] = poison
         replaces = self.options.overwrite and (self.output / manifests.NAME).exists()
-        if replaces and manifests.load(self.output).libraries != self.job.versions:
+        if replaces and manifests.read_manifest(self.output).libraries != self.job.versions:
             # Other libraries make other bytes, which must not take the names of the old files.
             identity["libraries"] = self.job.versions
         fingerprint = hashlib.sha256(canonical(identity)).hexdigest()

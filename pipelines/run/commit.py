@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.dedup.phases import Deduplicated
-from pipelines.inputs.sources import InputFile
+from pipelines.inputs.files import InputFile
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.report.sums import machine
@@ -148,7 +148,7 @@ def commit(
     }
     write_json(output / REPORT, report)
     write_page(output, manifest, report)
-    manifests.commit(output, manifest)
+    manifests.write_manifest(output, manifest)
 
 
 def clean_up(work: AnyPath) -> None:

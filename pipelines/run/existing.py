@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.inputs.sources import InputFile
+from pipelines.inputs.files import InputFile
 from pipelines.map.attempts import forget
 from pipelines.map.resume import unchanged
 from pipelines.readers.reading import Reading, splits, stored_crc32c

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shards.order.cells import Cells
-from shards.order.sampler import Draws, Places
+from shards.order.sampler import DrawnWindows, WindowLocations
 from shards.order.streams import Stream
 from shards.windows import WindowSpec
 
 
 class OnePass:
-    """Goes through all windows of some streams; `draw` and `locate` are those of a `Sampler`.
+    """Goes through all windows of some streams; `draw` and `locate` work like a `Sampler`'s.
 
     Positions are 0 to len - 1; rank r of W takes positions r, r + W, …
     """
@@ -30,27 +30,29 @@ class OnePass:
     def __len__(self) -> int:
         return int(self.cells.sizes.sum())
 
-    def draw(self, positions: ArrayLike) -> Draws:
-        """Return what is at each position, int64[n].
+    def draw(self, positions: ArrayLike) -> DrawnWindows:
+        """Return the windows at positions, int64[n].
 
         Raises:
-            IndexError: a position is not below the length.
+            IndexError: a position is negative or not below the length.
         """
-        places = np.atleast_1d(np.asarray(positions, np.int64))
-        if places.size and not 0 <= places.min() <= places.max() < len(self):
-            raise IndexError(f"positions {places.min()} to {places.max()}: there are {len(self)}")
+        index = np.atleast_1d(np.asarray(positions, np.int64))
+        if index.size and not 0 <= index.min() <= index.max() < len(self):
+            raise IndexError(
+                f"positions {index.min()} to {index.max()}: this pass has {len(self)} windows"
+            )
         ends = np.cumsum(self.cells.sizes)
-        streams = np.searchsorted(ends, places, side="right")
-        none = np.zeros(len(places), np.int64)
-        return Draws(
+        streams = np.searchsorted(ends, index, side="right")
+        zeros = np.zeros(len(index), np.int64)
+        return DrawnWindows(
             stream=streams.astype(np.int32),
-            scatter=none.astype(np.int32),
-            epoch=none,
-            sample=places - (ends - self.cells.sizes)[streams],
+            scatter=zeros.astype(np.int32),
+            epoch=zeros,
+            sample=index - (ends - self.cells.sizes)[streams],
         )
 
-    def locate(self, draws: Draws) -> Places:
+    def locate(self, drawn: DrawnWindows) -> WindowLocations:
         """Return where the windows are."""
-        cells = self.cells.of(draws.stream, draws.scatter)
-        shards, windows = self.cells.locate(cells, draws.stream, draws.sample)
-        return Places(shards, windows, draws.epoch)
+        cells = self.cells.index_of(drawn.stream, drawn.scatter)
+        shards, windows = self.cells.locate(cells, drawn.stream, drawn.sample)
+        return WindowLocations(shards, windows, drawn.epoch)

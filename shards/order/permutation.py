@@ -1,18 +1,18 @@
-"""Shuffling without a list: keyed bijections, computed for any index at once.
+"""Shuffling without a list: keyed bijections that are computed for any index directly.
 
     index in [0, n)  ->  (x, y) in [0, a) x [0, b)      a = floor(sqrt(n)) + 1, b = ceil(n / a)
                          x += F(y, key 0) mod a
                          y += F(x, key 1) mod b         eight rounds of a Feistel network
                          ...
-                     ->  x + a·y, and once more from there while that is not below n
+                     ->  x + a·y, and again from there until that is below n
 
 The network is FE1 of Black and Rogaway, "Ciphers with Arbitrary Finite Domains" (CT-RSA 2002): its
-domain is larger than n by less than a, so that hardly an index walks twice. F is the finaliser of
-splitmix64 (Steele, Lea, Flood, OOPSLA 2014; constants of Stafford's variant 13). Up to 64 elements
-the permutation is the ranking of 64-bit hashes: every order of them can occur.
+domain exceeds n by less than a, so that hardly any index takes a second pass. F is the finaliser
+of splitmix64 (Steele, Lea, Flood, OOPSLA 2014; constants of Stafford's variant 13). Up to 64
+elements the permutation is the ranking of 64-bit hashes, so that every order of them can occur.
 
-The order of every training run hangs on these functions. They never change: golden vectors in the
-tests pin them.
+The order of every training run depends on these functions. They never change: golden vectors in
+the tests pin them.
 """
 
 import hashlib
@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Words = NDArray[np.uint64]
+Integers = NDArray[np.int64]
+Indices = NDArray[np.int32] | Integers
 
 _ROUNDS = 8
 _RANKED = 64
@@ -45,69 +47,72 @@ def permutation_key(seed: int, stream: str, scatter: int, epoch: int) -> int:
 
 
 def derive(keys: Words, numbers: ArrayLike) -> Words:
-    """Return keys made of keys and non-negative numbers, elementwise; shapes broadcast."""
+    """Return keys derived from keys and non-negative numbers, elementwise; shapes broadcast."""
     return mix(keys + (np.atleast_1d(numbers).astype(np.uint64) + _ONE) * _GAMMA)
 
 
 def mix(words: Words) -> Words:
-    """Return the words, an array, through the finaliser of splitmix64: a bijection on 64 bits."""
+    """Return the finaliser of splitmix64 of each word of an array: a bijection on 64 bits."""
     words = (words ^ (words >> np.uint64(30))) * _FACTORS[0]
     words = (words ^ (words >> np.uint64(27))) * _FACTORS[1]
     return words ^ (words >> np.uint64(31))
 
 
 def permute(indices: ArrayLike, sizes: ArrayLike, keys: ArrayLike) -> Words:
-    """Return where each index goes: for each key a bijection on [0, size).
+    """Return the image of each index: for each key a bijection on [0, size).
 
     Args:
-        indices: integers; each is below its size.
+        indices: integers, each below its size.
         sizes: integers from 1 to 2^62.
         keys: uint64 (`permutation_key`). All three broadcast to one dimension.
+
+    Raises:
+        ValueError: an index is not below its size.
     """
     return _apply(indices, sizes, keys, inverse=False)
 
 
 def unpermute(indices: ArrayLike, sizes: ArrayLike, keys: ArrayLike) -> Words:
-    """Return where each index comes from: the inverse of `permute`."""
+    """Return the index that `permute` maps to each given one."""
     return _apply(indices, sizes, keys, inverse=True)
 
 
 def _apply(indices: ArrayLike, sizes: ArrayLike, keys: ArrayLike, *, inverse: bool) -> Words:
-    arrays = (np.atleast_1d(part).astype(np.uint64) for part in (indices, sizes, keys))
-    places, limits, words = np.broadcast_arrays(*arrays)
-    if bool((places >= limits).any()):
+    arrays = (np.atleast_1d(array).astype(np.uint64) for array in (indices, sizes, keys))
+    values, limits, words = np.broadcast_arrays(*arrays)
+    if bool((values >= limits).any()):
         raise ValueError(f"an index of {indices!r} is not below its size in {sizes!r}")
     small = limits <= _RANKED
     if not small.any():
-        return _walk(places, limits, words, inverse=inverse)
-    result = np.empty_like(places)
-    result[small] = _rank(places[small], limits[small], words[small], inverse=inverse)
+        return _walk(values, limits, words, inverse=inverse)
+    result = np.empty_like(values)
+    result[small] = _rank(values[small], limits[small], words[small], inverse=inverse)
     large = ~small
     if large.any():
-        result[large] = _walk(places[large], limits[large], words[large], inverse=inverse)
+        result[large] = _walk(values[large], limits[large], words[large], inverse=inverse)
     return result
 
 
-def _rank(places: Words, limits: Words, keys: Words, *, inverse: bool) -> Words:
-    """Return the rank of an element's hash among all of its range, or the element of a rank."""
+def _rank(values: Words, limits: Words, keys: Words, *, inverse: bool) -> Words:
+    """Return the rank of each value's hash among those of its range, or the value of each rank."""
     width = int(limits.max())
     hashes = mix(keys[:, None] + _RANK_GAMMAS[:width])
     beyond = np.arange(width, dtype=np.uint64) >= limits[:, None]
     hashes[beyond] = ~np.uint64(0)
-    rows = np.arange(len(places))
+    rows = np.arange(len(values))
     if inverse:
-        return np.argsort(hashes, axis=1, kind="stable")[rows, places].astype(np.uint64)
-    ranks: Words = (hashes < hashes[rows, places][:, None]).sum(axis=1, dtype=np.uint64)
+        return np.argsort(hashes, axis=1, kind="stable")[rows, values].astype(np.uint64)
+    ranks: Words = (hashes < hashes[rows, values][:, None]).sum(axis=1, dtype=np.uint64)
     return ranks
 
 
-def _walk(places: Words, limits: Words, keys: Words, *, inverse: bool) -> Words:
-    """Go through the network until every index is back in its range."""
+def _walk(values: Words, limits: Words, keys: Words, *, inverse: bool) -> Words:
+    """Apply the network until every value is back in its range."""
     widths = np.sqrt(limits.astype(np.float64)).astype(np.uint64) + _ONE
     heights = (limits + widths - _ONE) // widths
     round_keys = mix(keys + _ROUND_GAMMAS)
     step = _backward if inverse else _forward
-    result = step(places, widths, heights, round_keys)
+    result = step(values, widths, heights, round_keys)
     outside = np.flatnonzero(result >= limits)
     while outside.size:
         again = step(result[outside], widths[outside], heights[outside], round_keys[:, outside])
@@ -116,9 +121,9 @@ def _walk(places: Words, limits: Words, keys: Words, *, inverse: bool) -> Words:
     return result
 
 
-def _forward(places: Words, widths: Words, heights: Words, round_keys: Words) -> Words:
-    high = places // widths
-    low = places - high * widths
+def _forward(values: Words, widths: Words, heights: Words, round_keys: Words) -> Words:
+    high = values // widths
+    low = values - high * widths
     for i in range(0, _ROUNDS, 2):
         low = low + _below(high, round_keys[i], widths)
         low -= widths * (low >= widths)
@@ -127,9 +132,9 @@ def _forward(places: Words, widths: Words, heights: Words, round_keys: Words) ->
     return high * widths + low
 
 
-def _backward(places: Words, widths: Words, heights: Words, round_keys: Words) -> Words:
-    high = places // widths
-    low = places - high * widths
+def _backward(values: Words, widths: Words, heights: Words, round_keys: Words) -> Words:
+    high = values // widths
+    low = values - high * widths
     for i in range(_ROUNDS - 2, -1, -2):
         high = high + heights - _below(low, round_keys[i + 1], heights)
         high -= heights * (high >= heights)
@@ -139,5 +144,5 @@ def _backward(places: Words, widths: Words, heights: Words, round_keys: Words) -
 
 
 def _below(words: Words, keys: Words, limits: Words) -> Words:
-    """Return F: a hash of a word, scaled to [0, limit) by its upper 32 bits."""
+    """Return F: a hash of each word, scaled to [0, limit) by its upper 32 bits."""
     return ((mix(words + keys) >> _HALF) * limits) >> _HALF

@@ -1,11 +1,12 @@
-"""In which order streams are drawn, so that each has its share at any moment.
+"""The order in which streams are drawn, so that each has its share at any moment.
 
-The k-th draw from a stream of share w may not come before draw floor(k / w) nor after draw
-ceil((k + 1) / w) - 1; of all that may come, the one with the earliest deadline does. That keeps
-every stream within one draw of its share (the chairman assignment problem: Tijdeman, Discrete
-Mathematics 32, 1980; as schedule: Baruah et al., "Proportionate progress", Algorithmica 15, 1996).
-Shares are whole draws per period, so one period in a table answers for every draw. Each scatter
-starts somewhere else in it: else a batch with one draw a scatter would be all of one stream.
+The k-th draw from a stream of share w comes no earlier than draw floor(k / w) and no later than
+draw ceil((k + 1) / w) - 1; of the draws that may come, the one with the earliest deadline does.
+That keeps every stream within one draw of its share (the chairman assignment problem: Tijdeman,
+Discrete Mathematics 32, 1980; as a schedule: Baruah et al., "Proportionate progress", Algorithmica
+15, 1996). Shares are whole numbers of draws per period, so the table of one period gives every
+draw. Each scatter starts at a different slot of it; otherwise a batch with one draw per scatter
+would come from a single stream.
 """
 
 import heapq
@@ -14,40 +15,37 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shards.errors import UserError
-from shards.order.permutation import derive, text_key
-
-Counts = NDArray[np.int64]
+from shards.order.permutation import Integers, derive, text_key
 
 MAX_PERIOD = 2**16
-"""Draws in the longest period: the finest share is one in so many."""
+"""Draws in the longest period: no share can be smaller than one in this many."""
 
 
-def shares(weights: Sequence[float]) -> Counts:
-    """Return draws per period for weights in any unit, exact where a period can hold them.
+def draws_per_period(weights: Sequence[float]) -> Integers:
+    """Return int64[streams]: draws per period for weights in any unit, exact if possible.
 
-    Weights are taken as the decimals they are written as. Where their common denominator is too
+    Weights count as the decimal numbers they are written as. If their common denominator is too
     large for a period of 2^16, every share is rounded so that the sum stays (largest remainders).
 
     Raises:
-        UserError: a weight is negative or no number, all are 0, or a share rounds to nothing.
+        UserError: a weight is negative or not a number, all are 0, or a share rounds to 0.
     """
-    if not all(math.isfinite(w) and w >= 0 for w in weights) or not any(weights):
+    if not all(math.isfinite(weight) and weight >= 0 for weight in weights) or not any(weights):
         raise UserError(
-            f"weights must be 0 or more, and one of them more than 0; these are {list(weights)}"
+            f"weights must be 0 or more, and at least one more than 0; these are {list(weights)}"
         )
     exact = [Fraction(str(weight)) for weight in weights]
-    scale = math.lcm(*(part.denominator for part in exact))
-    whole = [int(part * scale) for part in exact]
+    scale = math.lcm(*(weight.denominator for weight in exact))
+    whole = [int(weight * scale) for weight in exact]
     divisor = math.gcd(*whole)
     if sum(whole) // divisor <= MAX_PERIOD:
-        return np.array([part // divisor for part in whole], np.int64)
-    return _rounded(whole)
+        return np.array([weight // divisor for weight in whole], np.int64)
+    return _round_to_max_period(whole)
 
 
-def _rounded(weights: Sequence[int]) -> Counts:
+def _round_to_max_period(weights: Sequence[int]) -> Integers:
     total = sum(weights)
     result = [weight * MAX_PERIOD // total for weight in weights]
     remainders = [weight * MAX_PERIOD % total for weight in weights]
@@ -59,57 +57,64 @@ def _rounded(weights: Sequence[int]) -> Counts:
             raise UserError(
                 f"weight {i + 1} of {len(weights)} is {weight / total:.2g} of all weights; the "
                 f"smallest share that can be drawn is {1 / MAX_PERIOD:.2g} (1 in {MAX_PERIOD:,}). "
-                "Weigh it more, or leave it out with weight 0."
+                "Increase it, or set it to 0 to leave the stream out."
             )
     return np.array(result, np.int64)
 
 
 class Quotas:
-    """The draws of every scatter, for one set of weights."""
+    """The draws of every scatter under one set of weights."""
 
     def __init__(self, weights: Sequence[float], num_scatters: int, *, seed: int = 0) -> None:
-        self.draws = shares(weights)
+        self.draws_per_period = draws_per_period(weights)
         """int64[streams]: draws of each stream in a period."""
-        self.period = int(self.draws.sum())
-        """Draws in a period."""
-        self.schedule = _schedule(self.draws)
+        self.period = int(self.draws_per_period.sum())
+        """All draws in a period."""
+        self.schedule = _schedule(self.draws_per_period)
         """int64[period]: the stream of each draw of a period."""
-        # Slots of the period by stream, and where each stream's begin: the inverse of the table.
+        # The inverse of the table: slots of the period by stream, and where each stream's begin.
         self._slots = np.argsort(self.schedule, kind="stable")
-        self._starts = np.concatenate([[0], np.cumsum(self.draws)])
+        self._starts = np.concatenate([[0], np.cumsum(self.draws_per_period)])
         self._nth = np.empty(self.period, np.int64)
         self._nth[self._slots] = np.arange(self.period) - self._starts[self.schedule[self._slots]]
         keys = derive(np.array([text_key(seed, "quotas")], np.uint64), np.arange(num_scatters))
         self._phases = (keys % np.uint64(self.period)).astype(np.int64)
-        self._before = self._passed(self._phases)
+        self._before = self._draws_before(self._phases)
 
-    def numbered(self, draws: Counts, scatters: Counts) -> tuple[Counts, Counts]:
+    def stream_and_nth(self, draws: Integers, scatters: Integers) -> tuple[Integers, Integers]:
         """Return the stream of each draw, and how often its scatter drew that stream before."""
         laps, slots = np.divmod(draws + self._phases[scatters], self.period)
         streams = self.schedule[slots]
-        nth = laps * self.draws[streams] + self._nth[slots] - self._before[scatters, streams]
+        nth = (
+            laps * self.draws_per_period[streams]
+            + self._nth[slots]
+            - self._before[scatters, streams]
+        )
         return streams, nth
 
-    def counts(self, draws: Counts, scatters: Counts) -> Counts:
-        """Return int64[n, streams]: how often a scatter drew each stream before a draw of it."""
+    def counts(self, draws: Integers, scatters: Integers) -> Integers:
+        """Return int64[n, streams]: how often each stream was drawn before a draw of a scatter."""
         laps, slots = np.divmod(draws + self._phases[scatters], self.period)
-        return laps[:, None] * self.draws + self._passed(slots) - self._before[scatters]
+        full_periods = laps[:, None] * self.draws_per_period
+        return full_periods + self._draws_before(slots) - self._before[scatters]
 
     def draw_of(self, stream: int, nth: int, scatter: int) -> int:
-        """Return the draw for which `numbered` gives (stream, nth); the stream has a share."""
-        laps, rest = divmod(nth + int(self._before[scatter, stream]), int(self.draws[stream]))
+        """Return the draw of which `stream_and_nth` is (stream, nth); the stream has a share."""
+        nth_overall = nth + int(self._before[scatter, stream])
+        laps, rest = divmod(nth_overall, int(self.draws_per_period[stream]))
         slot = int(self._slots[self._starts[stream] + rest])
         return laps * self.period + slot - int(self._phases[scatter])
 
-    def _passed(self, slots: Counts) -> Counts:
+    def _draws_before(self, slots: Integers) -> Integers:
         """Return int64[n, streams]: draws of each stream in the period before each slot."""
-        result = np.empty((len(slots), len(self.draws)), np.int64)
-        for stream, (start, count) in enumerate(zip(self._starts, self.draws, strict=False)):
+        result = np.empty((len(slots), len(self.draws_per_period)), np.int64)
+        bounds = zip(self._starts[:-1], self.draws_per_period, strict=True)
+        for stream, (start, count) in enumerate(bounds):
             result[:, stream] = np.searchsorted(self._slots[start : start + count], slots)
         return result
 
 
-def _schedule(draws: Counts) -> Counts:
+def _schedule(draws: Integers) -> Integers:
     """Return int64[period]: the stream of each draw of a period, earliest deadline first."""
     period = int(draws.sum())
     released: list[list[tuple[int, int, int]]] = [[] for _ in range(period)]

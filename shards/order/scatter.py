@@ -1,14 +1,14 @@
-"""Which rank computes which sample of a batch, so that a rank opens few scatters.
+"""Which rank computes which samples of a batch, chosen so that each rank opens few scatters.
 
-The slots of a batch, sorted by scatter, are dealt to the ranks in equal runs:
+The slots of a batch are sorted by scatter and dealt to the ranks in equal runs:
 
     S = 4, B = 8, W = 3 + 1        slot      0 1 2 3 4 5 6 7
     position 5: scatter of a slot            1 2 3 0 1 2 3 0
                                    sorted    3 7 | 0 4 | 1 5 | 2 6
                                    rank      0     1     2     3
 
-If S divides B, a rank has the scatters from floor(rank·S / W) to ceil((rank + 1)·S / W) - 1, at any
-position and for any such B: at most ceil(S / W) + 1 of them. The batch is the same for every W.
+If S divides B, a rank has the scatters from floor(rank·S / W) to ceil((rank + 1)·S / W) - 1, which
+are at most ceil(S / W) + 1, at any position and for any such B. The batch is the same for every W.
 """
 
 import math
@@ -26,11 +26,14 @@ def rank_slots(
     """Return int64[batch_size / world]: the slots of a rank, by scatter and then by slot.
 
     Args:
-        batch_size: samples in the batch of all ranks; the world divides it.
+        batch_size: B, samples in the batch of all ranks; a multiple of `world`.
         num_scatters: S.
-        world: number of ranks.
+        world: W, the number of ranks.
         rank: from 0.
         position: of the batch's first sample.
+
+    Raises:
+        ValueError: there is no such rank, or the batch cannot be dealt evenly.
     """
     _check_rank(rank, world)
     if batch_size % world:
@@ -42,21 +45,21 @@ def rank_slots(
 
 
 def scatters_of_rank(num_scatters: int, *, world: int, rank: int) -> range:
-    """Return the scatters of a rank, over a whole run whose batches S divides."""
+    """Return the scatters that a rank reads in a run whose batch sizes are multiples of S."""
     _check_rank(rank, world)
     return range(rank * num_scatters // world, -(-(rank + 1) * num_scatters // world))
 
 
 def scatters_of_node(num_scatters: int, *, nodes: Sequence[int], node: int) -> range:
-    """Return the scatters that the ranks of a node have.
+    """Return the scatters that the ranks of a node read.
 
     Args:
         num_scatters: S.
-        nodes: ranks of each node; ranks are numbered through the nodes.
+        nodes: number of ranks on each node; ranks are numbered node by node.
         node: from 0.
 
     Raises:
-        UserError: there is no such node, or a node without ranks.
+        UserError: there is no such node, or a node has no ranks.
     """
     if not nodes or min(nodes) < 1:
         raise UserError(f"nodes of {list(nodes)} ranks: every node must have one or more")
@@ -69,39 +72,40 @@ def scatters_of_node(num_scatters: int, *, nodes: Sequence[int], node: int) -> r
 
 
 def check_layout(batch_size: int, num_scatters: int, *, world: int, placed: bool) -> str | None:
-    """Return what the person should know of a layout that works, None if nothing.
+    """Return a note about a layout that works but has a drawback, else None.
 
     Args:
         batch_size: samples in the batch of all ranks.
         num_scatters: S.
         world: number of ranks.
-        placed: nodes hold only the shards of their scatters.
+        placed: whether nodes hold only the shards of their scatters.
 
     Raises:
-        UserError: it does not work; the message names the nearest sizes that do.
+        UserError: the layout does not work; the message names the nearest sizes that do.
     """
     if batch_size < 1 or batch_size % world:
         raise UserError(
             f"a batch of {batch_size} samples cannot be dealt to {world} ranks in equal parts; "
-            f"batch sizes near it that can: {_near(batch_size, world)}; of them multiples of "
-            f"{num_scatters} scatters: {_near(batch_size, math.lcm(world, num_scatters))}"
+            f"nearby batch sizes that can: {_near(batch_size, world)}; multiples of the "
+            f"{num_scatters} scatters too: {_near(batch_size, math.lcm(world, num_scatters))}"
         )
     if batch_size % num_scatters == 0:
         return None
     fits = _near(batch_size, math.lcm(world, num_scatters))
     divisors = [n for n in range(1, batch_size + 1) if batch_size % n == 0]
     scatters = sorted(sorted(divisors, key=lambda n: (abs(n - num_scatters), n))[:2])
-    told = (
+    note = (
         f"a batch of {batch_size} samples is not a multiple of {num_scatters} scatters, so every "
-        f"node needs every shard. Batch sizes near it that fit: {fits}; numbers of scatters: "
+        f"node needs every shard. Nearby batch sizes that fit: {fits}; numbers of scatters: "
         f"{', '.join(map(str, scatters))}"
     )
     if placed:
-        raise UserError(f"{told}. The shards are placed on nodes: choose one of these.")
-    return f"{told}. The batches are the same in any case."
+        raise UserError(f"{note}. The shards are placed on nodes: choose one of these.")
+    return f"{note}. The batches are the same in either case."
 
 
 def _near(batch_size: int, multiple: int) -> str:
+    """Return the multiples of a number on both sides of a batch size, as text."""
     below = batch_size // multiple * multiple
     return " and ".join(str(size) for size in (below, below + multiple) if size)
 

@@ -1,7 +1,7 @@
 """What a sampler draws from: a stream is the shards of one source of one generation.
 
-Shard i of a stream belongs to scatter i mod S. A stream that leaves a scatter without a token (it
-has fewer shards than S, or is so small that some are empty) is *common*: every node holds it whole.
+Shard i of a stream belongs to scatter i mod S. A stream that would leave a scatter without a token
+(it has fewer than S shards, or some of them are empty) is *common*: every node holds all of it.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,59 +17,72 @@ class Stream:
     """The shards of a source of a generation, in order."""
 
     name: str
-    """FINGERPRINT/SOURCE, or FINGERPRINT/SOURCE/SPLIT: of what is in it, not of where it lies."""
+    """FINGERPRINT/SOURCE or FINGERPRINT/SOURCE/SPLIT: depends on its content, not on its folder."""
     dataset: Dataset = field(repr=False, compare=False)
-    """Where its shards are."""
+    """The dataset that has its shards."""
     shards: tuple[ShardEntry, ...] = field(repr=False)
 
     @property
     def num_tokens(self) -> int:
-        """Tokens of all shards."""
+        """Tokens of all its shards."""
         return sum(shard.tokens for shard in self.shards)
 
     def is_common(self, num_scatters: int) -> bool:
-        """Return whether every node needs all of it (`is_common`)."""
+        """Return whether every node needs all of it: see `is_common`."""
         return is_common(self.shards, num_scatters)
 
 
 def is_common(shards: Sequence[ShardEntry], num_scatters: int) -> bool:
-    """Return whether dealing shards to scatters would leave a scatter without a token."""
+    """Return whether dealing a stream's shards to scatters would leave one without a token."""
     filled = {i % num_scatters for i, shard in enumerate(shards) if shard.tokens}
     return len(filled) < num_scatters
 
 
-def streams_of(dataset: Dataset, *, split: str = TRAIN) -> tuple[Stream, ...]:
-    """Return the streams of a dataset that hold tokens: by generation, then source."""
+def streams_of(
+    dataset: Dataset, source: str | None = None, *, split: str = TRAIN
+) -> tuple[Stream, ...]:
+    """Return the streams of a dataset or one of its sources, by generation and then source.
+
+    Streams without tokens are left out.
+
+    Raises:
+        UserError: there is no such source.
+    """
+    dataset.check_source(source)
     streams = (
         Stream(
             name="/".join([generation.fingerprint, name, *([] if split == TRAIN else [split])]),
             dataset=dataset,
-            shards=source.split(split),
+            shards=entry.split(split),
         )
-        for generation in dataset.manifest.generations
-        for name, source in sorted(generation.sources.items())
+        for generation, name, entry in dataset.manifest.source_entries()
+        if source in (None, name)
     )
     return tuple(stream for stream in streams if stream.num_tokens)
 
 
 def check_scatters(streams: Sequence[Stream], num_scatters: int) -> None:
-    """Check that a corpus can lie in so many scatters.
+    """Check that a corpus can be dealt to this many scatters.
 
     Raises:
-        UserError: the shards of a stream cannot be dealt evenly; the message names what can.
+        UserError: the shards of a stream cannot be dealt evenly; the message names numbers that
+            fit.
     """
     if num_scatters < 1:
         raise UserError(f"{num_scatters} scatters: there must be 1 or more")
     counts = {len(stream.shards) for stream in streams}
-    odd = [stream for stream in streams if len(stream.shards) % num_scatters]
-    odd = [stream for stream in odd if not stream.is_common(num_scatters)]
-    if not odd:
+    uneven = (
+        stream
+        for stream in streams
+        if len(stream.shards) % num_scatters and not stream.is_common(num_scatters)
+    )
+    if (stream := next(uneven, None)) is None:
         return
     fits = [n for n in range(1, max(counts) + 1) if _divides(n, counts)]
     near = sorted(sorted(fits, key=lambda n: (abs(n - num_scatters), n))[:3])
     raise UserError(
-        f"{num_scatters} scatters do not fit: stream {odd[0].name} has {len(odd[0].shards)} "
-        "shards, and every scatter needs equally many. Numbers of scatters near it that fit: "
+        f"{num_scatters} scatters do not fit: stream {stream.name} has {len(stream.shards)} "
+        "shards, and every scatter must get the same number. Nearby numbers of scatters that fit: "
         f"{', '.join(map(str, near))}."
     )
 

@@ -19,11 +19,11 @@ import psutil
 import pyarrow as pa
 
 from shards.batch import read_window
-from shards.manifest import ShardEntry, SourceEntry, commit
+from shards.manifest import ShardEntry, SourceEntry, write_manifest
 from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
 from shards.reader import Dataset
-from shards.windows import Marks, causal_windows, glm_windows
+from shards.windows import WindowVocabulary, causal_windows, glm_windows
 from shards.writer import write_shard
 from tests.bench.inputs import FOLDER
 from tests.bench.table import machine, render
@@ -63,7 +63,7 @@ def _build(folder: Path, *, num_shards: int) -> None:
         entries.append(replace(entry, path=name))
     (generation,) = manifest.generations
     sources = {"web": SourceEntry(shards=tuple(entries), validation=())}
-    commit(folder, replace(manifest, generations=(replace(generation, sources=sources),)))
+    write_manifest(folder, replace(manifest, generations=(replace(generation, sources=sources),)))
 
 
 def _first(folder: Path) -> ShardEntry:
@@ -97,12 +97,12 @@ def _measure(folder: Path) -> None:
     sampler = Sampler(streams_of(dataset), seed=1, num_scatters=8, window=glm_windows(1024))
     sampler.locate(sampler.draw(np.arange(1024)))
     rows.append(_row("make a sampler, draw 1,024", start))
-    marks = Marks.of(dataset)
+    vocabulary = WindowVocabulary.of(dataset)
     for name, spec in (("GLM", glm_windows(1024)), ("causal", causal_windows(2048))):
         start = time.perf_counter()
         for shard in shards:
             for window in range(0, shard.entry.tokens // spec.stride, 20_000):
-                read_window(shard, window, spec=spec, marks=marks)
+                read_window(shard, window, spec=spec, vocabulary=vocabulary)
         rows.append(_row(f"read {name} windows of every shard", start))
     documents = sum(len(shard) for shard in shards)
     print(f"{documents:,} documents, {documents * _TOKENS:,} tokens")

@@ -17,7 +17,7 @@ from pathlib import Path
 import zstandard
 
 from pipelines.filters.langid import installed_model
-from pipelines.inputs.sources import match_inputs
+from pipelines.inputs.files import match_inputs
 from pipelines.readers.reading import Reading, open_reader, splits
 from pipelines.readers.record import Record
 from tests.bench import inputs, tokenizer_json

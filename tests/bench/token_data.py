@@ -10,7 +10,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.format import ARROW, BIN, IDX, shard_file
-from shards.manifest import Generation, Manifest, ShardEntry, SourceEntry, TokenizerEntry, commit
+from shards.manifest import (
+    Generation,
+    Manifest,
+    ShardEntry,
+    SourceEntry,
+    TokenizerEntry,
+    write_manifest,
+)
 from shards.storage.files import FileEntry
 from shards.vocabulary import vocabulary_table, write_vocabulary
 from shards.writer import write_shard
@@ -150,4 +157,4 @@ def _commit(folder: Path, shards: Sequence[ShardEntry]) -> None:
         libraries={},
         generations=(generation,),
     )
-    commit(folder, manifest)
+    write_manifest(folder, manifest)

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 
 from pipelines.corpus.recipe import SAMPLE
-from shards.manifest import load
+from shards.manifest import read_manifest
 from shards.storage.files import canonical
 from tests.engines.processes import Process, started
 from tests.pipelines.runs import content
@@ -119,7 +119,7 @@ def check_same(run: Run, reference: Run) -> None:
     ours, theirs = content(run.output), content(reference.output)
     assert ours == theirs
     assert len(ours) > 5
-    assert load(run.output).identity == load(reference.output).identity
+    assert read_manifest(run.output).identity == read_manifest(reference.output).identity
     report, expected = run.report(), reference.report()
     assert report["tasks"] == expected["tasks"]
     assert report["seconds"].keys() == expected["seconds"].keys() >= {"map", "dedup", "merge"}

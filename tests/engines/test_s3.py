@@ -11,14 +11,8 @@ import pytest
 import s3fs
 import zstandard
 
-from pipelines.inputs.sources import (
-    InputFile,
-    Split,
-    match_inputs,
-    open_input,
-    open_split,
-    split_file,
-)
+from pipelines.inputs.files import InputFile, match_inputs, open_input
+from pipelines.inputs.split import Split, open_split, split_file
 from pipelines.wudao import RECIPE
 from shards.errors import UserError
 from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3

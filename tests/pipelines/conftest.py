@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from pipelines.inputs.sources import InputFile, match_inputs
+from pipelines.inputs.files import InputFile, match_inputs
 from pipelines.run.build import build
 from tests.pipelines.mapped import CONTENT
 from tests.pipelines.runs import many_splits

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.inputs.sources import InputFile, Split, match_inputs, split_file
+from pipelines.inputs.files import InputFile, match_inputs
+from pipelines.inputs.split import Split, split_file
 from pipelines.map.mapper import SplitRecord
 from pipelines.readers.reading import Reading
 from pipelines.segments.segment import Segment

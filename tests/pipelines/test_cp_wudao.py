@@ -11,7 +11,7 @@ import pytest
 from pipelines import cp_wudao
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.cp_wudao import PickCounts, main, pick_below, pick_least, write_picked
-from pipelines.inputs.sources import InputFile, match_inputs
+from pipelines.inputs.files import InputFile, match_inputs
 from pipelines.segments.identity import hash_bound
 from shards.errors import UserError
 
@@ -84,7 +84,7 @@ def test_more_than_there_is_copies_all(
     assert copy(corpus, tmp_path / "toy", "10") == 0
     assert files_in(tmp_path / "toy") == files_in(corpus)
     assert "4 files, 0.0 MB in" in (out := capsys.readouterr().out)
-    assert "all there are (10 were asked for)" in out
+    assert "which is all of them (10 were asked for)" in out
 
 
 def test_interrupted_copy_leaves_no_half_file(
@@ -119,7 +119,7 @@ def test_documents_nest(flag: str, corpus: Path, tmp_path: Path) -> None:
 def test_all_documents(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert copy(corpus, tmp_path / "a", "--documents", "1k") == 0
     assert "100 documents in 4 files, 0.0 MB in" in (out := capsys.readouterr().out)
-    assert "all there are (1000 were asked for)" in out
+    assert "all of them (1000 were asked for)" in out
     assert copy(corpus, tmp_path / "b", "--fraction", "1") == 0
     assert files_in(tmp_path / "a") == files_in(tmp_path / "b")
     assert ids_in(tmp_path / "a") == ids_in(corpus)
@@ -144,7 +144,7 @@ def test_damage_is_named_in_the_closing_line(
         ([], r"one of the arguments N --documents --fraction is required"),
         (["2", "--documents", "3"], r"not allowed with"),
         (["0"], r"argument N: 0 is not at least 1.*--help lists every flag"),
-        (["two"], r"argument N: invalid"),
+        (["two"], r"argument N: 'two' is not a whole number"),
         (["--fraction", "2"], r"--fraction: 2 is not between 0 and 1"),
         (["--fraction", "0"], r"None of 100 documents falls into the share"),
         (["1", "--input", "/no/where"], r"/no/where does not exist"),
@@ -173,11 +173,11 @@ def test_mixed_documents_are_refused(
     assert copy(corpus, toy, "--documents", "20") == 0
     before = files_in(toy)
     assert copy(corpus, toy, "--documents", "60") == 2
-    assert "is there already and holds other documents" in capsys.readouterr().err
+    assert "already exists and holds other documents" in capsys.readouterr().err
     assert before.items() <= files_in(toy).items()
     (toy / "part-own.json").write_bytes(b"[]")
     assert copy(corpus, toy, "--documents", "20") == 2
-    assert "holds part-own.json, which is not of this input" in capsys.readouterr().err
+    assert "holds part-own.json, which this input does not have" in capsys.readouterr().err
 
 
 def test_input_within_the_output_is_refused(
@@ -293,7 +293,7 @@ def test_another_file_is_left_alone(files: list[InputFile], tmp_path: Path) -> N
     write_picked(files[0], few, path)
     before = path.read_bytes()
     write_picked(files[0], few, path)
-    with pytest.raises(UserError, match=r"out.json is there already and holds other documents"):
+    with pytest.raises(UserError, match=r"out.json already exists and holds other documents"):
         write_picked(files[0], many, path)
     assert path.read_bytes() == before
     assert {entry.name for entry in tmp_path.iterdir()} == {

@@ -143,7 +143,7 @@ def test_command_is_deterministic_and_sampled(corpus: Path, tmp_path: Path) -> N
     [
         (("--output", "tiny.bin"), r"has to end in \.model"),
         (("--vocab-size", "100"), r"100 is below 300: 256 pieces are bytes"),
-        (("--vocab-size", "many"), r"'many' is not a whole number"),
+        (("--vocab-size", "many"), r"--vocab-size: 'many' is not a whole number"),
         (("--character-coverage", "99"), r"99 is not between 0\.9 and 1"),
         (("--input", "/no/such/folder"), r"not all have a name"),
         (("--corpus", "stars"), r"invalid choice: 'stars'"),

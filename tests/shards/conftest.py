@@ -2,31 +2,27 @@
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 from shards.manifest import (
-    Generation,
     InputEntry,
     Manifest,
     ShardEntry,
     SourceEntry,
     TableEntry,
-    TokenizerEntry,
-    commit,
+    write_manifest,
 )
 from shards.order.streams import Stream
 from shards.reader import Dataset
 from shards.storage.files import atomic_write
-from shards.vocabulary import vocabulary_table, write_vocabulary
-from shards.writer import write_shard
+from tests.shards.datasets import manifest_of, put_shard
 
 EOS, MASK = 256, 257
 PIECES = [bytes([i]) for i in range(256)] + [b"<|endoftext|>", b"[MASK]"]
-SIZE = 384
 GENERATION = "g0001-3f9c12ab"
 WUDAO: tuple[list[str], ...] = (
     ["你好。", "天气 fine"],
@@ -36,69 +32,48 @@ WUDAO: tuple[list[str], ...] = (
 )
 
 
-def put(directory: Path, path: str, texts: Sequence[str], *, order: int) -> ShardEntry:
-    """Write a shard of byte tokens."""
-    ids = [np.array([*text.encode(), EOS], "<u2") for text in texts]
-    documents = pa.table(
-        {
-            "tokens": pa.array([len(i) for i in ids], pa.int32()),
-            "prompt_tokens": pa.array([0] * len(ids), pa.int32()),
-            "order": pa.array([order + i for i in range(len(ids))], pa.uint64()),
-            "language": pa.array(["zh"] * len(ids)).cast(pa.string()).dictionary_encode(),
-            "bytes": pa.array([len(i) - 1 for i in ids], pa.int32()),
-            "path": pa.array([f"part-{i}.json" for i in range(len(ids))], pa.string()),
-        }
+def put_texts(directory: Path, path: str, texts: Sequence[str], *, order: int) -> ShardEntry:
+    """Write a shard of texts; a token is a byte, and the order counts up from `order`."""
+    return put_shard(
+        directory,
+        path,
+        [[*text.encode(), EOS] for text in texts],
+        order=range(order, order + len(texts)),
+        language=pa.array(["zh"] * len(texts), pa.string()).dictionary_encode(),
+        bytes=pa.array([len(text.encode()) for text in texts], pa.int32()),
+        path=pa.array([f"part-{i}.json" for i in range(len(texts))], pa.string()),
     )
-    dtype = np.dtype("<u2")
-    return write_shard(directory / path, documents, directory=directory, tokens=ids, dtype=dtype)
 
 
 def build(directory: Path) -> Manifest:
     """Write a whole dataset."""
     wudao = [
-        put(directory, f"{GENERATION}/wudao/{i:05d}", texts, order=i << 62)
+        put_texts(directory, f"{GENERATION}/wudao/{i:05d}", texts, order=i << 62)
         for i, texts in enumerate(WUDAO)
     ]
-    held = put(directory, f"{GENERATION}/wudao/validation-00000", ["held out"], order=5)
-    pile = put(directory, f"{GENERATION}/pile/00000", ["one", "two"], order=7)
+    held = put_texts(directory, f"{GENERATION}/wudao/validation-00000", ["held out"], order=5)
+    pile = put_texts(directory, f"{GENERATION}/pile/00000", ["one", "two"], order=7)
     with atomic_write(directory / GENERATION / "audit" / "0.parquet") as handle:
         handle.write(b"audit rows")
     audit = TableEntry(path=f"{GENERATION}/audit/0.parquet", rows=9, **vars(handle.entry))
-    table = vocabulary_table(PIECES, special={EOS, MASK}, size=SIZE)
-    manifest = Manifest(
-        number=1,
-        lineage="0" * 64,
+    manifest = manifest_of(
+        directory,
+        {
+            "wudao": SourceEntry(shards=tuple(wudao), validation=(held,)),
+            "pile": SourceEntry(shards=(pile,), validation=()),
+        },
         corpus="wudao",
-        options={"seed": 1, "rules": ["short"]},
-        tokenizer=TokenizerEntry(
-            spec="bytes",
-            name="bytes",
-            sha256="0" * 64,
-            pieces=len(PIECES),
-            vocabulary_size=SIZE,
-            dtype="uint16",
-            special={"eos": EOS, "mask": MASK},
-        ),
-        vocabulary=write_vocabulary(directory, table),
-        libraries={"numpy": "2"},
-        generations=(
-            Generation(
-                number=1,
-                name=GENERATION,
-                fingerprint="3f9c12ab",
-                inputs=(InputEntry(source="wudao", path="a.json", bytes=99, crc32c=(1, 2)),),
-                sources={
-                    "wudao": SourceEntry(shards=tuple(wudao), validation=(held,)),
-                    "pile": SourceEntry(shards=(pile,), validation=()),
-                },
-                audit=(audit,),
-                signatures=(),
-                rejects=(),
-                accounting={"wudao": {"read": 1234, "dropped": {"short": 2}}},
-            ),
-        ),
+        pieces=PIECES,
+        special={"eos": EOS, "mask": MASK},
+        name=GENERATION,
+        fingerprint="3f9c12ab",
+        inputs=(InputEntry(source="wudao", path="a.json", bytes=99, crc32c=(1, 2)),),
+        audit=(audit,),
+        accounting={"wudao": {"read": 1234, "dropped": {"short": 2}}},
     )
-    commit(directory, manifest)
+    options = {"seed": 1, "rules": ["short"]}
+    manifest = replace(manifest, options=options, libraries={"numpy": "2"})
+    write_manifest(directory, manifest)
     return manifest
 
 
@@ -117,19 +92,14 @@ def dataset(pristine: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def put_shard() -> Callable[..., ShardEntry]:
-    return put
-
-
-@pytest.fixture
 def make_stream(pristine: Path) -> Callable[..., Stream]:
-    """Makes a stream of shards that hold so many tokens, and no files."""
+    """Makes a stream whose shards have these numbers of tokens, and no files."""
     opened = Dataset.open(pristine)
 
     def make(name: str, tokens: Sequence[int]) -> Stream:
         shards = [
-            ShardEntry(path=f"{i:05d}", documents=1, tokens=n, files={})
-            for i, n in enumerate(tokens)
+            ShardEntry(path=f"{i:05d}", documents=1, tokens=num_tokens, files={})
+            for i, num_tokens in enumerate(tokens)
         ]
         return Stream(name=name, dataset=opened, shards=tuple(shards))
 

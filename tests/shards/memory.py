@@ -1,4 +1,4 @@
-"""Shards that no file holds, and the ring of one read the slow way."""
+"""Shards in memory only, and their cuts found the slow way."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from shards.manifest import ShardEntry
 from shards.reader import Shard
-from shards.windows import Marks
+from shards.windows import WindowVocabulary
 
 EOS, CLS, PAD, END = 0, 1, 2, 3
 """END is the one token that ends a sentence."""
 FIRST = 4
 """Ids from here on are text."""
-MARKS = Marks(sentence_end=np.arange(1 << 16) == END, cls=CLS, pad=PAD)
+VOCABULARY = WindowVocabulary(sentence_end=np.arange(1 << 16) == END, cls=CLS, pad=PAD)
 
 
 def shard(
@@ -23,7 +23,7 @@ def shard(
     prompts: Sequence[int] | None = None,
     removed: Sequence[int] = (),
 ) -> Shard:
-    """Return a shard of documents, each given with its closing eos."""
+    """Return a shard of documents, each given with its final eos."""
     lengths = [len(document) for document in documents]
     tokens = np.array([token for document in documents for token in document], "<i4")
     offsets = np.cumsum([0, *lengths], dtype=np.int64)[:-1]
@@ -38,14 +38,14 @@ def shard(
     )
 
 
-def numbered(lengths: Sequence[int], **more: Sequence[int]) -> Shard:
-    """Return a shard whose token at place p is FIRST + p, but for eos."""
+def numbered(lengths: Sequence[int], **options: Sequence[int]) -> Shard:
+    """Return a shard whose token p is FIRST + p, but for eos."""
     ends = np.cumsum(lengths).tolist()
     documents = [
         [*range(FIRST + end - length, FIRST + end - 1), EOS]
         for length, end in zip(lengths, ends, strict=True)
     ]
-    return shard(documents, **more)
+    return shard(documents, **options)
 
 
 def cuts(shard: Shard, *, stride: int, slack: int, phase: int) -> Iterator[int]:
@@ -53,13 +53,13 @@ def cuts(shard: Shard, *, stride: int, slack: int, phase: int) -> Iterator[int]:
     size = len(shard.tokens)
     document_ends = {0, *shard.offsets.tolist()}
     phase %= size
-    places = [*range(phase, phase + size, stride), phase + size]
+    positions = [*range(phase, phase + size, stride), phase + size]
 
     def cut(x: int) -> int:
         near = range(x, x + slack + 1)
         at_document = (p for p in near if p % size in document_ends)
         at_sentence = (p for p in near if shard.tokens[(p - 1) % size] == END)
-        # A run goes on beyond the shard's end only through a document end.
+        # A run continues past the shard's end only through a document end.
         return next(at_document, next(at_sentence, x))
 
-    yield from map(cut, places)
+    yield from map(cut, positions)

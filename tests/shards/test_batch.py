@@ -11,136 +11,138 @@ from hypothesis import strategies as st
 from shards.batch import Window, read_batch, read_window
 from shards.reader import Shard
 from shards.windows import WindowSpec, causal_windows, glm_windows, num_windows
-from tests.shards.memory import CLS, EOS, FIRST, MARKS, PAD, numbered
+from tests.shards.memory import CLS, EOS, FIRST, PAD, VOCABULARY, numbered
 
 GLM = WindowSpec(kind="glm", length=12, slack=0, num_cls=2)
 CAUSAL = causal_windows(6)
 
 
-def window(given_shard: Shard, number: int, spec: WindowSpec, phase: int = 0) -> Window:
-    return read_window(given_shard, number, spec=spec, marks=MARKS, phase=phase)
+def read(given_shard: Shard, number: int, spec: WindowSpec, phase: int = 0) -> Window:
+    return read_window(given_shard, number, spec=spec, vocabulary=VOCABULARY, phase=phase)
 
 
-def t(*places: int) -> list[int]:
-    """The tokens of a numbered shard at these places."""
-    return [FIRST + place for place in places]
+def at(*offsets: int) -> list[int]:
+    """The tokens of a numbered shard at these offsets."""
+    return [FIRST + offset for offset in offsets]
 
 
 def test_a_glm_window() -> None:
-    found = window(numbered([4, 3, 2, 9]), 0, GLM)
-    assert found.tokens.tolist() == [
-        *[CLS, *t(0, 1, 2), EOS, CLS, *t(4, 5), EOS],
-        *[*t(7), EOS, *t(9, 10, 11)],  # the third piece begins without [CLS]
+    result = read(numbered([4, 3, 2, 9]), 0, GLM)
+    assert result.tokens.tolist() == [
+        *[CLS, *at(0, 1, 2), EOS, CLS, *at(4, 5), EOS],
+        *[*at(7), EOS, *at(9, 10, 11)],  # the third piece begins without [CLS]
     ]
-    assert found.loss_mask.tolist() == [i not in (0, 5) for i in range(14)]
-    assert found.targets is None
-    assert found.piece_starts.tolist() == [0, 5, 9, 11]
-    assert found.piece_rows.tolist() == [0, 1, 2, 3]
+    assert result.loss_mask.tolist() == [i not in (0, 5) for i in range(14)]
+    assert result.targets is None
+    assert result.piece_starts.tolist() == [0, 5, 9, 11]
+    assert result.piece_rows.tolist() == [0, 1, 2, 3]
 
 
 def test_a_glm_window_within_a_document_begins_with_cls() -> None:
-    found = window(numbered([4, 3, 2, 9]), 1, GLM)
-    assert found.tokens.tolist() == [CLS, *t(12, 13, 14, 15, 16), EOS]
-    assert found.piece_rows.tolist() == [3]
+    result = read(numbered([4, 3, 2, 9]), 1, GLM)
+    assert result.tokens.tolist() == [CLS, *at(12, 13, 14, 15, 16), EOS]
+    assert result.piece_rows.tolist() == [3]
 
 
 def test_a_glm_window_goes_round_the_ring() -> None:
-    found = window(numbered([4, 3, 2, 9]), 1, GLM, phase=4)
-    assert found.tokens.tolist() == [CLS, *t(16), EOS, CLS, *t(0, 1, 2), EOS]
-    assert found.piece_rows.tolist() == [3, 0]
+    result = read(numbered([4, 3, 2, 9]), 1, GLM, phase=4)
+    assert result.tokens.tolist() == [CLS, *at(16), EOS, CLS, *at(0, 1, 2), EOS]
+    assert result.piece_rows.tolist() == [3, 0]
 
 
 def test_prompts_carry_no_loss_in_a_glm_window() -> None:
-    found = window(numbered([4, 9], prompts=[2, 7]), 0, GLM)
-    assert found.loss_mask.tolist() == [*[False] * 3, True, True, *[False] * 8, True]
-    split = window(numbered([4, 9], prompts=[2, 7]), 0, WindowSpec(kind="glm", length=8), phase=8)
-    assert split.tokens.tolist() == [*t(8, 9, 10, 11), EOS, *t(0, 1, 2)]
+    result = read(numbered([4, 9], prompts=[2, 7]), 0, GLM)
+    assert result.loss_mask.tolist() == [*[False] * 3, True, True, *[False] * 8, True]
+    split = read(numbered([4, 9], prompts=[2, 7]), 0, WindowSpec(kind="glm", length=8), phase=8)
+    assert split.tokens.tolist() == [*at(8, 9, 10, 11), EOS, *at(0, 1, 2)]
     assert split.loss_mask.tolist() == [*[False] * 3, True, True, False, False, True]
 
 
 def test_removed_documents_are_left_out_of_a_glm_window() -> None:
     whole, less = numbered([4, 3, 2, 9]), numbered([4, 3, 2, 9], removed=[0, 2])
-    found = window(less, 0, GLM)
-    assert found.tokens.tolist() == [CLS, *t(4, 5), EOS, CLS, *t(9, 10, 11)]
-    assert found.piece_rows.tolist() == [1, 3]
-    assert window(less, 1, GLM).tokens.tolist() == window(whole, 1, GLM).tokens.tolist()
+    result = read(less, 0, GLM)
+    assert result.tokens.tolist() == [CLS, *at(4, 5), EOS, CLS, *at(9, 10, 11)]
+    assert result.piece_rows.tolist() == [1, 3]
+    assert read(less, 1, GLM).tokens.tolist() == read(whole, 1, GLM).tokens.tolist()
     assert num_windows(less.entry.tokens, 12) == num_windows(whole.entry.tokens, 12)
 
 
 @pytest.mark.parametrize("spec", [GLM, CAUSAL])
 def test_a_window_may_hold_nothing(spec: WindowSpec) -> None:
-    found = window(numbered([4, 3], removed=[0, 1]), 0, spec)
-    for array in (found.tokens, found.loss_mask, found.piece_starts, found.piece_rows):
+    result = read(numbered([4, 3], removed=[0, 1]), 0, spec)
+    for array in (result.tokens, result.loss_mask, result.piece_starts, result.piece_rows):
         assert array.tolist() == []
-    batch = read_batch([numbered([4, 3], removed=[0, 1])], [0], phases=[0], spec=spec, marks=MARKS)
+    batch = read_batch(
+        [numbered([4, 3], removed=[0, 1])], [0], phases=[0], spec=spec, vocabulary=VOCABULARY
+    )
     assert batch.lengths.tolist() == [0]
     assert not batch.loss_mask.any()
 
 
 def test_a_causal_window() -> None:
-    found = window(numbered([4, 3, 2, 9]), 0, CAUSAL)
-    assert found.tokens.tolist() == [*t(0, 1, 2), EOS, *t(4, 5)]
-    assert found.targets.tolist() == [*t(1, 2), EOS, *t(4, 5), EOS]
-    assert found.loss_mask.all()
-    assert found.piece_starts.tolist() == [0, 4]
-    assert found.piece_rows.tolist() == [0, 1]
+    result = read(numbered([4, 3, 2, 9]), 0, CAUSAL)
+    assert result.tokens.tolist() == [*at(0, 1, 2), EOS, *at(4, 5)]
+    assert result.targets.tolist() == [*at(1, 2), EOS, *at(4, 5), EOS]
+    assert result.loss_mask.all()
+    assert result.piece_starts.tolist() == [0, 4]
+    assert result.piece_rows.tolist() == [0, 1]
 
 
 def test_the_last_causal_window_is_short_and_ends_at_the_first_token() -> None:
-    found = window(numbered([4, 4]), 1, CAUSAL)
-    assert found.tokens.tolist() == [*t(6), EOS]
-    assert found.targets.tolist() == [EOS, *t(0)]
-    turned = window(numbered([4, 4]), 0, CAUSAL, phase=5)
-    assert turned.tokens.tolist() == [*t(5, 6), EOS, *t(0, 1, 2)]
-    assert turned.targets.tolist() == [*t(6), EOS, *t(0, 1, 2), EOS]
+    result = read(numbered([4, 4]), 1, CAUSAL)
+    assert result.tokens.tolist() == [*at(6), EOS]
+    assert result.targets.tolist() == [EOS, *at(0)]
+    turned = read(numbered([4, 4]), 0, CAUSAL, phase=5)
+    assert turned.tokens.tolist() == [*at(5, 6), EOS, *at(0, 1, 2)]
+    assert turned.targets.tolist() == [*at(6), EOS, *at(0, 1, 2), EOS]
 
 
 def test_targets_in_a_prompt_carry_no_loss() -> None:
-    found = window(numbered([4, 9], prompts=[2, 3]), 0, CAUSAL)
-    assert found.targets.tolist() == [*t(1, 2), EOS, *t(4, 5, 6)]
-    assert found.loss_mask.tolist() == [False, True, True, False, False, False]
+    result = read(numbered([4, 9], prompts=[2, 3]), 0, CAUSAL)
+    assert result.targets.tolist() == [*at(1, 2), EOS, *at(4, 5, 6)]
+    assert result.loss_mask.tolist() == [False, True, True, False, False, False]
 
 
 @pytest.mark.parametrize(
     ("removed", "tokens", "targets", "loss"),
     [
-        ([0], t(4, 5), [*t(5), EOS], [True, True]),
-        ([1], [*t(0, 1, 2), EOS], [*t(1, 2), EOS, PAD], [True, True, True, False]),
-        ([2], [*t(0, 1, 2), EOS, *t(4, 5)], [*t(1, 2), EOS, *t(4, 5), EOS], [True] * 6),
+        ([0], at(4, 5), [*at(5), EOS], [True, True]),
+        ([1], [*at(0, 1, 2), EOS], [*at(1, 2), EOS, PAD], [True, True, True, False]),
+        ([2], [*at(0, 1, 2), EOS, *at(4, 5)], [*at(1, 2), EOS, *at(4, 5), EOS], [True] * 6),
     ],
 )
 def test_removed_documents_are_neither_token_nor_target(
     removed: Any, tokens: Any, targets: list[int], loss: list[bool]
 ) -> None:
-    found = window(numbered([4, 3, 9], removed=removed), 0, CAUSAL)
-    assert found.tokens.tolist() == tokens
-    assert found.targets.tolist() == targets
-    assert found.loss_mask.tolist() == loss
+    result = read(numbered([4, 3, 9], removed=removed), 0, CAUSAL)
+    assert result.tokens.tolist() == tokens
+    assert result.targets.tolist() == targets
+    assert result.loss_mask.tolist() == loss
 
 
 def test_a_removed_target_behind_the_window() -> None:
-    found = window(numbered([6, 9], removed=[1]), 0, CAUSAL)
-    assert found.tokens.tolist() == [*t(0, 1, 2, 3, 4), EOS]
-    assert found.loss_mask.tolist() == [*[True] * 5, False]
+    result = read(numbered([6, 9], removed=[1]), 0, CAUSAL)
+    assert result.tokens.tolist() == [*at(0, 1, 2, 3, 4), EOS]
+    assert result.loss_mask.tolist() == [*[True] * 5, False]
 
 
 def test_glm_batches_are_padded_to_a_multiple_of_64() -> None:
     given_shard = numbered([150, 90, 60])
     spec = glm_windows(192, slack=0)  # 189 tokens and 3 [CLS]
     assert spec.positions == 192
-    whole = read_batch([given_shard] * 2, [0, 1], phases=[0, 0], spec=spec, marks=MARKS)
+    whole = read_batch([given_shard] * 2, [0, 1], phases=[0, 0], spec=spec, vocabulary=VOCABULARY)
     assert whole.tokens.shape == whole.loss_mask.shape == (2, 192)
     assert whole.lengths.tolist() == [191, 113]
     assert whole.tokens[1, 113:].tolist() == [PAD] * 79
     assert not whole.loss_mask[1, 113:].any()
-    short = read_batch([given_shard], [1], phases=[0], spec=spec, marks=MARKS)
+    short = read_batch([given_shard], [1], phases=[0], spec=spec, vocabulary=VOCABULARY)
     assert short.tokens.shape == (1, 128)
     assert short.tokens[0].tolist() == whole.tokens[1, :128].tolist()
 
 
 def test_sequences_end_at_documents_and_padding() -> None:
     given_shard = numbered([4, 3, 2])
-    both: dict[str, Any] = {"phases": [0, 0], "spec": CAUSAL, "marks": MARKS}
+    both: dict[str, Any] = {"phases": [0, 0], "spec": CAUSAL, "vocabulary": VOCABULARY}
     batch = read_batch([given_shard] * 2, [0, 1], **both, boundaries=True)
     assert batch.cu_seqlens().tolist() == [0, 4, 6, 7, 9, 12]
     assert batch.cu_seqlens().dtype == np.int32
@@ -153,7 +155,7 @@ def test_sequences_end_at_documents_and_padding() -> None:
 
 def test_a_batch_without_rows() -> None:
     for spec in (GLM, CAUSAL):
-        batch = read_batch([], [], phases=[], spec=spec, marks=MARKS)
+        batch = read_batch([], [], phases=[], spec=spec, vocabulary=VOCABULARY)
         assert len(batch.tokens) == len(batch.lengths) == 0
 
 
@@ -166,7 +168,7 @@ def test_no_such_window(windows: list[int], boundaries: bool) -> None:
             windows,
             phases=[0, 0],
             spec=CAUSAL,
-            marks=MARKS,
+            vocabulary=VOCABULARY,
             boundaries=boundaries,
         )
 
@@ -184,7 +186,7 @@ def test_the_quick_way_reads_what_the_slow_one_does(
         data.draw(st.integers(0, num_windows(row.entry.tokens, spec.stride) - 1)) for row in rows
     ]
     phases = [data.draw(st.integers(0, 99)) for _ in rows]
-    both: dict[str, Any] = {"phases": phases, "spec": spec, "marks": MARKS}
+    both: dict[str, Any] = {"phases": phases, "spec": spec, "vocabulary": VOCABULARY}
     quick = read_batch(rows, windows, **both)
     slow = read_batch(rows, windows, **both, boundaries=True)
     assert quick.pieces is None
@@ -203,13 +205,13 @@ def test_every_token_once_unless_removed(
 ) -> None:
     removed = sorted(row for row in removed if row < len(lengths))
     given_shard = numbered(lengths, removed=removed)
-    read: Counter[int] = Counter()
+    tokens: Counter[int] = Counter()
     for i in range(num_windows(sum(lengths), spec.stride)):
-        found = window(given_shard, i, spec, phase)
-        assert len(found.tokens) <= spec.positions
-        read.update(found.tokens[found.tokens != CLS].tolist())
+        result = read(given_shard, i, spec, phase)
+        assert len(result.tokens) <= spec.positions
+        tokens.update(result.tokens[result.tokens != CLS].tolist())
     kept = [row for row in range(len(lengths)) if row not in removed]
-    assert read == Counter(token for row in kept for token in given_shard[row].tolist())
+    assert tokens == Counter(token for row in kept for token in given_shard[row].tolist())
 
 
 def test_a_shard_without_prompts_and_removals_is_plain() -> None:

@@ -3,7 +3,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,20 +10,9 @@ from hypothesis.extra import numpy as stn
 
 from shards.errors import DamageError
 from shards.format import index_bytes, read_index, shard_file, token_dtype
-from shards.writer import write_shard
+from tests.shards.datasets import put_shard
 
 U2, I4 = np.dtype("<u2"), np.dtype("<i4")
-
-
-@pytest.mark.parametrize(
-    ("size", "dtype"), [(1, U2), (65_535, U2), (65_536, U2), (65_537, I4), (250_000, I4)]
-)
-def test_token_dtype(size: int, dtype: np.dtype[np.generic]) -> None:
-    assert token_dtype(size) == dtype
-
-
-def test_a_stem_may_hold_dots() -> None:
-    assert shard_file(Path("a/v1.5"), "bin") == Path("a/v1.5.bin")
 
 
 GOLDEN = bytes.fromhex(
@@ -44,9 +32,20 @@ def test_golden_index(tmp_path: Path) -> None:
     wide[17], wide[50] = 4, 12
     assert index_bytes(lengths, I4) == wide
     (tmp_path / "x.idx").write_bytes(wide)
-    dtype, found = read_index(tmp_path / "x.idx")
+    dtype, read_lengths = read_index(tmp_path / "x.idx")
     assert dtype == I4
-    assert found.tolist() == [3, 5]
+    assert read_lengths.tolist() == [3, 5]
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype"), [(1, U2), (65_535, U2), (65_536, U2), (65_537, I4), (250_000, I4)]
+)
+def test_token_dtype(size: int, dtype: np.dtype[np.generic]) -> None:
+    assert token_dtype(size) == dtype
+
+
+def test_a_stem_may_hold_dots() -> None:
+    assert shard_file(Path("a/v1.5"), "bin") == Path("a/v1.5.bin")
 
 
 def test_pointers_pass_two_gigabytes() -> None:
@@ -90,19 +89,6 @@ def test_a_cut_index(tmp_path: Path, size: int) -> None:
         read_index(tmp_path / "x.idx")
 
 
-def write(stem: Path, documents: list[list[int]], dtype: np.dtype[np.generic]) -> None:
-    lengths = [len(document) for document in documents]
-    table = pa.table(
-        {
-            "tokens": pa.array(lengths, pa.int32()),
-            "prompt_tokens": pa.array([0] * len(lengths), pa.int32()),
-            "order": pa.array(range(len(lengths)), pa.uint64()),
-        }
-    )
-    chunks = [np.array(document, dtype) for document in documents]
-    write_shard(stem, table, directory=stem.parent, tokens=chunks, dtype=dtype)
-
-
 @pytest.mark.slow
 def test_megatron_reads_the_pair(tmp_path: Path) -> None:
     with warnings.catch_warnings():
@@ -113,12 +99,12 @@ def test_megatron_reads_the_pair(tmp_path: Path) -> None:
         )
     documents = [[1, 2, 3], [65_535], [5, 6]]
     for name, dtype in (("u", U2), ("i", I4)):
-        write(tmp_path / name, documents, dtype)
+        put_shard(tmp_path, name, documents, dtype=dtype.str)
         opened = indexed_dataset.IndexedDataset(str(tmp_path / name))
         assert len(opened) == 3
         assert [opened[i].tolist() for i in range(3)] == documents
         assert opened[0].dtype == dtype
         assert opened.document_indices.tolist() == [0, 1, 2, 3]
         assert opened.get(0, offset=1, length=2).tolist() == [2, 3]
-    write(tmp_path / "empty", [], U2)
+    put_shard(tmp_path, "empty", [])
     assert len(indexed_dataset.IndexedDataset(str(tmp_path / "empty"), mmap=False)) == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shards.__main__ import main
-from shards.manifest import commit, load
+from shards.manifest import read_manifest, write_manifest
 from shards.mixture import Mix
 from shards.run import BatchSize, Run
 from shards.storage.files import atomic_write
@@ -56,7 +56,7 @@ def test_inspect_shows_the_whole(pristine: Path, capsys: pytest.CaptureFixture[s
 
 def test_verify(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(dataset)]) == 0
-    size = sum(entry.bytes for _, entry in load(dataset).files())
+    size = sum(entry.bytes for _, entry in read_manifest(dataset).files())
     assert f"20 files, {size:,} bytes, " in (out := capsys.readouterr().out)
     assert out.endswith("MB/s: ok\n")
     (dataset / "g0001-3f9c12ab/pile/00000.bin").unlink()
@@ -237,7 +237,7 @@ def test_trace_of_a_document_goes_as_far_as_it_is_told(
     ("arguments", "message"),
     [
         ([], r"give --data and --batch-size, or the file of a run's options"),
-        (["nowhere.json"], r"nowhere\.json is no file"),
+        (["nowhere.json"], r"nowhere\.json is not a file"),
         (["--data", "nowhere", "--batch-size", "2"], r"nowhere does not exist"),
     ],
 )
@@ -276,10 +276,10 @@ def test_inspect_refuses(
 
 
 def test_a_numbered_dataset(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    manifest = load(dataset)
+    manifest = read_manifest(dataset)
     (generation,) = manifest.generations
     more = replace(generation, number=2, name="g0002-0", sources={})
-    commit(dataset, replace(manifest, number=2, generations=(generation, more)))
+    write_manifest(dataset, replace(manifest, number=2, generations=(generation, more)))
     assert main(["inspect", f"{dataset}@1"]) == 0
     assert "manifest 1\n" in capsys.readouterr().out
     assert main(["inspect", str(dataset)]) == 0

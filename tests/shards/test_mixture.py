@@ -1,13 +1,13 @@
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from shards.errors import UserError
-from shards.manifest import ShardEntry, SourceEntry, commit, load
+from shards.manifest import SourceEntry, read_manifest, write_manifest
 from shards.mixture import Mix, WeightedData, epoch_caps, open_mixture, parse_data
+from tests.shards.conftest import put_texts
 
 PILE, WUDAO = "3f9c12ab/pile", "3f9c12ab/wudao"
 STRIDE = 4
@@ -15,9 +15,9 @@ STRIDE = 4
 
 
 def weights(*data: str) -> dict[str, float]:
-    corpus = open_mixture([Mix(start=0, data=data)], stride=STRIDE)
-    (stage,) = corpus.stages
-    assert list(stage.weights) == [stream.name for stream in corpus.streams]
+    mixture = open_mixture([Mix(start=0, data=data)], stride=STRIDE)
+    (stage,) = mixture.stages
+    assert list(stage.weights) == [stream.name for stream in mixture.streams]
     return dict(stage.weights)
 
 
@@ -56,17 +56,17 @@ def test_a_weight_is_spread_over_the_windows_of_its_data(pristine: Path) -> None
 
 
 def test_only_what_is_named_is_drawn(pristine: Path) -> None:
-    corpus = open_mixture([Mix(start=0, data=(f"{pristine}:pile",))], stride=STRIDE)
-    assert [stream.name for stream in corpus.streams] == [PILE]
+    mixture = open_mixture([Mix(start=0, data=(f"{pristine}:pile",))], stride=STRIDE)
+    assert [stream.name for stream in mixture.streams] == [PILE]
 
 
 @pytest.fixture
-def grown(dataset: Path, put_shard: Callable[..., ShardEntry]) -> Path:
+def grown(dataset: Path) -> Path:
     """A dataset whose manifest 2 brought a second generation of the pile."""
-    manifest = load(dataset)
+    manifest = read_manifest(dataset)
     (generation,) = manifest.generations
-    shard = put_shard(dataset, "g0002-aa/pile/00000", ["three"], order=1)
-    more = replace(
+    shard = put_texts(dataset, "g0002-aa/pile/00000", ["three"], order=1)
+    second = replace(
         generation,
         number=2,
         name="g0002-aa",
@@ -74,18 +74,18 @@ def grown(dataset: Path, put_shard: Callable[..., ShardEntry]) -> Path:
         sources={"pile": SourceEntry(shards=(shard,), validation=())},
         audit=(),
     )
-    commit(dataset, replace(manifest, number=2, generations=(generation, more)))
+    write_manifest(dataset, replace(manifest, number=2, generations=(generation, second)))
     return dataset
 
 
 def test_a_corpus_that_grows_keeps_its_streams(grown: Path) -> None:
     mixes = [Mix(start=0, data=(f"{grown}@1",)), Mix(start=500, data=(f"{grown}@2",))]
-    corpus = open_mixture(mixes, stride=STRIDE)
-    assert [stream.name for stream in corpus.streams] == [PILE, WUDAO, "aa/pile"]
-    first, second = corpus.stages
+    mixture = open_mixture(mixes, stride=STRIDE)
+    assert [stream.name for stream in mixture.streams] == [PILE, WUDAO, "aa/pile"]
+    first, second = mixture.stages
     assert (first.start, dict(first.weights)) == (0, {PILE: 2, WUDAO: 13})
     assert (second.start, dict(second.weights)) == (500, {PILE: 2, WUDAO: 13, "aa/pile": 2})
-    assert {stream.dataset.manifest.number for stream in corpus.streams} == {2}
+    assert {stream.dataset.manifest.number for stream in mixture.streams} == {2}
 
 
 def test_a_source_has_a_stream_in_each_generation(grown: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_source_has_a_stream_in_each_generation(grown: Path) -> None:
         (("{0}", "{0}:pile"), r"its stream 3f9c12ab/pile is given twice"),
         (("{0}=1", "{1}=1"), r"its stream 3f9c12ab/pile is given twice"),
         (("{0}:x=1",), r"dataset has no source 'x'; it has pile, wudao"),
-        (("{0}=much",), r"'much' is no number; write DIR=0\.3"),
+        (("{0}=much",), r"'much' is not a number; write DIR=0\.3"),
         (("{0}/nowhere",), r"nowhere does not exist"),
     ],
 )

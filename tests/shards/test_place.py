@@ -1,6 +1,5 @@
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -9,147 +8,142 @@ import pytest
 
 from shards import place
 from shards.errors import DamageError, UserError
-from shards.manifest import Manifest, ShardEntry, commit, load
+from shards.manifest import Manifest, read_manifest, write_manifest
 from shards.order.sampler import Sampler
 from shards.order.scatter import rank_slots, scatters_of_node
 from shards.order.streams import streams_of
-from shards.place import NodeShare, needed, ranges, require
+from shards.place import NodeShare, format_ranges, needed_files, require
 from shards.reader import Dataset
 from shards.storage.files import atomic_write
 from shards.windows import causal_windows
+from tests.shards.conftest import GENERATION, put_texts
+from tests.shards.datasets import with_sources
 
 COMMON = ["pile/00000", "wudao/validation-00000"]
 """One shard is fewer than any S above 1; validation is everybody's."""
 
 
-GENERATION = "g0001-3f9c12ab"
-
-
 @pytest.fixture
-def full(dataset: Path, put_shard: Callable[..., ShardEntry]) -> Path:
+def full(dataset: Path) -> Path:
     """A dataset whose four shards of wudao all hold text."""
-    manifest = load(dataset)
-    (generation,) = manifest.generations
-    wudao = generation.sources["wudao"]
+    manifest = read_manifest(dataset)
+    wudao = manifest.generations[0].sources["wudao"]
     shards = list(wudao.shards)
-    shards[1] = put_shard(dataset, f"{GENERATION}/wudao/00001", ["b"], order=1 << 62)
-    sources = {**generation.sources, "wudao": replace(wudao, shards=tuple(shards))}
-    commit(dataset, replace(manifest, generations=(replace(generation, sources=sources),)))
+    shards[1] = put_texts(dataset, f"{GENERATION}/wudao/00001", ["b"], order=1 << 62)
+    write_manifest(dataset, with_sources(manifest, wudao=replace(wudao, shards=tuple(shards))))
     return dataset
 
 
-def stems(manifest: Manifest, pieces: NodeShare) -> list[str]:
-    paths = [path for path, _ in needed(manifest, pieces) if path.endswith(".bin")]
-    return [path.split("/", 1)[1].removesuffix(".bin") for path in paths]
-
-
-def pieces_of(*scatters: int, of: int) -> NodeShare:
+def share_of(*scatters: int, of: int) -> NodeShare:
     return NodeShare(scatters=scatters, num_scatters=of)
 
 
+def put_all(dataset: Path, share: NodeShare, to: Path) -> list[tuple[str, bool]]:
+    placed = place.place(Dataset.open(dataset), share, to=to)
+    return [(item.path, item.copied) for item in placed]
+
+
+def test_a_placed_part_is_a_dataset(pristine: Path, tmp_path: Path) -> None:
+    share = share_of(2, of=4)
+    placed = put_all(pristine, share, to := tmp_path / "disk")
+    assert all(copied for _, copied in placed)
+    present = {path.relative_to(to).as_posix() for path in to.rglob("*") if path.is_file()}
+    assert present == {path for path, _ in placed} | {"manifest.json", ".lock"}
+    for name in present - {".lock"}:
+        assert (to / name).read_bytes() == (pristine / name).read_bytes()
+    dataset = Dataset.open(to)
+    require(dataset, share)
+    assert list(place.check(dataset, share)) == []
+    assert [len(document) for document in dataset.documents("wudao").shard(2)] == [2, 3, 5]
+
+
+def stems(manifest: Manifest, share: NodeShare) -> list[str]:
+    paths = [path for path, _ in needed_files(manifest, share) if path.endswith(".bin")]
+    return [path.split("/", 1)[1].removesuffix(".bin") for path in paths]
+
+
 @pytest.mark.parametrize(
-    ("pieces", "shards"),
+    ("share", "shards"),
     [
-        (pieces_of(0, of=1), [0, 1, 2, 3]),
-        (pieces_of(0, of=2), [0, 2]),
-        (pieces_of(1, of=2), [1, 3]),
-        (pieces_of(0, 1, of=4), [0, 1]),
-        (pieces_of(3, of=4), [3]),
-        (pieces_of(of=4), []),
-        (pieces_of(0, of=8), [0, 1, 2, 3]),  # four shards are fewer than 8: common
+        (share_of(0, of=1), [0, 1, 2, 3]),
+        (share_of(0, of=2), [0, 2]),
+        (share_of(1, of=2), [1, 3]),
+        (share_of(0, 1, of=4), [0, 1]),
+        (share_of(3, of=4), [3]),
+        (share_of(of=4), []),
+        (share_of(0, of=8), [0, 1, 2, 3]),  # four shards are fewer than 8: common
     ],
 )
 def test_a_node_needs_its_shards_and_the_common_ones(
-    full: Path, pieces: NodeShare, shards: list[int]
+    full: Path, share: NodeShare, shards: list[int]
 ) -> None:
     own = [f"wudao/{number:05d}" for number in shards]
-    assert sorted(stems(load(full), pieces)) == sorted([*COMMON, *own])
+    assert sorted(stems(read_manifest(full), share)) == sorted([*COMMON, *own])
 
 
 def test_a_stream_with_an_empty_scatter_is_common(pristine: Path) -> None:
-    every = stems(load(pristine), pieces_of(0, of=1))
-    assert stems(load(pristine), pieces_of(2, of=4)) == every  # shard 1 holds nothing
-    assert stems(load(pristine), pieces_of(1, of=2)) != every
+    every = stems(read_manifest(pristine), share_of(0, of=1))
+    assert stems(read_manifest(pristine), share_of(2, of=4)) == every  # shard 1 holds nothing
+    assert stems(read_manifest(pristine), share_of(1, of=2)) != every
 
 
 def test_it_needs_neither_audit_nor_a_file_of_no_shard(pristine: Path) -> None:
-    paths = [path for path, _ in needed(load(pristine), pieces_of(0, of=1))]
+    paths = [path for path, _ in needed_files(read_manifest(pristine), share_of(0, of=1))]
     assert len(paths) == len(set(paths)) == 1 + 3 * 6
     assert not any("audit" in path for path in paths)
 
 
 def test_all_nodes_together_need_all_shards(full: Path) -> None:
-    manifest = load(full)
-    whole = set(needed(manifest, pieces_of(0, of=1)))
-    parts = [set(needed(manifest, pieces_of(scatter, of=4))) for scatter in range(4)]
+    manifest = read_manifest(full)
+    whole = set(needed_files(manifest, share_of(0, of=1)))
+    parts = [set(needed_files(manifest, share_of(scatter, of=4))) for scatter in range(4)]
     assert set().union(*parts) == whole
     assert set.intersection(*parts) == {item for item in whole if "wudao/0000" not in item[0]}
 
 
-def put_all(dataset: Path, pieces: NodeShare, to: Path) -> list[tuple[str, bool]]:
-    placed = place.place(Dataset.open(dataset), pieces, to=to)
-    return [(item.path, item.copied) for item in placed]
-
-
-def test_a_placed_part_is_a_dataset(pristine: Path, tmp_path: Path) -> None:
-    pieces = pieces_of(2, of=4)
-    placed = put_all(pristine, pieces, to := tmp_path / "disk")
-    assert all(copied for _, copied in placed)
-    found = {path.relative_to(to).as_posix() for path in to.rglob("*") if path.is_file()}
-    assert found == {path for path, _ in placed} | {"manifest.json", ".lock"}
-    for name in found - {".lock"}:
-        assert (to / name).read_bytes() == (pristine / name).read_bytes()
-    dataset = Dataset.open(to)
-    require(dataset, pieces)
-    assert list(place.check(dataset, pieces)) == []
-    assert [len(document) for document in dataset.documents("wudao").shard(2)] == [2, 3, 5]
-
-
 def test_a_second_run_copies_only_what_is_wrong(pristine: Path, tmp_path: Path) -> None:
-    pieces = pieces_of(0, 2, of=4)
-    put_all(pristine, pieces, to := tmp_path / "disk")
+    share = share_of(0, 2, of=4)
+    put_all(pristine, share, to := tmp_path / "disk")
     manifest = (to / "manifest.json").read_bytes()
-    assert not any(copied for _, copied in put_all(pristine, pieces, to))
+    assert not any(copied for _, copied in put_all(pristine, share, to))
     folder = next(to.glob("g0001-*/wudao"))
     (folder / "00000.idx").unlink()
     damaged = bytearray((folder / "00002.bin").read_bytes())
     damaged[3] ^= 1  # of the right size: only the checksum tells
     (folder / "00002.bin").write_bytes(damaged)
-    again = [path.rpartition("/")[2] for path, copied in put_all(pristine, pieces, to) if copied]
+    again = [path.rpartition("/")[2] for path, copied in put_all(pristine, share, to) if copied]
     assert again == ["00000.idx", "00002.bin"]
-    assert list(place.check(Dataset.open(to), pieces)) == []
+    assert list(place.check(Dataset.open(to), share)) == []
     assert (to / "manifest.json").read_bytes() == manifest
 
 
 def test_an_interrupted_run_is_no_dataset_and_goes_on(pristine: Path, tmp_path: Path) -> None:
-    pieces, to = pieces_of(0, of=1), tmp_path / "disk"
-    placing = place.place(Dataset.open(pristine), pieces, to=to)
+    share, to = share_of(0, of=1), tmp_path / "disk"
+    placing = place.place(Dataset.open(pristine), share, to=to)
     first = [next(placing).path for _ in range(5)]
     placing.close()
-    with pytest.raises(UserError, match=r"holds no dataset: no manifest\.json there"):
-        load(to)
-    placed = put_all(pristine, pieces, to)
+    with pytest.raises(UserError, match=r"holds no dataset: it has no manifest\.json"):
+        read_manifest(to)
+    placed = put_all(pristine, share, to)
     assert [path for path, copied in placed if not copied] == first
-    assert load(to) == load(pristine)
+    assert read_manifest(to) == read_manifest(pristine)
 
 
-def test_a_grown_dataset_is_placed_over_its_older_copy(
-    dataset: Path, tmp_path: Path, put_shard: Callable[..., ShardEntry]
-) -> None:
-    put_all(dataset, pieces_of(1, of=2), to := tmp_path / "disk")
-    manifest = load(dataset)
+def test_a_grown_dataset_is_placed_over_its_older_copy(dataset: Path, tmp_path: Path) -> None:
+    put_all(dataset, share_of(1, of=2), to := tmp_path / "disk")
+    manifest = read_manifest(dataset)
     (generation,) = manifest.generations
-    new = put_shard(dataset, "g0002-aa/wudao/00000", ["new"], order=3)
+    new = put_texts(dataset, "g0002-aa/wudao/00000", ["new"], order=3)
     source = replace(generation.sources["wudao"], shards=(new,), validation=())
-    more = replace(generation, number=2, name="g0002-aa", sources={"wudao": source}, audit=())
-    commit(dataset, replace(manifest, number=2, generations=(generation, more)))
-    placed = put_all(dataset, pieces_of(1, of=2), to)
+    second = replace(generation, number=2, name="g0002-aa", sources={"wudao": source}, audit=())
+    write_manifest(dataset, replace(manifest, number=2, generations=(generation, second)))
+    placed = put_all(dataset, share_of(1, of=2), to)
     assert [path for path, copied in placed if copied] == [
         f"g0002-aa/wudao/00000.{suffix}" for suffix in ("arrow", "bin", "idx")
     ]
-    assert load(to).number == 2
-    with pytest.raises(UserError, match=r"holds manifest 2 of this dataset, newer than 1"):
-        put_all(Path(f"{dataset}@1"), pieces_of(1, of=2), to)
+    assert read_manifest(to).number == 2
+    with pytest.raises(UserError, match=r"holds manifest 2 of this dataset, newer than the 1 to"):
+        put_all(Path(f"{dataset}@1"), share_of(1, of=2), to)
 
 
 def test_a_damaged_source_is_not_spread(dataset: Path, tmp_path: Path) -> None:
@@ -157,10 +151,10 @@ def test_a_damaged_source_is_not_spread(dataset: Path, tmp_path: Path) -> None:
     path.write_bytes(bytes(path.stat().st_size))
     to = tmp_path / "disk"
     with pytest.raises(DamageError, match=r"00002\.bin has 20 bytes with crc32c .*is damaged"):
-        put_all(dataset, pieces_of(0, of=1), to)
+        put_all(dataset, share_of(0, of=1), to)
     path.unlink()
     with pytest.raises(DamageError, match=r"00002\.bin is missing"):
-        put_all(dataset, pieces_of(0, of=1), to)
+        put_all(dataset, share_of(0, of=1), to)
     assert not list(to.rglob("00002.bin"))
     assert not list(to.rglob(".tmp-*"))
     assert not (to / "manifest.json").exists()
@@ -169,23 +163,23 @@ def test_a_damaged_source_is_not_spread(dataset: Path, tmp_path: Path) -> None:
 def test_what_is_not_asked_for_stays(pristine: Path, tmp_path: Path) -> None:
     with atomic_write((to := tmp_path / "disk") / "notes.txt") as handle:
         handle.write(b"mine")
-    put_all(pristine, pieces_of(0, of=2), to)
-    put_all(pristine, pieces_of(1, of=2), to)
+    put_all(pristine, share_of(0, of=2), to)
+    put_all(pristine, share_of(1, of=2), to)
     assert (to / "notes.txt").read_bytes() == b"mine"
-    require(Dataset.open(to), pieces_of(0, 1, of=2))
+    require(Dataset.open(to), share_of(0, 1, of=2))
 
 
 def test_place_refuses_the_dataset_itself(dataset: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(dataset)
     with pytest.raises(UserError, match="is the dataset itself: name a folder on the node's own"):
-        put_all(dataset, pieces_of(0, of=1), tmp_path / "link")
+        put_all(dataset, share_of(0, of=1), tmp_path / "link")
 
 
 def test_place_refuses_another_dataset(dataset: Path, pristine: Path) -> None:
-    commit(dataset, replace(load(dataset), lineage="1" * 64))
+    write_manifest(dataset, replace(read_manifest(dataset), lineage="1" * 64))
     before = sorted(dataset.rglob("*"))
     with pytest.raises(UserError, match=r"holds another dataset \(wudao, identity [0-9a-f]{12}…\)"):
-        put_all(pristine, pieces_of(0, of=1), dataset)
+        put_all(pristine, share_of(0, of=1), dataset)
     assert sorted(dataset.rglob("*")) == before
 
 
@@ -195,17 +189,17 @@ def test_place_asks_for_room_first(pristine: Path, tmp_path: Path) -> None:
         patch("shards.place.shutil.disk_usage", return_value=full),
         pytest.raises(UserError, match=r"0 MB are to be copied to .*make room"),
     ):
-        put_all(pristine, pieces_of(0, of=1), tmp_path / "disk")
+        put_all(pristine, share_of(0, of=1), tmp_path / "disk")
     assert {path.name for path in (tmp_path / "disk").iterdir()} == {".lock"}
 
 
 def test_a_node_without_its_pieces_fails_naming_them(full: Path, tmp_path: Path) -> None:
-    put_all(full, pieces_of(1, of=4), to := tmp_path / "disk")
+    put_all(full, share_of(1, of=4), to := tmp_path / "disk")
     dataset = Dataset.open(to)
-    require(dataset, pieces_of(1, of=4))
+    require(dataset, share_of(1, of=4))
     (to / "g0001-3f9c12ab/wudao/00001.bin").write_bytes(b"short")
     with pytest.raises(DamageError) as caught:
-        require(dataset, pieces_of(0, 1, 2, of=4))
+        require(dataset, share_of(0, 1, 2, of=4))
     message, *named = str(caught.value).split("\n")
     assert re.search(r"lacks 7 files .* for scatters 0-2 of 4, or has them cut short", message)
     assert f"python -m shards place WHOLE --to {to}" in message
@@ -216,14 +210,12 @@ def test_a_node_without_its_pieces_fails_naming_them(full: Path, tmp_path: Path)
 
 
 def test_a_long_list_is_cut(pristine: Path, tmp_path: Path) -> None:
-    manifest = load(pristine)
-    (generation,) = manifest.generations
-    shards = generation.sources["wudao"].shards * 8
-    sources = {"wudao": replace(generation.sources["wudao"], shards=shards)}
-    manifest = replace(manifest, generations=(replace(generation, sources=sources),))
-    with pytest.raises(DamageError, match=r"lacks 100 files .* for the whole corpus") as caught:
-        require(Dataset(tmp_path, manifest), pieces_of(0, 1, of=2))
-    assert str(caught.value).endswith("\n  and 80 more")
+    manifest = read_manifest(pristine)
+    wudao = manifest.generations[0].sources["wudao"]
+    manifest = with_sources(manifest, wudao=replace(wudao, shards=wudao.shards * 8))
+    with pytest.raises(DamageError, match=r"lacks 103 files .* for the whole corpus") as caught:
+        require(Dataset(tmp_path, manifest), share_of(0, 1, of=2))
+    assert str(caught.value).endswith("\n  and 83 more")
     assert str(caught.value).count("\n") == 21
 
 
@@ -260,4 +252,4 @@ def test_a_node_has_all_that_its_ranks_read(full: Path, tmp_path: Path, node: in
     [([], ""), ([4], "4"), ([1, 0], "0-1"), ([7, 0, 1, 2, 9, 8], "0-2, 7-9"), ([1, 3], "1, 3")],
 )
 def test_ranges(numbers: list[int], text: str) -> None:
-    assert ranges(numbers) == text
+    assert format_ranges(numbers) == text

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shards.errors import DamageError, UserError
-from shards.manifest import VALIDATION, ShardEntry, load
+from shards.manifest import VALIDATION, ShardEntry, read_manifest
 from shards.reader import Dataset, Shard
 
 U2 = np.dtype("<u2")
@@ -14,7 +14,7 @@ TEXTS = ["你好。", "天气 fine", "a", "bc", "def.", "[MASK] is text"]
 
 
 def entry(directory: Path, index: int = 0) -> ShardEntry:
-    return load(directory).shards("wudao")[index]
+    return read_manifest(directory).shards("wudao")[index]
 
 
 def test_documents_are_views(pristine: Path) -> None:
@@ -69,12 +69,12 @@ def test_damage_inside_the_arrow_file(dataset: Path) -> None:
     first = entry(dataset)
     path = dataset / f"{first.path}.arrow"
     path.write_bytes(bytes(path.stat().st_size))
-    with pytest.raises(DamageError, match=rf"{path} is no Arrow file"):
+    with pytest.raises(DamageError, match=rf"{path} is not an Arrow file"):
         Shard.open(dataset, first, dtype=U2)
 
 
 def test_tokens_of_another_type(pristine: Path) -> None:
-    with pytest.raises(DamageError, match=r"00000\.bin has .* is not .* tokens of int32"):
+    with pytest.raises(DamageError, match=r"00000\.bin has .* are not .* tokens of int32"):
         Shard.open(pristine, entry(pristine), dtype=np.dtype("<i4"))
 
 
@@ -118,8 +118,8 @@ def test_an_unknown_source(pristine: Path) -> None:
 
 
 def test_a_numbered_dataset(pristine: Path) -> None:
-    assert Dataset.open(f"{pristine}@1").manifest == load(pristine)
-    with pytest.raises(UserError, match="number 2 is not there"):
+    assert Dataset.open(f"{pristine}@1").manifest == read_manifest(pristine)
+    with pytest.raises(UserError, match="no manifest number 2"):
         Dataset.open(f"{pristine}@2")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shards.records import from_json, to_json
+from shards.records import from_json, sealed, to_json, unsealed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +18,12 @@ class Whole:
     parts: Mapping[str, Part]
     free: Mapping[str, Any]
     share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noted:
+    name: str
+    note: str | None = None
 
 
 WHOLE = Whole(parts={"a": Part(name="x", sizes=(1, 2))}, free={"k": [1, {"z": None}]}, share=0.5)
@@ -48,3 +54,29 @@ def test_round_trip() -> None:
 def test_says_where_it_is_wrong(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         from_json(Whole, {**PLAIN, **change}, where="file")
+
+
+def test_a_field_with_a_default_may_be_absent() -> None:
+    assert from_json(Noted, {"name": "x"}, where="file") == Noted(name="x")
+    assert from_json(Noted, {"name": "x", "note": None}, where="file") == Noted(name="x")
+    assert from_json(Noted, {"name": "x", "note": "y"}, where="file") == Noted(name="x", note="y")
+
+
+def test_a_sealed_record_is_known_to_be_unchanged() -> None:
+    seal = sealed(WHOLE)
+    assert seal == {**PLAIN, "seal": seal["seal"]}
+    assert unsealed(Whole, seal, where="file") == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({**sealed(WHOLE), "share": 0.25}, r"^file was changed after it was written$"),
+        (PLAIN, r"^file was changed after it was written$"),
+        ({"seal": 1}, r"^file\.free is missing$"),
+        ([], r"^file is \[\], not of type dict$"),
+    ],
+)
+def test_a_changed_record_is_refused(value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        unsealed(Whole, value, where="file")

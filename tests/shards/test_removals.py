@@ -1,28 +1,10 @@
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from shards.errors import DamageError
-from shards.manifest import Removal, TableEntry, commit, load
 from shards.reader import Dataset
-from shards.removals import SCHEMA
-from shards.storage.files import atomic_write
-from tests.shards.conftest import GENERATION
-
-
-def remove(directory: Path, rows: Sequence[tuple[str, str, int, int]], *, number: int = 2) -> None:
-    """Remove rows (source, split, shard, row), as a further number of the manifest."""
-    table = pa.table([[GENERATION] * len(rows), *map(list, zip(*rows, strict=True))], schema=SCHEMA)
-    path = directory / "removals" / f"{number:04d}.arrow"
-    with atomic_write(path) as handle, pa.ipc.new_file(handle, SCHEMA) as writer:
-        writer.write_table(table)
-    entry = TableEntry(path=f"removals/{path.name}", rows=len(rows), **vars(handle.entry))
-    manifest = load(directory)
-    removal = Removal(number=number, reason="asked", documents=entry)
-    commit(directory, replace(manifest, number=number, removals=(*manifest.removals, removal)))
+from tests.shards.datasets import remove
 
 
 def test_shards_know_what_was_removed(dataset: Path) -> None:
@@ -54,5 +36,5 @@ def test_rows_that_are_not_there(dataset: Path, row: tuple[str, str, int, int]) 
 def test_a_damaged_removal(dataset: Path) -> None:
     remove(dataset, [("wudao", "train", 0, 0)])
     (dataset / "removals" / "0002.arrow").write_bytes(b"nothing")
-    with pytest.raises(DamageError, match=r"0002\.arrow is no removal \(.*restore it"):
+    with pytest.raises(DamageError, match=r"0002\.arrow is not a removal \(.*restore it"):
         _ = Dataset.open(dataset).removed

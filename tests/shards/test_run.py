@@ -19,6 +19,26 @@ def sizes(*pairs: tuple[int, int]) -> tuple[BatchSize, ...]:
     return tuple(BatchSize(step=step, size=size) for step, size in pairs)
 
 
+def test_a_saved_run_is_the_same_run(tmp_path: Path) -> None:
+    run = Run(
+        mixes=(Mix(start=0, data=("a=1", "b:pile=0.5")), Mix(start=100, data=("a@2",))),
+        batches=sizes((0, 4), (10, 8)),
+        seed=-3,
+        scatters=8,
+        objective="causal",
+        length=2048,
+        slack=None,
+        max_epochs={"a": 4},
+        steps=1000,
+    )
+    run.save(tmp_path / "run.json")
+    assert Run.load(tmp_path / "run.json") == run
+    assert json.loads((tmp_path / "run.json").read_bytes())["batches"] == [
+        {"size": 4, "step": 0},
+        {"size": 8, "step": 10},
+    ]
+
+
 @pytest.mark.parametrize(
     ("batches", "step", "position", "size"),
     [
@@ -45,28 +65,8 @@ def test_every_position_belongs_to_one_step(sizes: list[int], lengths: list[int]
     starts = [0, lengths[0], sum(lengths[:2]), sum(lengths)]
     batches = [BatchSize(step=s, size=n) for s, n in zip(starts, sizes, strict=False)]
     run = replace(RUN, batches=tuple(batches))
-    found = [run.step_of(position) for position in range(run.position_of(70))]
-    assert found == [step for step in range(70) for _ in range(run.batch_size(step))]
-
-
-def test_a_saved_run_is_the_same_run(tmp_path: Path) -> None:
-    run = Run(
-        mixes=(Mix(start=0, data=("a=1", "b:pile=0.5")), Mix(start=100, data=("a@2",))),
-        batches=sizes((0, 4), (10, 8)),
-        seed=-3,
-        scatters=8,
-        objective="causal",
-        length=2048,
-        slack=None,
-        max_epochs={"a": 4},
-        steps=1000,
-    )
-    run.save(tmp_path / "run.json")
-    assert Run.load(tmp_path / "run.json") == run
-    assert json.loads((tmp_path / "run.json").read_bytes())["batches"] == [
-        {"size": 4, "step": 0},
-        {"size": 8, "step": 10},
-    ]
+    steps = [run.step_of(position) for position in range(run.position_of(70))]
+    assert steps == [step for step in range(70) for _ in range(run.batch_size(step))]
 
 
 def test_the_window() -> None:
@@ -82,10 +82,10 @@ def test_the_window() -> None:
     [
         ({"mixes": ()}, r"the mixes of a run begin at position 0, not at \[\]"),
         ({"mixes": (Mix(start=3, data=("a",)),)}, r"mixes .* begin at position 0, not at \[3\]"),
-        ({"batches": sizes((0, 4), (9, 8), (9, 2))}, r"batch sizes .* ascending step.*0, 9, 9"),
+        ({"batches": sizes((0, 4), (9, 8), (9, 2))}, r"batch sizes .* ascend by step.*0, 9, 9"),
         ({"batches": sizes((0, 4), (9, 0))}, r"at least one sample, not 0"),
         ({"objective": "bert"}, r"glm or causal, not 'bert'"),
-        ({"max_epochs": {"a": 2.0}}, r"cap on epochs needs the number of steps"),
+        ({"max_epochs": {"a": 2.0}}, r"cap on epochs needs the run's number of steps"),
     ],
 )
 def test_a_run_that_cannot_be(values: dict[str, Any], message: str) -> None:
@@ -95,7 +95,7 @@ def test_a_run_that_cannot_be(values: dict[str, Any], message: str) -> None:
 
 def test_a_file_that_is_no_run(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    with pytest.raises(UserError, match=r"run\.json is no file: name the one"):
+    with pytest.raises(UserError, match=r"run\.json is not a file: name the one"):
         Run.load(path)
     RUN.save(path)
     content = json.loads(path.read_bytes())

@@ -9,40 +9,33 @@ import pytest
 
 from shards.batch import read_window
 from shards.errors import UserError
-from shards.manifest import Manifest, Removal, ShardEntry, SourceEntry, TableEntry, commit, load
+from shards.manifest import (
+    ShardEntry,
+    SourceEntry,
+    read_manifest,
+    write_manifest,
+)
 from shards.mixture import Mix
-from shards.removals import SCHEMA
 from shards.run import BatchSize, Run
-from shards.storage.files import atomic_write
 from shards.trace import TracedDocument, Tracer, document_lines, step_lines
-from shards.windows import Marks
-from shards.writer import write_shard
+from shards.windows import WindowVocabulary
+from tests.shards.conftest import EOS, GENERATION
+from tests.shards.datasets import put_shard, remove
 
-GENERATION = "g0001-3f9c12ab"
-EOS = 256
 NUM_BOOKS, NUM_SHARDS = 12, 4
 
 
 def put_documents(directory: Path, path: str, lengths: list[int], *, name: str) -> ShardEntry:
-    """Write a shard of documents of these lengths, each with an id, an url and a place."""
+    """Write a shard of documents of these lengths, each with an id, a URL and a position."""
     rows = range(len(lengths))
-    tokens = [
-        np.append(np.full(n - 1, 65 + row % 26), EOS).astype("<u2")
-        for row, n in zip(rows, lengths, strict=True)
-    ]
-    documents = pa.table(
-        {
-            "tokens": pa.array(lengths, pa.int32()),
-            "prompt_tokens": pa.array([0] * len(lengths), pa.int32()),
-            "order": pa.array(rows, pa.uint64()),
-            "path": pa.array([f"{name}.json"] * len(lengths)).dictionary_encode(),
-            "position": pa.array([row * 100 for row in rows], pa.int64()),
-            "id": pa.array([f"{name}-{row}" for row in rows]),
-            "url": pa.array([None if row % 2 else f"https://{name}/{row}" for row in rows]),
-        }
-    )
-    return write_shard(
-        directory / path, documents, directory=directory, tokens=tokens, dtype=np.dtype("<u2")
+    return put_shard(
+        directory,
+        path,
+        [[65 + row % 26] * (length - 1) + [EOS] for row, length in enumerate(lengths)],
+        path=pa.array([f"{name}.json"] * len(lengths)).dictionary_encode(),
+        position=pa.array([row * 100 for row in rows], pa.int64()),
+        id=pa.array([f"{name}-{row}" for row in rows]),
+        url=pa.array([None if row % 2 else f"https://{name}/{row}" for row in rows]),
     )
 
 
@@ -61,7 +54,7 @@ def library(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     notes = put_documents(directory, f"{GENERATION}/notes/00000", [30, 700, 5, 1], name="notes")
     held = put_documents(directory, f"{GENERATION}/books/validation-00000", [20], name="held")
-    manifest = load(pristine)
+    manifest = read_manifest(pristine)
     (generation,) = manifest.generations
     sources = {
         "books": SourceEntry(shards=tuple(books), validation=(held,)),
@@ -69,7 +62,9 @@ def library(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     vocabulary = manifest.vocabulary.path
     (directory / vocabulary).write_bytes((pristine / vocabulary).read_bytes())
-    commit(directory, replace(manifest, generations=(replace(generation, sources=sources),)))
+    write_manifest(
+        directory, replace(manifest, generations=(replace(generation, sources=sources),))
+    )
     return directory
 
 
@@ -85,70 +80,6 @@ def documents(tracer: Tracer) -> Iterator[TracedDocument]:
         for j, shard in enumerate(stream.shards):
             for row in range(shard.documents):
                 yield TracedDocument(stream=i, shard=j, row=row)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {},
-        {"scatters": 4, "seed": 1},
-        {"scatters": 1, "objective": "causal", "length": 50},
-        {"slack": 60, "length": 128},
-    ],
-)
-def test_both_directions_agree_over_several_epochs(
-    library: Path, values: dict[str, object]
-) -> None:
-    tracer, steps = Tracer(run_on(library, **values)), 60
-    forward = defaultdict(list)
-    for step in range(steps):
-        for sample in tracer.samples(step):
-            assert sample.step == step
-            for row in {piece.row for piece in sample.pieces}:
-                key = TracedDocument(stream=sample.stream, shard=sample.shard, row=row)
-                forward[key].append((step, sample.position, sample.epoch))
-    backward = {
-        document: [
-            (sample.step, sample.position, sample.epoch)
-            for sample in tracer.seen(document, until=steps)
-        ]
-        for document in documents(tracer)
-    }
-    assert backward == {document: forward[document] for document in documents(tracer)}
-    assert {epoch for seen in forward.values() for _, _, epoch in seen} >= {0, 1, 2}
-
-
-def test_an_epoch_has_every_token_of_a_document_once(library: Path) -> None:
-    tracer = Tracer(run_on(library))
-    for document in documents(tracer):
-        tokens = [
-            token
-            for sample in tracer.seen(document, until=None)
-            for piece in sample.pieces
-            if piece.row == document.row
-            for token in range(piece.begin, piece.end)
-        ]
-        shard = tracer.shard(document.stream, document.shard)
-        first = int(shard.offsets[document.row])
-        assert sorted(tokens) == list(range(first, first + len(shard[document.row])))
-
-
-def test_it_tells_what_is_read(library: Path) -> None:
-    tracer = Tracer(run_on(library, objective="causal"))
-    samples = [sample for step in (0, 19, 20, 333) for sample in tracer.samples(step)]
-    assert {sample.epoch for sample in samples} > {0, 1}
-    for sample in samples:
-        shard = tracer.shard(sample.stream, sample.shard)
-        window = read_window(
-            shard,
-            sample.window,
-            spec=tracer.run.window,
-            marks=Marks.of(tracer.sampler.streams[sample.stream].dataset),
-            phase=tracer.sampler.phase_of(sample.stream, shard=sample.shard, epoch=sample.epoch),
-        )
-        text = [shard.tokens[piece.begin : piece.end] for piece in sample.pieces]
-        assert np.array_equal(np.concatenate(text), window.tokens)
-        assert [piece.row for piece in sample.pieces] == window.piece_rows.tolist()
 
 
 def test_the_lines_of_a_step(library: Path) -> None:
@@ -176,7 +107,71 @@ def test_the_lines_of_a_document(library: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    "values",
+    [
+        {},
+        {"scatters": 4, "seed": 1},
+        {"scatters": 1, "objective": "causal", "length": 50},
+        {"slack": 60, "length": 128},
+    ],
+)
+def test_both_directions_agree_over_several_epochs(
+    library: Path, values: dict[str, object]
+) -> None:
+    tracer, steps = Tracer(run_on(library, **values)), 60
+    forward = defaultdict(list)
+    for step in range(steps):
+        for sample in tracer.samples(step):
+            assert sample.step == step
+            for row in {piece.row for piece in sample.pieces}:
+                key = TracedDocument(stream=sample.stream, shard=sample.shard, row=row)
+                forward[key].append((step, sample.position, sample.epoch))
+    backward = {
+        document: [
+            (sample.step, sample.position, sample.epoch)
+            for sample in tracer.samples_of(document, until=steps)
+        ]
+        for document in documents(tracer)
+    }
+    assert backward == {document: forward[document] for document in documents(tracer)}
+    assert {epoch for seen in forward.values() for _, _, epoch in seen} >= {0, 1, 2}
+
+
+def test_an_epoch_has_every_token_of_a_document_once(library: Path) -> None:
+    tracer = Tracer(run_on(library))
+    for document in documents(tracer):
+        tokens = [
+            token
+            for sample in tracer.samples_of(document, until=None)
+            for piece in sample.pieces
+            if piece.row == document.row
+            for token in range(piece.begin, piece.end)
+        ]
+        shard = tracer.shard(document.stream, document.shard)
+        first = int(shard.offsets[document.row])
+        assert sorted(tokens) == list(range(first, first + len(shard[document.row])))
+
+
+def test_samples_are_what_is_read(library: Path) -> None:
+    tracer = Tracer(run_on(library, objective="causal"))
+    samples = [sample for step in (0, 19, 20, 333) for sample in tracer.samples(step)]
+    assert {sample.epoch for sample in samples} > {0, 1}
+    for sample in samples:
+        shard = tracer.shard(sample.stream, sample.shard)
+        window = read_window(
+            shard,
+            sample.window,
+            spec=tracer.run.window,
+            vocabulary=WindowVocabulary.of(tracer.sampler.streams[sample.stream].dataset),
+            phase=tracer.sampler.phase_of(sample.stream, shard=sample.shard, epoch=sample.epoch),
+        )
+        text = [shard.tokens[piece.begin : piece.end] for piece in sample.pieces]
+        assert np.array_equal(np.concatenate(text), window.tokens)
+        assert [piece.row for piece in sample.pieces] == window.piece_rows.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
     [
         ("book-2-5", ["books/00002:5"]),
         ("https://book-1/4", ["books/00001:4"]),
@@ -185,10 +180,10 @@ def test_the_lines_of_a_document(library: Path) -> None:
         (f"{GENERATION}/notes/00000:0", ["notes/00000:0"]),
     ],
 )
-def test_documents_are_found_by_name(library: Path, text: str, found: list[str]) -> None:
+def test_documents_are_found_by_name(library: Path, text: str, expected: list[str]) -> None:
     tracer = Tracer(run_on(library))
-    told = [tracer.describe(document).split(" ")[0] for document in tracer.find(text)]
-    assert told == [f"{GENERATION}/{name}" for name in found]
+    names = [tracer.describe(document).split(" ")[0] for document in tracer.find(text)]
+    assert names == [f"{GENERATION}/{name}" for name in expected]
 
 
 @pytest.mark.parametrize(
@@ -205,26 +200,15 @@ def test_documents_that_are_not_there(library: Path, text: str, message: str) ->
         Tracer(run_on(library)).find(text)
 
 
-def remove(directory: Path, manifest: Manifest, *, shard: int, row: int) -> Manifest:
-    table = pa.table([[GENERATION], ["books"], ["train"], [shard], [row]], schema=SCHEMA)
-    path = directory / "removals" / "0.arrow"
-    with atomic_write(path) as handle, pa.ipc.new_file(handle, SCHEMA) as writer:
-        writer.write_table(table)
-    entry = TableEntry(path="removals/0.arrow", rows=1, **vars(handle.entry))
-    return replace(
-        manifest, number=2, removals=(Removal(number=2, reason="asked", documents=entry),)
-    )
-
-
 def test_a_removed_document_is_no_longer_seen(library: Path) -> None:
     before = len(list(document_lines(Tracer(run_on(library)), "book-1-3", until=60)))
-    manifest = load(library)
+    manifest = read_manifest(library)
     try:
-        commit(library, remove(library, manifest, shard=1, row=3))
+        remove(library, [("books", "train", 1, 3)])
         lines = list(document_lines(Tracer(run_on(library)), "book-1-3", until=60))
         other = list(document_lines(Tracer(run_on(library)), "book-1-4", until=60))
     finally:
-        commit(library, manifest)
+        write_manifest(library, manifest)
     assert before > 2
     assert lines[1:] == ["  removed: it is no longer trained on"]
     assert other == list(document_lines(Tracer(run_on(library)), "book-1-4", until=60))

@@ -1,17 +1,16 @@
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
-from shards.manifest import ShardEntry, SourceEntry, commit, load
+from shards.manifest import ShardEntry, SourceEntry, read_manifest, write_manifest
 from shards.reader import Dataset
 from shards.verify import verify
-from shards.writer import write_shard
+from tests.shards.conftest import put_texts
+from tests.shards.datasets import put_shard, with_sources
 
 
 def problems(directory: Path) -> list[str]:
@@ -24,7 +23,7 @@ def test_a_whole_dataset(pristine: Path) -> None:
 
 def test_every_file_is_read(pristine: Path, tmp_path: Path) -> None:
     """One bit in any file is found and named, and nothing else is."""
-    named = [path for path, entry in load(pristine).files() if entry.bytes]
+    named = [path for path, entry in read_manifest(pristine).files() if entry.bytes]
     assert len(named) == 19
     for name in named:
         directory = Path(shutil.copytree(pristine, tmp_path / name.replace("/", "-")))
@@ -36,22 +35,24 @@ def test_every_file_is_read(pristine: Path, tmp_path: Path) -> None:
 
 
 def test_missing_cut_and_swapped_files_are_all_listed(dataset: Path) -> None:
-    first, _, third, fourth = (dataset / entry.path for entry in load(dataset).shards("wudao"))
+    first, _, third, fourth = (
+        dataset / entry.path for entry in read_manifest(dataset).shards("wudao")
+    )
     first.with_suffix(".idx").unlink()
     third.with_suffix(".bin").write_bytes(b"")
     a, b = first.with_suffix(".arrow"), fourth.with_suffix(".arrow")
     a.rename(a.with_suffix(".x"))
     b.rename(a)
     a.with_suffix(".x").rename(b)
-    found = {line.split(" ")[0]: line for line in problems(dataset)}
-    assert sorted(found) == [
+    problem_of = {line.split(" ")[0]: line for line in problems(dataset)}
+    assert sorted(problem_of) == [
         str(a),
         str(first.with_suffix(".idx")),
         str(third.with_suffix(".bin")),
         str(b),
     ]
-    assert "is missing (82 bytes expected)" in found[str(first.with_suffix(".idx"))]
-    assert "has 0 bytes, 20 expected" in found[str(third.with_suffix(".bin"))]
+    assert "is missing (82 bytes expected)" in problem_of[str(first.with_suffix(".idx"))]
+    assert "has 0 bytes, 20 expected" in problem_of[str(third.with_suffix(".bin"))]
 
 
 def rewrite(
@@ -63,27 +64,16 @@ def rewrite(
     dtype: str = "<u2",
 ) -> None:
     """Put a shard that contradicts itself in the place of pile's, with a manifest that names it."""
-    manifest = load(dataset)
+    manifest = read_manifest(dataset)
     (old,) = manifest.shards("pile")
-    table = pa.table(
-        {
-            "tokens": pa.array([len(ids) for ids in documents], pa.int32()),
-            "prompt_tokens": pa.array(prompts, pa.int32()),
-            "order": pa.array(order, pa.uint64()),
-        }
-    )
-    chunks = [np.array(ids, dtype) for ids in documents]
-    kind = np.dtype(dtype)
-    entry = write_shard(dataset / old.path, table, directory=dataset, tokens=chunks, dtype=kind)
+    entry = put_shard(dataset, old.path, documents, prompts=prompts, order=order, dtype=dtype)
     name(dataset, entry)
 
 
 def name(dataset: Path, *entries: ShardEntry) -> None:
     """Make `entries` the shards of pile."""
-    manifest = load(dataset)
-    (generation,) = manifest.generations
-    sources = {**generation.sources, "pile": SourceEntry(shards=entries, validation=())}
-    commit(dataset, replace(manifest, generations=(replace(generation, sources=sources),)))
+    pile = SourceEntry(shards=entries, validation=())
+    write_manifest(dataset, with_sources(read_manifest(dataset), pile=pile))
 
 
 @pytest.mark.parametrize(
@@ -95,48 +85,50 @@ def name(dataset: Path, *entries: ShardEntry) -> None:
         ),
         ({"documents": [[1, 256], [384, 256]]}, r"bin holds token ids 1 to 384, .* has 384"),
         ({"order": [1, 0]}, r"arrow is not sorted by order"),
-        ({"prompts": [0, 2]}, r"arrow has a prompt that is not shorter"),
-        ({"prompts": [-1, 0]}, r"arrow has a prompt that is not shorter"),
+        ({"prompts": [0, 2]}, r"arrow has a prompt that is negative or not shorter"),
+        ({"prompts": [-1, 0]}, r"arrow has a prompt that is negative or not shorter"),
         ({"documents": [[1, 1, 256, 256], []]}, r"arrow has offsets that do not follow"),
-        ({"dtype": "<i4"}, r"bin has 16 bytes, which is not 4 tokens of uint16"),
+        ({"dtype": "<i4"}, r"bin has 16 bytes, which are not 4 tokens of uint16"),
     ],
 )
 def test_what_checksums_do_not_see(dataset: Path, shard: dict[str, object], message: str) -> None:
     rewrite(dataset)
     assert problems(dataset) == []
     rewrite(dataset, **shard)  # type: ignore[arg-type]  # a table row
-    found = problems(dataset)
-    assert any(line.startswith(str(dataset / "g0001-3f9c12ab/pile/00000.")) for line in found)
-    assert any(re.search(message, line) for line in found), found
+    lines = problems(dataset)
+    assert any(line.startswith(str(dataset / "g0001-3f9c12ab/pile/00000.")) for line in lines)
+    assert any(re.search(message, line) for line in lines), lines
 
 
-def test_index_and_table_disagree(dataset: Path, put_shard: Callable[..., ShardEntry]) -> None:
-    one = put_shard(dataset, "g0001-3f9c12ab/pile/00000", ["ab", "c"], order=0)
-    two = put_shard(dataset, "g0001-3f9c12ab/pile/other", ["a", "bc"], order=0)
+def test_index_and_table_disagree(dataset: Path) -> None:
+    one = put_texts(dataset, "g0001-3f9c12ab/pile/00000", ["ab", "c"], order=0)
+    two = put_texts(dataset, "g0001-3f9c12ab/pile/other", ["a", "bc"], order=0)
     other = (dataset / f"{two.path}.idx").read_bytes()
     (dataset / f"{one.path}.idx").write_bytes(other)
     name(dataset, replace(one, files={**one.files, "idx": two.files["idx"]}))
     (problem,) = problems(dataset)
-    assert "00000.idx has other lengths than" in problem
+    assert "00000.idx has lengths that differ from those in" in problem
 
 
-def test_shards_out_of_order(dataset: Path, put_shard: Callable[..., ShardEntry]) -> None:
+def test_shards_out_of_order(dataset: Path) -> None:
     path = "g0001-3f9c12ab/pile"
-    high = put_shard(dataset, f"{path}/00000", ["ab", "c"], order=(1 << 63) + 5)
-    low = put_shard(dataset, f"{path}/00001", ["ab", "c"], order=5)
+    high = put_texts(dataset, f"{path}/00000", ["ab", "c"], order=(1 << 63) + 5)
+    low = put_texts(dataset, f"{path}/00001", ["ab", "c"], order=5)
     name(dataset, low, high)
     assert problems(dataset) == []
     name(dataset, high, low)
-    found = problems(dataset)
-    assert [line.split("pile/")[1] for line in found] == [
-        "00000.arrow holds documents of another shard's range of the order",
-        "00001.arrow begins before the shard in front of it ends",
-        "00001.arrow holds documents of another shard's range of the order",
+    lines = problems(dataset)
+    assert [line.split("pile/")[1] for line in lines] == [
+        "00000.arrow holds documents from another shard's range of the order",
+        "00001.arrow begins before the end of the previous shard",
+        "00001.arrow holds documents from another shard's range of the order",
     ]
 
 
 def test_a_vocabulary_of_another_size(dataset: Path) -> None:
-    manifest = load(dataset)
-    commit(dataset, replace(manifest, tokenizer=replace(manifest.tokenizer, vocabulary_size=512)))
+    manifest = read_manifest(dataset)
+    write_manifest(
+        dataset, replace(manifest, tokenizer=replace(manifest.tokenizer, vocabulary_size=512))
+    )
     (problem,) = problems(dataset)
     assert "has 384 rows, 512 expected" in problem

@@ -10,16 +10,6 @@ PIECES = [b"a", b" b.", "好".encode()[:2], "好".encode()[2:], b"[MASK]", b"", 
 TABLE = vocabulary_table(PIECES, special={4, 5}, size=9)
 
 
-@pytest.mark.parametrize("text", [*".?!;:。？！；…\n", "a.b", " ..."])
-def test_sentence_ends(text: str) -> None:
-    assert ends_sentence(text)
-
-
-@pytest.mark.parametrize("text", ["", "a", "，", ",", "、", "：", "．", " ", "\t"])
-def test_no_sentence_ends(text: str) -> None:
-    assert not ends_sentence(text)
-
-
 def test_round_trip(tmp_path: Path) -> None:
     entry = write_vocabulary(tmp_path, TABLE)
     path = tmp_path / entry.path
@@ -39,15 +29,25 @@ def test_decode() -> None:
     assert vocabulary.decode([]) == ""
 
 
+@pytest.mark.parametrize("text", [*".?!;:。？！；…\n", "a.b", " ..."])
+def test_sentence_ends(text: str) -> None:
+    assert ends_sentence(text)
+
+
+@pytest.mark.parametrize("text", ["", "a", "，", ",", "、", "：", "．", " ", "\t"])
+def test_no_sentence_ends(text: str) -> None:
+    assert not ends_sentence(text)
+
+
 @pytest.mark.parametrize("token", [-1, 9])
 def test_an_id_outside(token: int) -> None:
-    with pytest.raises(DamageError, match=rf"token id {token} lies outside .* of 9 ids"):
+    with pytest.raises(DamageError, match=rf"token id {token} is outside .* of 9 ids"):
         Vocabulary(TABLE).decode([token])
 
 
 def test_another_file(tmp_path: Path) -> None:
     (tmp_path / "v.arrow").write_bytes(b"nothing like it")
-    with pytest.raises(DamageError, match=r"v\.arrow is no vocabulary"):
+    with pytest.raises(DamageError, match=r"v\.arrow is not a vocabulary"):
         Vocabulary.open(tmp_path / "v.arrow")
     with pytest.raises(DamageError, match=r"w\.arrow is missing"):
         Vocabulary.open(tmp_path / "w.arrow")

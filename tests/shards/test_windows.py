@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from shards.reader import Dataset, Shard
 from shards.vocabulary import vocabulary_table
 from shards.windows import (
-    Marks,
     WindowSpec,
+    WindowVocabulary,
     causal_windows,
     glm_windows,
     num_windows,
-    pieces,
-    span,
+    span_pieces,
+    window_span,
 )
-from tests.shards.memory import CLS, END, EOS, FIRST, MARKS, PAD, cuts, numbered, shard
+from tests.shards.memory import CLS, END, EOS, FIRST, PAD, VOCABULARY, cuts, numbered, shard
 
 LENGTHS = st.lists(
     st.one_of(st.integers(1, 3), st.integers(1, 40), st.integers(100, 300)), min_size=1, max_size=12
@@ -31,9 +31,11 @@ SPECS = st.integers(1, 64).flatmap(
 )
 
 
-def spans(given: Shard, spec: WindowSpec, phase: int = 0) -> list[tuple[int, int]]:
-    count = num_windows(given.entry.tokens, spec.stride)
-    return [span(given, i, spec=spec, marks=MARKS, phase=phase) for i in range(count)]
+def spans(shard: Shard, spec: WindowSpec, phase: int = 0) -> list[tuple[int, int]]:
+    count = num_windows(shard.entry.tokens, spec.stride)
+    return [
+        window_span(shard, i, spec=spec, vocabulary=VOCABULARY, phase=phase) for i in range(count)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -97,8 +99,8 @@ EXAMPLE = [
 )
 def test_cuts(stride: int, slack: int, phase: int, expected: list[tuple[int, int]]) -> None:
     spec = WindowSpec(kind="glm", length=stride + slack, slack=slack)
-    found = spans(shard(EXAMPLE), spec, phase)
-    assert [(begin % 40, begin % 40 + end - begin) for begin, end in found] == [
+    cut_spans = spans(shard(EXAMPLE), spec, phase)
+    assert [(begin % 40, begin % 40 + end - begin) for begin, end in cut_spans] == [
         (begin % 40, begin % 40 + end - begin) for begin, end in expected
     ]
 
@@ -110,14 +112,14 @@ def test_windows_are_the_ring_cut_once(
     given_shard = numbered(lengths)
     given_shard.tokens[every // 2 :: every] = END
     given_shard.tokens[np.cumsum(lengths) - 1] = EOS
-    found = spans(given_shard, spec, phase)
+    cut_spans = spans(given_shard, spec, phase)
     size = sum(lengths)
     expected = list(cuts(given_shard, stride=spec.stride, slack=spec.slack, phase=phase))
-    assert [end - begin for begin, end in found] == np.diff(expected).tolist()
-    assert [begin for begin, _ in found] == [cut % size for cut in expected[:-1]]
-    assert all(0 <= end - begin <= spec.length for begin, end in found)
-    assert all(end % size == begin for (_, end), (begin, _) in pairwise([*found, found[0]]))
-    assert sum(end - begin for begin, end in found) == size
+    assert [end - begin for begin, end in cut_spans] == np.diff(expected).tolist()
+    assert [begin for begin, _ in cut_spans] == [cut % size for cut in expected[:-1]]
+    assert all(0 <= end - begin <= spec.length for begin, end in cut_spans)
+    assert all(end % size == begin for (_, end), (begin, _) in pairwise([*cut_spans, cut_spans[0]]))
+    assert sum(end - begin for begin, end in cut_spans) == size
 
 
 def test_golden_cuts() -> None:
@@ -137,39 +139,39 @@ def test_golden_cuts() -> None:
 def test_no_such_window(window: int) -> None:
     spec = causal_windows(8)
     with pytest.raises(IndexError, match=re.escape(f"g/s/0 has 5 windows, no window {window}")):
-        span(shard(EXAMPLE), window, spec=spec, marks=MARKS)
+        window_span(shard(EXAMPLE), window, spec=spec, vocabulary=VOCABULARY)
     with pytest.raises(IndexError, match="has 0 windows, no window 0"):
-        span(shard([]), 0, spec=spec, marks=MARKS)
+        window_span(shard([]), 0, spec=spec, vocabulary=VOCABULARY)
 
 
 @pytest.mark.parametrize("mark", [*".?!;:。？！；…\n"])
 def test_every_sentence_end_cuts(mark: str) -> None:
     table = vocabulary_table([b"x", b"<eos>", mark.encode()], special={1}, size=3)
-    marks = Marks(sentence_end=table["sentence_end"].to_numpy(), cls=1, pad=1)
+    vocabulary = WindowVocabulary(sentence_end=table["sentence_end"].to_numpy(), cls=1, pad=1)
     given_shard = shard([[*[0] * 9, 2, *[0] * 9, 1]])
     spec = WindowSpec(kind="glm", length=12, slack=4)
-    assert span(given_shard, 0, spec=spec, marks=marks) == (0, 10)
+    assert window_span(given_shard, 0, spec=spec, vocabulary=vocabulary) == (0, 10)
 
 
 def test_pieces() -> None:
     given_shard = numbered([4, 1, 5])
-    assert pieces(given_shard, 0, 10) == [(0, 4, 0), (4, 5, 1), (5, 10, 2)]
-    assert pieces(given_shard, 3, 6) == [(3, 4, 0), (4, 5, 1), (5, 6, 2)]
-    assert pieces(given_shard, 4, 4) == []
-    assert pieces(given_shard, 9, 15) == [(9, 10, 2), (0, 4, 0), (4, 5, 1)]  # round the ring
-    assert pieces(given_shard, 6, 16) == [(6, 10, 2), (0, 4, 0), (4, 5, 1), (5, 6, 2)]
-    assert pieces(numbered([4, 1, 5], removed=[1]), 0, 10) == [(0, 4, 0), (5, 10, 2)]
-    assert pieces(numbered([4, 1, 5], removed=[0, 1, 2]), 0, 10) == []
+    assert span_pieces(given_shard, 0, 10) == [(0, 4, 0), (4, 5, 1), (5, 10, 2)]
+    assert span_pieces(given_shard, 3, 6) == [(3, 4, 0), (4, 5, 1), (5, 6, 2)]
+    assert span_pieces(given_shard, 4, 4) == []
+    assert span_pieces(given_shard, 9, 15) == [(9, 10, 2), (0, 4, 0), (4, 5, 1)]  # round the ring
+    assert span_pieces(given_shard, 6, 16) == [(6, 10, 2), (0, 4, 0), (4, 5, 1), (5, 6, 2)]
+    assert span_pieces(numbered([4, 1, 5], removed=[1]), 0, 10) == [(0, 4, 0), (5, 10, 2)]
+    assert span_pieces(numbered([4, 1, 5], removed=[0, 1, 2]), 0, 10) == []
 
 
 def test_pieces_pass_over_documents_without_tokens() -> None:
-    assert pieces(shard([[5, EOS], [], [], [6, EOS]]), 0, 4) == [(0, 2, 0), (2, 4, 3)]
+    assert span_pieces(shard([[5, EOS], [], [], [6, EOS]]), 0, 4) == [(0, 2, 0), (2, 4, 3)]
 
 
-def test_marks_of_a_dataset(pristine: Path) -> None:
-    marks = Marks.of(Dataset.open(pristine))
-    assert (marks.cls, marks.pad) == (256, 256)  # it has neither: eos serves
-    assert np.flatnonzero(marks.sentence_end).tolist() == sorted(b".?!;:\n")
+def test_the_vocabulary_of_a_dataset(pristine: Path) -> None:
+    vocabulary = WindowVocabulary.of(Dataset.open(pristine))
+    assert (vocabulary.cls, vocabulary.pad) == (256, 256)  # it has neither: eos serves
+    assert np.flatnonzero(vocabulary.sentence_end).tolist() == sorted(b".?!;:\n")
 
 
 def test_the_memory_shards_are_what_they_say() -> None:

@@ -119,7 +119,7 @@ def test_tokens_must_add_up(tmp_path: Path, given_tokens: int) -> None:
         (np.zeros((1, 2), U2), "2-d uint16 tokens"),
     ],
 )
-def test_chunks_of_another_kind(tmp_path: Path, chunk: np.ndarray, message: str) -> None:
+def test_chunks_of_another_type(tmp_path: Path, chunk: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         write_shard(tmp_path / "0", table([2]), directory=tmp_path, tokens=[chunk], dtype=U2)
 
@@ -128,11 +128,11 @@ def test_chunks_of_another_kind(tmp_path: Path, chunk: np.ndarray, message: str)
 def test_required_columns(tmp_path: Path, name: str) -> None:
     documents = table([1])
     i = documents.column_names.index(name)
-    kind = documents[name].type
+    type_ = documents[name].type
     for wrong in (
         documents.drop_columns(name),
         documents.set_column(i, name, pa.array([1.0])),
-        documents.set_column(i, name, pa.array([None], kind)),
+        documents.set_column(i, name, pa.array([None], type_)),
     ):
         with pytest.raises(ValueError, match=rf"documents .* column '{name}'"):
             write_shard(

@@ -7,7 +7,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from shards.manifest import Generation, Manifest, ShardEntry, SourceEntry, TokenizerEntry, commit
+from shards.manifest import (
+    Generation,
+    Manifest,
+    ShardEntry,
+    SourceEntry,
+    TokenizerEntry,
+    write_manifest,
+)
 from shards.order.permutation import derive
 from shards.vocabulary import vocabulary_table, write_vocabulary
 from shards.writer import write_shard
@@ -85,7 +92,7 @@ def build(
             ),
         ),
     )
-    commit(directory, manifest)
+    write_manifest(directory, manifest)
     return manifest
 
 

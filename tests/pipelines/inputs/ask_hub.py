@@ -7,7 +7,8 @@ import dataclasses
 import json
 import sys
 
-from pipelines.inputs.sources import match_inputs, open_input, open_split, split_file
+from pipelines.inputs.files import match_inputs, open_input
+from pipelines.inputs.split import open_split, split_file
 from shards.errors import UserError
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.inputs.hub import DatasetSpec, find_dataset, is_dataset, parse_dataset
+from pipelines.inputs.hub import DatasetSpec, find_hub_dataset, is_hub_dataset, parse_hub_dataset
 from shards.errors import UserError
 from tests.pipelines.inputs.fake_hub import Hub, Repository, serve
 
@@ -146,22 +146,24 @@ def ask(hub: tuple[str, Hub], tmp_path_factory: pytest.TempPathFactory) -> Itera
     ],
 )
 def test_a_dataset_is_named(text: str, expected: tuple[str, str | None, str | None, str]) -> None:
-    assert is_dataset(text)
-    assert dataclasses.astuple(parse_dataset(text)) == expected
-    assert parse_dataset(str(parse_dataset(text))) == parse_dataset(text)
+    assert is_hub_dataset(text)
+    assert dataclasses.astuple(parse_hub_dataset(text)) == expected
+    assert parse_hub_dataset(str(parse_hub_dataset(text))) == parse_hub_dataset(text)
 
 
 @pytest.mark.parametrize(
     "text", ["hf:", "hf:n", "hf:o/n/path", "hf:o/n@", "hf:o/n:a:b:c", "hf:o /n"]
 )
-def test_another_form_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match=r"is no dataset of the .*; write hf:OWNER/NAME\[@REVISION"):
-        find_dataset(text)
+def test_other_forms_are_refused(text: str) -> None:
+    with pytest.raises(
+        UserError, match=r"does not name a dataset .*; write hf:OWNER/NAME\[@REVISION"
+    ):
+        find_hub_dataset(text)
 
 
 def test_urls_and_paths_are_no_datasets() -> None:
-    assert not is_dataset("hf://datasets/o/n/x.parquet")
-    assert not is_dataset("data/hf:o")
+    assert not is_hub_dataset("hf://datasets/o/n/x.parquet")
+    assert not is_hub_dataset("data/hf:o")
     assert str(DatasetSpec(repository="o/n", revision=None, config=None, split="train")) == (
         "hf:o/n::train"
     )
@@ -199,7 +201,7 @@ def test_urls_and_paths_are_no_datasets() -> None:
     ],
 )
 def test_a_part_of_a_dataset_is_found_and_read(ask: Ask, spec: str, paths: list[str]) -> None:
-    name = parse_dataset(spec).repository
+    name = parse_hub_dataset(spec).repository
     root = f"{name}@{DATASETS[name].commit}"
     entries = [DATASETS[name].entry(path) for path in paths]
     assert ask(spec) == {
@@ -271,14 +273,17 @@ def test_paths_on_the_hub_are_inputs_as_other_urls(ask: Ask, spec: str, names: A
         ),
         (
             "hf:some/mixture:one:a",
-            r"cannot tell the files of hf:some/mixture:one:a \(Couldn't infer.*\); name their "
+            r"cannot determine the files of hf:some/mixture:one:a \(Couldn't infer.*\); name their "
             r"folder instead: hf://datasets/some/mixture/FOLDER\.",
         ),
-        ("hf:some/table", r"files that are not read here: train-2\.csv, train\.csv\. What is read"),
-        ("hf:some/blobs", r"has no data files .*; it holds train\.bin, LICENSE\. What is read"),
+        ("hf:some/table", r"files that cannot be read here: train-2\.csv, train\.csv\. Files that"),
+        (
+            "hf:some/blobs",
+            r"has no data files .*; it holds train\.bin, LICENSE\. Files that can",
+        ),
         (
             "hf:some/script",
-            r"is made by a script \(script\.py\), which is not run here\. Try @refs",
+            r"is made by a script \(script\.py\), which is not run here\. Append @refs",
         ),
         ("hf:some/gated", r"is gated: accept its terms at http://127.*/some/gated, and set HF_TOK"),
         ("hf:some/empty", r"hf://datasets/some/empty@.*/train\.jsonl is empty \(0 bytes\)"),
@@ -289,7 +294,7 @@ def test_paths_on_the_hub_are_inputs_as_other_urls(ask: Ask, spec: str, names: A
         ("hf://datasets/fw/fineweb/x", r"hf://datasets/fw/fineweb/x does not exist or is not vis"),
     ],
 )
-def test_what_cannot_be_read_is_told_in_a_paragraph(ask: Ask, spec: str, message: str) -> None:
+def test_what_cannot_be_read_is_explained_in_a_paragraph(ask: Ask, spec: str, message: str) -> None:
     error = ask(spec)["error"]
     with pytest.raises(UserError, match=message):
         raise UserError(error)
@@ -305,7 +310,7 @@ def test_what_cannot_be_read_is_told_in_a_paragraph(ask: Ask, spec: str, message
         ({"HF_HUB_OFFLINE": "1"}, r"offline mode is enabled.*that HF_HUB_OFFLINE is not set"),
     ],
 )
-def test_a_hub_out_of_reach_is_told(
+def test_a_hub_out_of_reach_is_reported(
     tmp_path: Path, variables: Mapping[str, str], message: str
 ) -> None:
     with asking(tmp_path, **variables) as ask:
@@ -318,4 +323,4 @@ def test_a_hub_out_of_reach_is_told(
 def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(UserError, match=r"hf:o/n::train needs .*pip install 'corpusmill\[hub\]'"):
-        find_dataset("hf:o/n")
+        find_hub_dataset("hf:o/n")

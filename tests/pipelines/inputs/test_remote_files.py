@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
+from pipelines.inputs.files import InputFile, match_inputs, open_input
 from pipelines.inputs.remote_files import etag_of, find_remote, open_remote
-from pipelines.inputs.sources import InputFile, match_inputs, open_input, open_split, split_file
+from pipelines.inputs.split import open_split, split_file
 from shards.errors import UserError
 
 NAMES = ("part-2.json", "part-10.json", "sub/part-1a.json", "sub/deep/part-3.json", "readme.txt")

@@ -15,7 +15,8 @@ import pytest
 
 from pipelines.corpus.part import corpus_fraction, is_share, parse_part
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.inputs.sources import InputFile, Split, split_file
+from pipelines.inputs.files import InputFile
+from pipelines.inputs.split import Split, split_file
 from pipelines.map import parts, resume
 from pipelines.replay.__main__ import run as replay
 from pipelines.run.build import build, map_part

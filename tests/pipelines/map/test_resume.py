@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.inputs.sources import InputFile, split_file
+from pipelines.inputs.files import InputFile
+from pipelines.inputs.split import split_file
 from pipelines.map.mapper import MapTask
 from pipelines.map.resume import changed_versions, usable
 from shards.storage.files import crc32c_of

@@ -15,7 +15,7 @@ import pytest
 
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
-from pipelines.inputs.sources import Split
+from pipelines.inputs.split import Split
 from pipelines.merge.group import MOST_SLICES
 from pipelines.planning import sample
 from pipelines.planning.estimate import beam_bytes, estimate, phase_seconds, worker_bytes
@@ -36,7 +36,7 @@ from pipelines.run.command import completed
 from pipelines.segments.range import Range
 from pipelines.segments.tables import open_between, open_rows, write_table
 from pipelines.wudao import RECIPE
-from shards.manifest import TRAIN, VALIDATION, total
+from shards.manifest import TRAIN, VALIDATION, sum_shards
 from shards.storage.files import files
 from shards.storage.remote import RemotePath
 from tests.pipelines.runs import page
@@ -267,7 +267,7 @@ def test_the_sample_corpus_comes_out_as_it_was_foretold(tmp_path: Path) -> None:
     options = replace(completed(RECIPE.options(), RECIPE), output=tmp_path / "out")
     found, _ = planned("pipelines.wudao", replace(options, keep_segments=True))
     made = build("pipelines.wudao", replace(options, keep_segments=True))
-    sums = [total(made.shards(split=split)) for split in (TRAIN, VALIDATION)]
+    sums = [sum_shards(made.shards(split=split)) for split in (TRAIN, VALIDATION)]
     counts = found.extent
     assert counts.total("documents") == pytest.approx(
         sum(each.documents for each in sums), rel=0.25

@@ -6,7 +6,8 @@ from typing import Any
 
 import google_crc32c
 
-from pipelines.inputs.sources import InputFile, Link, Split, match_inputs, seamless
+from pipelines.inputs.files import InputFile, match_inputs
+from pipelines.inputs.split import Link, Split, seamless
 from pipelines.readers.reading import Reading, open_reader, splits, stored_crc32c
 from pipelines.readers.record import Damage, Reader, Record
 

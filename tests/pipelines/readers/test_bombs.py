@@ -25,7 +25,7 @@ BEGIN, BLOCK, END = b'{"id": 99, "text": "', b"x" * (1 << 20), b'"}'
 
 
 def write_bomb(path: Path, *, blocks: int) -> None:
-    """Forty pages and in their middle a record of so many MiB."""
+    """Write forty pages and, in their middle, a record of `blocks` MiB."""
     array = ".json." in path.name
     separator = b",\n" if array else b"\n"
     pages = [json.dumps({"text": page(number)["content"]}).encode() for number in range(40)]
@@ -50,8 +50,8 @@ def watched(command: list[str], log: Path) -> tuple[int, int]:
             held = 0
             try:
                 family = psutil.Process(process.pid)
-                for each in (family, *family.children(recursive=True)):
-                    held += each.memory_info().rss
+                for member in (family, *family.children(recursive=True)):
+                    held += member.memory_info().rss
             except psutil.NoSuchProcess:
                 pass
             peak = max(peak, held)

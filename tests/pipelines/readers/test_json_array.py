@@ -1,4 +1,5 @@
 import dataclasses
+import gzip
 import itertools
 import json
 import random
@@ -12,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inputs.sources import Link, Split, match_inputs, seamless, split_file
-from pipelines.readers.json_array import JsonArrayReader
+from pipelines.inputs.files import match_inputs
+from pipelines.inputs.split import Link, Split, seamless, split_file
+from pipelines.readers.file_head import HEAD_BYTES
+from pipelines.readers.json_array import TAIL, JsonArrayReader, array_start, check_array
 from pipelines.readers.json_scan import ScanWindow, parse_object
 from pipelines.readers.record import RAW_BYTES, Damage, Record
 from shards.errors import UserError
@@ -22,7 +25,7 @@ FIELDS = ("content", "title")
 
 
 @dataclasses.dataclass
-class Reading:
+class ReadResult:
     elements: list[Record | Damage]
     link: Link
 
@@ -46,15 +49,15 @@ def splits_of(raw: bytes, folder: Path, split_bytes: int) -> list[Split]:
     return split_file(file, split_bytes)
 
 
-def read_split(split: Split, raw: bytes, **options: Any) -> Reading:
+def read_split(split: Split, raw: bytes, **options: Any) -> ReadResult:
     reader = JsonArrayReader(split, text_fields=FIELDS, **options)
     elements = list(reader)
     assert reader.crc32c == google_crc32c.value(raw[split.start : split.end])
     assert reader.link is not None
-    return Reading(elements, reader.link)
+    return ReadResult(elements, reader.link)
 
 
-def read_whole(raw: bytes, folder: Path, **options: Any) -> Reading:
+def read_whole(raw: bytes, folder: Path, **options: Any) -> ReadResult:
     (split,) = splits_of(raw, folder, len(raw))
     reading = read_split(split, raw, **options)
     assert reading.link.next == len(raw)
@@ -216,12 +219,13 @@ def test_records_without_text_are_records(tmp_path: Path) -> None:
 
 
 def test_a_file_cut_anywhere_loses_one_record(tmp_path: Path) -> None:
-    raw = compact(RECORDS)
+    records = RECORDS[2:5]
+    raw = compact(records)
     ends = [element.offset + element.length for element in read_whole(raw, tmp_path).elements]
     for cut in range(1, len(raw)):
         reading = read_whole(raw[:cut], tmp_path)
         whole_records = sum(end <= cut for end in ends)
-        assert reading.values == RECORDS[:whole_records]
+        assert reading.values == records[:whole_records]
         begun = (ends[whole_records - 1] if whole_records else 0) + 1
         if begun >= cut:
             assert reading.damages == [(cut, 0, "unterminated-array")]
@@ -327,9 +331,9 @@ def test_hostile_damage_takes_linear_work(
     """One unit makes every brace look like a record that ends far away or nowhere."""
     looked = []
 
-    def parse(window: ScanWindow, at: int, *, max_bytes: int) -> Any:
-        value, reached = parse_object(window, at, max_bytes=max_bytes)
-        looked.append(reached - at)
+    def parse(window: ScanWindow, offset: int, *, max_bytes: int) -> Any:
+        value, reached = parse_object(window, offset, max_bytes=max_bytes)
+        looked.append(reached - offset)
         return value, reached
 
     monkeypatch.setattr("pipelines.readers.json_array._FREE_QUOTES", 1 << 10)
@@ -370,7 +374,7 @@ RECORD = (
     split_bytes=st.integers(1, 120),
     block_bytes=st.integers(1, 200),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_splits_read_what_json_reads(
     records: list[Any],
     layout: Any,
@@ -421,7 +425,7 @@ def _overwritten(text: bytes, at: int, byte: bytes) -> bytes:
     split_bytes=st.integers(1, 90),
     separator=st.sampled_from([b",", b",\n  ", b" , "]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_one_wound_costs_one_record(
     contents: list[str],
     wound: Any,
@@ -446,7 +450,78 @@ def test_one_wound_costs_one_record(
     assert sum(length for _, length, _ in whole.damages) <= len(texts[hit]) + len(separator)
 
 
-# What a person sees.
+# Heads of files.
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"[]",
+        b" \n[ ]",
+        b'[{"id":1}]',
+        b"[{}]",
+        b"\xef\xbb\xbf[\r\n  {",
+        b'{"RECORDS":[]}',
+        b'{ "RECORDS" : [ {"id":1',
+        b'{"a": "\\"RECORDS\\": [", "b": -1.5e3, "c": null, "RECORDS": [{"id":1}]}',
+        b'[null, 3, {"id": 1}]',
+        b'[rubbish, {"id": 1}]',
+        b'[{"content": "a\xff"}]',
+    ],
+)
+def test_arrays_of_objects_pass(raw: bytes) -> None:
+    check_array(raw, "part-1.json")
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (gzip.compress(b"[]", mtime=0), r"it is a gzip archive, so unpack it first"),
+        (b"Rar!\x1a\x07\x01\x00", r"it is a rar archive"),
+        (b"\x28\xb5\x2f\xfd\x00", r"it is a zstd archive"),
+        ("[]".encode("utf-16"), r"it is UTF-16, so convert it to UTF-8"),
+        (b'{"id": 1}\n{"id": 2}\n', r"it has one object per line \(JSON lines\)"),
+        (b'{"id": 1}', r"an object without the key \"RECORDS\" near its start: '\{\"id\": 1\}'"),
+        (b'{"records": [{"id": 1}]}', r"without the key \"RECORDS\""),
+        (b'{"meta": {"n": 1}, "RECORDS": [{"id": 1}]}', r"without the key \"RECORDS\""),
+        (b"plain text", r"it begins with 'plain text'\. Expected was \[\{\.\.\.\}, \.\.\.\] or"),
+        (b" " * 70_000 + b"[]", r"it begins with ' +'"),
+        (b"[1,2,3]", r"but not of objects: its first element begins with '1,2,3\]'"),
+        (b'["a","b"]', r"its first element begins with '\"a\",\"b\"\]'"),
+        (b"[[1]]", r"its first element begins with '\[1\]\]'"),
+    ],
+)
+def test_other_files_are_refused_by_name(raw: bytes, message: str) -> None:
+    with pytest.raises(UserError, match=rf"The input .*part-1\.json .*{message}"):
+        check_array(raw[:HEAD_BYTES], "data/part-1.json")
+
+
+@pytest.mark.parametrize(
+    ("head", "start"),
+    [(b"[{", 1), (b"x[", None), (b"\xef\xbb\xbf [", 5), (b'{"a":1,"RECORDS":[{', 18)],
+)
+def test_array_start(head: bytes, start: int | None) -> None:
+    assert array_start(head) == start
+
+
+@pytest.mark.parametrize(
+    ("tail", "length"),
+    [
+        (b"]", 1),
+        (b"]\n", 2),
+        (b"]}", 2),
+        (b'] , "total": 3, "name": "x]}" }', 31),
+        (b'],{"id":1}]', 1),
+        (b'], "list": []}', 1),
+    ],
+)
+def test_tail(tail: bytes, length: int) -> None:
+    match = TAIL.match(tail)
+    assert match
+    assert match.end() == length
+
+
+# Refusals.
 
 
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:

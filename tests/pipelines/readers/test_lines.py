@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inputs.sources import seamless
+from pipelines.inputs.split import seamless
 from pipelines.readers.jsonl import object_line
 from pipelines.readers.lines import LineReader, check_lines, text_line
 from pipelines.readers.reading import splits
@@ -26,7 +26,7 @@ from tests.pipelines.readers.readings import (
 REAL = Path(__file__).parents[4] / "shared" / "data" / "corpora" / "pile" / "01.jsonl"
 
 
-def test_a_record_is_told_by_its_line(tmp_path: Path) -> None:
+def test_each_line_is_a_record(tmp_path: Path) -> None:
     raw = '\n{"text":"a"}\r\n  {"text": "好\u2028\x85"} \n \t\r\n{"n":[1,{"text":2}]}'.encode()
     items = read_file(written(tmp_path / "a.jsonl", raw), reading())
     assert values(items) == [{"text": "a"}, {"text": "好\u2028\x85"}, {"n": [1, {"text": 2}]}]
@@ -153,7 +153,7 @@ PIECES = st.sampled_from(
     block_bytes=st.integers(1, 70),
     form=st.sampled_from(["jsonl", "lines"]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_splits_and_blocks_read_what_one_split_reads(
     lines: list[tuple[bytes, bytes]],
     last: bytes,
@@ -175,7 +175,7 @@ def test_splits_and_blocks_read_what_one_split_reads(
 
 
 def _expected(raw: bytes, parse: Any) -> list[Record | Damage]:
-    """Return what is in a file, by the shortest program that says so."""
+    """Return what is in a file, by the shortest program that can say so."""
     at, items = 0, []
     for number, line in enumerate(raw.split(b"\n")):
         begin, content = at, line
@@ -199,7 +199,7 @@ def test_the_splits_of_one_long_line_hold_nothing(tmp_path: Path) -> None:
     assert seamless(links)
 
 
-def test_a_reader_tells_how_far_it_is(tmp_path: Path) -> None:
+def test_a_reader_reports_how_far_it_is(tmp_path: Path) -> None:
     file = written(tmp_path / "a.jsonl", b'{"text":"a"}\n' * 10)
     (split,) = splits(file, reading(), split_bytes=file.bytes)
     reader = LineReader(split, object_line, block_bytes=13)

@@ -59,5 +59,5 @@ def test_a_place_without_a_record_is_damage(name: str, tmp_path: Path) -> None:
 
 def test_places_of_an_archive_do_not_overlap(tmp_path: Path) -> None:
     file: Any = written(tmp_path / "a.jsonl.gz", gzip.compress(b'{"text":"a"}\n'))
-    with pytest.raises(ValueError, match=r"a\.jsonl\.gz: what is at 5 overlaps"):
+    with pytest.raises(ValueError, match=r"a\.jsonl\.gz: the place at 5 overlaps"):
         list(read_places(file.path, [(0, 12), (5, 3)], reading()))

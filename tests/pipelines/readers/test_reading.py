@@ -20,8 +20,7 @@ from pipelines.readers.reading import (
     splits,
     stored_crc32c,
 )
-from pipelines.readers.record import Damage, Reason, Record
-from pipelines.segments.rows import REJECTS
+from pipelines.readers.record import Record
 from shards.errors import UserError
 from tests.pipelines.readers.readings import input_file, read_file, reading, values, written
 
@@ -58,7 +57,7 @@ def parquet(folder: Path) -> bytes:
         ("part-00000.gz", gzip.compress(OBJECTS, mtime=0), "jsonl"),
     ],
 )
-def test_the_format_is_told_by_name_and_first_bytes(
+def test_the_format_follows_from_name_and_first_bytes(
     name: str, raw: bytes, expected: str, tmp_path: Path
 ) -> None:
     file = written(tmp_path / name, raw)
@@ -66,9 +65,11 @@ def test_the_format_is_told_by_name_and_first_bytes(
     assert format_of(file.path, reading("lines")) == "lines"
 
 
-def test_a_format_that_nothing_tells_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
     file = written(tmp_path / "notes.md", b"# Notes")
-    with pytest.raises(UserError, match=r"notes\.md is of no format .* begins with '# Notes'"):
+    with pytest.raises(
+        UserError, match=r"name nor .*notes\.md show its format: it begins with '# Notes'"
+    ):
         check_head(file, reading())
     assert values(read_file(file, reading("lines"))) == [{"text": "# Notes"}]
 
@@ -107,8 +108,8 @@ def test_open_reader(form: str, kind: type, tmp_path: Path) -> None:
         ("a.json.gz", gzip.compress(b"[1]", mtime=0), r"is a JSON array, but not of objects"),
         ("a.jsonl", ARRAY + b"\n", r"holds no JSON lines: it is a JSON array"),
         ("a.jsonl", gzip.compress(OBJECTS, mtime=0), r"gzip archive, so unpack .* the ending \.gz"),
-        ("a.jsonl.gz", OBJECTS, r"a\.jsonl\.gz is no gzip archive, though its name says so"),
-        ("a.jsonl.zst", gzip.compress(OBJECTS, mtime=0), r"is no zstd archive, though"),
+        ("a.jsonl.gz", OBJECTS, r"a\.jsonl\.gz is not a gzip archive, though its name says so"),
+        ("a.jsonl.zst", gzip.compress(OBJECTS, mtime=0), r"is not a zstd archive, though"),
         ("a.txt", b"\0\0", r"holds no lines of text: it is binary"),
         ("a.parquet", OBJECTS, r"cannot be read as Parquet"),
         (
@@ -168,29 +169,6 @@ def test_options_are_checked(options: Any, message: str) -> None:
         Reading(text_fields=("text",), **options)
 
 
-def test_every_reason_quarantines() -> None:
-    reasons = set(Reason.__args__)  # type: ignore[attr-defined]  # what a Literal allows
-    assert reasons <= REJECTS
-    assert "bad-archive" in reasons
-
-
-def test_the_head_of_what_a_reader_yields(tmp_path: Path) -> None:
-    long = b'{"text":"' + b"x" * 100_000 + b'"}'
-    (record,) = read_file(written(tmp_path / "a.jsonl", long), reading())
-    assert record.head == long[: 64 << 10]
-    assert record.size == len(long)
-    (row,) = read_file(_table(tmp_path, [{"text": "x" * 100_000, "n": float("nan")}]), reading())
-    assert row.head == b'{"text":"' + b"x" * ((64 << 10) - 9)
-    assert row.size == 100_000
-    damage = Damage(0, 9, "bad-json", b"raw")
-    assert (damage.head, damage.size) == (b"raw", 3)
-
-
-def _table(folder: Path, rows: list[dict[str, Any]]) -> Any:
-    pq.write_table(pa.Table.from_pylist(rows), folder / "a.parquet")
-    return input_file(folder / "a.parquet")
-
-
 class Failing(io.FileIO):
     """A file on a disk that fails."""
 
@@ -210,7 +188,7 @@ def test_a_disk_that_fails_is_one_paragraph(
         path.write_bytes(gzip.compress(raw, mtime=0) if name.endswith(".gz") else raw)
     file = input_file(path)
     (split,) = splits(file, reading(), split_bytes=file.bytes)
-    monkeypatch.setattr("pipelines.inputs.sources._open_local", Failing)
+    monkeypatch.setattr("pipelines.inputs.files._open_local", Failing)
     message = rf"Cannot read the input {path}: Input/output error\. Check the file and its disk"
     for task in (
         lambda: check_head(file, reading()),

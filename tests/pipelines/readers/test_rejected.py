@@ -3,7 +3,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipelines.inputs.sources import Split, match_inputs, split_file
+from pipelines.inputs.files import match_inputs
+from pipelines.inputs.split import Split, split_file
 from pipelines.readers.reading import Reading, stored_crc32c
 from pipelines.readers.record import Damage, Record
 from pipelines.readers.rejects import PLACES, WHOLE, RejectReader, Rejects

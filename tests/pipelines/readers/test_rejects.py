@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.inputs.sources import InputFile, Split, split_file
+from pipelines.inputs.files import InputFile
+from pipelines.inputs.split import Split, split_file
 from pipelines.readers.rejects import PLACES, WHOLE, Rejects
 
 FILE = InputFile(source="s", path="/nowhere/a.jsonl", relative="a.jsonl", bytes=300, mtime_ns=1)

@@ -20,7 +20,7 @@ from pipelines.run import build
 from pipelines.run.command import main as run_corpus
 from pipelines.tokenizers.tokenizer import Tokenizer
 from shards import Dataset
-from shards.manifest import load
+from shards.manifest import read_manifest
 from shards.verify import verify
 from tests.pipelines.runs import page, write_wudao
 
@@ -65,7 +65,7 @@ def replay(dataset: Path, output: Path, *flags: object) -> int:
 
 def audit(output: Path) -> dict[Row, str | None]:
     """Source, path, position and ordinal of everything read, with the reason."""
-    manifest = load(output)
+    manifest = read_manifest(output)
     return {
         (
             Path(table.path).stem.rpartition("-")[0],
@@ -82,7 +82,7 @@ def audit(output: Path) -> dict[Row, str | None]:
 def rejected(output: Path) -> list[str]:
     return sorted(
         row["reason"]
-        for generation in load(output).generations
+        for generation in read_manifest(output).generations
         for table in generation.rejects
         for row in pq.read_table(output / table.path).to_pylist()
     )
@@ -125,9 +125,9 @@ def test_remedies_bring_in_what_they_can_and_the_rest_fails_again(
     assert list(verify(Dataset.open(again))) == []
     before = {row: reason for row, reason in audit(dataset).items() if reason in BAD}
     assert audit(again).keys() == before.keys(), "the same identities"
-    told = load(again).options
+    told = read_manifest(again).options
     assert (told["bad_utf8"], told["nul"], told["reasons"]) == ("replace", "remove", [])
-    assert told["replay"] == load(dataset).identity
+    assert told["replay"] == read_manifest(dataset).identity
     with caplog.at_level("INFO", logger="corpusmill"):
         assert replay(dataset, again, "--bad-utf8", "replace", "--nul", "remove") == 0
     assert "nothing to do" in caplog.text
@@ -258,8 +258,8 @@ def test_several_corpora_keep_their_sources_and_options(tmp_path: Path) -> None:
         *("--threshold", "zh:glm.min_chars=60,gopher.min_words=10"),
     )
     assert replay(tmp_path / "first", tmp_path / "again", "--nul", "remove") == 0
-    found = load(tmp_path / "again")
-    was = load(tmp_path / "first").options
+    found = read_manifest(tmp_path / "again")
+    was = read_manifest(tmp_path / "first").options
     same = {name: value for name, value in found.options.items() if name in was}
     assert same == was, "the options of the dataset, its corpora among them"
     account = found.generations[0].accounting
@@ -361,12 +361,12 @@ def test_what_a_person_gets_wrong_is_told_in_one_paragraph(
     flags: list[str], told: str, dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [word.format(dataset=dataset, new=tmp_path / "new") for word in flags]
-    before = load(dataset).number
+    before = read_manifest(dataset).number
     assert main([str(dataset), *words]) == 2
     error = capsys.readouterr().err.strip()
     assert told in error
     assert len(error.splitlines()) == 1
-    assert load(dataset).number == before
+    assert read_manifest(dataset).number == before
 
 
 def test_the_dataset_comes_first(capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,7 +37,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def manifest(made: Path) -> Manifest:
-    return manifests.load(made)
+    return manifests.read_manifest(made)
 
 
 @pytest.fixture

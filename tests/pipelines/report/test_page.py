@@ -11,7 +11,7 @@ import pipelines.report.page
 from pipelines.report.formats import visible
 from pipelines.report.page import _environment, page
 from shards import UserError
-from shards.manifest import TRAIN, VALIDATION, Manifest, total
+from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 from tests.pipelines.report.reading import Page
 
 HOSTILE = {
@@ -111,7 +111,7 @@ def test_figures_of_the_page_are_those_of_the_account(
         assert losses == {**figures["dropped"], **figures["quarantined"]}
         assert (funnel[-3][0], number(funnel[-3][2])) == ("kept", figures["kept"])
         for row, split in zip(funnel[-2:], (TRAIN, VALIDATION), strict=True):
-            sums = total(manifest.shards(source, split=split))
+            sums = sum_shards(manifest.shards(source, split=split))
             assert row[1].startswith(split)
             assert (number(row[2]), number(row[5])) == (sums.documents, sums.tokens)
         assert number(funnel[-3][5]) == sum(number(row[5]) for row in funnel[-2:])

@@ -13,7 +13,7 @@ from pipelines.corpus.recipe import load_recipe
 from pipelines.rethreshold.__main__ import main
 from pipelines.run.build import build
 from pipelines.run.command import completed
-from shards.manifest import Manifest, load
+from shards.manifest import Manifest, read_manifest
 from shards.windows import glm_windows, num_windows
 from tests.pipelines.real import real
 from tests.pipelines.runs import many_splits, page, small, write_wudao
@@ -73,7 +73,7 @@ def then(block: Mapping[str, Any], figure: str) -> Any:
 def test_with_nothing_changed_it_repeats_the_account(
     dataset: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    manifest = load(dataset)
+    manifest = read_manifest(dataset)
     (forecast,) = ask(capsys, dataset)["sources"].values()
     figures = account(manifest)
     for block in (forecast["before_dedup"], forecast["dataset"]):
@@ -248,7 +248,7 @@ def test_a_missing_audit_table_dataset_or_version_is_named(
     assert main([str(tmp_path / "nothing")]) == 2
     assert "does not exist" in capsys.readouterr().err
     assert main([str(dataset) + "@7"]) == 2
-    assert "number 7 is not there" in capsys.readouterr().err
+    assert "no manifest number 7" in capsys.readouterr().err
 
 
 @pytest.mark.slow

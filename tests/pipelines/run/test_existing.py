@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.inputs.sources import InputFile
+from pipelines.inputs.files import InputFile
 from pipelines.run import existing
 from shards.errors import UserError
 from shards.manifest import Generation, InputEntry, Manifest, TableEntry, TokenizerEntry

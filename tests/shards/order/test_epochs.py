@@ -10,7 +10,7 @@ from shards.batch import read_window
 from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
 from shards.reader import Dataset
-from shards.windows import Marks, WindowSpec, causal_windows, glm_windows
+from shards.windows import WindowSpec, WindowVocabulary, causal_windows, glm_windows
 from tests.shards.numbered import CLS, build
 
 
@@ -25,12 +25,16 @@ def text_of(
     dataset: Dataset, sampler: Sampler, positions: NDArray[np.int64]
 ) -> tuple[Counter[int], set[int], list[NDArray[np.int64]]]:
     """The tokens that are trained on at some positions, and the epochs they are of."""
-    marks = Marks.of(dataset)
+    vocabulary = WindowVocabulary.of(dataset)
     draws = sampler.draw(positions)
     shards = [sampler.streams[stream].shards for stream in draws.stream]
     texts = [
         read_window(
-            dataset.shard(entries[shard]), window, spec=sampler.window, marks=marks, phase=phase
+            dataset.shard(entries[shard]),
+            window,
+            spec=sampler.window,
+            vocabulary=vocabulary,
+            phase=phase,
         ).tokens
         for entries, shard, window, phase in zip(shards, *sampler.locate(draws), strict=True)
     ]
@@ -51,7 +55,7 @@ def text_of(
 def test_every_token_once_an_epoch(
     numbered: Dataset, source: str, spec: WindowSpec, num_scatters: int
 ) -> None:
-    (stream,) = (each for each in streams_of(numbered) if each.name.endswith(source))
+    (stream,) = (stream for stream in streams_of(numbered) if stream.name.endswith(source))
     sampler = Sampler([stream], seed=3, num_scatters=num_scatters, window=spec)
     expected = Counter(
         token for document in numbered.documents(source) for token in document.tolist()
@@ -68,9 +72,9 @@ def test_every_token_once_an_epoch(
                     for c, n in enumerate(sizes)
                 ]
             )
-        found, epochs, texts = text_of(numbered, sampler, places)
-        del found[CLS]
-        assert found == expected
+        tokens, epochs, texts = text_of(numbered, sampler, places)
+        del tokens[CLS]
+        assert tokens == expected
         assert epochs == {epoch}
         read.append({tuple(text.tolist()) for text in texts})
     assert read[0] != read[1]  # the second epoch cuts elsewhere

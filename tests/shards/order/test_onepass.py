@@ -38,5 +38,5 @@ def test_validation_of_a_dataset(pristine: Path) -> None:
 def test_beyond_the_end(make_stream: Make) -> None:
     once = OnePass([make_stream("a", [25])], window=causal_windows(10))
     for position in (-1, 3):
-        with pytest.raises(IndexError, match="there are 3"):
+        with pytest.raises(IndexError, match="has 3 windows"):
             once.draw([position])

@@ -12,6 +12,13 @@ WORD = 2**64 - 1
 KEY = permutation_key(1, "wudao", 0, 0)
 
 
+@given(st.integers(1, 10_000), st.integers(0, WORD))
+def test_a_bijection(size: int, key: int) -> None:
+    image = permute(np.arange(size), size, key)
+    assert np.array_equal(np.sort(image), np.arange(size))
+    assert np.array_equal(unpermute(image, size, key), np.arange(size))
+
+
 @pytest.mark.parametrize(
     ("args", "key"),
     [
@@ -73,23 +80,16 @@ def one_by_one(index: int, size: int, key: int) -> int:
 @given(st.data(), st.integers(1, 2**62) | st.integers(1, 200), st.integers(0, WORD))
 def test_vectors_are_as_defined(data: st.DataObject, size: int, key: int) -> None:
     index = data.draw(st.integers(0, size - 1))
-    there = permute([index, 0], [size, 1], [key, key])
-    assert there.tolist() == [one_by_one(index, size, key), 0]
-    assert unpermute(there, [size, 1], [key, key]).tolist() == [index, 0]
-
-
-@given(st.integers(1, 10_000), st.integers(0, WORD))
-def test_a_bijection(size: int, key: int) -> None:
-    there = permute(np.arange(size), size, key)
-    assert np.array_equal(np.sort(there), np.arange(size))
-    assert np.array_equal(unpermute(there, size, key), np.arange(size))
+    image = permute([index, 0], [size, 1], [key, key])
+    assert image.tolist() == [one_by_one(index, size, key), 0]
+    assert unpermute(image, [size, 1], [key, key]).tolist() == [index, 0]
 
 
 def test_every_order_of_a_few_occurs() -> None:
     keys = derive(np.array([7], np.uint64), np.arange(6000))
     orders = np.stack([permute(i, 3, keys) for i in range(3)], axis=1)
-    found, counts = np.unique(orders, axis=0, return_counts=True)
-    assert len(found) == 6
+    distinct, counts = np.unique(orders, axis=0, return_counts=True)
+    assert len(distinct) == 6
     assert ((counts - 1000) ** 2 / 1000).sum() < 20  # chi² of 5 degrees: p = 0.001
 
 
@@ -131,7 +131,7 @@ def drawn() -> list[NDArray[Any]]:
 
 
 def test_no_lag_is_correlated(drawn: list[NDArray[Any]]) -> None:
-    """Of 4 x 1024 lags as many lie beyond 3 sigma as chance puts there, none beyond 5."""
+    """Of 4 x 1024 lags as many lie beyond 3 sigma as chance puts image, none beyond 5."""
     sigmas = []
     for values in drawn:
         spectrum = np.fft.rfft(values - values.mean(), 2 * DRAWN)

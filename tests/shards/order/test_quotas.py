@@ -4,7 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shards.errors import UserError
-from shards.order.quotas import MAX_PERIOD, Quotas, shares
+from shards.order.quotas import MAX_PERIOD, Quotas, draws_per_period
+
+
+def test_golden_draws() -> None:
+    quotas = Quotas([0.5, 0.3, 0.2], 4, seed=1)
+    assert quotas.period == 10
+    streams, nth = quotas.stream_and_nth(np.arange(12), np.full(12, 2))
+    assert streams.tolist() == [0, 2, 0, 1, 0, 2, 0, 1, 0, 1, 0, 2]
+    assert nth.tolist() == [0, 0, 1, 0, 2, 1, 3, 1, 4, 2, 5, 2]
+    streams, _ = quotas.stream_and_nth(np.arange(12), np.full(12, 3))
+    assert streams.tolist() == [1, 0, 2, 0, 1, 0, 2, 0, 1, 0, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -20,40 +30,30 @@ from shards.order.quotas import MAX_PERIOD, Quotas, shares
         ([0.1234567, 0.3456789, 0.5308644], [8091, 22654, 34791]),
     ],
 )
-def test_golden_shares(weights: list[float], draws: list[int]) -> None:
-    assert shares(weights).tolist() == draws
+def test_golden_draws_per_period(weights: list[float], draws: list[int]) -> None:
+    assert draws_per_period(weights).tolist() == draws
 
 
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
         ([1, -1], r"must be 0 or more.*\[1, -1\]"),
-        ([0, 0], "one of them more than 0"),
-        ([], "one of them more than 0"),
+        ([0, 0], "at least one more than 0"),
+        ([], "at least one more than 0"),
         ([1, float("nan")], "must be 0 or more"),
         ([10**6, 1], r"weight 2 of 2 is 1e-06 of all weights; the smallest .* \(1 in 65,536\)"),
     ],
 )
 def test_weights_that_cannot_be(weights: list[float], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        shares(weights)
-
-
-def test_golden_draws() -> None:
-    quotas = Quotas([0.5, 0.3, 0.2], 4, seed=1)
-    assert quotas.period == 10
-    streams, nth = quotas.numbered(np.arange(12), np.full(12, 2))
-    assert streams.tolist() == [0, 2, 0, 1, 0, 2, 0, 1, 0, 1, 0, 2]
-    assert nth.tolist() == [0, 0, 1, 0, 2, 1, 3, 1, 4, 2, 5, 2]
-    streams, _ = quotas.numbered(np.arange(12), np.full(12, 3))
-    assert streams.tolist() == [1, 0, 2, 0, 1, 0, 2, 0, 1, 0, 1, 0]
+        draws_per_period(weights)
 
 
 def errors(quotas: Quotas, scatter: int, draws: int) -> float:
     """Return the largest |drawn - t·w| of any stream before draw t, t up to `draws`."""
     times = np.arange(draws + 1)
     counts = quotas.counts(times, np.full(draws + 1, scatter))
-    share = quotas.draws / quotas.period
+    share = quotas.draws_per_period / quotas.period
     return float(np.abs(counts - times[:, None] * share).max())
 
 
@@ -65,7 +65,7 @@ def test_shares_hold_at_every_draw(num_streams: int) -> None:
     table = np.concatenate([quotas.schedule, quotas.schedule[:100]])
     drawn = np.cumsum(table[:, None] == np.arange(num_streams), axis=0)
     times = np.arange(1, len(table) + 1)[:, None]
-    assert np.abs(drawn - times * quotas.draws / quotas.period).max() < 1
+    assert np.abs(drawn - times * quotas.draws_per_period / quotas.period).max() < 1
     for scatter in range(8):
         assert errors(quotas, scatter, 2000) < 2
 
@@ -75,8 +75,8 @@ def test_shares_hold_for_any_weights(weights: list[int], seed: int) -> None:
     quotas = Quotas(weights, 3, seed=seed)
     for scatter in range(3):
         assert errors(quotas, scatter, min(2 * quotas.period, 500)) < 2
-    streams, _ = quotas.numbered(np.arange(quotas.period), np.zeros(quotas.period, np.int64))
-    assert np.bincount(streams, minlength=len(weights)).tolist() == quotas.draws.tolist()
+    streams, _ = quotas.stream_and_nth(np.arange(quotas.period), np.zeros(quotas.period, np.int64))
+    assert np.bincount(streams, minlength=len(weights)).tolist() == quotas.draws_per_period.tolist()
 
 
 @given(
@@ -87,7 +87,7 @@ def test_counting_forwards_and_back(weights: list[int], times: list[int]) -> Non
     quotas = Quotas(weights, 5, seed=3)
     draws = np.array(times)
     scatters = draws % 5
-    streams, nth = quotas.numbered(draws, scatters)
+    streams, nth = quotas.stream_and_nth(draws, scatters)
     counts = quotas.counts(draws, scatters)
     assert np.array_equal(counts[np.arange(len(draws)), streams], nth)
     assert np.array_equal(counts.sum(axis=1), draws)
@@ -101,7 +101,7 @@ def test_scatters_are_out_of_step() -> None:
     """A batch with one draw a scatter is mixed, not all of one stream."""
     quotas = Quotas([0.7, 0.3], 64)
     times = np.repeat(np.arange(100), 64)
-    streams, _ = quotas.numbered(times, np.tile(np.arange(64), 100))
+    streams, _ = quotas.stream_and_nth(times, np.tile(np.arange(64), 100))
     mixed = streams.reshape(100, 64).mean(axis=1)
     assert 0.1 < mixed.min() <= mixed.max() < 0.5
 

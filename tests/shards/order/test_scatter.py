@@ -111,7 +111,7 @@ def test_layouts_that_fit() -> None:
             100,
             8,
             3,
-            r"100 samples .* dealt to 3 ranks .* can: 99 and 102; .* 8 scatters: 96 and 120$",
+            r"100 samples .* dealt to 3 ranks .* can: 99 and 102; .* 8 scatters too: 96 and 120$",
         ),
         (5, 8, 3, r"5 samples cannot be dealt to 3 ranks .* can: 3 and 6; .* 24$"),
         (0, 8, 3, r"0 samples cannot"),
@@ -125,10 +125,10 @@ def test_batches_that_cannot_be_dealt(batch: int, scatters: int, world: int, mes
 def test_batches_for_which_every_node_needs_everything() -> None:
     message = (
         r"batch of 60 samples is not a multiple of 8 scatters, so every node needs every shard\. "
-        r"Batch sizes near it that fit: 48 and 72; numbers of scatters: 6, 10"
+        r"Nearby batch sizes that fit: 48 and 72; numbers of scatters: 6, 10"
     )
     with pytest.raises(UserError, match=message + ".*placed"):
         check_layout(60, 8, world=3, placed=True)
     note = check_layout(60, 8, world=3, placed=False)
     assert note is not None
-    assert "The batches are the same in any case." in note
+    assert "The batches are the same in either case." in note

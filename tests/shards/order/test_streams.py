@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from shards.errors import UserError
-from shards.manifest import VALIDATION, commit, load
+from shards.manifest import VALIDATION, read_manifest, write_manifest
 from shards.order.streams import Stream, check_scatters, streams_of
 from shards.reader import Dataset
 
@@ -25,9 +25,13 @@ def test_streams_of_a_dataset(pristine: Path) -> None:
 
 def test_a_generation_more_changes_no_other_stream(dataset: Path) -> None:
     before = streams_of(Dataset.open(dataset))
-    manifest = load(dataset)
-    more = replace(manifest.generations[0], number=2, name="g0002-00c0ffee", fingerprint="00c0ffee")
-    commit(dataset, replace(manifest, number=2, generations=(*manifest.generations, more)))
+    manifest = read_manifest(dataset)
+    second = replace(
+        manifest.generations[0], number=2, name="g0002-00c0ffee", fingerprint="00c0ffee"
+    )
+    write_manifest(
+        dataset, replace(manifest, number=2, generations=(*manifest.generations, second))
+    )
     after = streams_of(Dataset.open(dataset))
     assert after[:2] == before
     assert [stream.name for stream in after[2:]] == ["00c0ffee/pile", "00c0ffee/wudao"]

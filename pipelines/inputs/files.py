@@ -1,0 +1,176 @@
+"""The files of a run's inputs: found, named, and opened for reading.
+
+An input is a path (local_files.py), a URL (remote_files.py) or a dataset of the Hugging Face hub
+(hub.py).
+"""
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from pipelines.inputs.found_file import FoundFile
+from pipelines.inputs.hub import find_hub_dataset, is_hub_dataset
+from pipelines.inputs.local_files import find_local
+from pipelines.inputs.remote_files import find_remote, open_remote
+from shards.errors import UserError
+from shards.storage.address import is_url
+
+NAME = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InputFile:
+    """One file of an input."""
+
+    source: str
+    """Name of the input."""
+    path: str
+    """Absolute path, or URL. Operational: no part of any identity."""
+    relative: str
+    """Posix path below the input's root; for the hub: OWNER/NAME@COMMIT/path."""
+    bytes: int
+    """Size of the file as stored."""
+    mtime_ns: int
+    """Time of the last change in nanoseconds; 0 for a URL. Operational."""
+    etag: str = ""
+    """The server's mark for the file's version; empty for a local file. Operational."""
+
+
+def match_inputs(
+    specs: Sequence[str], *, pattern: str | tuple[str, ...], default_name: str
+) -> list[InputFile]:
+    """Return the files that `specs` name, sorted by (source, relative).
+
+    Args:
+        specs: Each is a folder, a file or a glob, as a path or a URL that fsspec knows
+            (s3://bucket/folder), or hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]], or NAME= followed
+            by one of these. A path that exists is taken literally, even if it contains an equals
+            sign.
+        pattern: Which files of a folder count, for example `part-*.json`, or several such
+            patterns; subfolders included.
+        default_name: The name of a single unnamed input.
+
+    Raises:
+        UserError: A path is missing, unreadable, empty or given twice; a folder or glob matches
+            nothing; one of several inputs is unnamed, or two have the same name.
+    """
+    if not specs:
+        raise UserError("No input was given; pass a folder, a file or a glob, or NAME=PATH.")
+    named = [_parse_spec(spec) for spec in specs]
+    _check_names([name for name, _ in named])
+    patterns = (pattern,) if isinstance(pattern, str) else pattern
+    files = [
+        _input_file(name or default_name, file)
+        for name, path in named
+        for file in _find(name or default_name, path, patterns=patterns)
+    ]
+    _check_distinct(files)
+    return sorted(files, key=lambda file: (file.source, file.relative))
+
+
+def open_input(path: str) -> BinaryIO:
+    """Return the file at a path or URL, seekable, opened for reading from its start.
+
+    Raises:
+        UserError: The file cannot be opened; for a URL, reading raises it as well.
+    """
+    return open_remote(path)[0] if is_url(path) else _open_local(path)
+
+
+@contextmanager
+def readable(path: str) -> Iterator[None]:
+    """Turn an error of the operating system while a local file is read into a UserError.
+
+    Raises:
+        UserError: The file is gone or may not be read, or its disk fails.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"Cannot read the input {path}: {error.strerror or error}. Check the file and its "
+            "disk and run the same command again; finished work is kept."
+        ) from error
+
+
+def read_exactly(handle: BinaryIO, size: int, *, path: str, offset: int, file_bytes: int) -> bytes:
+    """Return the next `size` bytes of an input file.
+
+    Args:
+        handle: The file, opened.
+        size: How many bytes to read; the file had them when it was cut into splits.
+        path: Where the file is.
+        offset: Where in the file the handle stands.
+        file_bytes: Size of the file when it was cut.
+
+    Raises:
+        UserError: The file is shorter than it was.
+    """
+    data = handle.read(size)
+    if len(data) != size:
+        raise UserError(
+            f"The input {path} ended at byte {offset + len(data)} of {file_bytes}: it changed "
+            "while it was read. Run the command again when it is complete."
+        )
+    return data
+
+
+def _open_local(path: str) -> BinaryIO:
+    with readable(path):
+        return Path(path).open("rb")
+
+
+def _parse_spec(spec: str) -> tuple[str | None, str]:
+    name, equals, path = spec.partition("=")
+    if not equals or "/" in name or Path(spec).exists():
+        return None, spec
+    if not NAME.fullmatch(name):
+        raise UserError(
+            f"The name {name!r} of the input {spec!r} is not allowed: use letters, digits, dots, "
+            "dashes and underscores, for example news=/data/news."
+        )
+    return name, path
+
+
+def _check_names(names: Sequence[str | None]) -> None:
+    if len(names) > 1 and None in names:
+        raise UserError(
+            f"{len(names)} inputs were given and not all have a name; "
+            "give each its own, for example news=/data/news books=/data/books."
+        )
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise UserError(f"Two inputs are called {repeated[0]!r}; give each its own name.")
+
+
+def _find(source: str, path: str, *, patterns: Sequence[str]) -> list[FoundFile]:
+    if not path:
+        raise UserError(f"The input {source!r} has an empty path; pass a folder, file or glob.")
+    path = path.removeprefix("file://")
+    if is_hub_dataset(path):
+        return find_hub_dataset(path)
+    return find_remote(path, patterns) if is_url(path) else find_local(path, patterns)
+
+
+def _input_file(source: str, file: FoundFile) -> InputFile:
+    if not file.bytes:
+        raise UserError(
+            f"The input file {file.path} is empty (0 bytes); fetch it again or remove it."
+        )
+    return InputFile(source=source, **dataclasses.asdict(file))
+
+
+def _check_distinct(files: Sequence[InputFile]) -> None:
+    seen: dict[str | Path, InputFile] = {}
+    for file in files:
+        location = file.path if is_url(file.path) else Path(file.path).resolve()
+        other = seen.setdefault(location, file)
+        if other is not file:
+            raise UserError(
+                f"The file {file.path} is given twice, in {other.source!r} as {other.relative} "
+                f"and in {file.source!r} as {file.relative}; leave one out."
+            )

@@ -1,0 +1,69 @@
+"""The first bytes of a file: reading them, and saying what they show."""
+
+import io
+
+from pipelines.inputs.files import open_input, readable
+from pipelines.readers.compressed import SUFFIXES, compression, is_compressed
+from pipelines.readers.stream import UnpackedStream
+from shards.errors import UserError
+
+HEAD_BYTES = 64 << 10
+"""How much of a file is looked at to tell its format; an array has to begin within it."""
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8."""
+
+_MAGIC_BYTES = 4
+_ARCHIVES = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+    b"Rar!": "rar",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+    b"7z\xbc\xaf": "7z",
+}
+_ENDINGS = {codec: suffix for suffix, codec in SUFFIXES.items()}
+
+
+def read_head(path: str) -> bytes:
+    """Return the first HEAD_BYTES of a file, unpacked; fewer if its content ends before.
+
+    Raises:
+        UserError: It cannot be opened, or is not compressed although its name says so.
+    """
+    codec = compression(path)
+    with open_input(path) as handle, readable(path):
+        if codec is None:
+            return handle.read(HEAD_BYTES)
+        magic = handle.read(_MAGIC_BYTES)
+        if not is_compressed(magic, codec):
+            raise UserError(
+                f"The input {path} is not a {codec} archive, though its name says so: it begins "
+                f"with {magic!r}. Fetch it again, or give it a name that says what it is."
+            )
+        file_bytes = handle.seek(0, io.SEEK_END)
+        handle.seek(0)
+        return UnpackedStream(handle, path, file_bytes=file_bytes, codec=codec).read(HEAD_BYTES)
+
+
+def foreign_format(head: bytes) -> str | None:
+    """Return, as part of a message, what a file is if it is not text in UTF-8; None if it may be.
+
+    Args:
+        head: Its first bytes.
+    """
+    for magic, archive in _ARCHIVES.items():
+        if head.startswith(magic):
+            ending = _ENDINGS.get(archive)
+            remedy = f" or give its name the ending {ending}" if ending else ""
+            return f"it is a {archive} archive, so unpack it first{remedy}"
+    if head.startswith(b"PAR1"):
+        return "it is a Parquet file, so give its name the ending .parquet"
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "it is UTF-16, so convert it to UTF-8 first"
+    return None
+
+
+def excerpt(head: bytes) -> str:
+    """Return the very first bytes as a message quotes them."""
+    return repr(head[:40].decode(errors="replace"))

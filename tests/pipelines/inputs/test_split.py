@@ -1,0 +1,120 @@
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.inputs.files import InputFile, match_inputs
+from pipelines.inputs.split import Link, Split, open_split, seamless, split_file
+from shards.errors import UserError
+
+
+def input_file(num_bytes: int) -> InputFile:
+    return InputFile(source="s", path="/p", relative="r", bytes=num_bytes, mtime_ns=7, etag="e")
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "split_bytes", "edges"),
+    [
+        (1, 100, [0, 1]),
+        (100, 100, [0, 100]),
+        (149, 100, [0, 149]),  # a tail of 49 joins
+        (150, 100, [0, 100, 150]),
+        (200, 100, [0, 100, 200]),
+        (249, 100, [0, 100, 249]),
+        (250, 100, [0, 100, 200, 250]),
+        (3, 1, [0, 1, 2, 3]),
+        (4, 3, [0, 4]),
+        (5, 3, [0, 3, 5]),
+    ],
+)
+def test_a_file_is_cut_without_gaps(num_bytes: int, split_bytes: int, edges: list[int]) -> None:
+    splits = split_file(input_file(num_bytes), split_bytes)
+    assert [split.start for split in splits] == edges[:-1]
+    assert [split.end for split in splits] == edges[1:]
+    assert {(split.source, split.path, split.relative) for split in splits} == {("s", "/p", "r")}
+    assert {(split.file_bytes, split.mtime_ns) for split in splits} == {(num_bytes, 7)}
+    assert {split.etag for split in splits} == {"e"}
+    assert [Split.from_json(split.to_json()) for split in splits] == splits
+
+
+def test_split_size_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        split_file(input_file(1), 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[]", r"part-2\.json was written again after the run began: it is being changed"),
+        (b"[1]", r"part-2\.json has 3 bytes and had 2 when the run began: it is being changed"),
+        (None, r"Cannot read the input .*part-2\.json: No such file"),
+    ],
+)
+def test_a_file_that_changed_is_refused(
+    tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    path = tmp_path / "part-2.json"
+    path.write_bytes(b"[]")
+    (file,) = match_inputs([str(path)], pattern="*", default_name="x")
+    (split,) = split_file(file, file.bytes)
+    with open_split(split) as stream:
+        assert stream.read() == b"[]"
+    path.unlink()
+    if content:
+        path.write_bytes(content)
+        os.utime(path, ns=(0, file.mtime_ns + 1))
+    with pytest.raises(UserError, match=message):
+        open_split(split)
+
+
+# The chain. A file of elements at known offsets, seen by readers that may be misled.
+
+
+@pytest.mark.parametrize(
+    ("chain", "expected"),
+    [
+        ([(10, 1, 10)], True),
+        ([(10, 1, 12), (20, 12, 20)], True),
+        ([(10, 1, 12), (20, 14, 20)], False),  # a record between them was missed
+        ([(10, 1, 14), (20, 12, 20)], False),  # a nested object was taken for a record
+        ([(10, 1, 25), (20, None, None), (30, 25, 30)], True),
+        ([(10, 1, 15), (20, None, None), (30, 25, 30)], False),  # nothing was read from 15 on
+        ([(10, 1, 25), (20, 17, 25), (30, 25, 30)], False),
+        ([(10, 1, 30), (20, None, None), (30, None, None)], True),
+        ([(10, None, None)], False),
+        ([(10, None, None), (20, 12, 20)], False),
+    ],
+)
+def test_seamless(chain: Sequence[tuple[int, int | None, int | None]], expected: bool) -> None:
+    assert (
+        seamless([Link(end=end, first=first, next=stop) for end, first, stop in chain]) is expected
+    )
+
+
+@given(st.data())
+def test_seamless_chains_read_everything_once(data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 40))
+    starts = sorted(data.draw(st.sets(st.integers(0, size - 1), max_size=8)) | {0})
+    seen = sorted(set(starts) | data.draw(st.sets(st.integers(0, size - 1), max_size=2)))
+    splits = split_file(input_file(size), data.draw(st.integers(1, 15)))
+
+    def read(split: Split) -> tuple[Link, list[int]]:
+        """Start at the first thing that looks like a record, go on from true record to true."""
+        first = next((at for at in seen if split.start <= at < split.end), None)
+        if first is None:
+            return Link(end=split.end, first=None, next=None), []
+        true = [at for at in starts if at > first]
+        stop = next((at for at in true if at >= split.end), size)
+        return Link(end=split.end, first=first, next=stop), [
+            first,
+            *(at for at in true if at < stop),
+        ]
+
+    readings = [read(split) for split in splits]
+    if seamless([link for link, _ in readings]):
+        assert [at for _, offsets in readings for at in offsets] == starts
+    else:
+        assert seen != starts

@@ -1,0 +1,25 @@
+from pipelines.readers.record import RAW_BYTES, Damage, Reason, Record
+from pipelines.segments.rows import REJECTS
+
+
+def test_a_record_knows_its_size_and_head() -> None:
+    raw = b'{"text":"' + b"x" * 100_000 + b'"}'
+    record = Record(7, len(raw), {"text": "x" * 100_000}, raw)
+    assert (record.size, record.head) == (len(raw), raw[:RAW_BYTES])
+
+
+def test_a_row_has_no_bytes_of_its_own() -> None:
+    row = Record(3, 1, {"text": "x" * 100_000, "n": float("nan")}, b"")
+    assert row.size == 100_000
+    assert row.head == (b'{"text":"' + b"x" * 100_000)[:RAW_BYTES]
+
+
+def test_damage_keeps_its_first_bytes() -> None:
+    damage = Damage(0, 9, "bad-json", b"raw")
+    assert (damage.head, damage.size) == (b"raw", 3)
+
+
+def test_every_reason_quarantines() -> None:
+    reasons = set(Reason.__args__)  # type: ignore[attr-defined]  # what a Literal allows
+    assert reasons <= REJECTS
+    assert "bad-archive" in reasons

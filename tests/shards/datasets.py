@@ -1,0 +1,115 @@
+"""Writes datasets for tests: shards of given tokens, and the manifest that names them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from shards.manifest import (
+    Generation,
+    Manifest,
+    Removal,
+    ShardEntry,
+    SourceEntry,
+    TableEntry,
+    TokenizerEntry,
+    read_manifest,
+    write_manifest,
+)
+from shards.removals import SCHEMA
+from shards.storage.files import atomic_write
+from shards.vocabulary import vocabulary_table, write_vocabulary
+from shards.writer import write_shard
+
+
+def put_shard(
+    directory: Path,
+    path: str,
+    documents: Sequence[Sequence[int]],
+    /,
+    *,
+    prompts: Sequence[int] | None = None,
+    order: Sequence[int] | None = None,
+    dtype: str = "<u2",
+    **columns: pa.Array,
+) -> ShardEntry:
+    """Write a shard of documents, each given as its token ids with the final eos, and columns."""
+    lengths = [len(document) for document in documents]
+    table = pa.table(
+        {
+            "tokens": pa.array(lengths, pa.int32()),
+            "prompt_tokens": pa.array(prompts or [0] * len(lengths), pa.int32()),
+            "order": pa.array(order or range(len(lengths)), pa.uint64()),
+            **columns,
+        }
+    )
+    return write_shard(
+        directory / path,
+        table,
+        directory=directory,
+        tokens=[np.array(document, dtype) for document in documents],
+        dtype=np.dtype(dtype),
+    )
+
+
+def manifest_of(
+    directory: Path,
+    sources: Mapping[str, SourceEntry],
+    *,
+    corpus: str,
+    pieces: Sequence[bytes],
+    special: Mapping[str, int],
+    **generation: Any,
+) -> Manifest:
+    """Write a vocabulary and return the manifest of one generation, which is yet to be written.
+
+    `generation` has fields of `Generation`: its name and fingerprint at least.
+    """
+    size = 128 * -(-len(pieces) // 128)
+    table = vocabulary_table(pieces, special=set(special.values()), size=size)
+    tables: dict[str, Any] = dict.fromkeys(("inputs", "audit", "signatures", "rejects"), ())
+    return Manifest(
+        number=1,
+        lineage="0" * 64,
+        corpus=corpus,
+        options={},
+        tokenizer=TokenizerEntry(
+            spec="bytes",
+            name="bytes",
+            sha256="0" * 64,
+            pieces=len(pieces),
+            vocabulary_size=size,
+            dtype="uint16",
+            special=special,
+        ),
+        vocabulary=write_vocabulary(directory, table),
+        libraries={},
+        generations=(
+            Generation(number=1, sources=sources, **{**tables, "accounting": {}, **generation}),
+        ),
+    )
+
+
+def with_sources(manifest: Manifest, **sources: SourceEntry) -> Manifest:
+    """Return a manifest of one generation with these sources, others as they were."""
+    (generation,) = manifest.generations
+    changed = replace(generation, sources={**generation.sources, **sources})
+    return replace(manifest, generations=(changed,))
+
+
+def remove(directory: Path, rows: Sequence[tuple[str, str, int, int]], *, number: int = 2) -> None:
+    """Remove rows (source, split, shard, row) of the first generation, as manifest `number`."""
+    manifest = read_manifest(directory)
+    names = [manifest.generations[0].name] * len(rows)
+    table = pa.table([names, *map(list, zip(*rows, strict=True))], schema=SCHEMA)
+    path = directory / "removals" / f"{number:04d}.arrow"
+    with atomic_write(path) as handle, pa.ipc.new_file(handle, SCHEMA) as writer:
+        writer.write_table(table)
+    entry = TableEntry(path=f"removals/{path.name}", rows=len(rows), **vars(handle.entry))
+    removal = Removal(number=number, reason="asked", documents=entry)
+    write_manifest(
+        directory, replace(manifest, number=number, removals=(*manifest.removals, removal))
+    )

@@ -1,0 +1,56 @@
+from pathlib import Path
+
+import pytest
+
+from shards.errors import UserError
+from shards.manifest import read_manifest
+from shards.prune import Leftover, delete, leftovers
+from tests.shards.conftest import GENERATION
+
+
+def put(directory: Path, *names: str) -> None:
+    for name in names:
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(1000))
+
+
+def left_over(directory: Path) -> dict[str, int]:
+    pruned = leftovers(directory, read_manifest(directory))
+    return {leftover.path.relative_to(directory).as_posix(): leftover.bytes for leftover in pruned}
+
+
+def test_what_the_manifest_does_not_name_is_left_over(dataset: Path) -> None:
+    assert left_over(dataset) == {}
+    put(dataset, "g0000-00000000/wudao/00000.bin", "g0000-00000000/wudao/00000.idx")
+    put(dataset, f"{GENERATION}/wudao/00009.bin", "vocabulary-00000000.arrow", ".tmp-34-x")
+    assert left_over(dataset) == {
+        ".tmp-34-x": 1000,
+        "g0000-00000000": 2000,
+        f"{GENERATION}/wudao/00009.bin": 1000,
+        "vocabulary-00000000.arrow": 1000,
+    }
+
+
+def test_files_of_others_are_no_leftovers(dataset: Path) -> None:
+    put(dataset, "report.json", "notes.txt", "mine/g0000-00000000/x", "g1", "vocabulary.arrow")
+    assert left_over(dataset) == {}
+
+
+def test_a_link_is_left_over_and_what_it_points_to_is_not(dataset: Path, tmp_path: Path) -> None:
+    put(tmp_path, "elsewhere/x")
+    (dataset / ".work").symlink_to(tmp_path / "elsewhere")
+    (link,) = leftovers(dataset, read_manifest(dataset))
+    assert link.bytes < 1000
+    delete(link)
+    assert not (dataset / ".work").is_symlink()
+    assert (tmp_path / "elsewhere" / "x").exists()
+
+
+def test_delete(tmp_path: Path) -> None:
+    put(tmp_path, "folder/below/x", "file")
+    for name in ("folder", "file"):
+        delete(Leftover(path=tmp_path / name, bytes=1000))
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(UserError, match=r"cannot delete: .*file"):
+        delete(Leftover(path=tmp_path / "file", bytes=1000))
