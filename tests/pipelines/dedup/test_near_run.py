@@ -21,6 +21,8 @@ from shards.verify import verify
 from tests.pipelines.dedup.pages import related_pages
 from tests.pipelines.runs import AT, content, small, write_wudao
 
+pytestmark = pytest.mark.slow
+
 MODULE = "pipelines.wudao"
 
 
@@ -75,15 +77,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Callable[
     return built
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "exact",
-        "near",
-        pytest.param("bands", marks=pytest.mark.slow),
-        pytest.param("components", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("name", CHANGES)
 def test_the_account_has_both_reasons(dataset: Callable[[str], Path], name: str) -> None:
     path = dataset(name)
     assert list(verify(Dataset.open(path))) == []
@@ -96,7 +90,6 @@ def test_the_account_has_both_reasons(dataset: Callable[[str], Path], name: str)
     assert ("near-duplicate" in account["dropped"]) == (name != "exact")
 
 
-@pytest.mark.slow
 def test_near_duplicates_come_on_top_of_exact_ones(dataset: Callable[[str], Path]) -> None:
     found = {name: reasons(dataset(name)) for name in CHANGES}
     dropped = {name: {k for k, why in rows.items() if why} for name, rows in found.items()}
@@ -108,7 +101,6 @@ def test_near_duplicates_come_on_top_of_exact_ones(dataset: Callable[[str], Path
     assert len(dropped["near"]) > len(dropped["exact"]) + 50
 
 
-@pytest.mark.slow
 def test_the_report_says_what_was_compared(dataset: Callable[[str], Path]) -> None:
     reports = {
         name: json.loads((dataset(name) / "report.json").read_text())["dedup"] for name in CHANGES
@@ -121,7 +113,6 @@ def test_the_report_says_what_was_compared(dataset: Callable[[str], Path]) -> No
     assert sum(reports["components"]["near"]["components"].values()) > 20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bands", "components"])
 def test_no_two_that_are_kept_share_a_band(
     dataset: Callable[[str], Path], pages: list[str], name: str
@@ -138,7 +129,6 @@ def test_no_two_that_are_kept_share_a_band(
         assert len(np.unique(band)) == len(kept)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("name", ["near", "components"])
 def test_worker_processes_make_the_same_bytes(
@@ -164,7 +154,6 @@ def run(
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "pattern", "nth"),
     [
