@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.runs import run_starts
+from pipelines.segments.range import Range
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
 from pipelines.segments.sparse import side_by_side
 from pipelines.segments.tables import column, open_between, open_table
@@ -37,12 +38,14 @@ def drop_table(order: np.ndarray, segment: np.ndarray, row: np.ndarray, *, reaso
     return pa.table([order[ranked], segment[ranked], row[ranked], reasons], schema=DROPS)
 
 
-def merge_drops(paths: Sequence[AnyPath], low: int, high: int) -> pa.Table:
-    """Return the drops of all files with low <= order < high, each document once, as DROPS."""
+def merge_drops(paths: Sequence[AnyPath], within: Range) -> pa.Table:
+    """Return the drops of all files in a range of the order, each document once, as DROPS."""
     parts = [DROPS.empty_table()]
     if paths:
         parts += side_by_side(
-            lambda path: open_between(path, "order", low=low, high=high), paths, where=paths[0]
+            lambda path: open_between(path, "order", low=within.low, high=within.high),
+            paths,
+            where=paths[0],
         )
     table = pa.concat_tables(parts).combine_chunks()
     columns = [column(table, name) for name in DROPS.names]
@@ -94,9 +97,9 @@ class Drops:
         self._reason = column(table, "reason")
 
     @classmethod
-    def load(cls, paths: Sequence[AnyPath], low: int, high: int) -> "Drops":
-        """Return the drops with low <= order < high."""
-        return cls(merge_drops(paths, low, high))
+    def load(cls, paths: Sequence[AnyPath], within: Range) -> "Drops":
+        """Return the drops in a range of the order."""
+        return cls(merge_drops(paths, within))
 
     @classmethod
     def among(cls, paths: Sequence[AnyPath], orders: np.ndarray) -> "Drops":

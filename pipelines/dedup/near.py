@@ -29,6 +29,7 @@ from pipelines.dedup.drops import NEAR, NO_ROW, drop_table
 from pipelines.dedup.exact import HashGroups, colliding_rows
 from pipelines.dedup.minhash import NUM_SLOTS
 from pipelines.dedup.runs import run_starts, start_rows
+from pipelines.segments.range import Range
 from pipelines.segments.sparse import side_by_side
 from pipelines.segments.tables import between, column, open_table
 from shards.storage.remote import AnyPath
@@ -190,21 +191,20 @@ def edges_between(member: Members, smallest: Members) -> Edges:
 
 
 def segment_links(
-    links: Sequence[AnyPath], slots: Sequence[AnyPath], *, low: int, high: int, linked: int
+    links: Sequence[AnyPath], slots: Sequence[AnyPath], within: Range, *, linked: int
 ) -> list[Edges]:
-    """Return the pairs within each segment of documents with low <= order < high, as edges.
+    """Return the pairs within each segment of documents in a range of the order, as edges.
 
     Args:
         links: The .links files of all segments.
         slots: Their .slots files.
-        low: Least order.
-        high: First order above the range; may be 2**64.
+        within: The range.
         linked: The share of the documents, as in is_linked.
     """
 
     def read(number: int) -> Edges:
         order = read_slots(slots[number], "order")
-        inside = between(order, low, high)
+        inside = between(order, within.low, within.high)
         table = open_table(links[number])
         signers = column(table, "signer")
         first, last = np.searchsorted(signers, [inside.start, inside.stop])

@@ -217,8 +217,8 @@ def run_drops(output: AnyPath, task: DropsTask) -> None:
     """Write the documents of a range of the order to drop, each once, then the record."""
     work = output / WORK
     plan = load_plan(work, task.plan)
-    within = Range.of(task.index, task.ranges)
-    drops = merge_drops([drop_path(work, name) for name in task.inputs], within.low, within.high)
+    paths = [drop_path(work, name) for name in task.inputs]
+    drops = merge_drops(paths, Range.of(task.index, task.ranges))
     file = write_entry(drop_path(work, f"drops/{task.name}"), drops, directory=output)
     dropped, renamed = count_drops(drops, [segment.source for segment in plan.segments])
     record = DropsRecord(dropped=dropped, renamed=renamed, files=(file,))
@@ -306,7 +306,8 @@ def _run_star(output: AnyPath, plan: Plan, task: StarTask) -> StarRecord:
         lambda name: _edges_within(edge_path(work, name), within), task.inputs, where=work
     )
     if task.kind == FIRST:
-        parts += _within_segments(work, plan, within, linked=ALL)
+        links, slots = plan.paths(work, "links"), plan.paths(work, "slots")
+        parts += segment_links(links, slots, within, linked=ALL)
     stars = Stars.of(Edges.concatenate(parts))
     del parts
     name = f"components/{task.name}"
@@ -333,10 +334,10 @@ def _run_mates(work: AnyPath, plan: Plan, task: MatesTask) -> MatesRecord:
     parts = side_by_side(
         lambda name: Edges.of(open_table(edge_path(work, name))), task.inputs, where=work
     )
-    parts += _within_segments(work, plan, EVERYTHING, linked=task.linked)
+    slots = plan.paths(work, "slots")
+    parts += segment_links(plan.paths(work, "links"), slots, EVERYTHING, linked=task.linked)
     stars = Stars.of(Edges.concatenate(parts))
     smaller = Members(stars.edges.to_order, *_split_place(stars.edges.to_place))
-    slots = plan.paths(work, "slots")
     row = look_up(slots, "row", segment=smaller.segment, signer=smaller.signer)
     drops = Drops.among([drop_path(work, name) for name in task.drops], np.unique(smaller.order))
     kept = row != NO_ROW
@@ -359,13 +360,3 @@ def _centres(edges: Edges) -> Members:
 def _split_place(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the segments and the signers (uint32[n]) that places name."""
     return (place >> np.uint64(32)).astype(np.uint32), place.astype(np.uint32)
-
-
-def _within_segments(work: AnyPath, plan: Plan, within: Range, *, linked: int) -> list[Edges]:
-    return segment_links(
-        plan.paths(work, "links"),
-        plan.paths(work, "slots"),
-        low=within.low,
-        high=within.high,
-        linked=linked,
-    )

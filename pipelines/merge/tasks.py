@@ -95,7 +95,7 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
         histograms={},
     )
     if task.split == TRAIN:
-        drops = Drops.load(paths, within.low, within.high)
+        drops = Drops.load(paths, within)
 
         def take(item: tuple[int, AnyPath]) -> SegmentSlice:
             number, stem = item

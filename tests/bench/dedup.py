@@ -32,6 +32,7 @@ from pipelines.engine.phases import Phases
 from pipelines.engine.runner import Runner, hush
 from pipelines.segments.identity import holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.plan import Plan, PlannedSegment, load_plan
+from pipelines.segments.range import EVERYTHING
 from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
 from tests.bench import inputs, memory
@@ -260,7 +261,7 @@ def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
     gone = np.zeros(len(texts), bool)
     for part, sieve in zip(parts, sieves, strict=True):
         gone[part[~sieve.kept]] = True
-    drops = Drops.load([drop_path(folder / WORK, name) for name in found.drops], 0, 2**64)
+    drops = Drops.load([drop_path(folder / WORK, name) for name in found.drops], EVERYTHING)
     for number, (part, sieve) in enumerate(zip(parts, sieves, strict=True)):
         rows = drops.rows(number)
         gone[part[sieve.kept][rows[rows != NO_ROW]]] = True

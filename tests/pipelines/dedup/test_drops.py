@@ -18,6 +18,7 @@ from pipelines.dedup.drops import (
     drop_table,
     merge_drops,
 )
+from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.tables import write_table
 
 Row = tuple[int, int, int, int]
@@ -74,7 +75,8 @@ def test_merged_drops_name_each_document_once_with_the_first_reason(
     for order, segment, row, reason in (row for part in parts for row in part):
         best[order, segment, row] = min(best[order, segment, row], reason)
     paths = written(folder, *parts)
-    found = [merge_drops(paths, *ends) for ends in ((0, middle), (middle, 2**64))]
+    ends = ((0, middle), (middle, 2**64))
+    found = [merge_drops(paths, Range(low=low, high=high)) for low, high in ends]
     assert [row for part in found for row in listed(part)] == [
         (*key, reason) for key, reason in sorted(best.items())
     ]
@@ -86,14 +88,14 @@ def test_drops_of_a_range_are_listed_by_segment(tmp_path: Path) -> None:
     first = [(5, 1, 30, 0), (6, 0, 2, 1), (half, 1, 7, 0), (half - 1, 1, 4, 1)]
     second = [(2, 1, 9, 0), (2**64 - 1, 2, 8, 0)]
     paths = written(tmp_path, first, second, [])
-    low, high = Drops.load(paths, 0, half), Drops.load(paths, half, 2**64)
+    low, high = (Drops.load(paths, Range.of(index, 2)) for index in (0, 1))
     assert [low.rows(at).tolist() for at in range(4)] == [[2], [4, 9, 30], [], []]
     assert [high.rows(at).tolist() for at in range(4)] == [[], [7], [8], []]
     orders = {reason: found.tolist() for reason, found in low.orders(1).items()}
     assert orders == {EXACT: [2, 5], NEAR: [half - 1]}
     among = Drops.among(paths, np.array([6, half, 77], np.uint64))
     assert [among.rows(at).tolist() for at in range(3)] == [[2], [7], []]
-    assert Drops.load([], 0, 2**64).rows(0).tolist() == []
+    assert Drops.load([], EVERYTHING).rows(0).tolist() == []
 
 
 def test_drops_are_counted_by_source_and_reason() -> None:

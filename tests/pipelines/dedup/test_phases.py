@@ -55,7 +55,7 @@ def deduplicated(
 def verdicts(output: Path, plan: Plan, found: Deduplicated) -> dict[tuple[int, int], str]:
     """The final reason of each dropped document, by segment and position."""
     work = output / ".work"
-    drops = Drops.load([drop_path(work, name) for name in found.drops], 0, 2**64)
+    drops = Drops.load([drop_path(work, name) for name in found.drops], EVERYTHING)
     reasons = {}
     for number, segment in enumerate(plan.segments):
         rows = merged_rows({number: segment.path(work)}, "audit", EVERYTHING, drops=drops)

@@ -197,9 +197,7 @@ def test_audit_rows_of_a_range_get_the_verdict_of_dedup(tmp_path: Path) -> None:
     found = {}
     for index in (0, 1):
         within = Range.of(index, 2)
-        audit = merged_rows(
-            stems, "audit", within, drops=Drops.load([tmp_path / "d"], within.low, within.high)
-        )
+        audit = merged_rows(stems, "audit", within, drops=Drops.load([tmp_path / "d"], within))
         assert not any(kind == NAME for kind in audit.schema.types)
         names = ("order", "verdict", "reason")
         found[index] = [tuple(row[name] for name in names) for row in audit.to_pylist()]
@@ -218,7 +216,7 @@ def test_a_dropped_order_in_one_segment_says_nothing_of_another(tmp_path: Path) 
         write_segment(tmp_path / f"s{at}", [Doc(order=7, position=at)])
     write_table(tmp_path / "d", drops((7, 1, 0)))
     stems = {0: tmp_path / "s0", 1: tmp_path / "s1"}
-    audit = merged_rows(stems, "audit", ALL, drops=Drops.load([tmp_path / "d"], 0, 2**64))
+    audit = merged_rows(stems, "audit", ALL, drops=Drops.load([tmp_path / "d"], ALL))
     assert audit["position"].to_pylist() == [0, 1]
     assert audit["verdict"].to_pylist() == ["kept", "dropped"]
 
@@ -226,9 +224,7 @@ def test_a_dropped_order_in_one_segment_says_nothing_of_another(tmp_path: Path) 
 def test_what_fell_before_dedup_keeps_its_own_reason(tmp_path: Path) -> None:
     write_segment(tmp_path / "s", [Doc(order=7), Doc(order=7, position=1, reason="language")])
     write_table(tmp_path / "d", drops((7, 0, 0)))
-    audit = merged_rows(
-        {0: tmp_path / "s"}, "audit", ALL, drops=Drops.load([tmp_path / "d"], 0, 2**64)
-    )
+    audit = merged_rows({0: tmp_path / "s"}, "audit", ALL, drops=Drops.load([tmp_path / "d"], ALL))
     found = dict(zip(audit["position"].to_pylist(), audit["reason"].to_pylist(), strict=True))
     assert found == {0: "duplicate", 1: "language"}
 
@@ -243,7 +239,7 @@ def test_near_duplicates_are_called_so_unless_they_equal_something(
     rows = [(2, 0, NO_ROW, EXACT), (4, 1, 0, NEAR), (5, 1, 1, EXACT)]
     write_table(tmp_path / "d", drops(*rows))
     stems = {0: tmp_path / "s0", 1: tmp_path / "s1"}
-    loaded = Drops.load([tmp_path / "d"], 0, 2**64)
+    loaded = Drops.load([tmp_path / "d"], ALL)
     audit = merged_rows(stems, "audit", ALL, drops=loaded).to_pylist()
     assert [(row["order"], row["verdict"], row["reason"]) for row in audit] == [
         (1, "kept", None),
