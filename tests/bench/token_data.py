@@ -10,18 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.format import ARROW, BIN, IDX, shard_file
-from shards.manifest import (
-    Generation,
-    Manifest,
-    ShardEntry,
-    SourceEntry,
-    TokenizerEntry,
-    write_manifest,
-)
+from shards.manifest import ShardEntry, SourceEntry, write_manifest
 from shards.storage.files import FileEntry
-from shards.vocabulary import vocabulary_table, write_vocabulary
 from shards.writer import write_shard
 from tests.bench.inputs import FOLDER
+from tests.shards.datasets import manifest_of
 
 EOS = 0
 VOCABULARY = 50_304
@@ -124,37 +117,13 @@ def _size(entry: FileEntry) -> FileEntry:
 
 
 def _commit(folder: Path, shards: Sequence[ShardEntry]) -> None:
-    pieces = [b"." if i == _SENTENCE_END else b"x" for i in range(VOCABULARY)]
-    vocabulary = write_vocabulary(folder, vocabulary_table(pieces, special={EOS}, size=VOCABULARY))
-    source = SourceEntry(shards=tuple(shards), validation=())
-    generation = Generation(
-        number=1,
+    manifest = manifest_of(
+        folder,
+        {"text": SourceEntry(shards=tuple(shards), validation=())},
+        corpus="bench",
+        pieces=[b"." if i == _SENTENCE_END else b"x" for i in range(VOCABULARY)],
+        special={"eos": EOS},
         name=_GENERATION,
         fingerprint="0" * 64,
-        inputs=(),
-        sources={"text": source},
-        audit=(),
-        signatures=(),
-        rejects=(),
-        accounting={},
-    )
-    tokenizer = TokenizerEntry(
-        spec="none",
-        name="made up",
-        sha256="0" * 64,
-        pieces=VOCABULARY,
-        vocabulary_size=VOCABULARY,
-        dtype="uint16",
-        special={"eos": EOS},
-    )
-    manifest = Manifest(
-        number=1,
-        lineage="0" * 64,
-        corpus="bench",
-        options={},
-        tokenizer=tokenizer,
-        vocabulary=vocabulary,
-        libraries={},
-        generations=(generation,),
     )
     write_manifest(folder, manifest)

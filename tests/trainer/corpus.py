@@ -5,19 +5,10 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
-from shards.manifest import (
-    Generation,
-    Manifest,
-    ShardEntry,
-    SourceEntry,
-    TokenizerEntry,
-    write_manifest,
-)
+from shards.manifest import Manifest, ShardEntry, SourceEntry, write_manifest
 from shards.order.permutation import derive
-from shards.vocabulary import vocabulary_table, write_vocabulary
-from shards.writer import write_shard
+from tests.shards.datasets import manifest_of, put_shard
 
 SPECIAL = {
     "eos": 0,
@@ -60,54 +51,21 @@ def build(
     }
     names = [name.encode() for name in ("eos", "cls", "mask", "smask", "gmask", "sop", "eop", "dB")]
     pieces = [*names, b".", *(b"x" for _ in range(_FIRST + 1, size))]
-    manifest = Manifest(
-        number=1,
-        lineage="0" * 64,
+    manifest = manifest_of(
+        directory,
+        entries,
         corpus="rule",
-        options={},
-        tokenizer=TokenizerEntry(
-            spec="rule",
-            name="rule",
-            sha256="0" * 64,
-            pieces=size,
-            vocabulary_size=size,
-            dtype="uint16",
-            special=SPECIAL,
-        ),
-        vocabulary=write_vocabulary(
-            directory, vocabulary_table(pieces, special=set(SPECIAL.values()), size=size)
-        ),
-        libraries={},
-        generations=(
-            Generation(
-                number=1,
-                name=f"g0001-{seed:02}",
-                fingerprint=f"{seed:08x}",
-                inputs=(),
-                sources=entries,
-                audit=(),
-                signatures=(),
-                rejects=(),
-                accounting={},
-            ),
-        ),
+        pieces=pieces,
+        special=SPECIAL,
+        name=f"g0001-{seed:02}",
+        fingerprint=f"{seed:08x}",
     )
     write_manifest(directory, manifest)
     return manifest
 
 
 def _put(directory: Path, path: str, numbers: "count[int]") -> ShardEntry:
-    tokens = [_document(next(numbers)) for _ in range(8)]
-    documents = pa.table(
-        {
-            "tokens": pa.array([len(document) for document in tokens], pa.int32()),
-            "prompt_tokens": pa.array([0] * len(tokens), pa.int32()),
-            "order": pa.array(range(len(tokens)), pa.uint64()),
-        }
-    )
-    return write_shard(
-        directory / path, documents, directory=directory, tokens=tokens, dtype=np.dtype("<u2")
-    )
+    return put_shard(directory, path, [_document(next(numbers)) for _ in range(8)])
 
 
 def _document(number: int) -> "np.ndarray[tuple[int], np.dtype[np.uint16]]":

@@ -24,7 +24,7 @@ def test_batches_and_validation_of_a_run(configure: Configure) -> None:
     lengths = torch.cat([batch["lengths"] for batch in data.validation(4, ALONE)])
     assert int((lengths > 0).sum()) == len(data.held_out)
     assert source_names(data.held_out.streams) == ("notes", "web")
-    assert data.tokenizer == {"name": "rule", "sha256": "0" * 64}
+    assert data.tokenizer == {"name": "bytes", "sha256": "0" * 64}
 
 
 def test_batches_continue_after_a_step_and_may_grow(configure: Configure) -> None:
