@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.report.charts import Chart, Threshold, caption, chart, quantile
+from pipelines.report.charts import Chart, ThresholdLine, caption, chart, quantile
 from pipelines.report.formats import short
 from pipelines.segments.histograms import PLAIN, Histogram, add_histograms
 
@@ -67,7 +67,7 @@ class Distribution:
         return chart(
             self.counts,
             [
-                Threshold(value=bound, label=_label(bound, comparison, languages))
+                ThresholdLine(value=bound, label=_label(bound, comparison, languages))
                 for (bound, comparison), languages in self.bounds.items()
             ],
         )

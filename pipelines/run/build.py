@@ -137,7 +137,7 @@ class Build:
             return None
         manifest = manifests.read_manifest(self.output)
         existing.check_corpus(manifest, self.corpus.recipe.name, output=self.output)
-        existing.check_same(manifest, self.semantic, output=self.output)
+        existing.check_options(manifest, self.semantic, output=self.output)
         existing.check_inputs(
             manifest,
             self.files,
