@@ -24,7 +24,7 @@ from pipelines.inputs.files import InputFile, match_inputs, open_input
 from pipelines.inputs.split import split_file
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.record import Record
-from pipelines.segments.identity import below, sample_hashes
+from pipelines.segments.identity import hash_bound, sample_hashes
 from pipelines.wudao import PATTERN
 from shards.command import Parser, exit_code
 from shards.errors import UserError
@@ -129,7 +129,7 @@ def copy_documents(
     for index, file in enumerate(files):
         _progress(file, index, len(files))
         if least is None:
-            places = pick_below(file, below(share), seed=seed, counts=counts)
+            places = pick_below(file, hash_bound(share), seed=seed, counts=counts)
         else:
             places = least[least["file"] == index]
         if len(places) or file.relative in present:

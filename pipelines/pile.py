@@ -22,7 +22,7 @@ from pipelines.corpus import (
     strings,
 )
 from pipelines.run.command import main
-from pipelines.segments.identity import below
+from pipelines.segments.identity import hash_bound
 from shards.errors import UserError
 
 SUBSETS = (
@@ -136,7 +136,7 @@ def is_taken(text: str, share: float, *, seed: int) -> bool:
     if share >= 1:
         return True
     digest = hashlib.blake2b(text.encode(), digest_size=8, key=f"share {seed}".encode()).digest()
-    return int.from_bytes(digest, "little") < below(share)
+    return int.from_bytes(digest, "little") < hash_bound(share)
 
 
 RECIPE = Recipe(

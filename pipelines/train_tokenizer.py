@@ -25,7 +25,7 @@ from pipelines.filters.clean import repair
 from pipelines.inputs.files import InputFile, match_inputs
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Record
-from pipelines.segments.identity import below, holdout_hashes, sample_hashes
+from pipelines.segments.identity import hash_bound, holdout_hashes, sample_hashes
 from shards.command import Parser, exit_code
 from shards.errors import UserError
 from shards.flags import count, positive
@@ -154,7 +154,7 @@ class TrainingTexts:
         self._files = files
         self._recipe = recipe
         self._seed = seed
-        self._limit = below(min(1.0, num_bytes / sum(file.bytes for file in files)))
+        self._limit = hash_bound(min(1.0, num_bytes / sum(file.bytes for file in files)))
         self.documents = 0
         """Documents yielded so far."""
         self.bytes = 0
@@ -202,7 +202,7 @@ class TrainingTexts:
             holdouts = holdout_hashes(*place, seed=self._seed).tolist()
             for record, sample, holdout in zip(batch, samples, holdouts, strict=True):
                 if sample < self._limit:
-                    yield record, holdout < below(HELD_BACK)
+                    yield record, holdout < hash_bound(HELD_BACK)
 
 
 def _lines(texts: Iterable[str]) -> Iterator[str]:

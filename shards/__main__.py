@@ -183,7 +183,7 @@ def _place(options: argparse.Namespace) -> int:
 
 
 def _check_placed(dataset: Dataset, share: place.NodeShare) -> int:
-    problems = _print(place.check(dataset, share))
+    problems = _print(place.check_placed(dataset, share))
     print(f"{dataset.directory}: {problems or 'no'} problems")
     return DAMAGED if problems else OK
 

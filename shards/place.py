@@ -119,7 +119,7 @@ def format_ranges(numbers: Collection[int]) -> str:
     return ", ".join("-".join(map(str, run)) for run in runs)
 
 
-def check(dataset: Dataset, share: NodeShare) -> Iterator[str]:
+def check_placed(dataset: Dataset, share: NodeShare) -> Iterator[str]:
     """Read all files of a share, and yield a line for each that is missing or wrong."""
     for path, entry in needed_files(dataset.manifest, share):
         if problem := check_file(dataset.directory / path, entry):

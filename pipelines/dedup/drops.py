@@ -1,11 +1,12 @@
-"""Lists of the documents that dedup leaves out: tables sorted by order, searched by merge."""
+"""Lists of the documents that dedup drops: tables sorted by order, searched by merge."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
+from pipelines.dedup.runs import run_starts
+from pipelines.segments.range import Range
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
 from pipelines.segments.sparse import side_by_side
 from pipelines.segments.tables import column, open_between, open_table
@@ -19,49 +20,45 @@ DROPS = pa.schema(
         ("reason", pa.uint8()),
     ]
 )
-"""A drop file: the documents that go, by segment number and row, and why; sorted by all of them."""
+"""A drop file: the documents to drop, by segment number and row, and why; sorted by all columns."""
 
 REASONS = (DUPLICATE, NEAR_DUPLICATE)
-"""What `reason` numbers. A document with both is told as the first."""
+"""What `reason` numbers. A document with both reasons gets the first."""
 
 EXACT, NEAR = range(2)
 
-GONE = 2**32 - 1
-"""The row of a document that its segment has left out already: it may only get another reason."""
+NO_ROW = 2**32 - 1
+"""The row of a document that was dropped within its segment: a drop can only change its reason."""
 
 
 def drop_table(order: np.ndarray, segment: np.ndarray, row: np.ndarray, *, reason: int) -> pa.Table:
     """Return documents as a table of DROPS, all with one reason."""
-    by = np.lexsort((row, segment, order))
-    reasons = np.full(len(by), reason, np.uint8)
-    return pa.table([order[by], segment[by], row[by], reasons], schema=DROPS)
+    ranked = np.lexsort((row, segment, order))
+    reasons = np.full(len(ranked), reason, np.uint8)
+    return pa.table([order[ranked], segment[ranked], row[ranked], reasons], schema=DROPS)
 
 
-def merged_drops(paths: Sequence[AnyPath], low: int, high: int) -> pa.Table:
-    """Return the drops of all files with low <= order < high, each document once, as DROPS."""
-    parts = (
-        side_by_side(
-            lambda path: open_between(path, "order", low=low, high=high), paths, where=paths[0]
+def merge_drops(paths: Sequence[AnyPath], within: Range) -> pa.Table:
+    """Return the drops of all files in a range of the order, each document once, as DROPS."""
+    parts = [DROPS.empty_table()]
+    if paths:
+        parts += side_by_side(
+            lambda path: open_between(path, "order", low=within.low, high=within.high),
+            paths,
+            where=paths[0],
         )
-        if paths
-        else []
-    )
-    table = pa.concat_tables([DROPS.empty_table(), *parts]).combine_chunks()
+    table = pa.concat_tables(parts).combine_chunks()
     columns = [column(table, name) for name in DROPS.names]
-    by = np.lexsort(columns[::-1])
-    order, segment, row, reason = (values[by] for values in columns)
-    once = np.ones(len(by), bool)
-    for values in (order, segment, row):
-        once[1:] &= values[1:] == values[:-1]
-    once[1:] = ~once[1:]
-    once[:1] = True
-    return pa.table([values[once] for values in (order, segment, row, reason)], schema=DROPS)
+    ranked = np.lexsort(columns[::-1])
+    columns = [values[ranked] for values in columns]
+    first = run_starts(*columns[:-1])  # of a document's drops the one with the least reason
+    return pa.table([values[first] for values in columns], schema=DROPS)
 
 
 def count_drops(
     table: pa.Table, owners: Sequence[str]
 ) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
-    """Return the number of drops by source and reason, and by source those that change the reason.
+    """Return the drops by source and reason, and by source those that only change the reason.
 
     Args:
         table: Drops.
@@ -69,15 +66,18 @@ def count_drops(
     """
     sources = sorted(set(owners))
     numbers = np.array([sources.index(source) for source in owners], np.int64)
-    source, gone = numbers[column(table, "segment")], column(table, "row") == GONE
+    source, no_row = numbers[column(table, "segment")], column(table, "row") == NO_ROW
+    reasons = column(table, "reason")
     dropped = {
         name: {
-            why: int(((source == number) & ~gone & (column(table, "reason") == reason)).sum())
-            for reason, why in enumerate(REASONS)
+            reason: int(((source == number) & ~no_row & (reasons == code)).sum())
+            for code, reason in enumerate(REASONS)
         }
         for number, name in enumerate(sources)
     }
-    renamed = {name: int(((source == number) & gone).sum()) for number, name in enumerate(sources)}
+    renamed = {
+        name: int(((source == number) & no_row).sum()) for number, name in enumerate(sources)
+    }
     return dropped, renamed
 
 
@@ -87,7 +87,7 @@ def drop_path(work: AnyPath, reference: str) -> AnyPath:
 
 
 class Drops:
-    """The documents that dedup dropped, as far as a range or some orders are concerned."""
+    """The documents that dedup dropped, within a range of orders or among some orders."""
 
     def __init__(self, table: pa.Table) -> None:
         table = table.sort_by([("segment", "ascending"), ("row", "ascending")]).combine_chunks()
@@ -97,24 +97,24 @@ class Drops:
         self._reason = column(table, "reason")
 
     @classmethod
-    def load(cls, paths: Sequence[AnyPath], low: int, high: int) -> "Drops":
-        """Return the drops with low <= order < high."""
-        return cls(merged_drops(paths, low, high))
+    def load(cls, paths: Sequence[AnyPath], within: Range) -> "Drops":
+        """Return the drops in a range of the order."""
+        return cls(merge_drops(paths, within))
 
     @classmethod
     def among(cls, paths: Sequence[AnyPath], orders: np.ndarray) -> "Drops":
         """Return the drops of documents with any of these orders."""
-        hits = [DROPS.empty_table()]
+        parts = [DROPS.empty_table()]
         for path in paths:
             table = open_table(path)
             # A drop file is long and the orders are few: look them up instead of reading it.
             sorted_orders = column(table, "order")
-            first, last = (np.searchsorted(sorted_orders, orders, side) for side in _SIDES)
-            found = np.flatnonzero(first < last)
-            runs = [np.arange(first[at], last[at]) for at in found]
+            first = np.searchsorted(sorted_orders, orders, "left")
+            last = np.searchsorted(sorted_orders, orders, "right")
+            runs = [np.arange(first[i], last[i]) for i in np.flatnonzero(first < last)]
             if runs:
-                hits.append(table.take(np.unique(np.concatenate(runs))))
-        return cls(pa.concat_tables(hits))
+                parts.append(table.take(np.unique(np.concatenate(runs))))
+        return cls(pa.concat_tables(parts))
 
     def rows(self, segment: int) -> np.ndarray:
         """Return the rows (uint32) of a segment that are dropped, sorted."""
@@ -122,13 +122,10 @@ class Drops:
 
     def orders(self, segment: int) -> Mapping[int, np.ndarray]:
         """Return the orders (uint64) of a segment's documents that are dropped, by reason."""
-        at = self._of(segment)
-        order, reason = self._order[at], self._reason[at]
-        return {number: order[reason == number] for number in (EXACT, NEAR)}
+        rows = self._of(segment)
+        order, reason = self._order[rows], self._reason[rows]
+        return {code: order[reason == code] for code in (EXACT, NEAR)}
 
     def _of(self, segment: int) -> slice:
         first, last = np.searchsorted(self._segment, [segment, segment + 1])
         return slice(int(first), int(last))
-
-
-_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")

@@ -1,19 +1,18 @@
-"""MinHash signatures: 14 bands that near-duplicates share, and 112 bytes that say how near.
+"""MinHash signatures: 14 bands that near-duplicates share, 112 bytes that tell how near they are.
 
-The similarity meant is the Jaccard similarity of the sets of 5-grams. A text whose UTF-8 bytes are
-mostly of scripts that are written without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer) is
-a run of characters, white space left out; any other text is a run of words: what stands between
-ASCII characters other than letters and digits, capital ASCII letters made small.
+Similarity is the Jaccard similarity of the sets of 5-grams. A text of which at least a fifth is in
+scripts written without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer) is a sequence of
+characters, without white space; any other text is a sequence of words: what stands between ASCII
+characters other than letters and digits, with ASCII letters in lower case.
 
 The method is one-permutation hashing (Li, Owen, Zhang, NeurIPS 2012): the hash of a gram chooses
-one of 112 slots and a value, a slot keeps its least value. Slots without a gram copy from others by
-optimal densification (Shrivastava, ICML 2017). Eight slots make a band, so two texts of similarity
-s share a band with probability 1 - (1 - s**8)**14, as in FineWeb (Penedo et al., 2024).
+one of 112 slots and a value, and a slot keeps its least value. Slots without a gram copy from
+others by optimal densification (Shrivastava, ICML 2017). Eight slots make a band, so two texts of
+similarity s share a band with probability 1 - (1 - s**8)**14, as in FineWeb (Penedo et al., 2024).
 
-A signature depends on its text alone, whatever is signed beside it.
+A signature depends on its text alone, not on the texts signed together with it.
 """
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -24,12 +23,12 @@ NUM_BANDS = 14
 ROWS = 8
 NUM_SLOTS = NUM_BANDS * ROWS
 GRAM = 5
-"""Units in a gram; a text of fewer has no signature."""
+"""Units in a gram; a text of fewer units has no signature."""
 
 PIECE_CHARACTERS = 32_768
-"""A longer text is taken in pieces; the few grams that span a seam are left out."""
+"""A longer text is processed in pieces; the few grams that span a seam are left out."""
 
-# Where the temporaries of this many fit into the processor's cache, numpy is fastest.
+# numpy is fastest while the temporaries of a batch fit into the processor's cache.
 _BATCH_CHARACTERS = 65_536
 _TEXTS_AT_ONCE = 64
 
@@ -37,7 +36,7 @@ _BEFORE_END = np.arange(1, GRAM)
 
 _U64 = np.uint64
 _EMPTY = np.uint32(2**32 - 1)
-# Odd, without structure: digits of pi, e, the golden ratio and the square roots of 2, 3, 5, 7.
+# Odd numbers without structure: digits of pi, e, the golden ratio, the roots of 2, 3, 5 and 7.
 _UNIT = _U64(0x243F6A8885A308D3)
 _PAIR = _U64(0xB7E151628AED2A6B)
 _QUAD = _U64(0x9E3779B97F4A7C15)
@@ -65,23 +64,23 @@ class Signatures:
 def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return the estimated similarity (float64[n]) of rows of slots (uint8[n, NUM_SLOTS]).
 
-    Unlike slots agree in their byte by chance once in 256 times; that is taken off, so unlike texts
-    come out at zero on average, some below. The standard error is sqrt(s * (1 - s) / 112), 0.043 at
-    a similarity of 0.7.
+    The bytes of unlike slots agree by chance once in 256 times. This is subtracted, so that the
+    estimate for unlike texts is zero on average, and below zero for some. The standard error is
+    sqrt(s * (1 - s) / 112), 0.043 at a similarity of 0.7.
     """
-    alike = np.count_nonzero(one == other, axis=1) / NUM_SLOTS
-    found: np.ndarray = (alike - 1 / 256) / (1 - 1 / 256)
-    return found
+    equal = np.count_nonzero(one == other, axis=1) / NUM_SLOTS
+    estimate: np.ndarray = (equal - 1 / 256) / (1 - 1 / 256)
+    return estimate
 
 
 def by_characters(codes: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return which texts (bool[n]) are runs of characters, not of words.
+    """Return which texts (bool[n]) are sequences of characters, not of words.
 
-    A text is if at least a fifth of it is of scripts written without spaces.
+    They are those of which at least a fifth is in scripts written without spaces.
 
     Args:
         codes: The texts back to back, code points, uint32[m].
-        ends: Where each one ends, int64[n]; none is empty.
+        ends: Where each text ends, int64[n]; none is empty.
     """
     need = np.diff(ends, prepend=0) / 5
     num = _count(codes, ends, first=0x3000, end=0xA000)  # Chinese and Japanese
@@ -104,14 +103,15 @@ def _count(codes: np.ndarray, ends: np.ndarray, *, first: int, end: int) -> np.n
 _WORD_BYTES = bytes(
     ord(chr(byte).lower()) if chr(byte).isalnum() else 32 for byte in range(128)
 ) + bytes(range(128, 256))
-"""What each byte counts as: small letters, digits, bytes of other characters, else a space."""
+"""What each byte is taken for: letters in lower case, digits and bytes of other characters stay,
+any other byte is a space."""
 
 
 class Signer:
-    """Signs texts; holds memory for its temporaries, a few MB, so that none is allocated twice."""
+    """Signs texts; keeps the memory of its temporaries, a few MB, instead of reallocating it."""
 
     def __init__(self) -> None:
-        # In words a character may take four bytes, and a piece a line break.
+        # In words a character may take four bytes, and a piece has a line break.
         capacity = 5 * _BATCH_CHARACTERS + 2
         self._powers = _powers(_BYTE, capacity)
         self._inverses = _powers(pow(_BYTE, -1, 2**64), capacity)
@@ -120,22 +120,24 @@ class Signer:
 
     def signatures(self, texts: Sequence[str]) -> Signatures:
         """Return the signatures of texts whose white space is folded."""
-        least = np.full((len(texts) + 1, NUM_SLOTS), _EMPTY)  # the last row takes what is no gram
-        runs = _runs(texts)
-        words = ((at, text) for at, text in enumerate(texts) if at not in runs)
+        # The last row takes what is not a gram.
+        least = np.full((len(texts) + 1, NUM_SLOTS), _EMPTY)
+        characters = _character_texts(texts)
+        words = ((i, text) for i, text in enumerate(texts) if i not in characters)
         for owners, parts in _batches(words):
             self._add_words(least, owners, parts)
-        for owners, codes in _batches(runs.items()):
+        for owners, codes in _batches(characters.items()):
             self._add_characters(least, owners, codes)
-        return _finished(least[:-1])
+        return _signatures_of(least[:-1])
 
     def _add_words(self, least: np.ndarray, owners: list[int], parts: list[str]) -> None:
-        """Take the grams of words of pieces of texts; folded texts hold no line break."""
-        joined = "\n".join(["", *parts, ""]).encode()
-        breaks = np.flatnonzero(np.frombuffer(joined, np.uint8) == ord("\n"))
-        text = np.frombuffer(joined.translate(_WORD_BYTES), np.uint8)
+        """Add the grams of pieces of texts that are words; folded texts hold no line break."""
+        raw = "\n".join(["", *parts, ""]).encode()
+        breaks = np.flatnonzero(np.frombuffer(raw, np.uint8) == ord("\n"))
+        text = np.frombuffer(raw.translate(_WORD_BYTES), np.uint8)
         spaces = text == ord(" ")
-        edges = np.flatnonzero(spaces[1:] != spaces[:-1])  # last bytes before words, and of words
+        # The last bytes before words and the last bytes of words, in turn.
+        edges = np.flatnonzero(spaces[1:] != spaces[:-1])
         before, last = edges[::2], edges[1::2]
         sums = self._a[: len(text)]
         scaled = self._b[: len(text)]
@@ -150,7 +152,7 @@ class Signer:
     def _add_characters(
         self, least: np.ndarray, owners: list[int], parts: list[np.ndarray]
     ) -> None:
-        """Take the grams of characters of pieces of texts, code points."""
+        """Add the grams of pieces of texts that are characters, given as code points."""
         codes = np.concatenate(parts)
         ends = np.cumsum([len(part) for part in parts])
         dense = codes != ord(" ")
@@ -163,7 +165,7 @@ class Signer:
     def _add_grams(
         self, least: np.ndarray, owners: list[int], units: np.ndarray, ends: np.ndarray
     ) -> None:
-        """Take the grams of runs of units: run i ends at ends[i] and is of text owners[i]."""
+        """Add the grams of runs of units: run i ends at ends[i] and belongs to text owners[i]."""
         num = len(units) - GRAM + 1
         if num < 1:
             return
@@ -171,8 +173,8 @@ class Signer:
         lengths = ends.copy()
         lengths[1:] -= ends[:-1]
         base[:] = np.repeat(np.array(owners, _U64) * _U64(NUM_SLOTS), lengths)
-        # No gram begins at the last units of a run; nor at the last of all, which stands for those
-        # that short first runs do not have.
+        # No gram begins at the last units of a run. Where the first runs are shorter than a gram,
+        # the index is clipped to -1, the last unit of all, where no gram begins either.
         seams = np.maximum(ends[:, None] - _BEFORE_END, -1)
         base[seams] = least.size - NUM_SLOTS
         grams = self._mixed_grams(units)
@@ -184,7 +186,7 @@ class Signer:
         np.minimum.at(least.reshape(-1), slots.view(np.int64), halves[:, 0])
 
     def _mixed_grams(self, units: np.ndarray) -> np.ndarray:
-        """Return a hash of every five neighbours: a polynomial of the units, mixed."""
+        """Return a hash of every five consecutive units: a polynomial of them, mixed."""
         size = len(units)
         pairs, quads = self._a[: size - 1], self._b[: size - 3]
         np.multiply(units[:-1], _PAIR, out=pairs)
@@ -209,23 +211,24 @@ def _powers(base: int, num: int) -> np.ndarray:
     return np.cumprod(factors, dtype=_U64)
 
 
-def _runs(texts: Sequence[str]) -> dict[int, np.ndarray]:
-    """Return the code points of the texts that are runs of characters, by number."""
-    wide = [at for at, text in enumerate(texts) if not text.isascii()]
-    found: dict[int, np.ndarray] = {}
+def _character_texts(texts: Sequence[str]) -> dict[int, np.ndarray]:
+    """Return the code points of the texts that are sequences of characters, by index."""
+    wide = [i for i, text in enumerate(texts) if not text.isascii()]
+    characters: dict[int, np.ndarray] = {}
     for start in range(0, len(wide), _TEXTS_AT_ONCE):
-        numbers = wide[start : start + _TEXTS_AT_ONCE]
-        joined = "".join([texts[at] for at in numbers])
-        codes = np.frombuffer(joined.encode("utf-32-le"), "<u4")
-        ends = np.cumsum([len(texts[at]) for at in numbers])
+        indices = wide[start : start + _TEXTS_AT_ONCE]
+        codes = np.frombuffer("".join([texts[i] for i in indices]).encode("utf-32-le"), "<u4")
+        ends = np.cumsum([len(texts[i]) for i in indices])
         chosen = by_characters(codes, ends).tolist()
-        runs = np.split(codes, ends[:-1])
-        found.update(itertools.compress(zip(numbers, runs, strict=True), chosen))
-    return found
+        parts = np.split(codes, ends[:-1])
+        characters |= {
+            i: part for i, part, is_chosen in zip(indices, parts, chosen, strict=True) if is_chosen
+        }
+    return characters
 
 
 def _batches(texts: Iterable[tuple[int, Text]]) -> Iterator[tuple[list[int], list[Text]]]:
-    """Yield pieces of texts, each with its owner, by the batch."""
+    """Yield pieces of texts, each with the index of its text, in batches."""
     owners: list[int] = []
     parts: list[Text] = []
     size = 0
@@ -242,8 +245,8 @@ def _batches(texts: Iterable[tuple[int, Text]]) -> Iterator[tuple[list[int], lis
         yield owners, parts
 
 
-def _finished(least: np.ndarray) -> Signatures:
-    """Return the signatures of the least values (uint32[n, NUM_SLOTS]) of texts."""
+def _signatures_of(least: np.ndarray) -> Signatures:
+    """Return the signatures of texts with these least values (uint32[n, NUM_SLOTS])."""
     signed = (least != _EMPTY).any(axis=1)
     values = _densified(least[signed])
     values *= _SLOT_FACTORS
@@ -256,10 +259,10 @@ def _finished(least: np.ndarray) -> Signatures:
 
 
 def _densified(least: np.ndarray) -> np.ndarray:
-    """Return the values (uint64) with each empty slot filled from one that is not.
+    """Return the values (uint64) with each empty slot filled from another one.
 
-    Each slot has a list of all others in a fixed random order, and takes from the first that is
-    filled. Every text has the same lists.
+    Each slot has a list of all slots in a fixed random order, the same for every text, and takes
+    the value of the first that is filled.
     """
     filled = least != _EMPTY
     values = least.astype(_U64)
@@ -269,9 +272,9 @@ def _densified(least: np.ndarray) -> np.ndarray:
         hit = filled[rows, sources]
         values[rows[hit], slots[hit]] = least[rows[hit], sources[hit]]
         rows, slots = rows[~hit], slots[~hit]
-    # What is left is of short texts: the first filled slot of each list, at once.
-    found = np.where(filled[rows], _RANKS[slots], np.uint8(255)).argmin(axis=1)
-    values[rows, slots] = least[rows, found]
+    # What is left belongs to short texts: find the first filled slot of each list at once.
+    sources = np.where(filled[rows], _RANKS[slots], np.uint8(255)).argmin(axis=1)
+    values[rows, slots] = least[rows, sources]
     return values
 
 
@@ -284,7 +287,7 @@ def _mixed(values: np.ndarray) -> np.ndarray:
 
 
 def _numbers(num: int, salt: np.uint64) -> np.ndarray:
-    """Return random numbers, uint64[num], the same for ever."""
+    """Return fixed random numbers, uint64[num]."""
     return _mixed(np.arange(1, num + 1, dtype=_U64) * _QUAD + salt)
 
 
@@ -294,6 +297,6 @@ _BAND_SALTS = _numbers(NUM_BANDS, _LAST)
 _PROBES = np.argsort(
     _numbers(NUM_SLOTS * NUM_SLOTS, _SLOT_SALT).reshape(NUM_SLOTS, NUM_SLOTS), axis=1, kind="stable"
 )
-"""Of each slot, all slots in the order in which it asks them."""
+"""For each slot, all slots in the order in which it takes values from them."""
 _RANKS = np.argsort(_PROBES, axis=1).astype(np.uint8)
-"""Of each slot, the place of every slot in that order."""
+"""For each slot, the place of every slot in that order."""

@@ -1,13 +1,14 @@
 """Near-duplicates across segments: one range of one band in, pairs of documents out.
 
 A task holds the range's rows of all segments, 13 bytes each, and sorts them. Only for rows whose
-hash is not alone does it look up order and slots, in one segment's file after the other, so
-memory does not depend on the corpus.
+hash occurs again does it look up order and slots, in one segment's file after the other, so its
+memory does not depend on the size of the corpus.
 
-Of the documents that share a band's hash each is paired with the smallest. Smallest is: by order,
-then by the segment's number, then by the signer's.
+Of the documents that share a band's hash, each is paired with the smallest. Documents compare by
+order, then by the segment's number, then by the signer's.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,17 +16,26 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.bands import EDGES, PAIRS_AT_ONCE, BandRows, open_bands, read_slots, similar
+from pipelines.dedup.bands import (
+    EDGES,
+    PAIRS_AT_ONCE,
+    BandRows,
+    are_similar,
+    open_bands,
+    read_slots,
+)
 from pipelines.dedup.components import Edges
-from pipelines.dedup.drops import GONE, NEAR, drop_table
-from pipelines.dedup.exact import Group, alike
+from pipelines.dedup.drops import NEAR, NO_ROW, drop_table
+from pipelines.dedup.exact import HashGroups, colliding_rows
 from pipelines.dedup.minhash import NUM_SLOTS
+from pipelines.dedup.runs import run_starts, start_rows
+from pipelines.segments.range import Range
 from pipelines.segments.sparse import side_by_side
 from pipelines.segments.tables import between, column, open_table
 from shards.storage.remote import AnyPath
 
 ALL = 1 << 32
-"""What is_linked takes for every document."""
+"""The share that is_linked takes for every document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +55,14 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Documents that share a band, each with the smallest one that shares it."""
+    """Documents, each with the smallest document that shares its hash of a band."""
 
     member: Members
     smallest: Members
     passed: np.ndarray
     """bool[n]: similar enough."""
-    group: Group
-    """The groups that they come from, rows of the range."""
+    groups: HashGroups
+    """The groups that the pairs come from, as rows of the range."""
 
 
 def read_range(
@@ -66,23 +76,21 @@ def read_range(
         index: Number of the range.
         ranges: How many there are, a power of two, at most EDGES.
     """
-    wide = EDGES // ranges
-    ends = {"first": index * wide, "last": (index + 1) * wide}
-    found: list[BandRows | None] = []
-    found += side_by_side(lambda path: open_bands(path, band, **ends), paths, where=paths[0])
-    starts = np.cumsum([0, *(len(each.hash) for each in found if each is not None)])
+    width = EDGES // ranges
+    edges = {"first": index * width, "last": (index + 1) * width}
+    parts = side_by_side(lambda path: open_bands(path, band, **edges), paths, where=paths[0])
+    starts = np.cumsum([0, *(len(part.hash) for part in parts)])
     num = int(starts[-1])
     rows = BandRows(np.empty(num, np.uint64), np.empty(num, np.uint32), np.empty(num, np.uint8))
-    for number, read in enumerate(found):
-        part = slice(starts[number], starts[number + 1])
-        if read is not None:
-            rows.hash[part], rows.signer[part] = read.hash, read.signer
-            rows.copies[part] = read.copies
-        found[number] = None  # what came of a URL is copied as it is let go
+    parts.reverse()
+    for start, stop in itertools.pairwise(starts.tolist()):
+        part = parts.pop()  # what was fetched from a URL is freed as soon as it is copied
+        rows.hash[start:stop], rows.signer[start:stop] = part.hash, part.signer
+        rows.copies[start:stop] = part.copies
     return rows, starts
 
 
-def pairs(
+def pair_with_smallest(
     rows: BandRows,
     starts: np.ndarray,
     *,
@@ -97,21 +105,19 @@ def pairs(
         starts: Where each segment's rows begin.
         slots: The .slots files of all segments.
         range_bits: Number of leading bits of the hash that the whole range has in common.
-        threshold: Least similarity; 0 asks for a shared band alone.
+        threshold: Least similarity; with 0 a shared band is enough.
     """
-    for block in alike(rows.hash, range_bits=range_bits):
+    for block in colliding_rows(rows.hash, range_bits=range_bits):
         segment = (np.searchsorted(starts, block, "right") - 1).astype(np.uint32)
         signer = rows.signer[block]
-        order = looked_up(slots, "order", segment=segment, signer=signer)
+        order = look_up(slots, "order", segment=segment, signer=signer)
         hashes = rows.hash[block]
-        by = np.lexsort((signer, segment, order, hashes))
-        first = np.ones(len(by), bool)
-        first[1:] = hashes[by[1:]] != hashes[by[:-1]]
-        members = Members(order[by], segment[by], signer[by])
-        smallest = np.flatnonzero(first)[np.cumsum(first) - 1][~first]
-        one, other = members[~first], members[smallest]
+        ranked = np.lexsort((signer, segment, order, hashes))
+        first = run_starts(hashes[ranked])
+        members = Members(order[ranked], segment[ranked], signer[ranked])
+        one, other = members[~first], members[start_rows(first)[~first]]
         passed = _passed(slots, one, other, threshold=threshold)
-        yield Pairs(one, other, passed, Group(block[by], first))
+        yield Pairs(one, other, passed, HashGroups(block[ranked], first))
 
 
 def _passed(
@@ -120,17 +126,17 @@ def _passed(
     passed = np.ones(len(one), bool)
     if not threshold:
         return passed
-    for at in range(0, len(one), PAIRS_AT_ONCE):
-        part = np.arange(at, min(at + PAIRS_AT_ONCE, len(one)))
+    for start in range(0, len(one), PAIRS_AT_ONCE):
+        part = np.arange(start, min(start + PAIRS_AT_ONCE, len(one)))
         both = [
-            looked_up(slots, "slots", segment=side[part].segment, signer=side[part].signer)
+            look_up(slots, "slots", segment=side[part].segment, signer=side[part].signer)
             for side in (one, other)
         ]
-        passed[part] = similar(*both, threshold=threshold)
+        passed[part] = are_similar(*both, threshold=threshold)
     return passed
 
 
-def looked_up(
+def look_up(
     slots: Sequence[AnyPath], name: str, *, segment: np.ndarray, signer: np.ndarray
 ) -> np.ndarray:
     """Return a column of the .slots files for some signers.
@@ -141,19 +147,19 @@ def looked_up(
         segment: int[n].
         signer: int[n].
     """
-    kind, shape = _COLUMNS[name]
-    found = np.empty((len(signer), *shape), kind)
-    by = np.argsort(segment, kind="stable")
-    bounds = np.searchsorted(segment[by], np.arange(len(slots) + 1))
+    dtype, shape = _COLUMNS[name]
+    values = np.empty((len(signer), *shape), dtype)
+    by_segment = np.argsort(segment, kind="stable")
+    bounds = np.searchsorted(segment[by_segment], np.arange(len(slots) + 1))
 
     def read(number: int) -> None:
-        rows = by[bounds[number] : bounds[number + 1]]
-        found[rows] = read_slots(slots[number], name, signer[rows])
+        rows = by_segment[bounds[number] : bounds[number + 1]]
+        values[rows] = read_slots(slots[number], name, signer[rows])
 
     numbers: list[int] = np.flatnonzero(np.diff(bounds)).tolist()
     if numbers:
         side_by_side(read, numbers, where=slots[0])
-    return found
+    return values
 
 
 _COLUMNS: Mapping[str, tuple[type[Any], tuple[int, ...]]] = {
@@ -164,20 +170,20 @@ _COLUMNS: Mapping[str, tuple[type[Any], tuple[int, ...]]] = {
 
 
 def near_drops(slots: Sequence[AnyPath], member: Members) -> pa.Table:
-    """Return the documents as drops, without those that their segment has left out."""
-    row = looked_up(slots, "row", segment=member.segment, signer=member.signer)
-    there = row != GONE
-    return drop_table(member.order[there], member.segment[there], row[there], reason=NEAR)
+    """Return documents as drops, without those that were dropped within their segment."""
+    row = look_up(slots, "row", segment=member.segment, signer=member.signer)
+    kept = row != NO_ROW
+    return drop_table(member.order[kept], member.segment[kept], row[kept], reason=NEAR)
 
 
 def is_linked(order: np.ndarray, linked: int) -> np.ndarray:
-    """Return which documents (bool[n]) are of the share of linked / 2**32 whose links are kept."""
+    """Return which documents (bool[n]) belong to the share linked / 2**32 whose links are kept."""
     chosen: np.ndarray = (order & np.uint64(ALL - 1)) < np.uint64(linked)
     return chosen
 
 
 def edges_between(member: Members, smallest: Members) -> Edges:
-    """Return pairs as edges, from the member to the smallest."""
+    """Return pairs as edges from the member to the smallest."""
     places = [
         side.segment.astype(np.uint64) << np.uint64(32) | side.signer for side in (member, smallest)
     ]
@@ -185,21 +191,20 @@ def edges_between(member: Members, smallest: Members) -> Edges:
 
 
 def segment_links(
-    links: Sequence[AnyPath], slots: Sequence[AnyPath], *, low: int, high: int, linked: int
+    links: Sequence[AnyPath], slots: Sequence[AnyPath], within: Range, *, linked: int
 ) -> list[Edges]:
-    """Return the pairs found within each segment, of documents with low <= order < high, as edges.
+    """Return the pairs within each segment of documents in a range of the order, as edges.
 
     Args:
         links: The .links files of all segments.
         slots: Their .slots files.
-        low: Least order.
-        high: Orders are less; 2**64 for all.
-        linked: As is_linked takes it.
+        within: The range.
+        linked: The share of the documents, as in is_linked.
     """
 
     def read(number: int) -> Edges:
         order = read_slots(slots[number], "order")
-        inside = between(order, low, high)
+        inside = between(order, within.low, within.high)
         table = open_table(links[number])
         signers = column(table, "signer")
         first, last = np.searchsorted(signers, [inside.start, inside.stop])

@@ -1,8 +1,8 @@
-"""Dedup as a part of a run: which tasks, one phase after the other, and what they come to.
+"""Dedup as a part of a run: the tasks of its phases, in order, and their results.
 
 dedup        ranges of the text hash, and of each band
 components   passes until nothing changes            (--clusters components)
-drops        the documents that go, each once, by order
+drops        the documents to drop, each once, by order
 mates        how many of them are similar to nothing that is kept   (--clusters local)
 """
 
@@ -14,33 +14,31 @@ from typing import Any
 from pipelines.corpus.options import Options
 from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import num_ranges
-from pipelines.dedup.links import (
+from pipelines.dedup.minhash import NUM_BANDS
+from pipelines.dedup.near import ALL
+from pipelines.dedup.tasks import (
     FIRST,
     LARGE,
     LAST,
     SMALL,
-    MatesRecord,
-    MatesTask,
-    StarRecord,
-    StarTask,
-    prepare_links,
-)
-from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.dedup.near import ALL
-from pipelines.dedup.tasks import (
     TEXT,
     DedupRecord,
     DedupTask,
     DropsRecord,
     DropsTask,
+    MatesRecord,
+    MatesTask,
+    StarRecord,
+    StarTask,
     prepare_dedup,
     prepare_drops,
+    prepare_links,
 )
 from pipelines.engine.phases import Phases
 from pipelines.engine.records import complete_files
 from pipelines.segments.plan import Plan, task_name
 from pipelines.segments.range import Range
-from pipelines.segments.segment import Sieved
+from pipelines.segments.segment import SieveCounts
 from shards.manifest import TableEntry
 from shards.storage.remote import AnyPath
 
@@ -48,18 +46,18 @@ BAND_ROWS_PER_TASK = 4_000_000
 """Rows of a band that a task takes at most: some 0.1 GB above the size of an idle worker."""
 
 EDGES_PER_TASK = 1_000_000
-"""Edges that a pass of the components takes at most: about 0.2 GB."""
+"""Edges that a task of the components takes at most: about 0.2 GB."""
 
 DROPS_PER_TASK = 1_000_000
-"""Drops, counted by every task that found them, that one file is made of."""
+"""Drops that one drop file is made of at most; those that several tasks found count repeatedly."""
 
 MOST_SAMPLED = 1_000_000
-"""Of a larger corpus so many documents, chosen by their hash, are asked for kept mates."""
+"""Documents, sampled by hash in a larger corpus, for which the report looks for kept mates."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deduplicated:
-    """What dedup came to."""
+    """The results of dedup."""
 
     drops: tuple[str, ...] = ()
     """References of the final drop files."""
@@ -69,12 +67,12 @@ class Deduplicated:
     """For report.json: groups by size, candidates, near-duplicates without a kept mate."""
 
     def drops_within(self, within: Range) -> tuple[str, ...]:
-        """Return references of the drop files that hold orders of a range: one is a range too."""
+        """Return references of the drop files that overlap a range; each file is a range itself."""
         num = len(self.drops)
         return self.drops[within.low * num >> 64 : ((within.high - 1) * num >> 64) + 1]
 
     def dropped(self, source: str) -> int:
-        """Return how many of the documents in a source's segments are dropped."""
+        """Return how many documents in a source's segments are dropped."""
         return sum(sum(record.dropped[source].values()) for record in self.records)
 
 
@@ -91,18 +89,18 @@ class Dedup:
         self._sieved = [segment.sieved for segment in plan.segments]
 
     def run(self) -> Deduplicated:
-        """Go through the phases."""
+        """Run the phases and return their results."""
         if self._options.dedup == "none":
             return Deduplicated()
         tasks = [*self._tasks(TEXT)]
         if self._near:
             tasks += [task for band in range(NUM_BANDS) for task in self._tasks(band)]
-        found: dict[str, DedupRecord] = self._finish("dedup", tasks, DedupRecord, prepare_dedup)
-        near = {task.name: found[task.name] for task in tasks if task.band != TEXT}
-        exact = [found[task.name] for task in tasks if task.band == TEXT]
+        records: dict[str, DedupRecord] = self._finish("dedup", tasks, DedupRecord, prepare_dedup)
+        near = {task.name: records[task.name] for task in tasks if task.band != TEXT}
+        exact = [records[task.name] for task in tasks if task.band == TEXT]
         stars = self._stars(near) if self._components else {}
         drops = self._drops(
-            {f"dedup/{name}": record.drops for name, record in found.items()}
+            {f"dedup/{name}": record.drops for name, record in records.items()}
             | {f"components/{name}": record.drops for name, record in stars.items()}
         )
         references = tuple(f"drops/{name}" for name in drops)
@@ -121,10 +119,10 @@ class Dedup:
         )
 
     def _finish(
-        self, phase: str, tasks: Sequence[Any], kind: type[Any], prepare: Any
+        self, phase: str, tasks: Sequence[Any], record_type: type[Any], prepare: Any
     ) -> dict[str, Any]:
         return self._phases.finish(
-            phase, tasks, prepare, self._output, record_type=kind, complete=self._complete
+            phase, tasks, prepare, self._output, record_type=record_type, complete=self._complete
         )
 
     def _complete(self, record: Any) -> bool:
@@ -152,28 +150,28 @@ class Dedup:
 
     @property
     def _linked(self) -> int:
-        """Of which documents links are written, as near.is_linked takes it."""
+        """The share of the documents whose links are written, as in near.is_linked."""
         if self._components:
             return ALL
-        signed = sum(each.signed for each in self._sieved)
+        signed = sum(counts.signed for counts in self._sieved)
         return ALL * MOST_SAMPLED // max(signed, MOST_SAMPLED)
 
     def _stars(self, near: Mapping[str, DedupRecord]) -> dict[str, StarRecord]:
         """Return the records of the last pass of the components."""
         links = sum(record.links for record in near.values())
-        links += sum(each.links for each in self._sieved)
+        links += sum(counts.links for counts in self._sieved)
         ranges = num_ranges(2 * links, rows_per_task=EDGES_PER_TASK)
         inputs = tuple(f"dedup/{name}" for name in near)
         checksum, step = -1, 0
         while True:
             kind = LARGE if step % 2 else SMALL if step else FIRST
-            found = self._pass(kind, step, ranges=ranges, inputs=inputs)
-            inputs = tuple(f"components/{name}" for name in found)
-            before, total = checksum, sum(each.checksum for each in found.values()) % 2**64
+            records = self._pass(kind, step, ranges=ranges, inputs=inputs)
+            inputs = tuple(f"components/{name}" for name in records)
             if kind != LARGE:
-                if total == before:  # a small and a large star have changed nothing
+                before = checksum
+                checksum = sum(record.checksum for record in records.values()) % 2**64
+                if checksum == before:  # a small and a large star have changed nothing
                     return self._pass(LAST, step + 1, ranges=ranges, inputs=inputs)
-                checksum = total
             step += 1
 
     def _pass(
@@ -211,15 +209,15 @@ class Dedup:
     def _near_figures(self, near: Iterable[DedupRecord]) -> dict[str, Any]:
         """Return groups by size, of all bands together, and how many candidates there were."""
         records = list(near)
-        looked: list[DedupRecord | Sieved] = [*records, *self._sieved]
+        counts: list[DedupRecord | SieveCounts] = [*records, *self._sieved]
         return {
             "band_groups": _sizes(records),
-            "compared": sum(each.compared for each in looked),
-            "failed": sum(each.failed for each in looked),
+            "compared": sum(part.compared for part in counts),
+            "failed": sum(part.failed for part in counts),
         }
 
     def _mates(self, near: Mapping[str, DedupRecord], drops: tuple[str, ...]) -> dict[str, int]:
-        """Return how many of the near-duplicates asked are similar to nothing kept."""
+        """Return how many of the sampled near-duplicates are similar to nothing kept."""
         inputs = tuple(f"dedup/{name}" for name, record in near.items() if record.links)
         task = MatesTask(
             name=self._name("mates", self._linked, inputs, drops),
@@ -228,28 +226,27 @@ class Dedup:
             inputs=inputs,
             drops=drops,
         )
-        found: dict[str, MatesRecord] = self._finish("mates", [task], MatesRecord, prepare_links)
-        record = found[task.name]
+        record = self._finish("mates", [task], MatesRecord, prepare_links)[task.name]
         return {"documents": record.alone, "of": record.documents}
 
 
-def _ranges(sieved: Iterable[Sieved], band: int) -> int:
+def _ranges(sieved: Iterable[SieveCounts], band: int) -> int:
     """Return into how many ranges the text hash or the hash of a band is cut."""
     if band == TEXT:
-        return num_ranges(sum(each.texts for each in sieved))
-    rows = sum(each.signed for each in sieved)
+        return num_ranges(sum(counts.texts for counts in sieved))
+    rows = sum(counts.signed for counts in sieved)
     return min(num_ranges(rows, rows_per_task=BAND_ROWS_PER_TASK), EDGES)
 
 
 def num_tasks(plan: Plan, options: Options) -> int:
-    """Return how many tasks of dedup read every segment of a plan."""
+    """Return how many tasks of dedup read from every segment of a plan."""
     sieved = [segment.sieved for segment in plan.segments]
     exact = 0 if options.dedup == "none" else _ranges(sieved, TEXT)
     return exact + (NUM_BANDS * _ranges(sieved, 0) if options.dedup == "minhash" else 0)
 
 
 def _sizes(records: Iterable[DedupRecord | StarRecord]) -> dict[str, int]:
-    """Return the groups by size of all records, none left out."""
+    """Return the number of groups by size, of all records together."""
     sizes: Counter[str] = Counter()
     for record in records:
         sizes.update(record.groups)

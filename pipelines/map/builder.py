@@ -1,4 +1,8 @@
-"""Collects the judged batches of a split into segments."""
+"""The end of the map: the judged batches of a split become segments.
+
+A segment ends after a fixed number of records or tokens, so that a split of any size needs the same
+memory. Duplicates of documents of the same segment are not handed on.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,7 +15,7 @@ from pipelines.dedup.sieve import Sieve
 from pipelines.segments.audit import AUDIT, audit_rows, tally
 from pipelines.segments.examples import Examples
 from pipelines.segments.rows import NAME, Verdict, whole_texts
-from pipelines.segments.segment import NUM_BINS, REJECT, Segment, Sieved, gather, with_suffix
+from pipelines.segments.segment import NUM_BINS, REJECT, Segment, SieveCounts, gather, with_suffix
 from pipelines.segments.tables import write_table
 from shards.storage.files import FileEntry, atomic_write
 from shards.storage.remote import AnyPath
@@ -21,7 +25,10 @@ MAX_RECORDS = 131_072
 MAX_TOKENS = 32 << 20
 
 MAX_HELD_BYTES = 256 << 20
-"""Of texts and rejects, which are held until a segment is closed."""
+"""Bytes of texts and rejects, which are held until a segment is closed."""
+
+REJECT_BYTES = 64 << 10
+"""What is kept of a record that could not be read, from its beginning."""
 
 
 class SegmentBuilder:
@@ -40,8 +47,8 @@ class SegmentBuilder:
 
         Args:
             relative: The path of the file that the batches come from.
-            dedup: Leave out documents that the segment holds already (sieve.py), write its files.
-            threshold: Least similarity of near-duplicates, where the batches have signatures.
+            dedup: Drop duplicates within a segment, and write the files that dedup reads.
+            threshold: Least similarity of near-duplicates, if the batches have signatures.
             schema: Columns of the audit table.
             keep_texts: Write .texts.
         """
@@ -64,7 +71,7 @@ class SegmentBuilder:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing was added since the last segment."""
+        """Whether nothing has been added since the last segment."""
         return self._num_records == 0
 
     @property
@@ -76,9 +83,9 @@ class SegmentBuilder:
             or self._held_bytes >= MAX_HELD_BYTES
         )
 
-    def add(self, kept: pa.RecordBatch, gone: Iterable[Verdict]) -> None:
-        """Take a judged batch: the documents that passed every stage, and those that fell."""
-        for verdict in gone:
+    def add(self, kept: pa.RecordBatch, dropped: Iterable[Verdict]) -> None:
+        """Take a judged batch: the documents that passed every stage, and those that did not."""
+        for verdict in dropped:
             if verdict.batch.num_rows:
                 self._hold(verdict.batch)
                 self._audit.append(self._audited(verdict.batch, verdict.reasons))
@@ -89,13 +96,12 @@ class SegmentBuilder:
             self._examples.add(kept, pa.nulls(kept.num_rows, pa.string()))
         if not self._keep_texts:
             kept = kept.drop_columns(["prompt", "text"])
-        if kept.num_rows or not self._kept:  # the columns are those of the first batch
+        if kept.num_rows or not self._kept:  # an empty first batch still gives the columns
             tokens = kept["tokens"]
             self._tokens.append(tokens.flatten().to_numpy())
-            at = kept.schema.get_field_index("tokens")
-            self._kept.append(
-                kept.set_column(at, "tokens", tokens.value_lengths().cast(pa.int32()))
-            )
+            lengths = tokens.value_lengths().cast(pa.int32())
+            index = kept.schema.get_field_index("tokens")
+            self._kept.append(kept.set_column(index, "tokens", lengths))
             self._num_tokens += len(self._tokens[-1])
         self._num_records += kept.num_rows
 
@@ -105,12 +111,11 @@ class SegmentBuilder:
             self._held_bytes += sum(sizes)
 
     def reject(self, row: Mapping[str, Any], *, reason: str, raw: bytes) -> None:
-        """Keep what is known of a record that goes to rejects/: a row of READ, why, first bytes."""
+        """Keep a record for rejects/: its place (columns of READ), the reason, its first bytes."""
         place = {name: row[name] for name in ("order", "position", "length")}
-        self._held_bytes += min(len(raw), 64 << 10)
-        self._rejects.append(
-            {**place, "path": self._relative, "reason": reason, "raw": raw[: 64 << 10]}
-        )
+        raw = raw[:REJECT_BYTES]
+        self._held_bytes += len(raw)
+        self._rejects.append({**place, "path": self._relative, "reason": reason, "raw": raw})
 
     def close(self, stem: AnyPath) -> Segment:
         """Write the segment's files under `stem` and start the next one."""
@@ -137,7 +142,7 @@ class SegmentBuilder:
             longest=int(lengths.max(initial=0)),
             rejects=len(self._rejects),
             fanned_out=int(pc.sum(pc.greater(audit["ordinal"], 0)).as_py() or 0),
-            sieved=sieve.write(stem) if sieve else Sieved(),
+            sieved=sieve.write(stem) if sieve else SieveCounts(),
             tallies=tally(audit),
             files=files | sieve.files if sieve else files,
         )
@@ -145,7 +150,7 @@ class SegmentBuilder:
         return segment
 
     def _sorted_documents(self) -> pa.Table:
-        """Return the documents by order, with their place in the tokens."""
+        """Return the documents by order, with the start of their tokens."""
         documents = pa.Table.from_batches(self._kept)
         lengths = documents["tokens"].to_numpy().astype(np.int64)
         starts = np.cumsum(lengths) - lengths
@@ -169,16 +174,16 @@ class SegmentBuilder:
         holdout = documents["holdout"].to_numpy()
         rows = np.argsort(holdout, kind="stable")
         metrics = self._schema.names[len(AUDIT) :]
-        unused = {"start", "length", "group", "prompt", "text", "hash_high", "hash_low", *metrics}
-        unused |= {"signature"}
-        plain = documents.drop_columns(sorted(unused & set(documents.column_names)))
+        unused = {"start", "length", "group", "prompt", "text", *metrics}
+        unused |= {"hash_high", "hash_low", "signature"}
+        rest = documents.drop_columns(sorted(unused & set(documents.column_names)))
         path = pa.nulls(documents.num_rows, pa.large_string()).fill_null(self._relative)
         tables = {
             "bins": bins_table(order, lengths),
             "holdout": pa.table(
                 {"holdout": holdout[rows], "row": rows.astype(np.uint32), "order": order[rows]}
             ),
-            "documents": plain.append_column("path", path.cast(NAME)),
+            "documents": rest.append_column("path", path.cast(NAME)),
         }
         files = {name: write_table(with_suffix(stem, name), tables[name]) for name in tables}
         return {"tokens": handle.entry, **files}

@@ -11,7 +11,7 @@ from pipelines.corpus.document import Document, Rejected
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.split import Split
 from pipelines.readers.record import Damage, Record
-from pipelines.segments.identity import below, holdout_hashes, order_hashes, sample_hashes
+from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.rows import READ, Verdict
 
 BATCH_RECORDS = 1000
@@ -34,7 +34,7 @@ class Intake:
             return items, 0
         positions = np.array([item.offset for item in items], np.int64)
         hashes = sample_hashes(split.source, split.relative, positions, seed=self._options.seed)
-        limit = np.uint64(below(self._options.sample))
+        limit = np.uint64(hash_bound(self._options.sample))
         taken = [item for item, sampled in zip(items, hashes < limit, strict=True) if sampled]
         return taken, len(items) - len(taken)
 

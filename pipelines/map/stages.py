@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pipelines.corpus.options import Options
 from pipelines.dedup.exact import fold, text_hashes
 from pipelines.dedup.minhash import Signer
-from pipelines.dedup.sieve import packed
+from pipelines.dedup.sieve import pack_signatures
 from pipelines.filters.blocklist import load_blocklist
 from pipelines.filters.clean import repair
 from pipelines.filters.decontaminate import load_contamination
@@ -240,7 +240,7 @@ def fingerprint(batch: pa.RecordBatch, signer: Signer | None = None) -> Verdict:
     batch = _with(batch, "hash_high", pa.array(high))
     batch = _with(batch, "hash_low", pa.array(low))
     if signer:
-        batch = _with(batch, "signature", packed(signer.signatures(folded)))
+        batch = _with(batch, "signature", pack_signatures(signer.signatures(folded)))
     return Verdict(batch, pa.nulls(batch.num_rows, pa.string()))
 
 

@@ -1,11 +1,11 @@
-"""Groups: where a run has very many segments, runs of them are merged before dedup.
+"""Groups: if a run has very many segments, neighbouring ones are merged before dedup.
 
-Every task of dedup opens a file of every segment, and every shard some of each of its source. Where
-that would be too often, neighbours of one source become one segment of the same format (union.py),
-and the plan names it in their place. No byte of the dataset depends on it.
+Every task of dedup opens a file of every segment, and every shard opens some files of each segment
+of its source. If that is too many, neighbours of one source become one segment of the same format
+(union.py), and the plan names it in their place. No byte of the dataset depends on it.
 
-A group is about thirty full segments. The files of its members stay, since a run that is resumed
-looks for them: until the run has ended, what the map wrote takes its room twice.
+A group is about thirty full segments. The files of its members stay, because a resumed run looks
+for them: until the run ends, what the map wrote takes twice its space.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from pipelines.dedup.phases import num_tasks
 from pipelines.engine.phases import Phases
 from pipelines.merge.union import write_union
 from pipelines.segments.plan import Plan, PlannedSegment, task_name
-from pipelines.segments.segment import Sieved, with_suffix
+from pipelines.segments.segment import SieveCounts, with_suffix
 from shards.records import sealed
 from shards.storage.files import FileEntry, intact, write_json
 from shards.storage.remote import AnyPath
@@ -27,13 +27,13 @@ from shards.storage.remote import AnyPath
 FOLDER = "group"
 
 MOST_SLICES = 10_000_000
-"""Segments x tasks that read each of them: above this, segments are merged into groups."""
+"""Segments x tasks that read each of them; beyond this number segments are merged into groups."""
 
 ROWS_PER_GROUP = 4_000_000
-"""Rows of the audit that a group has at most."""
+"""Rows of .audit that a group has at most."""
 
 BYTES_PER_GROUP = 1 << 30
-"""Of the documents' table or the audit, whichever is larger in each member."""
+"""Bytes of .documents or .audit, whichever is larger in each member, that a group has at most."""
 
 MOST_MEMBERS = 1000
 
@@ -54,26 +54,26 @@ class GroupTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRecord:
-    """A group that was written; without files its members stay as they are (union.py)."""
+    """A group that was written; without files its members stay separate (see write_union)."""
 
     stem: str
     files: Mapping[str, FileEntry]
     """By suffix."""
 
 
-def grouped(plan: Plan, phases: Phases, options: Options, *, work: AnyPath) -> Plan:
-    """Return the plan for dedup and merge, saved: the one given, or one with groups.
+def group_segments(plan: Plan, phases: Phases, options: Options, *, work: AnyPath) -> Plan:
+    """Return the saved plan for dedup and merge: the same plan, or one with groups.
 
     Args:
-        plan: The segments that the map left.
-        phases: Where the groups are made.
-        options: Of the run.
+        plan: The segments that the map wrote.
+        phases: Runs the tasks that make the groups.
+        options: The options of the run.
         work: The folder of intermediate files.
     """
     if num_slices(plan, options) <= MOST_SLICES:
         return plan
-    runs = list(neighbours(plan.segments))
-    tasks = {at: _task(run, plan) for at, run in enumerate(runs) if len(run) > 1}
+    runs = list(split_into_groups(plan.segments))
+    tasks = {number: _task(run, plan) for number, run in enumerate(runs) if len(run) > 1}
     records = phases.finish(
         FOLDER,
         list(tasks.values()),
@@ -82,63 +82,63 @@ def grouped(plan: Plan, phases: Phases, options: Options, *, work: AnyPath) -> P
         record_type=GroupRecord,
         complete=partial(_complete, work),
     )
-    written = {
-        at: union_of(runs[at], name=task.name)
-        for at, task in tasks.items()
-        if records[task.name].files
-    }
-    segments = [[written[at]] if at in written else run for at, run in enumerate(runs)]
-    made = replace(plan, segments=tuple(each for run in segments for each in run))
-    made.save(work)
-    return made
+    segments: list[PlannedSegment] = []
+    for number, run in enumerate(runs):
+        if number in tasks and records[tasks[number].name].files:
+            segments.append(plan_union(run, name=tasks[number].name))
+        else:
+            segments += run
+    with_groups = replace(plan, segments=tuple(segments))
+    with_groups.save(work)
+    return with_groups
 
 
 def num_slices(plan: Plan, options: Options) -> int:
-    """Return how many parts of segments dedup and merge would read, about."""
+    """Return about how many parts of segments dedup and merge would read."""
     slices = len(plan.segments) * num_tasks(plan, options)
     for source in plan.sources:
         numbers = plan.numbers(source)
-        tokens = sum(plan.segments[at].tokens for at in numbers)
+        tokens = sum(plan.segments[number].tokens for number in numbers)
         slices += len(numbers) * (options.shards or 1 + tokens // options.shard_tokens)
     return slices
 
 
-def neighbours(segments: Iterable[PlannedSegment]) -> Iterator[list[PlannedSegment]]:
+def split_into_groups(segments: Iterable[PlannedSegment]) -> Iterator[list[PlannedSegment]]:
     """Yield the segments in runs of one source, each as long as a group may be."""
     run: list[PlannedSegment] = []
     rows = size = 0
-    for each in segments:
-        rows, size = rows + each.rows, size + each.table_bytes
+    for segment in segments:
+        rows, size = rows + segment.rows, size + segment.table_bytes
         full = rows > ROWS_PER_GROUP or size > BYTES_PER_GROUP or len(run) == MOST_MEMBERS
-        if run and (full or each.source != run[0].source):
+        if run and (full or segment.source != run[0].source):
             yield run
-            run, rows, size = [], each.rows, each.table_bytes
-        run.append(each)
+            run, rows, size = [], segment.rows, segment.table_bytes
+        run.append(segment)
     if run:
         yield run
 
 
 def _task(run: Sequence[PlannedSegment], plan: Plan) -> GroupTask:
-    members = tuple(each.stem for each in run)
-    # A file that changed and kept its size has the same stems; the plan's fingerprint knows it.
+    members = tuple(segment.stem for segment in run)
+    # An input that changed but kept its size has the same stems; the plan's fingerprint differs.
     name = task_name(FOLDER, plan.fingerprint, members, plan.dtype)
     return GroupTask(name=name, members=members, dtype=plan.dtype)
 
 
-def union_of(run: Sequence[PlannedSegment], *, name: str) -> PlannedSegment:
-    """Return segments as the one that their union is, its files named `name`."""
+def plan_union(run: Sequence[PlannedSegment], *, name: str) -> PlannedSegment:
+    """Return the union of segments as a plan lists it, its files named `name`."""
     sums = ("rows", "documents", "tokens", "rejects", "held_bytes", "table_bytes")
     sieved = {
-        each.name: sum(getattr(segment.sieved, each.name) for segment in run)
-        for each in fields(Sieved)
+        field.name: sum(getattr(segment.sieved, field.name) for segment in run)
+        for field in fields(SieveCounts)
     }
     return PlannedSegment(
         stem=name,
         source=run[0].source,
-        longest=max(each.longest for each in run),
-        sieved=Sieved(**sieved),
+        longest=max(segment.longest for segment in run),
+        sieved=SieveCounts(**sieved),
         folder=FOLDER,
-        **{each: sum(getattr(segment, each) for segment in run) for each in sums},
+        **{field: sum(getattr(segment, field) for segment in run) for field in sums},
     )
 
 
@@ -157,6 +157,6 @@ def run_group(work: AnyPath, task: GroupTask) -> None:
 
 
 def _complete(work: AnyPath, record: GroupRecord) -> bool:
-    """Return whether the files of a group are there as they were written."""
+    """Return whether the files of a group are intact."""
     stem = work / FOLDER / record.stem
     return all(intact(with_suffix(stem, suffix), entry) for suffix, entry in record.files.items())

@@ -1,6 +1,6 @@
-"""The task behind dedup: a range of orders to a shard.
+"""The task of merge: a range of orders to a shard.
 
-It ends with a record, written last under the task's name; a task whose record is there is done.
+It writes its record last, under the task's name; a task whose record exists is done.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,17 +14,17 @@ import pyarrow as pa
 from pipelines.dedup.drops import Drops, drop_path
 from pipelines.merge.merge import (
     SegmentSlice,
-    cut,
     dropped_rows,
-    held_out,
+    find_held_out,
     merged_rows,
+    split_range,
     take_range,
     take_rows,
-    write_merged,
-    write_rows,
+    write_merged_shard,
+    write_parquet,
 )
 from pipelines.segments.audit import AUDIT, Tally, tally
-from pipelines.segments.histograms import Histogram, added, histograms
+from pipelines.segments.histograms import Histogram, add_histograms, histograms
 from pipelines.segments.plan import Plan, load_plan
 from pipelines.segments.range import Range
 from pipelines.segments.sparse import side_by_side
@@ -56,7 +56,7 @@ class MergeTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRecord:
-    """What a range of orders came to; a source without documents has no shards."""
+    """What a task wrote and counted; a source without documents has no shards."""
 
     shards: tuple[ShardEntry, ...]
     validation: tuple[ShardEntry, ...]
@@ -64,12 +64,12 @@ class MergeRecord:
     rejects: tuple[TableEntry, ...]
     dropped_texts: tuple[TableEntry, ...]
     tallies: tuple[Tally, ...]
-    """Counted anew, from the final audit rows."""
+    """Counted from the final audit rows, independently of the segments' own."""
     histograms: Mapping[str, Mapping[str, Histogram]]
     """By column of the audit rows, then verdict."""
 
     def tables(self) -> tuple[TableEntry, ...]:
-        """Return every file but the shards."""
+        """Return all files but the shards."""
         return (*self.audit, *self.rejects, *self.dropped_texts)
 
 
@@ -79,50 +79,53 @@ def prepare_merge(output: AnyPath) -> Callable[[MergeTask], None]:
 
 
 def run_merge(output: AnyPath, task: MergeTask) -> None:
-    """Write a shard, for train with the audit rows and rejects of its range; then the record."""
+    """Write a shard, and for train the audit rows and rejects of its range; then the record."""
     work = output / WORK
     plan = load_plan(work, task.plan)
     stems = plan.stems(work, task.source)
     paths = [drop_path(work, name) for name in task.drops]
     within = Range.of(task.index, task.total)
-    if task.split == TRAIN:
-        drops = Drops.load(paths, within.low, within.high)
-
-        def taken(item: tuple[int, AnyPath]) -> SegmentSlice:
-            at, stem = item
-            return take_range(stem, within, dropped=drops.rows(at), holdout=task.holdout)
-
-        pieces = side_by_side(taken, stems.items(), where=work)
-        record = _write_shard(output, task, plan, pieces)
-        record = replace(record, **_write_rows(output, task, plan, stems, drops))
-    else:
-        rows = held_out(stems, task.holdout, within, drops=paths)
-        pieces = side_by_side(
-            lambda item: take_rows(item[1], rows[item[0]].rows), stems.items(), where=work
-        )
-        record = _write_shard(output, task, plan, pieces)
-    write_json(work / "merge" / f"{task.name}.json", sealed(record))
-
-
-def _write_shard(
-    output: AnyPath, task: MergeTask, plan: Plan, pieces: Sequence[SegmentSlice]
-) -> MergeRecord:
-    shards: tuple[ShardEntry, ...] = ()
-    if any(plan.segments[at].documents for at in plan.numbers(task.source)):
-        name = f"{'validation-' if task.split == VALIDATION else ''}{task.index:05}"
-        stem = output / plan.generation / task.source / name
-        dtype = np.dtype(plan.dtype).newbyteorder("<")
-        shards = (write_merged(stem, pieces, directory=output, dtype=dtype),)
-    held = task.split == VALIDATION
-    return MergeRecord(
-        shards=() if held else shards,
-        validation=shards if held else (),
+    record = MergeRecord(
+        shards=(),
+        validation=(),
         audit=(),
         rejects=(),
         dropped_texts=(),
         tallies=(),
         histograms={},
     )
+    if task.split == TRAIN:
+        drops = Drops.load(paths, within)
+
+        def take(item: tuple[int, AnyPath]) -> SegmentSlice:
+            number, stem = item
+            return take_range(stem, within, dropped=drops.rows(number), holdout=task.holdout)
+
+        slices = side_by_side(take, stems.items(), where=work)
+        record = replace(
+            record,
+            shards=_write_shard(output, task, plan, slices),
+            **_write_rows(output, task, plan, stems, drops),
+        )
+    else:
+        held_out = find_held_out(stems, task.holdout, within, drops=paths)
+        slices = side_by_side(
+            lambda item: take_rows(item[1], held_out[item[0]].rows), stems.items(), where=work
+        )
+        record = replace(record, validation=_write_shard(output, task, plan, slices))
+    write_json(work / "merge" / f"{task.name}.json", sealed(record))
+
+
+def _write_shard(
+    output: AnyPath, task: MergeTask, plan: Plan, slices: Sequence[SegmentSlice]
+) -> tuple[ShardEntry, ...]:
+    """Write the shard, if the source has documents, and return its entry."""
+    if not any(plan.segments[number].documents for number in plan.numbers(task.source)):
+        return ()
+    name = f"{'validation-' if task.split == VALIDATION else ''}{task.index:05}"
+    stem = output / plan.generation / task.source / name
+    dtype = np.dtype(plan.dtype).newbyteorder("<")
+    return (write_merged_shard(stem, slices, directory=output, dtype=dtype),)
 
 
 def _write_rows(
@@ -130,21 +133,21 @@ def _write_rows(
 ) -> dict[str, Any]:
     """Write the final audit rows and the rejects of a range; return those fields of the record."""
     folder, name = output / plan.generation, f"{task.source}-{task.index:05}.parquet"
-    mine = {at: plan.segments[at] for at in stems}
-    ranges = cut(
+    segments = [plan.segments[number] for number in stems]
+    ranges = split_range(
         Range.of(task.index, task.total),
-        rows=sum(each.rows for each in mine.values()),
-        held_bytes=sum(each.held_bytes for each in mine.values()),
+        rows=sum(segment.rows for segment in segments),
+        held_bytes=sum(segment.held_bytes for segment in segments),
     )
-    rejected = {at: stem for at, stem in stems.items() if mine[at].rejects}
+    rejected = {number: stem for number, stem in stems.items() if plan.segments[number].rejects}
     tallies: list[Tally] = []
-    counted: list[dict[str, dict[str, dict[str, int]]]] = []
+    counts: list[dict[str, dict[str, dict[str, int]]]] = []
 
     def audit() -> Iterator[pa.Table]:
         for part in ranges:
             rows = merged_rows(stems, "audit", part, drops=drops)
             tallies.extend(tally(rows))
-            counted.append(histograms(rows, rows.column_names[len(AUDIT) :]))
+            counts.append(histograms(rows, rows.column_names[len(AUDIT) :]))
             yield rows
 
     rejects = (merged_rows(rejected, "rejects", part) for part in ranges)
@@ -155,7 +158,7 @@ def _write_rows(
         "dropped": dropped,
     }
     entries = {
-        folder_name: write_rows(folder / folder_name / name, tables, directory=output)
+        folder_name: write_parquet(folder / folder_name / name, tables, directory=output)
         for folder_name, tables in files.items()
     }
     return {
@@ -163,5 +166,5 @@ def _write_rows(
         "rejects": entries["rejects"],
         "dropped_texts": entries["dropped"],
         "tallies": tuple(tallies),
-        "histograms": added(counted),
+        "histograms": add_histograms(counts),
     }

@@ -36,16 +36,16 @@ from pipelines.map.attempts import begin_attempt
 from pipelines.map.builder import bins_table
 from pipelines.merge.group import GroupRecord, GroupTask, prepare_group
 from pipelines.merge.holdout import num_shards
-from pipelines.merge.merge import held_out
+from pipelines.merge.merge import find_held_out
 from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
 from pipelines.merge.union import TOKENS_AT_ONCE
 from pipelines.planning.sizes import SIGNER_BYTES, Extent, SourceSize, with_groups
 from pipelines.planning.storage import PAGE_KEYS, Call, Requests, counting, upload
 from pipelines.segments.examples import KEPT
-from pipelines.segments.identity import below
+from pipelines.segments.identity import hash_bound
 from pipelines.segments.plan import Plan, PlannedSegment
 from pipelines.segments.range import EVERYTHING, Range
-from pipelines.segments.segment import Sieved, with_suffix
+from pipelines.segments.segment import SieveCounts, with_suffix
 from pipelines.segments.tables import open_rows, open_table, write_table
 from shards.manifest import TRAIN, VALIDATION, WORK
 from shards.records import sealed
@@ -241,12 +241,12 @@ class _Model:
         total = Requests()
         for segment in self._plan.segments:
             name, source = segment.source, self._extent.sources[segment.source]
-            holdout = below(source.held / max(source.documents, 1))
+            holdout = hash_bound(source.held / max(source.documents, 1))
             first = len(self._calls)
             num_shards(self._plan, name, work=self._work, shard_tokens=1 << 62)
             if holdout:
                 drops = [drop_path(self._work, reference) for reference in self._drops]
-                held_out({0: segment.path(self._work)}, holdout, EVERYTHING, drops=drops)
+                find_held_out({0: segment.path(self._work)}, holdout, EVERYTHING, drops=drops)
             total += self._total(self._calls[first:])
             sized: set[str] = set()
             for split, shards in (
@@ -358,7 +358,7 @@ def _planned_segment(stem: str, name: str, source: SourceSize) -> PlannedSegment
     return PlannedSegment(
         stem=stem, source=name, rows=round(source.records), documents=round(source.documents),
         tokens=round(source.tokens), longest=0, rejects=0, held_bytes=round(source.kept_bytes),
-        table_bytes=0, sieved=Sieved(),
+        table_bytes=0, sieved=SieveCounts(),
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from pipelines.map.attempts import died_before
 from pipelines.readers.reading import splits
 from pipelines.readers.record import MAX_RECORD_BYTES
 from pipelines.readers.rejects import Rejects, rejected_places
-from pipelines.replay.original import check_same, entries_of, find_again
+from pipelines.replay.original import check_unchanged, entries_of, find_again
 from pipelines.run.origin import recorded_options
 from shards.command import Parser, exit_code, log_plainly
 from shards.errors import UserError
@@ -132,7 +132,7 @@ def replay(
     corpora = {file.source: corpora[file.source] for file in files}
     readings = {name: source.reading for name, source in corpora.items()}
     size = manifest.options["split_bytes"]
-    check_same(files, entries, directory=directory, readings=readings, split_bytes=size)
+    check_unchanged(files, entries, directory=directory, readings=readings, split_bytes=size)
     silence_beam()
     workers = num_workers(options.workers, work_bytes=sum(file.bytes for file in files))
     with (

@@ -74,7 +74,7 @@ def find_again(
     ]
 
 
-def check_same(
+def check_unchanged(
     files: Iterable[InputFile],
     entries: Mapping[Key, InputEntry],
     *,

@@ -34,7 +34,7 @@ def corpus_size(text: str) -> int:
     return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
 
 
-def draw(argv: Sequence[str]) -> None:
+def draw_page(argv: Sequence[str]) -> None:
     """Draw the page that the command line asks for and print its path.
 
     Raises:
@@ -69,7 +69,9 @@ def draw(argv: Sequence[str]) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
-    return exit_code("pipelines.report", lambda: draw(argv), stopped="the page was not changed")
+    return exit_code(
+        "pipelines.report", lambda: draw_page(argv), stopped="the page was not changed"
+    )
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Threshold:
+class ThresholdLine:
     """A bound of a rule, drawn as a line."""
 
     value: float
@@ -55,7 +55,7 @@ class Chart:
     thresholds: Sequence[tuple[str, Text]]
 
 
-def chart(counts: Mapping[str, Histogram], thresholds: Sequence[Threshold]) -> Chart:
+def chart(counts: Mapping[str, Histogram], thresholds: Sequence[ThresholdLine]) -> Chart:
     """Return a histogram of what was kept and dropped.
 
     A bar's height is the share among the kept, or the dropped, documents.
@@ -201,8 +201,8 @@ def _anchor(place: float, axis: Axis) -> str:
 
 
 def _lines(
-    thresholds: Iterable[Threshold], axis: Axis
-) -> Iterator[tuple[Threshold, float, float, int]]:
+    thresholds: Iterable[ThresholdLine], axis: Axis
+) -> Iterator[tuple[ThresholdLine, float, float, int]]:
     """Yield thresholds with x, that of the label's middle and the label's row, 0 the lowest.
 
     No two labels overlap.

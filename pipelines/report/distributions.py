@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.report.charts import Chart, Threshold, caption, chart, quantile
+from pipelines.report.charts import Chart, ThresholdLine, caption, chart, quantile
 from pipelines.report.formats import short
-from pipelines.segments.histograms import PLAIN, Histogram, added
+from pipelines.segments.histograms import PLAIN, Histogram, add_histograms
 
 _TITLES = {
     "bytes": "Length in bytes",
@@ -67,7 +67,7 @@ class Distribution:
         return chart(
             self.counts,
             [
-                Threshold(value=bound, label=_label(bound, comparison, languages))
+                ThresholdLine(value=bound, label=_label(bound, comparison, languages))
                 for (bound, comparison), languages in self.bounds.items()
             ],
         )
@@ -82,7 +82,7 @@ def distributions(
         report: What report.json holds.
         options: The semantic options of the dataset.
     """
-    histograms = {"": added(report["histograms"].values()), **report["histograms"]}
+    histograms = {"": add_histograms(report["histograms"].values()), **report["histograms"]}
     if len(report["histograms"]) == 1:
         histograms = {"": histograms[""]}
     threshold = options.get("language_threshold")

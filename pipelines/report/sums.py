@@ -17,7 +17,7 @@ from pipelines.map.stages import BLOCKED, CONTAMINATED
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
 from pipelines.segments.audit import Tally
-from pipelines.segments.histograms import added
+from pipelines.segments.histograms import add_histograms
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJECTS
 
 MOST_GROUPS = 30
@@ -143,12 +143,12 @@ def _histograms(merged: Mapping[str, Sequence[MergeRecord]]) -> dict[str, Any]:
     }
     names = sorted(rows, key=lambda source: (-rows[source], source))
     histograms = {
-        source: added(record.histograms for record in merged[source])
+        source: add_histograms(record.histograms for record in merged[source])
         for source in names[:MOST_HISTOGRAMS]
     }
     if rest := names[MOST_HISTOGRAMS:]:
         others = (record for source in rest for record in merged[source])
-        histograms[OTHERS] = added(record.histograms for record in others)
+        histograms[OTHERS] = add_histograms(record.histograms for record in others)
     return histograms
 
 

@@ -48,7 +48,7 @@ def final_account(merged: Mapping[str, Sequence[MergeRecord]]) -> Account:
     return +account
 
 
-def check(
+def check_account(
     records: Sequence[SplitRecord],
     dedup: Sequence[DropsRecord],
     merged: Mapping[str, Sequence[MergeRecord]],

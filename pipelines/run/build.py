@@ -25,7 +25,7 @@ from pipelines.map.attempts import died_before
 from pipelines.map.mapper import Job, SplitRecord, segment_versions
 from pipelines.map.phase import MapPhase
 from pipelines.map.stages import Chain
-from pipelines.merge.group import grouped
+from pipelines.merge.group import group_segments
 from pipelines.merge.holdout import holdout_threshold, num_shards
 from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
 from pipelines.report.showcase import showcase
@@ -33,7 +33,7 @@ from pipelines.report.sums import figures
 from pipelines.run import account, existing
 from pipelines.run.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
 from pipelines.run.origin import given_paths
-from pipelines.segments.plan import Plan, planned, task_name
+from pipelines.segments.plan import Plan, PlannedSegment, task_name
 from pipelines.segments.range import Range
 from shards import manifest as manifests
 from shards.manifest import TRAIN, VALIDATION, WORK, Manifest
@@ -137,7 +137,7 @@ class Build:
             return None
         manifest = manifests.read_manifest(self.output)
         existing.check_corpus(manifest, self.corpus.recipe.name, output=self.output)
-        existing.check_same(manifest, self.semantic, output=self.output)
+        existing.check_options(manifest, self.semantic, output=self.output)
         existing.check_inputs(
             manifest,
             self.files,
@@ -155,7 +155,7 @@ class Build:
         existing.remove_leftovers(self.output)
         records = self._map_phase().map_all()
         account.check_rejects(records, most=self.options.max_reject_rate, work=self.work)
-        plan = grouped(self.plan(records), self.phases, self.options, work=self.work)
+        plan = group_segments(self.plan(records), self.phases, self.options, work=self.work)
         dedup = Dedup(self.phases, plan, self.output, self.options).run()
         merged = self.merge(plan, dedup)
         results = Results(records=records, plan=plan, dedup=dedup, merged=merged)
@@ -234,7 +234,9 @@ class Build:
             dtype=self.chain.tokenizer.dtype.name,
             texts=self.options.keep_dropped,
             segments=tuple(
-                segment for record in records for segment in planned(record.segments, record.source)
+                PlannedSegment.of(segment, record.source)
+                for record in records
+                for segment in record.segments
             ),
         )
         plan.save(self.work)

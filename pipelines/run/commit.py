@@ -68,7 +68,7 @@ def describe(
     Raises:
         DamageError: The account does not balance.
     """
-    account.check(results.records, results.dedup.records, results.merged)
+    account.check_account(results.records, results.dedup.records, results.merged)
     merged = results.merged
     every = [record for source in sorted(merged) for record in merged[source]]
     plan = results.plan

@@ -31,7 +31,7 @@ def remove_leftovers(output: AnyPath) -> None:
         path.unlink(missing_ok=True)
 
 
-def check_same(manifest: Manifest, options: Mapping[str, Any], *, output: AnyPath) -> None:
+def check_options(manifest: Manifest, options: Mapping[str, Any], *, output: AnyPath) -> None:
     """Check that a dataset was made with these semantic options.
 
     Raises:

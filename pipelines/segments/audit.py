@@ -1,4 +1,4 @@
-"""The audit table: one row for everything read, whatever became of it, and its sums."""
+"""The audit table: one row for every record read, whatever became of it, and its sums."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ AUDIT = pa.schema(
         ("tokens", pa.int32()),
     ]
 )
-"""One row for everything read. Columns of stages that a record did not reach are null.
+"""One row for every record read. Columns of stages that a record did not reach are null.
 
 The metrics of a run's stages follow, a column each (`audit_schema`).
 """
@@ -33,7 +33,7 @@ The metrics of a run's stages follow, a column each (`audit_schema`).
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How much of one group of what was read met one verdict for one reason ("" when kept)."""
+    """How much of one group met one verdict for one reason ("" when kept)."""
 
     verdict: str
     reason: str
@@ -41,11 +41,11 @@ class Tally:
     bytes: int
     group: str = ""
     tokens: int = 0
-    """Of those that were tokenized."""
+    """Of the rows that were tokenized."""
 
 
 def tally(audit: pa.Table) -> tuple[Tally, ...]:
-    """Return the sums per group, verdict and reason of an audit table, sorted by these."""
+    """Return the sums of an audit table per group, verdict and reason, sorted by these."""
     plain = pa.table(
         {
             "group": audit["group"].cast(pa.string()),
@@ -84,9 +84,9 @@ def audit_rows(
 
     Args:
         rows: The rows.
-        reasons: Why each one fell, null where it stays.
+        reasons: Why each row was dropped, null where it was kept.
         relative: The path of their file.
-        schema: What audit_schema gives for the run.
+        schema: What audit_schema returns for the run.
     """
     verdicts = [
         KEPT if reason is None else QUARANTINED if reason in REJECTS else DROPPED
@@ -96,10 +96,10 @@ def audit_rows(
         "path": pa.nulls(rows.num_rows, pa.large_string()).fill_null(relative),
         "verdict": pa.array(verdicts, pa.large_string()),
         "reason": reasons,
-        "tokens": _lengths(rows),
+        "tokens": _token_counts(rows),
     }
-    lost = pa.array([verdict == QUARANTINED for verdict in verdicts], pa.bool_())
-    known["tokens"] = pc.if_else(lost, pa.scalar(None, pa.int32()), known["tokens"])
+    quarantined = pa.array([verdict == QUARANTINED for verdict in verdicts], pa.bool_())
+    known["tokens"] = pc.if_else(quarantined, pa.scalar(None, pa.int32()), known["tokens"])
     columns = [
         known[field.name]
         if field.name in known
@@ -114,14 +114,14 @@ def audit_rows(
     )
 
 
-def _lengths(rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
+def _token_counts(rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
     if "tokens" not in rows.schema.names:
         return pa.nulls(rows.num_rows, pa.int32())
     tokens = rows["tokens"]
     return pc.list_value_length(tokens) if pa.types.is_large_list(tokens.type) else tokens
 
 
-def _cast(values: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    if pa.types.is_dictionary(kind) and not pa.types.is_dictionary(values.type):
+def _cast(values: pa.Array | pa.ChunkedArray, to: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    if pa.types.is_dictionary(to) and not pa.types.is_dictionary(values.type):
         values = values.cast(pa.large_string()).dictionary_encode()
-    return values.cast(kind)
+    return values.cast(to)

@@ -1,6 +1,6 @@
-"""Examples for the report: of each reason the documents with the smallest order.
+"""Examples for the report: for each reason, the documents with the smallest order.
 
-The order hash is random and knows no machine, so this is the same uniform sample everywhere.
+The order hash is random and the same on every machine, so this is the same uniform sample anywhere.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from pipelines.segments.rows import whole_texts
 
 PER_REASON = 20
 KEPT = 400
-"""Of those that no stage dropped, more: dedup drops some later."""
+"""More of the documents that no stage dropped, since dedup drops some of them later."""
 
 CHARACTERS = 1000
 
@@ -33,21 +33,21 @@ class Examples:
 
     def __init__(self, relative: str) -> None:
         self._relative = relative
-        self._found: dict[str, pa.Table] = {}
+        self._by_reason: dict[str, pa.Table] = {}
 
     def add(self, rows: pa.RecordBatch, reasons: pa.Array) -> None:
-        """Take judged rows with their text; `reasons` is null for those that stay."""
+        """Take judged rows with their text; `reasons` is null for those that are kept."""
         orders = rows["order"].to_numpy()
-        given = np.array(reasons.fill_null("").to_pylist(), object)
-        for reason in dict.fromkeys(given.tolist()):
+        row_reasons = np.array(reasons.fill_null("").to_pylist(), object)
+        for reason in dict.fromkeys(row_reasons.tolist()):
             most = PER_REASON if reason else KEPT
-            found = self._found.get(reason, EXAMPLES.empty_table())
-            near = given == reason
-            if len(found) == most:
-                near &= orders < np.uint64(found["order"][-1].as_py())
-            if near.any():
-                new = self._rows(rows.filter(pa.array(near)), reason)
-                self._found[reason] = _sorted(pa.concat_tables([found, new]))[:most]
+            examples = self._by_reason.get(reason, EXAMPLES.empty_table())
+            candidates = row_reasons == reason
+            if len(examples) == most:
+                candidates &= orders < np.uint64(examples["order"][-1].as_py())
+            if candidates.any():
+                new = self._rows(rows.filter(pa.array(candidates)), reason)
+                self._by_reason[reason] = _sorted(pa.concat_tables([examples, new]))[:most]
 
     def _rows(self, rows: pa.RecordBatch, reason: str) -> pa.Table:
         columns = {
@@ -60,8 +60,8 @@ class Examples:
 
     def table(self) -> pa.Table:
         """Return the examples by reason and order, and forget them."""
-        parts = [self._found[reason] for reason in sorted(self._found)]
-        self._found = {}
+        parts = [self._by_reason[reason] for reason in sorted(self._by_reason)]
+        self._by_reason = {}
         return pa.concat_tables([EXAMPLES.empty_table(), *parts])
 
 
@@ -70,9 +70,9 @@ def _sorted(examples: pa.Table) -> pa.Table:
 
 
 MOST_OPEN = 1000
-"""Documents of a source that wait for dedup's verdict; the first of them are shown as kept."""
+"""Examples of a source that await dedup's verdict; the first that it keeps are shown as kept."""
 
 
 def most_examples(reason: str) -> int:
-    """Return how many of the examples of a reason ("" for kept) may be shown."""
+    """Return how many examples of a reason ("" for kept) a report may need at most."""
     return PER_REASON if reason else MOST_OPEN

@@ -1,8 +1,8 @@
-"""Histograms of the columns of the audit table, of one grid for every column.
+"""Histograms of the columns of the audit table, all on one grid.
 
-From 0 to 1 the bins are 0.01 wide, above 1 they grow by an eighth of an octave: fine enough for
-shares and for counts alike, so nothing needs to be known of a column, and histograms of parts add
-up to that of the whole.
+From 0 to 1 the bins are 0.01 wide, above 1 they grow by an eighth of an octave. This is fine enough
+for shares and counts alike, so nothing needs to be known about a column, and the histograms of
+parts add up to that of the whole.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,11 +15,10 @@ from pipelines.segments.rows import DROPPED, KEPT
 PER_UNIT = 100
 PER_OCTAVE = 8
 PLAIN = ("bytes", "tokens", "score")
-"""Columns of every audit table that are counted, besides the metrics."""
+"""Columns counted in every audit table, besides the metrics."""
 
 Histogram = Mapping[str, int]
-"""Rows by number of bin, as text, so that it can be written as JSON; bins without rows are left
-out."""
+"""Number of rows by number of bin, a string as in JSON; empty bins are left out."""
 
 
 def bins_of(values: np.ndarray) -> np.ndarray:
@@ -33,19 +32,19 @@ def bins_of(values: np.ndarray) -> np.ndarray:
 
 
 def edges_of(number: int) -> tuple[float, float]:
-    """Return the least value of a bin and the least of the next."""
+    """Return the least value of a bin and the least of the next one."""
     if number < PER_UNIT:
         return number / PER_UNIT, (number + 1) / PER_UNIT
     if number == PER_UNIT:
         return 1.0, 1.0
-    at = number - PER_UNIT - 1
-    return 2 ** (at / PER_OCTAVE), 2 ** ((at + 1) / PER_OCTAVE)
+    step = number - PER_UNIT - 1
+    return 2 ** (step / PER_OCTAVE), 2 ** ((step + 1) / PER_OCTAVE)
 
 
 def histograms(audit: pa.Table, metrics: Iterable[str]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return by column and verdict (kept, dropped) how many rows lie in which bin.
+    """Return how many rows lie in each bin, by column and verdict (kept, dropped).
 
-    Rows without a value are not counted, nor is what could not be read.
+    Rows without a value are not counted, nor are quarantined ones.
 
     Args:
         audit: Audit rows.
@@ -54,27 +53,23 @@ def histograms(audit: pa.Table, metrics: Iterable[str]) -> dict[str, dict[str, d
     verdicts = np.array(audit["verdict"].to_pylist(), object)
     return {
         name: {
-            verdict: _counted(audit[name].to_numpy()[verdicts == verdict])
+            verdict: _count_bins(audit[name].to_numpy()[verdicts == verdict])
             for verdict in (KEPT, DROPPED)
         }
         for name in (*PLAIN, *metrics)
     }
 
 
-def _counted(values: np.ndarray) -> dict[str, int]:
+def _count_bins(values: np.ndarray) -> dict[str, int]:
     values = values.astype(np.float64)
     numbers, counts = np.unique(bins_of(values[~np.isnan(values)]), return_counts=True)
-    return {str(number): count for number, count in zip(*_lists(numbers, counts), strict=True)}
+    return dict(zip(map(str, numbers.tolist()), counts.tolist(), strict=True))
 
 
-def _lists(*arrays: np.ndarray) -> list[list[int]]:
-    return [array.tolist() for array in arrays]
-
-
-def added(
+def add_histograms(
     parts: Iterable[Mapping[str, Mapping[str, Histogram]]],
 ) -> dict[str, dict[str, dict[str, int]]]:
-    """Return the histograms of all parts together."""
+    """Return the sum of histograms by column and verdict."""
     whole: dict[str, dict[str, dict[str, int]]] = {}
     for part in parts:
         for name, verdicts in part.items():

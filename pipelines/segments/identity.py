@@ -1,4 +1,13 @@
-"""The identity of documents and the three hashes made of it."""
+"""The three hashes that decide where a document goes.
+
+A record's identity is (input name, path relative to that input, position); a document's adds its
+ordinal within the record. It depends neither on the machine nor on the order of work. Three hashes
+are made of it, keyed by the run's seed:
+
+    order     of the document: its shard and its place there
+    sample    of the record: `--sample F` keeps hash < F * 2**64, so samples nest
+    holdout   of the record: validation takes the smallest, documents of a record stay together
+"""
 
 import hashlib
 
@@ -14,7 +23,7 @@ def order_hashes(
         source: Name of the input.
         relative: Path of the file relative to the input, with forward slashes.
         positions: int64[n], byte offsets or row numbers of the records.
-        ordinals: int[n], number of the document within its record.
+        ordinals: int[n], numbers of the documents within their records.
         seed: Seed of the run.
     """
     records = _hashes("order", source, relative, positions, seed)
@@ -32,7 +41,7 @@ def holdout_hashes(source: str, relative: str, positions: np.ndarray, *, seed: i
     return _hashes("holdout", source, relative, positions, seed)
 
 
-def below(fraction: float) -> int:
+def hash_bound(fraction: float) -> int:
     """Return the hash value below which a fraction of all records lies, at most 2**64."""
     return min(int(fraction * 2**64), 2**64)
 

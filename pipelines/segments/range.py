@@ -1,4 +1,4 @@
-"""A range of orders: what one task of merge works on."""
+"""A range of the order hash, such as a task of merge works on."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ class Range:
 
     @classmethod
     def of(cls, index: int, total: int) -> "Range":
-        """Return the range of a shard: those with (order * total) >> 64 == index."""
+        """Return the range of the orders with (order * total) >> 64 == index."""
         return cls(low=-(-(index << 64) // total), high=-(-((index + 1) << 64) // total))
 
 

@@ -1,14 +1,4 @@
-"""What travels between the stages, and the three hashes that decide where a document goes.
-
-A *record* is what a reader finds in an input file; a *document* is a text made of it (one record
-may make several, told apart by their ordinal). A record's identity is (input name, path relative to
-that input, position): it depends on neither machine nor order of work. From it come, keyed by the
-seed:
-
-    order     of the document: its shard and its place there
-    sample    of the record: `--sample F` keeps hash < F * 2**64, so samples nest
-    holdout   of the record: validation takes the smallest, siblings stay together
-"""
+"""What travels between the stages: batches of rows, one a document, and the verdicts on them."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -20,26 +10,26 @@ KEPT, DROPPED, QUARANTINED = "kept", "dropped", "quarantined"
 """The verdicts on a record: in the dataset, left out by a rule, unreadable and in rejects/."""
 
 DUPLICATE = "duplicate"
-"""The reason given to a document whose text stands elsewhere in the run."""
+"""The reason for dropping a document whose text occurs elsewhere in the run."""
 
 NEAR_DUPLICATE = "near-duplicate"
-"""The reason given to a document that is similar to another of the run."""
+"""The reason for dropping a document that is similar to another one of the run."""
 
 REJECTS = frozenset(
     {
-        # found by the reader
+        # from the reader
         "bad-utf8", "bad-json", "not-an-object", "truncated", "too-long",
         "unterminated-array", "trailing-bytes", "bad-archive", "bad-row-group",
-        # found in a record that could be read
+        # from a record that could be read
         "missing-field", "wrong-type", "nul", "tokenizer-failed",
-        # found by the deaths of those who judged it
+        # from the deaths of workers that judged it
         "poison",
     }
 )  # fmt: skip
 """The reasons that quarantine a record; any other reason drops it."""
 
 NAME = pa.dictionary(pa.int32(), pa.large_string())
-"""A string column of few distinct values."""
+"""Type of a string column with few distinct values."""
 
 READ = pa.schema(
     [
@@ -54,11 +44,11 @@ READ = pa.schema(
         ("text", pa.large_string()),
     ]
 )
-"""What a reader hands to the first stage; a corpus adds columns of provenance behind these.
+"""What the first stage is given; a corpus appends its columns of provenance.
 
 position and length are in bytes of the uncompressed file (or row number and 1); bytes counts the
-UTF-8 bytes of prompt and text as read; group is the part of the corpus that the account tells apart
-("" where it has none).
+UTF-8 bytes of prompt and text as read; group is the part of the corpus that the account lists
+separately ("" where it has none).
 """
 
 
@@ -66,7 +56,7 @@ UTF-8 bytes of prompt and text as read; group is the part of the corpus that the
 class Verdict:
     """What a stage says of a batch: the same rows with its columns added, and a reason per row.
 
-    `reasons` is a string array of the batch's length, null where the document stays.
+    `reasons` is a string array of the batch's length, null where the document is kept.
     """
 
     batch: pa.RecordBatch
@@ -74,7 +64,7 @@ class Verdict:
 
 
 class Stage(Protocol):
-    """A function from a batch to the verdict on it, with a name."""
+    """A named function from a batch to the verdict on it."""
 
     __name__: str
 

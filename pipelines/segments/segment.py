@@ -1,20 +1,16 @@
-"""Map: one split in, one or more segments out.
-
-A segment is what a run of records became, in files that later stages read by slices:
+"""A segment: what a run of records became, in files that later phases read by slices.
 
     .tokens      the documents' tokens back to back, in the order of their order hash
     .documents   one row a document, in the same order
     .bins        documents and tokens before each of 4,096 even bins of the order hash
     .holdout     the documents' holdout hashes, sorted, with their rows and orders
     .hashes      text hashes, and for near-duplicates .slots, .bands and .links (sieve.py)
-    .audit       one row for everything read, sorted by order
-    .rejects     what could not be read: place, reason, first bytes
-    .examples    of each reason the documents of smallest order, for the report
+    .audit       one row for every record read, sorted by order
+    .rejects     the records that could not be read: place, reason, first bytes
+    .examples    for each reason the documents of smallest order, for the report
     .texts       prompt and text of each row of .audit (--keep-dropped)
 
-All but .tokens are Arrow IPC files, mapped when read. A segment ends after a fixed number of
-records or tokens, so that a split of any size needs the same memory. Duplicates of documents of the
-same segment do not leave it.
+All but .tokens, .slots and .bands are Arrow IPC files, mapped when read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,12 +35,12 @@ REJECT = pa.schema(
         ("raw", pa.large_binary()),
     ]
 )
-"""A record that could not be read: where it lies, why, and at most its first 64 KiB."""
+"""A record that could not be read: its place, the reason, and at most its first 64 KiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sieved:
-    """What dedup within a segment came to."""
+class SieveCounts:
+    """What dedup within a segment counted."""
 
     texts: int = 0
     """Distinct texts: rows of .hashes."""
@@ -59,7 +55,7 @@ class Sieved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A finished segment; its files are `stem` with the suffixes above."""
+    """A finished segment; its files have the name `stem` and the suffixes above."""
 
     stem: str
     documents: int
@@ -71,18 +67,17 @@ class Segment:
     """Documents beyond the first of their record."""
     tallies: tuple[Tally, ...]
     files: Mapping[str, FileEntry]
-    """By suffix: what a later run checks before it uses them."""
-    sieved: Sieved = field(default_factory=Sieved)
-    """What dedup within it came to."""
+    """By suffix; a later run checks them before it uses the segment."""
+    sieved: SieveCounts = field(default_factory=SieveCounts)
 
     @property
     def held_bytes(self) -> int:
-        """Size of its files of texts and rejects."""
+        """Size of .texts and .rejects together."""
         return sum(self.files[name].bytes for name in ("texts", "rejects") if name in self.files)
 
     @property
     def table_bytes(self) -> int:
-        """Size of the larger one of .documents and .audit."""
+        """Size of the larger of .documents and .audit."""
         return max(self.files[name].bytes for name in ("documents", "audit"))
 
 
@@ -94,15 +89,15 @@ def with_suffix(stem: AnyPath, suffix: str) -> AnyPath:
 def gather(
     tokens: Sequence[np.ndarray], owners: np.ndarray, *, starts: np.ndarray, lengths: np.ndarray
 ) -> Iterator[np.ndarray]:
-    """Yield documents' tokens in the order given, some thousands of documents at a time.
+    """Yield the tokens of n documents in this order, some thousands of documents at a time.
 
     Args:
         tokens: Arrays of tokens.
-        owners: int[n], which array holds each document.
-        starts: int[n], where it begins there.
-        lengths: int[n], how long it is.
+        owners: int[n], the array that holds each document.
+        starts: int[n], where the document begins there.
+        lengths: int[n], how many tokens it has.
     """
-    for at in range(0, len(owners), 4096):
-        part = slice(at, at + 4096)
+    for first_row in range(0, len(owners), 4096):
+        part = slice(first_row, first_row + 4096)
         rows = zip(*(array[part].tolist() for array in (owners, starts, lengths)), strict=True)
         yield np.concatenate([tokens[owner][first : first + size] for owner, first, size in rows])

@@ -1,7 +1,7 @@
 """Tables that are written whole and read in parts: rows by number, or by a sorted column.
 
-On a disk a table is mapped and nothing is read but what is touched. Of one behind a URL its end is
-fetched, which says where everything lies, and then the blocks of the rows that are asked for.
+On a disk a table is memory-mapped, so that only the pages touched are read. Behind a URL its end is
+fetched first, which says where everything lies, and then the blocks that hold the rows asked for.
 """
 
 import bisect
@@ -9,7 +9,7 @@ import bisect
 import numpy as np
 import pyarrow as pa
 
-from pipelines.segments.sparse import BLOCK_ROWS, SparseFile, SparseTable
+from pipelines.segments.sparse import BLOCK_ROWS, SparseTable, open_bytes
 from shards.manifest import TableEntry
 from shards.storage.files import FileEntry, atomic_write, map_bytes
 from shards.storage.remote import AnyPath, RemotePath, relative
@@ -30,7 +30,7 @@ def write_table(path: AnyPath, table: pa.Table) -> FileEntry:
 
 
 def write_entry(path: AnyPath, table: pa.Table, *, directory: AnyPath) -> TableEntry:
-    """Write a table as `write_table` does and return its entry, its path below `directory`."""
+    """Write a table as `write_table` does and return its entry; its path is below `directory`."""
     entry = write_table(path, table)
     return TableEntry(
         path=relative(path, directory),
@@ -41,64 +41,61 @@ def write_entry(path: AnyPath, table: pa.Table, *, directory: AnyPath) -> TableE
 
 
 def open_table(path: AnyPath) -> pa.Table:
-    """Return a table that write_table wrote, memory-mapped, or fetched from its URL."""
+    """Return a table that write_table wrote, memory-mapped or fetched from its URL."""
     return pa.ipc.open_file(pa.py_buffer(map_bytes(path))).read_all()
 
 
 def open_rows(path: AnyPath, rows: slice) -> pa.Table:
-    """Return the rows from rows.start to rows.stop of a table; both ends are given."""
-    if isinstance(path, RemotePath):
-        return SparseTable(path).rows(rows)
-    return open_table(path).slice(rows.start, rows.stop - rows.start)
+    """Return the rows from rows.start to rows.stop of a table; neither may be None."""
+    return _open(path).rows(rows)
 
 
 def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:
-    """Return the rows of a table with low <= key < high.
+    """Return where the rows of a table with low <= key < high stand.
 
     Args:
         path: The table.
         key: A column of hashes (uint64), sorted.
         low: Least value.
-        high: Values are less; may be 2**64.
+        high: First value above the range; may be 2**64.
     """
-    if isinstance(path, RemotePath):
-        table = SparseTable(path)
-        return slice(table.row_of(key, low), table.row_of(key, high))
-    keys = open_table(path)[key]
-    return slice(_row_of(keys, low), _row_of(keys, high))
+    table = _open(path)
+    return slice(table.row_of(key, low), table.row_of(key, high))
 
 
 def open_between(path: AnyPath, key: str, *, low: int, high: int) -> pa.Table:
-    """Return the rows of a table with low <= key < high.
-
-    Args:
-        path: The table.
-        key: A column of hashes (uint64), sorted.
-        low: Least value.
-        high: Values are less; may be 2**64.
-    """
-    if isinstance(path, RemotePath):
-        remote = SparseTable(path)
-        return remote.rows(slice(remote.row_of(key, low), remote.row_of(key, high)))
-    table = open_table(path)
-    first, last = (_row_of(table[key], bound) for bound in (low, high))
-    return table.slice(first, last - first)
+    """Return the rows of a table with low <= key < high; arguments as in rows_between."""
+    table = _open(path)
+    return table.rows(slice(table.row_of(key, low), table.row_of(key, high)))
 
 
-def _row_of(keys: pa.ChunkedArray, bound: int) -> int:
-    """Return the first row of a sorted column (uint64) that is not below a bound."""
-    if bound >= 2**64 or not len(keys):
-        return len(keys)
-    # One block is looked into: taken together, the blocks would be read as a whole.
-    block = bisect.bisect_left(keys.chunks, bound, key=lambda chunk: chunk[-1].as_py())
-    if block == keys.num_chunks:
-        return len(keys)
-    before = sum(len(chunk) for chunk in keys.chunks[:block])
-    return before + int(np.searchsorted(keys.chunk(block).to_numpy(), np.uint64(bound)))
+class _MappedTable:
+    """A table on a disk, read as a SparseTable is."""
+
+    def __init__(self, path: AnyPath) -> None:
+        self._table = open_table(path)
+
+    def rows(self, rows: slice) -> pa.Table:
+        return self._table.slice(rows.start, rows.stop - rows.start)
+
+    def row_of(self, key: str, bound: int) -> int:
+        keys = self._table[key]
+        if bound >= 2**64 or not len(keys):
+            return len(keys)
+        # Only one block is searched: combined into one array, all blocks would be read.
+        block = bisect.bisect_left(keys.chunks, bound, key=lambda chunk: chunk[-1].as_py())
+        if block == keys.num_chunks:
+            return len(keys)
+        before = sum(len(chunk) for chunk in keys.chunks[:block])
+        return before + int(np.searchsorted(keys.chunk(block).to_numpy(), np.uint64(bound)))
+
+
+def _open(path: AnyPath) -> SparseTable | _MappedTable:
+    return SparseTable(path) if isinstance(path, RemotePath) else _MappedTable(path)
 
 
 def lookup(path: AnyPath, key: str, values: np.ndarray) -> pa.Table:
-    """Return the rows of a table whose sorted column `key` has these values, all of them there."""
+    """Return the rows of a table whose sorted column `key` has these values; each must occur."""
     if isinstance(path, RemotePath):
         remote = SparseTable(path)
         rows = [remote.row_of(key, value) for value in values.tolist()]
@@ -109,19 +106,17 @@ def lookup(path: AnyPath, key: str, values: np.ndarray) -> pa.Table:
 
 
 def map_items(path: AnyPath, *, starts: np.ndarray, lengths: np.ndarray, size: int) -> np.ndarray:
-    """Return the bytes of a file (uint8) in which runs of items can be read; mapped on a disk.
+    """Return the bytes of a file (uint8), mapped, of which at least these runs of items are there.
 
     Args:
         path: The file.
         starts: int[n], the first item of each run.
         lengths: int[n], the number of items in each.
-        size: How many items the file holds; all have the same number of bytes.
+        size: How many items the file holds, all of the same number of bytes.
     """
-    if not isinstance(path, RemotePath):
-        return map_bytes(path)
-    file = SparseFile(path)
+    file = open_bytes(path)
     width = len(file.data) // max(size, 1)
-    file.need(np.stack([starts, starts + lengths], axis=1).astype(np.int64) * width)
+    file.fetch(np.stack([starts, starts + lengths], axis=1).astype(np.int64) * width)
     return file.data
 
 

@@ -23,15 +23,16 @@ import pyarrow as pa
 import zstandard
 
 from pipelines.dedup import minhash
-from pipelines.dedup.drops import GONE, Drops, drop_path
+from pipelines.dedup.drops import NO_ROW, Drops, drop_path
 from pipelines.dedup.exact import text_hashes
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signer
 from pipelines.dedup.phases import Dedup, Deduplicated
-from pipelines.dedup.sieve import Sieve, packed
+from pipelines.dedup.sieve import Sieve, pack_signatures
 from pipelines.engine.phases import Phases
 from pipelines.engine.runner import Runner, silence_beam
 from pipelines.segments.identity import holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.plan import Plan, PlannedSegment, load_plan
+from pipelines.segments.range import EVERYTHING
 from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
 from tests.bench import inputs, memory
@@ -83,8 +84,8 @@ def write_plan(folder: Path, sieves: Iterable[Sieve]) -> None:
             PlannedSegment(
                 stem=stem.name,
                 source="s",
-                rows=len(sieve.stay),
-                documents=int(sieve.stay.sum()),
+                rows=len(sieve.kept),
+                documents=int(sieve.kept.sum()),
                 tokens=0,
                 longest=1,
                 rejects=0,
@@ -126,7 +127,7 @@ def documents(ids: np.ndarray, total: int) -> pa.Table:
             "order": order,
             "hash_high": high,
             "hash_low": high,
-            "signature": packed(minhash._finished(values)),
+            "signature": pack_signatures(minhash._signatures_of(values)),
         }
     )
     return table.take(np.argsort(order))
@@ -251,7 +252,7 @@ def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
                          ordinals=np.zeros(len(texts), np.int32), seed=0)  # fmt: skip
     high, low = text_hashes(texts)
     table = pa.table({"order": order, "hash_high": high, "hash_low": low,
-                      "signature": packed(Signer().signatures(texts))})  # fmt: skip
+                      "signature": pack_signatures(Signer().signatures(texts))})  # fmt: skip
     parts = [np.arange(at, len(texts), NUM_SEGMENTS) for at in range(NUM_SEGMENTS)]
     parts = [part[np.argsort(order[part])] for part in parts]
     sieves = [Sieve(table.take(part), threshold=threshold) for part in parts]
@@ -259,11 +260,11 @@ def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
     found = run(folder, WudaoOptions(dedup="minhash", minhash_threshold=threshold))
     gone = np.zeros(len(texts), bool)
     for part, sieve in zip(parts, sieves, strict=True):
-        gone[part[~sieve.stay]] = True
-    drops = Drops.load([drop_path(folder / WORK, name) for name in found.drops], 0, 2**64)
+        gone[part[~sieve.kept]] = True
+    drops = Drops.load([drop_path(folder / WORK, name) for name in found.drops], EVERYTHING)
     for number, (part, sieve) in enumerate(zip(parts, sieves, strict=True)):
         rows = drops.rows(number)
-        gone[part[sieve.stay][rows[rows != GONE]]] = True
+        gone[part[sieve.kept][rows[rows != NO_ROW]]] = True
     shutil.rmtree(folder)
     return gone
 

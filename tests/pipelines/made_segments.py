@@ -1,15 +1,17 @@
 """Small segments of made-up documents, for tests of what reads them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.sieve import SIGNATURE
+from pipelines.dedup.tasks import TEXT, DedupRecord, DedupTask, prepare_dedup
+from pipelines.engine.records import read_record
 from pipelines.map.builder import SegmentBuilder
-from pipelines.segments.plan import Plan, planned
+from pipelines.segments.plan import Plan, PlannedSegment
 from pipelines.segments.rows import NAME, Verdict
 from pipelines.segments.segment import Segment
 
@@ -18,22 +20,22 @@ DTYPE = np.dtype(np.uint16)
 
 @dataclass(frozen=True, kw_only=True)
 class Doc:
-    """A document as the stages leave it; `reason` says why it fell, if it did."""
+    """A document after all stages; `reason` says why it was dropped, if it was."""
 
     order: int
     tokens: Sequence[int] = (1, 2)
     holdout: int = 0
     hash: int = 0
-    """128 bits; 0 for one of its own."""
+    """128 bits; 0 for a hash that no other document has."""
     position: int = 0
     ordinal: int = 0
     reason: str | None = None
     signature: bytes | None = None
-    """Bands and slots; a segment has the column if it has one."""
+    """Bands and slots; a segment has the column if any of its documents has a signature."""
 
 
 def judged(docs: Sequence[Doc]) -> tuple[pa.RecordBatch, Verdict]:
-    """The documents that stay and those that fall, with every column of the last stage."""
+    """The documents that are kept and those that are dropped, with every column of the stages."""
     hashes = [doc.hash or (doc.order << 64) + doc.position + 1 for doc in docs]
     lists = [list(doc.tokens) for doc in docs]
     columns = {
@@ -59,15 +61,15 @@ def judged(docs: Sequence[Doc]) -> tuple[pa.RecordBatch, Verdict]:
         columns["signature"] = pa.array([doc.signature for doc in docs], SIGNATURE)
     batch = pa.record_batch(columns)
     reasons = pa.array([doc.reason for doc in docs], pa.string())
-    fallen = reasons.is_valid()
+    dropped = reasons.is_valid()
     kept = batch.filter(reasons.is_null())
-    return kept, Verdict(batch.filter(fallen), reasons.filter(fallen))
+    return kept, Verdict(batch.filter(dropped), reasons.filter(dropped))
 
 
-def builder(
+def segment_builder(
     *, relative: str = "part-1.json", dedup: bool = True, threshold: float = 0.7
 ) -> SegmentBuilder:
-    """A builder of one file's segments."""
+    """A builder of the segments of one file."""
     return SegmentBuilder(relative=relative, dedup=dedup, threshold=threshold)
 
 
@@ -80,10 +82,10 @@ def write_segment(
     threshold: float = 0.7,
 ) -> Segment:
     """Write a segment of one batch."""
-    made = builder(relative=relative, dedup=dedup, threshold=threshold)
-    kept, gone = judged(docs)
-    made.add(kept, [gone])
-    return made.close(stem)
+    segments = segment_builder(relative=relative, dedup=dedup, threshold=threshold)
+    kept, dropped = judged(docs)
+    segments.add(kept, [dropped])
+    return segments.close(stem)
 
 
 def write_segments(
@@ -93,12 +95,12 @@ def write_segments(
     sources: Sequence[str] = (),
     threshold: float = 0.7,
 ) -> Plan:
-    """Write a segment of each part where a run has them, and return their plan, saved."""
-    made = [
+    """Write a segment of each part where a run has them, and return their saved plan."""
+    segments = [
         write_segment(
-            work / "map" / f"s{at}", docs, relative=f"part-{at}.json", threshold=threshold
+            work / "map" / f"s{number}", docs, relative=f"part-{number}.json", threshold=threshold
         )
-        for at, docs in enumerate(parts)
+        for number, docs in enumerate(parts)
     ]
     plan = Plan(
         generation="g0001-00000000",
@@ -106,7 +108,8 @@ def write_segments(
         dtype=DTYPE.name,
         texts=False,
         segments=tuple(
-            planned([each], sources[at] if sources else "s")[0] for at, each in enumerate(made)
+            PlannedSegment.of(segment, source)
+            for segment, source in zip(segments, sources or ["s"] * len(segments), strict=True)
         ),
     )
     plan.save(work)
@@ -124,7 +127,57 @@ def random_docs(
             order=order,
             holdout=holdout,
             tokens=rng.integers(0, 1000, rng.integers(1, 7)).tolist(),
-            position=at,
+            position=position,
         )
-        for at, (order, holdout) in enumerate(zip(orders, holdouts, strict=True))
+        for position, (order, holdout) in enumerate(zip(orders, holdouts, strict=True))
     ]
+
+
+def equal_texts(rng: np.random.Generator) -> list[list[Doc]]:
+    """Four segments: texts that occur in several, the last with nothing kept."""
+    parts = [
+        [
+            replace(
+                doc,
+                hash=((value * 0x9E3779B97F4A7C15) % 2**64 << 64) + value % 3,
+                reason="too-short" if value == 7 else None,
+            )
+            for doc, value in zip(
+                random_docs(rng, size), rng.integers(1, 90, size).tolist(), strict=True
+            )
+        ]
+        for size in (60, 50, 40)
+    ]
+    return [*parts, [Doc(order=5, reason="language")]]
+
+
+def distinct_texts(parts: Sequence[Sequence[Doc]]) -> dict[tuple[int, int], Doc]:
+    """By segment and order, what exact dedup of all segments keeps."""
+    docs = {
+        (doc.order, number): doc
+        for number, part in enumerate(parts)
+        for doc in part
+        if doc.reason is None
+    }
+    first = {docs[key].hash: key for key in sorted(docs, reverse=True)}
+    return {(number, order): docs[order, number] for order, number in first.values()}
+
+
+def exact_dedup(output: Path, plan: Plan, *, ranges: int) -> list[DedupRecord]:
+    """Run exact dedup in ranges named d0, d1, …, and return their records."""
+    run = prepare_dedup(output)
+    for index in range(ranges):
+        run(
+            DedupTask(
+                name=f"d{index}",
+                plan=plan.name,
+                band=TEXT,
+                index=index,
+                ranges=ranges,
+                threshold=0.0,
+                drops=True,
+                linked=0,
+            )
+        )
+    paths = [output / ".work" / "dedup" / f"d{index}.json" for index in range(ranges)]
+    return [read_record(DedupRecord, path) for path in paths]

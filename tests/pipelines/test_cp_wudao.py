@@ -12,7 +12,7 @@ from pipelines import cp_wudao
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.cp_wudao import PickCounts, main, pick_below, pick_least, write_picked
 from pipelines.inputs.files import InputFile, match_inputs
-from pipelines.segments.identity import below
+from pipelines.segments.identity import hash_bound
 from shards.errors import UserError
 
 NAMES = ["part-2021a.json", "part-2022.json", "sub/part-2023.json", "sub/part-2024.json"]
@@ -227,13 +227,14 @@ def keys(places: np.ndarray) -> set[tuple[int, int]]:
 def test_shares_nest_and_have_about_their_size(files: list[InputFile]) -> None:
     file, counts = files[1], PickCounts()
     picks = [
-        keys(pick_below(file, below(share), seed=0, counts=counts)) for share in (0, 0.1, 0.5, 1)
+        keys(pick_below(file, hash_bound(share), seed=0, counts=counts))
+        for share in (0, 0.1, 0.5, 1)
     ]
     assert all(small < large for small, large in itertools.pairwise(picks))
     assert [len(pick) for pick in picks[::3]] == [0, 50]
     assert 15 < len(picks[2]) < 35
     assert counts == PickCounts(records=200)
-    assert keys(pick_below(file, below(0.5), seed=1, counts=counts)) != picks[2]
+    assert keys(pick_below(file, hash_bound(0.5), seed=1, counts=counts)) != picks[2]
 
 
 @pytest.mark.parametrize("batch", [1, 7, 1 << 16])
@@ -263,7 +264,7 @@ def test_least_agree_with_the_share_they_are(files: list[InputFile]) -> None:
 def test_written_records_keep_their_bytes(files: list[InputFile], tmp_path: Path) -> None:
     for index, file in enumerate(files):
         raw = Path(file.path).read_bytes()
-        places = pick_below(file, below(0.3), seed=0, counts=PickCounts())
+        places = pick_below(file, hash_bound(0.3), seed=0, counts=PickCounts())
         path = tmp_path / "out" / f"{index}.json"
         write_picked(file, places, path)
         spans = zip(places["offset"], places["length"], strict=True)
@@ -277,7 +278,7 @@ def test_damage_is_counted_and_left_out(files: list[InputFile], tmp_path: Path) 
     path.write_bytes(path.read_bytes().replace(b'"id": 7,', b'"id": 07,')[:-30])
     (file,) = match_inputs([str(path)], pattern="*", default_name="wudao")
     counts = PickCounts()
-    places = pick_below(file, below(1), seed=0, counts=counts)
+    places = pick_below(file, hash_bound(1), seed=0, counts=counts)
     assert counts == PickCounts(records=48, damages=2)
     write_picked(file, places, tmp_path / "out.json")
     ids = [record["id"] for record in json.loads((tmp_path / "out.json").read_bytes())]
@@ -286,7 +287,9 @@ def test_damage_is_counted_and_left_out(files: list[InputFile], tmp_path: Path) 
 
 def test_another_file_is_left_alone(files: list[InputFile], tmp_path: Path) -> None:
     path = tmp_path / "out.json"
-    few, many = (pick_below(files[0], below(f), seed=0, counts=PickCounts()) for f in (0.3, 0.6))
+    few, many = (
+        pick_below(files[0], hash_bound(f), seed=0, counts=PickCounts()) for f in (0.3, 0.6)
+    )
     write_picked(files[0], few, path)
     before = path.read_bytes()
     write_picked(files[0], few, path)

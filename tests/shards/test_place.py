@@ -53,7 +53,7 @@ def test_a_placed_part_is_a_dataset(pristine: Path, tmp_path: Path) -> None:
         assert (to / name).read_bytes() == (pristine / name).read_bytes()
     dataset = Dataset.open(to)
     require(dataset, share)
-    assert list(place.check(dataset, share)) == []
+    assert list(place.check_placed(dataset, share)) == []
     assert [len(document) for document in dataset.documents("wudao").shard(2)] == [2, 3, 5]
 
 
@@ -113,7 +113,7 @@ def test_a_second_run_copies_only_what_is_wrong(pristine: Path, tmp_path: Path) 
     (folder / "00002.bin").write_bytes(damaged)
     again = [path.rpartition("/")[2] for path, copied in put_all(pristine, share, to) if copied]
     assert again == ["00000.idx", "00002.bin"]
-    assert list(place.check(Dataset.open(to), share)) == []
+    assert list(place.check_placed(Dataset.open(to), share)) == []
     assert (to / "manifest.json").read_bytes() == manifest
 
 

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.dedup.components import EDGES, Edges, Stars, large_star, roots, small_star
+from pipelines.dedup.components import (
+    EDGE_SCHEMA,
+    Edges,
+    Stars,
+    component_members,
+    large_star,
+    small_star,
+)
 
 Node = tuple[int, int]
 """Order and place."""
@@ -20,7 +27,7 @@ def edges(pairs: list[tuple[Node, Node]]) -> Edges:
 
 
 def listed(found: Edges) -> list[tuple[Node, Node]]:
-    columns = [getattr(found, name).tolist() for name in EDGES.names]
+    columns = [getattr(found, name).tolist() for name in EDGE_SCHEMA.names]
     return [((a, b), (c, d)) for a, b, c, d in zip(*columns, strict=True)]
 
 
@@ -40,7 +47,7 @@ def components(pairs: list[tuple[Node, Node]]) -> dict[Node, Node]:
 
 
 def settled(pairs: list[tuple[Node, Node]]) -> tuple[Stars, int]:
-    """The stars that nothing changes any more, and the number of rounds."""
+    """The stars once nothing changes any more, and the number of rounds."""
     found, checksum, rounds = edges(downward(pairs)), -1, 0
     while (stars := Stars.of(found)).checksum() != checksum:
         checksum = stars.checksum()
@@ -50,10 +57,12 @@ def settled(pairs: list[tuple[Node, Node]]) -> tuple[Stars, int]:
 
 
 @given(PAIRS)
-def test_what_settles_is_the_smallest_of_each_component(pairs: list[tuple[Node, Node]]) -> None:
+def test_every_document_ends_up_joined_to_the_smallest_of_its_component(
+    pairs: list[tuple[Node, Node]],
+) -> None:
     smallest = components(pairs)
     stars, _ = settled(pairs)
-    members, sizes = roots(stars)
+    members, sizes = component_members(stars)
     found = dict(listed(stars.edges[members]))
     assert found == {node: top for node, top in smallest.items() if node != top}
     counts: dict[Node, int] = defaultdict(int)
@@ -70,10 +79,11 @@ def test_a_star_is_what_the_paper_says(pairs: list[tuple[Node, Node]]) -> None:
         neighbours[other].add(one)
     small, large = set(), set()
     for node, others in neighbours.items():
-        below = [each for each in others if each < node]
-        if below:
-            small |= {(each, min(below)) for each in [*below, node] if each != min(below)}
-        large |= {(each, min([*others, node])) for each in others if each > node}
+        smaller = [other for other in others if other < node]
+        if smaller:
+            top = min(smaller)
+            small |= {(other, top) for other in [*smaller, node] if other != top}
+        large |= {(other, min([*others, node])) for other in others if other > node}
     assert set(listed(small_star(Stars.of(edges(downward(pairs)))))) == small
     assert set(listed(large_star(Stars.of(edges(pairs).both_ways())))) == large
 
@@ -100,13 +110,13 @@ def test_edges_are_distinct_and_sorted_in_a_table_and_in_stars() -> None:
     assert listed(stars.edges) == sorted(set(pairs))
     assert stars.first.tolist() == [True, True, False]
     table = edges(pairs).table()
-    assert table.schema == EDGES
+    assert table.schema == EDGE_SCHEMA
     assert listed(Edges.of(table)) == sorted(pairs)
     assert len(Edges.concatenate([])) == 0
 
 
 @given(PAIRS, st.integers(0, 5))
-def test_checksums_of_ranges_add_up_and_tell_sets_apart(
+def test_checksums_of_ranges_add_up_and_differ_between_sets(
     pairs: list[tuple[Node, Node]], cut: int
 ) -> None:
     whole = Stars.of(edges(pairs))

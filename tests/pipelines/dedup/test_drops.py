@@ -4,20 +4,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.dedup.drops import (
     DROPS,
     EXACT,
-    GONE,
     NEAR,
+    NO_ROW,
     Drops,
     count_drops,
     drop_path,
     drop_table,
-    merged_drops,
+    merge_drops,
 )
+from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.tables import write_table
 
 Row = tuple[int, int, int, int]
@@ -65,6 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("drops")
 
 
+@settings(max_examples=40, deadline=None)
 @given(parts=st.lists(ROWS, max_size=4), middle=st.sampled_from(ORDERS))
 def test_merged_drops_name_each_document_once_with_the_first_reason(
     folder: Path, parts: list[list[Row]], middle: int
@@ -73,31 +75,32 @@ def test_merged_drops_name_each_document_once_with_the_first_reason(
     for order, segment, row, reason in (row for part in parts for row in part):
         best[order, segment, row] = min(best[order, segment, row], reason)
     paths = written(folder, *parts)
-    found = [merged_drops(paths, *ends) for ends in ((0, middle), (middle, 2**64))]
-    assert [row for each in found for row in listed(each)] == [
+    ends = ((0, middle), (middle, 2**64))
+    found = [merge_drops(paths, Range(low=low, high=high)) for low, high in ends]
+    assert [row for part in found for row in listed(part)] == [
         (*key, reason) for key, reason in sorted(best.items())
     ]
     assert all(row[0] < middle for row in listed(found[0]))
 
 
-def test_drops_of_a_range_are_told_by_segment(tmp_path: Path) -> None:
+def test_drops_of_a_range_are_listed_by_segment(tmp_path: Path) -> None:
     half = 2**63
     first = [(5, 1, 30, 0), (6, 0, 2, 1), (half, 1, 7, 0), (half - 1, 1, 4, 1)]
     second = [(2, 1, 9, 0), (2**64 - 1, 2, 8, 0)]
     paths = written(tmp_path, first, second, [])
-    low, high = Drops.load(paths, 0, half), Drops.load(paths, half, 2**64)
+    low, high = (Drops.load(paths, Range.of(index, 2)) for index in (0, 1))
     assert [low.rows(at).tolist() for at in range(4)] == [[2], [4, 9, 30], [], []]
     assert [high.rows(at).tolist() for at in range(4)] == [[], [7], [8], []]
     orders = {reason: found.tolist() for reason, found in low.orders(1).items()}
     assert orders == {EXACT: [2, 5], NEAR: [half - 1]}
     among = Drops.among(paths, np.array([6, half, 77], np.uint64))
     assert [among.rows(at).tolist() for at in range(3)] == [[2], [7], []]
-    assert Drops.load([], 0, 2**64).rows(0).tolist() == []
+    assert Drops.load([], EVERYTHING).rows(0).tolist() == []
 
 
 def test_drops_are_counted_by_source_and_reason() -> None:
     rows = [
-        (1, 0, 5, EXACT), (2, 0, 6, NEAR), (3, 1, 7, NEAR), (4, 2, 8, NEAR), (5, 2, GONE, EXACT),
+        (1, 0, 5, EXACT), (2, 0, 6, NEAR), (3, 1, 7, NEAR), (4, 2, 8, NEAR), (5, 2, NO_ROW, EXACT),
     ]  # fmt: skip
     dropped, renamed = count_drops(table(rows), ["b", "a", "b"])
     assert dropped == {

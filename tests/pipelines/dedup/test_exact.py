@@ -5,15 +5,17 @@ from hypothesis import strategies as st
 
 from pipelines.dedup import exact as dedup
 from pipelines.dedup.exact import (
+    MOST_GROWTH,
+    ROWS_PER_TASK,
     SIGNATURES,
     Candidates,
-    duplicates,
+    duplicate_mask,
     fold,
+    group_by_hash,
     group_sizes,
-    groups,
-    histogram,
     num_ranges,
     signature_table,
+    size_histogram,
 )
 
 Row = tuple[int, int, int, int, int]
@@ -36,11 +38,11 @@ def candidates(rows: list[Row]) -> Candidates:
 
 
 def mask_of(found: Candidates, *, range_bits: int = 0) -> np.ndarray:
-    return duplicates(len(found.high), groups(found, range_bits=range_bits))
+    return duplicate_mask(len(found.high), group_by_hash(found, range_bits=range_bits))
 
 
 def brute_force(rows: list[Row]) -> list[bool]:
-    """Of each hash the smallest (order, segment, row) stays."""
+    """Which rows to drop: all but the smallest (order, segment, row) of each hash."""
     best: dict[tuple[int, int], tuple[int, int, int]] = {}
     for high, low, *rank in rows:
         key = (high, low)
@@ -59,8 +61,8 @@ def test_ranges_find_together_what_one_range_finds(rows: list[Row], bits: int) -
     for index in range(1 << bits):
         inside = [row for row in rows if row[0] >> (64 - bits) == index]
         mask = mask_of(candidates(inside), range_bits=bits).tolist()
-        found += [row for row, gone in zip(inside, mask, strict=True) if gone]
-    wanted = [row for row, gone in zip(rows, brute_force(rows), strict=True) if gone]
+        found += [row for row, dropped in zip(inside, mask, strict=True) if dropped]
+    wanted = [row for row, dropped in zip(rows, brute_force(rows), strict=True) if dropped]
     assert sorted(found) == sorted(wanted)
 
 
@@ -150,8 +152,8 @@ def test_empty_columns_have_their_types() -> None:
 def test_blocks_decide_nothing(rows: list[Row], size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dedup, "BLOCK_ROWS", size)
-        found = list(groups(candidates(rows), range_bits=0))
-    assert duplicates(len(rows), found).tolist() == brute_force(rows)
+        found = list(group_by_hash(candidates(rows), range_bits=0))
+    assert duplicate_mask(len(rows), found).tolist() == brute_force(rows)
     num = sum(int(group.first.sum()) for group in found)
     shared = {row[:2] for row in rows if sum(row[:2] == other[:2] for other in rows) > 1}
     assert num >= len(shared)
@@ -161,15 +163,15 @@ def test_groups_are_counted_by_size_with_the_copies_of_segments() -> None:
     rows: list[Row] = [(hash, 0, at, 0, at) for at, hash in enumerate([1, 1, 2, 3, 4, 4, 5])]
     found = candidates(rows)
     copies = np.array([1, 1, 1, 7, 98, 2, 128], np.uint8)
-    sizes = group_sizes(copies, groups(found, range_bits=0))
+    sizes = group_sizes(copies, group_by_hash(found, range_bits=0))
     assert sizes == {"2": 1, "3": 0, "4": 0, "5-9": 1, "10-99": 0, "100+": 2}
     nothing = candidates([])
-    assert set(group_sizes(nothing.copies, groups(nothing, range_bits=0)).values()) == {0}
+    assert set(group_sizes(nothing.copies, group_by_hash(nothing, range_bits=0)).values()) == {0}
 
 
 def test_histogram_counts_from_two_on() -> None:
     sizes = np.array([1, 1, 2, 2, 2, 3, 4, 4, 5, 9, 10, 99, 100, 10**12])
-    assert histogram(sizes) == {"2": 3, "3": 1, "4": 2, "5-9": 2, "10-99": 2, "100+": 2}
+    assert size_histogram(sizes) == {"2": 3, "3": 1, "4": 2, "5-9": 2, "10-99": 2, "100+": 2}
 
 
 @pytest.mark.parametrize(
@@ -178,3 +180,17 @@ def test_histogram_counts_from_two_on() -> None:
 )
 def test_fold_leaves_single_spaces(text: str, folded: str) -> None:
     assert fold(text) == folded
+
+
+@pytest.mark.parametrize(
+    ("rows", "ranges"),
+    [
+        (512 * ROWS_PER_TASK, 512),
+        (512 * ROWS_PER_TASK + 1, 512),
+        (512 * MOST_GROWTH * ROWS_PER_TASK, 512),
+        (512 * MOST_GROWTH * ROWS_PER_TASK + 1, 1024),
+        (33_000_000_000, 4096),
+    ],
+)
+def test_tasks_grow_before_ranges_become_too_many(rows: int, ranges: int) -> None:
+    assert num_ranges(rows) == ranges

@@ -152,7 +152,7 @@ def test_what_counts_as_the_same(signer: Signer, one: str, other: str, alike: bo
 def test_script_decides_between_words_and_characters(text: str, expected: bool) -> None:
     texts = ["é", text, "清", text]
     codes = np.frombuffer("".join(texts).encode("utf-32-le"), "<u4")
-    found = by_characters(codes, np.cumsum([len(each) for each in texts]))
+    found = by_characters(codes, np.cumsum([len(part) for part in texts]))
     assert found.tolist() == [False, expected, True, expected]
 
 
@@ -292,7 +292,7 @@ def characters(text: str) -> list[str]:
     return list(text.replace(" ", ""))
 
 
-def test_real_paragraphs_are_told_from_each_other(signer: Signer) -> None:
+def test_real_paragraphs_are_distinguished(signer: Signer) -> None:
     if not REAL_TEXT.exists():
         pytest.skip(f"no real paragraphs in {REAL_TEXT}")
     path = min(REAL_TEXT.glob("part-*.json"))

@@ -10,8 +10,8 @@ from pipelines.dedup.near import (
     Members,
     edges_between,
     is_linked,
-    looked_up,
-    pairs,
+    look_up,
+    pair_with_smallest,
     read_range,
 )
 
@@ -31,13 +31,13 @@ def slots(tmp_path: Path) -> list[Path]:
 
 def test_columns_are_looked_up_in_any_order(slots: list[Path]) -> None:
     segment, signer = np.array([2, 0, 2, 0]), np.array([1, 2, 0, 0])
-    orders = looked_up(slots, "order", segment=segment, signer=signer)
+    orders = look_up(slots, "order", segment=segment, signer=signer)
     assert (orders.tolist(), orders.dtype) == ([6, 9, 5, 5], np.uint64)
-    rows = looked_up(slots, "row", segment=segment, signer=signer)
+    rows = look_up(slots, "row", segment=segment, signer=signer)
     assert (rows.tolist(), rows.dtype) == ([21, 2, 20, 0], np.uint32)
-    values = looked_up(slots, "slots", segment=segment, signer=signer)
+    values = look_up(slots, "slots", segment=segment, signer=signer)
     assert (values[:, 0].tolist(), values.shape) == ([2, 0, 0, 0], (4, NUM_SLOTS))
-    nothing = looked_up(slots, "slots", segment=segment[:0], signer=signer[:0])
+    nothing = look_up(slots, "slots", segment=segment[:0], signer=signer[:0])
     assert nothing.shape == (0, NUM_SLOTS)
 
 
@@ -78,15 +78,17 @@ def test_each_is_paired_with_the_smallest_ties_by_segment(
     hashes = np.array([1, 1, 2, 1, 1], np.uint64) << np.uint64(40)
     signers = np.array([1, 0, 2, 0, 1], np.uint32)
     rows = BandRows(hashes, signers, np.ones(5, np.uint8))
-    (found,) = pairs(rows, np.array([0, 3, 3, 5]), slots=slots, range_bits=0, threshold=threshold)
+    (found,) = pair_with_smallest(
+        rows, np.array([0, 3, 3, 5]), slots=slots, range_bits=0, threshold=threshold
+    )
     assert found.member.order.tolist() == [5, 6, 7]
     assert found.member.segment.tolist() == [2, 2, 0]
     assert found.smallest.order.tolist() == [5, 5, 5]
     assert found.smallest.segment.tolist() == [0, 0, 0]
     expected = dict(zip([5, 7, 6], passed, strict=True))
     assert found.passed.tolist() == [expected[order] for order in [5, 6, 7]]
-    assert found.group.rows.tolist() == [1, 3, 4, 0]
-    assert found.group.first.tolist() == [True, False, False, False]
+    assert found.groups.rows.tolist() == [1, 3, 4, 0]
+    assert found.groups.first.tolist() == [True, False, False, False]
 
 
 def test_a_share_of_the_documents_is_linked() -> None:

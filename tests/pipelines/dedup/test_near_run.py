@@ -4,6 +4,7 @@ import json
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +18,17 @@ from pipelines.dedup.minhash import Signer
 from pipelines.run.build import build
 from shards import Dataset
 from shards.verify import verify
+from tests.pipelines.dedup.pages import related_pages
 from tests.pipelines.runs import AT, content, small, write_wudao
+
+pytestmark = pytest.mark.slow
 
 MODULE = "pipelines.wudao"
 
 
-def texts(rng: random.Random, num: int) -> list[str]:
-    """Pages of random characters: versions of each other, copies, strangers."""
-    alphabet = [chr(code) for code in range(0x4E00, 0x6E00)]
-    pages: list[str] = []
-    for _ in range(num):
-        kind = rng.random()
-        if pages and kind < 0.15:  # a copy, spaced otherwise
-            pages.append(f"  {rng.choice(pages)}\n")
-        elif pages and kind < 0.5:  # a version
-            page = list(rng.choice(pages))
-            for _ in range(rng.randint(1, 12)):
-                page[rng.randrange(len(page))] = rng.choice(alphabet)
-            pages.append("".join(page))
-        else:
-            pages.append("".join(rng.choices(alphabet, k=rng.randint(150, 400))))
-    return pages
-
-
 @pytest.fixture(scope="module")
 def pages() -> list[str]:
-    return texts(random.Random(11), 300)
+    return related_pages(random.Random(11), 300)
 
 
 @pytest.fixture(scope="module")
@@ -70,81 +56,87 @@ def reasons(output: Path) -> dict[tuple[str, int], str | None]:
     return {(row["path"], row["position"]): row["reason"] for row in rows}
 
 
+CHANGES: dict[str, dict[str, Any]] = {
+    "exact": {"dedup": "exact"},
+    "near": {"dedup": "minhash"},
+    "bands": {"dedup": "minhash", "minhash_threshold": 0.0},
+    "components": {"dedup": "minhash", "minhash_threshold": 0.0, "clusters": "components"},
+}
+
+
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> dict[str, Path]:
-    """Datasets by what dedup they had."""
-    folder = tmp_path_factory.mktemp("made")
-    for name, changes in {
-        "exact": {"dedup": "exact"},
-        "near": {"dedup": "minhash"},
-        "bands": {"dedup": "minhash", "minhash_threshold": 0.0},
-        "components": {
-            "dedup": "minhash",
-            "minhash_threshold": 0.0,
-            "clusters": "components",
-        },
-    }.items():
-        build(MODULE, options(folder / name, corpus, **changes))
-    return {path.name: path for path in folder.iterdir()}
+def dataset(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Callable[[str], Path]:
+    """The dataset of each of CHANGES, built when a test first asks for it."""
+    folder = tmp_path_factory.mktemp("datasets")
+
+    def built(name: str) -> Path:
+        if not (folder / name).exists():
+            build(MODULE, options(folder / name, corpus, **CHANGES[name]))
+        return folder / name
+
+    return built
 
 
-def test_near_duplicates_come_on_top_of_exact_ones(made: dict[str, Path]) -> None:
-    found = {name: reasons(path) for name, path in made.items()}
-    dropped = {name: {k for k, why in each.items() if why} for name, each in found.items()}
+@pytest.mark.parametrize("name", CHANGES)
+def test_the_account_has_both_reasons(dataset: Callable[[str], Path], name: str) -> None:
+    path = dataset(name)
+    assert list(verify(Dataset.open(path))) == []
+    account = Dataset.open(path).manifest.generations[0].accounting["wudao"]
+    found = list(reasons(path).values())
+    for reason in ("duplicate", "near-duplicate"):
+        assert account["dropped"].get(reason, 0) == found.count(reason)
+    assert account["dropped"]["duplicate"] > 20
+    assert account["read"] == 300 == account["kept"] + sum(account["dropped"].values())
+    assert ("near-duplicate" in account["dropped"]) == (name != "exact")
+
+
+def test_near_duplicates_come_on_top_of_exact_ones(dataset: Callable[[str], Path]) -> None:
+    found = {name: reasons(dataset(name)) for name in CHANGES}
+    dropped = {name: {k for k, why in rows.items() if why} for name, rows in found.items()}
     for name in ("near", "bands", "components"):
-        equal = {key for key, why in found[name].items() if why == "duplicate"}
+        equal = {key for key, reason in found[name].items() if reason == "duplicate"}
         assert equal == dropped["exact"]
-    assert len(dropped["exact"]) > 20
     assert dropped["exact"] < dropped["near"] < dropped["bands"]
     assert dropped["bands"] <= dropped["components"]
     assert len(dropped["near"]) > len(dropped["exact"]) + 50
 
 
-def test_the_account_tells_both_reasons(made: dict[str, Path]) -> None:
-    for name, path in made.items():
-        assert list(verify(Dataset.open(path))) == []
-        account = Dataset.open(path).manifest.generations[0].accounting["wudao"]
-        found = list(reasons(path).values())
-        for why in ("duplicate", "near-duplicate"):
-            assert account["dropped"].get(why, 0) == found.count(why)
-        assert account["read"] == 300 == account["kept"] + sum(account["dropped"].values())
-        assert ("near-duplicate" in account["dropped"]) == (name != "exact")
-
-
-def test_the_report_tells_what_was_compared(made: dict[str, Path]) -> None:
-    told = {name: json.loads((path / "report.json").read_text()) for name, path in made.items()}
-    assert set(told["exact"]["dedup"]) == {"exact"}
-    assert told["near"]["dedup"]["exact"] == told["exact"]["dedup"]["exact"]
-    near, bands = (told[name]["dedup"]["near"] for name in ("near", "bands"))
+def test_the_report_says_what_was_compared(dataset: Callable[[str], Path]) -> None:
+    reports = {
+        name: json.loads((dataset(name) / "report.json").read_text())["dedup"] for name in CHANGES
+    }
+    assert set(reports["exact"]) == {"exact"}
+    assert reports["near"]["exact"] == reports["exact"]["exact"]
+    near, bands = (reports[name]["near"] for name in ("near", "bands"))
     assert near["failed"] > 0 == bands["failed"]
     assert near["without_kept_mate"]["of"] > near["without_kept_mate"]["documents"]
-    assert sum(told["components"]["dedup"]["near"]["components"].values()) > 20
+    assert sum(reports["components"]["near"]["components"].values()) > 20
 
 
-def test_no_two_that_are_kept_share_a_band(made: dict[str, Path], pages: list[str]) -> None:
+@pytest.mark.parametrize("name", ["bands", "components"])
+def test_no_two_that_are_kept_share_a_band(
+    dataset: Callable[[str], Path], pages: list[str], name: str
+) -> None:
     signatures = Signer().signatures([fold(page) for page in pages])
-    for name in ("bands", "components"):
-        dataset = Dataset.open(made[name])
-        kept = [
-            int(key)
-            for split in ("train", "validation")
-            for shard in dataset.documents(split=split).shards()
-            for key in shard.documents["id"].to_pylist()
-        ]
-        assert len(kept) > 50
-        for band in signatures.bands[kept].T:
-            assert len(np.unique(band)) == len(kept)
+    kept = [
+        int(key)
+        for split in ("train", "validation")
+        for shard in Dataset.open(dataset(name)).documents(split=split).shards()
+        for key in shard.documents["id"].to_pylist()
+    ]
+    assert len(kept) > 50
+    for band in signatures.bands[kept].T:
+        assert len(np.unique(band)) == len(kept)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("name", ["near", "components"])
 def test_worker_processes_make_the_same_bytes(
-    made: dict[str, Path], corpus: Path, tmp_path: Path, name: str, workers: int
+    dataset: Callable[[str], Path], corpus: Path, tmp_path: Path, name: str, workers: int
 ) -> None:
     done = run(corpus, tmp_path / "out", name, "--workers", str(workers))
     assert done.returncode == 0, done.stderr
-    assert content(tmp_path / "out") == content(made[name])
+    assert content(tmp_path / "out") == content(dataset(name))
 
 
 def run(
@@ -162,7 +154,6 @@ def run(
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "pattern", "nth"),
     [
@@ -177,7 +168,7 @@ def run(
     ],
 )
 def test_killed_anywhere_the_same_command_makes_the_same_bytes(
-    made: dict[str, Path], corpus: Path, tmp_path: Path, name: str, pattern: str, nth: int
+    dataset: Callable[[str], Path], corpus: Path, tmp_path: Path, name: str, pattern: str, nth: int
 ) -> None:
     output = tmp_path / "out"
     assert run(corpus, output, name, script=(AT, pattern, nth, "kill -9 0")).returncode == -9
@@ -185,4 +176,4 @@ def test_killed_anywhere_the_same_command_makes_the_same_bytes(
     again = run(corpus, output, name)
     assert again.returncode == 0, again.stderr
     assert "tasks were finished before" in again.stderr
-    assert content(output) == content(made[name])
+    assert content(output) == content(dataset(name))

@@ -5,27 +5,32 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pipelines.dedup.drops import DROPS, EXACT, GONE, NEAR, Drops
+from pipelines.dedup.drops import DROPS, EXACT, NEAR, NO_ROW, Drops
 from pipelines.merge import merge
 from pipelines.merge.merge import (
     SegmentSlice,
-    cut,
-    held_out,
+    find_held_out,
     merged_rows,
+    split_range,
     take_range,
     take_rows,
-    write_merged,
-    write_rows,
+    write_merged_shard,
+    write_parquet,
 )
 from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.rows import NAME
 from pipelines.segments.segment import NUM_BINS
 from pipelines.segments.tables import write_table
 from shards.storage.files import crc32c
-from tests.pipelines.made_segments import DTYPE, Doc, builder, judged, random_docs, write_segment
+from tests.pipelines.made_segments import (
+    DTYPE,
+    Doc,
+    judged,
+    random_docs,
+    segment_builder,
+    write_segment,
+)
 
 ALL = Range.of(0, 1)
 NONE = np.zeros(0, np.uint32)
@@ -44,25 +49,6 @@ def texts(piece: SegmentSlice) -> list[list[int]]:
 
 def ranked(docs: list[Doc]) -> list[Doc]:
     return sorted(docs, key=lambda doc: doc.order)
-
-
-@given(st.integers(1, 2**20), st.data())
-def test_ranges_partition_all_orders(total: int, data: st.DataObject) -> None:
-    index = data.draw(st.integers(0, total - 1))
-    found = Range.of(index, total)
-    for order in (found.low, found.high - 1):
-        assert (order * total) >> 64 == index
-    assert found.low == (Range.of(index - 1, total).high if index else 0)
-    assert found.high == (Range.of(index + 1, total).low if index < total - 1 else 2**64)
-
-
-@pytest.mark.parametrize("total", [1, 2, 3, 10, 4096, 5000])
-def test_every_order_has_one_range(total: int) -> None:
-    edges = [Range.of(index, total) for index in range(total)]
-    assert edges[0].low == 0
-    assert edges[-1].high == 2**64
-    assert all(one.high == other.low for one, other in itertools.pairwise(edges))
-    assert all(one.low < one.high for one in edges)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +93,7 @@ def test_take_range_leaves_out_what_is_dropped_or_held_out(
 ) -> None:
     in_order = ranked(docs)
     dropped = np.arange(1, len(docs), 5, dtype=np.uint32)
-    gone = set(dropped.tolist())
+    dropped_rows = set(dropped.tolist())
     taken = []
     for index in range(total):
         piece = take_range(stem, Range.of(index, total), dropped=dropped, holdout=holdout)
@@ -115,7 +101,7 @@ def test_take_range_leaves_out_what_is_dropped_or_held_out(
     wanted = [
         list(doc.tokens)
         for row, doc in enumerate(in_order)
-        if row not in gone and doc.holdout >= holdout
+        if row not in dropped_rows and doc.holdout >= holdout
     ]
     assert taken == wanted
     assert 0 < len(wanted) < len(docs)
@@ -125,7 +111,7 @@ def test_take_range_leaves_out_what_is_dropped_or_held_out(
 def test_held_out_are_the_rows_below_the_threshold(
     docs: list[Doc], stem: Path, holdout: int
 ) -> None:
-    rows = held_out({3: stem}, holdout, EVERYTHING, drops=[])[3].rows
+    rows = find_held_out({3: stem}, holdout, EVERYTHING, drops=[])[3].rows
     wanted = [row for row, doc in enumerate(ranked(docs)) if doc.holdout < holdout]
     assert rows.tolist() == wanted
     assert texts(take_rows(stem, rows)) == [list(ranked(docs)[row].tokens) for row in wanted]
@@ -134,9 +120,8 @@ def test_held_out_are_the_rows_below_the_threshold(
 def test_train_and_validation_share_no_document_and_miss_none(docs: list[Doc], stem: Path) -> None:
     threshold = 2**62
     train = take_range(stem, ALL, dropped=NONE, holdout=threshold).documents["position"]
-    held = take_rows(stem, held_out({0: stem}, threshold, EVERYTHING, drops=[])[0].rows).documents[
-        "position"
-    ]
+    held_out = find_held_out({0: stem}, threshold, EVERYTHING, drops=[])[0]
+    held = take_rows(stem, held_out.rows).documents["position"]
     assert len(train) + len(held) == len(docs)
     assert min(len(train), len(held)) > 10
 
@@ -149,7 +134,7 @@ def drops(*rows: tuple[int, ...]) -> pa.Table:
 
 def shard_of(tmp_path: Path, pieces: list[SegmentSlice]) -> tuple[pa.Table, list[int]]:
     stem = tmp_path / "out" / "00000"
-    entry = write_merged(stem, pieces, directory=tmp_path, dtype=np.dtype("<u2"))
+    entry = write_merged_shard(stem, pieces, directory=tmp_path, dtype=np.dtype("<u2"))
     table = pa.ipc.open_file(stem.with_suffix(".arrow")).read_all()
     tokens = np.fromfile(stem.with_suffix(".bin"), "<u2").tolist()
     assert (entry.documents, entry.tokens) == (len(table), len(tokens))
@@ -212,9 +197,7 @@ def test_audit_rows_of_a_range_get_the_verdict_of_dedup(tmp_path: Path) -> None:
     found = {}
     for index in (0, 1):
         within = Range.of(index, 2)
-        audit = merged_rows(
-            stems, "audit", within, drops=Drops.load([tmp_path / "d"], within.low, within.high)
-        )
+        audit = merged_rows(stems, "audit", within, drops=Drops.load([tmp_path / "d"], within))
         assert not any(kind == NAME for kind in audit.schema.types)
         names = ("order", "verdict", "reason")
         found[index] = [tuple(row[name] for name in names) for row in audit.to_pylist()]
@@ -233,7 +216,7 @@ def test_a_dropped_order_in_one_segment_says_nothing_of_another(tmp_path: Path) 
         write_segment(tmp_path / f"s{at}", [Doc(order=7, position=at)])
     write_table(tmp_path / "d", drops((7, 1, 0)))
     stems = {0: tmp_path / "s0", 1: tmp_path / "s1"}
-    audit = merged_rows(stems, "audit", ALL, drops=Drops.load([tmp_path / "d"], 0, 2**64))
+    audit = merged_rows(stems, "audit", ALL, drops=Drops.load([tmp_path / "d"], ALL))
     assert audit["position"].to_pylist() == [0, 1]
     assert audit["verdict"].to_pylist() == ["kept", "dropped"]
 
@@ -241,24 +224,22 @@ def test_a_dropped_order_in_one_segment_says_nothing_of_another(tmp_path: Path) 
 def test_what_fell_before_dedup_keeps_its_own_reason(tmp_path: Path) -> None:
     write_segment(tmp_path / "s", [Doc(order=7), Doc(order=7, position=1, reason="language")])
     write_table(tmp_path / "d", drops((7, 0, 0)))
-    audit = merged_rows(
-        {0: tmp_path / "s"}, "audit", ALL, drops=Drops.load([tmp_path / "d"], 0, 2**64)
-    )
+    audit = merged_rows({0: tmp_path / "s"}, "audit", ALL, drops=Drops.load([tmp_path / "d"], ALL))
     found = dict(zip(audit["position"].to_pylist(), audit["reason"].to_pylist(), strict=True))
     assert found == {0: "duplicate", 1: "language"}
 
 
-def test_near_duplicates_are_told_as_such_unless_they_are_equal_to_something(
+def test_near_duplicates_are_called_so_unless_they_equal_something(
     tmp_path: Path,
 ) -> None:
     signature = bytes(224)
     docs = [Doc(order=order, position=order, signature=signature) for order in (1, 2, 3)]
-    write_segment(tmp_path / "s0", docs)  # all but the first fall
+    write_segment(tmp_path / "s0", docs)  # all but the first are dropped
     write_segment(tmp_path / "s1", [Doc(order=order, position=order) for order in (4, 5, 6)])
-    rows = [(2, 0, GONE, EXACT), (4, 1, 0, NEAR), (5, 1, 1, EXACT)]
+    rows = [(2, 0, NO_ROW, EXACT), (4, 1, 0, NEAR), (5, 1, 1, EXACT)]
     write_table(tmp_path / "d", drops(*rows))
     stems = {0: tmp_path / "s0", 1: tmp_path / "s1"}
-    loaded = Drops.load([tmp_path / "d"], 0, 2**64)
+    loaded = Drops.load([tmp_path / "d"], ALL)
     audit = merged_rows(stems, "audit", ALL, drops=loaded).to_pylist()
     assert [(row["order"], row["verdict"], row["reason"]) for row in audit] == [
         (1, "kept", None),
@@ -272,14 +253,14 @@ def test_near_duplicates_are_told_as_such_unless_they_are_equal_to_something(
 
 def test_rejects_are_merged_from_the_segments_that_have_some(tmp_path: Path) -> None:
     for at, orders in enumerate([[4, 2**63], [], [1]]):
-        made = builder(relative=f"part-{at}.json")
+        segments = segment_builder(relative=f"part-{at}.json")
         rejected = [Doc(order=order, reason="nul") for order in orders]
-        kept, gone = judged([*rejected, Doc(order=9)])
-        made.add(kept, [gone])
+        kept, dropped = judged([*rejected, Doc(order=9)])
+        segments.add(kept, [dropped])
         for doc in rejected:
             place = {"order": doc.order, "position": 0, "length": 1}
-            made.reject(place, reason="nul", raw=b"\0")
-        made.close(tmp_path / f"s{at}")
+            segments.reject(place, reason="nul", raw=b"\0")
+        segments.close(tmp_path / f"s{at}")
     assert not (tmp_path / "s1.rejects").exists()
     stems = {at: tmp_path / f"s{at}" for at in (0, 2)}
     low, high = (merged_rows(stems, "rejects", Range.of(index, 2)) for index in (0, 1))
@@ -292,14 +273,14 @@ def test_rejects_are_merged_from_the_segments_that_have_some(tmp_path: Path) -> 
 def test_rows_of_the_dataset_are_parquet_with_an_entry(tmp_path: Path) -> None:
     table = pa.table({"order": pa.array([3, 1], pa.uint64()), "reason": ["a", None]})
     path = tmp_path / "g" / "audit" / "s-00000.parquet"
-    (entry,) = write_rows(path, [table[:0], table[:1], table[1:]], directory=tmp_path)
+    (entry,) = write_parquet(path, [table[:0], table[:1], table[1:]], directory=tmp_path)
     assert pq.read_table(path).equals(table)
     assert (entry.path, entry.rows) == ("g/audit/s-00000.parquet", 2)
     assert (entry.bytes, entry.crc32c) == (path.stat().st_size, crc32c(path))
 
 
 def test_no_table_is_no_file(tmp_path: Path) -> None:
-    assert write_rows(tmp_path / "none.parquet", [], directory=tmp_path) == ()
+    assert write_parquet(tmp_path / "none.parquet", [], directory=tmp_path) == ()
     assert not (tmp_path / "none.parquet").exists()
 
 
@@ -309,18 +290,18 @@ def test_rows_are_merged_in_parts_of_bounded_size(
     docs = random_docs(np.random.default_rng(5), 300)
     write_segment(tmp_path / "s", docs)
     whole = merged_rows({0: tmp_path / "s"}, "audit", ALL)
-    assert cut(ALL, rows=300, held_bytes=0) == [ALL]
+    assert split_range(ALL, rows=300, held_bytes=0) == [ALL]
     monkeypatch.setattr(merge, "ROWS_AT_ONCE", 40)
     for within in (ALL, Range.of(1, 3)):
-        parts = cut(within, rows=300, held_bytes=0)
+        parts = split_range(within, rows=300, held_bytes=0)
         assert (parts[0].low, parts[-1].high) == (within.low, within.high)
         assert all(one.high == two.low for one, two in itertools.pairwise(parts))
         tables = [merged_rows({0: tmp_path / "s"}, "audit", part) for part in parts]
         assert max(table.num_rows for table in tables) < 80
         expected = merged_rows({0: tmp_path / "s"}, "audit", within)
         assert pa.concat_tables(tables).combine_chunks().equals(expected.combine_chunks())
-    assert len(cut(ALL, rows=300, held_bytes=0)) == 8
+    assert len(split_range(ALL, rows=300, held_bytes=0)) == 8
     monkeypatch.setattr(merge, "BYTES_AT_ONCE", 100)
-    assert len(cut(ALL, rows=300, held_bytes=1500)) == 15
-    assert len(cut(Range.of(1, 3), rows=300, held_bytes=3000)) == 10
+    assert len(split_range(ALL, rows=300, held_bytes=1500)) == 15
+    assert len(split_range(Range.of(1, 3), rows=300, held_bytes=3000)) == 10
     assert whole.num_rows == 300

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.report.charts import HEIGHT, WIDTH, Threshold, caption, chart, quantile
+from pipelines.report.charts import HEIGHT, WIDTH, ThresholdLine, caption, chart, quantile
 from tests.pipelines.report.reading import counted
 
 
@@ -34,7 +34,7 @@ def test_a_bar_that_would_hide_the_others_is_cut_and_says_its_share() -> None:
 
 def test_every_threshold_is_a_line_at_its_value_with_a_label_of_its_own() -> None:
     counts = {"kept": counted(*np.linspace(0, 1, 50)), "dropped": {}}
-    thresholds = [Threshold(value=v, label=f"max {v} <zh>") for v in (0.5, 0.51, 0.52, 0.9)]
+    thresholds = [ThresholdLine(value=v, label=f"max {v} <zh>") for v in (0.5, 0.51, 0.52, 0.9)]
     drawn = chart(counts, thresholds).thresholds
     lines = [numbers_of(path, r"M([\d.]+) ") for path, _ in drawn]
     assert lines == sorted(lines)

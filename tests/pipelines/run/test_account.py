@@ -104,7 +104,7 @@ def test_both_accounts_agree() -> None:
         ("b", "dropped", "duplicate"): 1,
     }
     assert account.final_account(MERGED) == expected
-    account.check(RECORDS, DEDUP, MERGED)
+    account.check_account(RECORDS, DEDUP, MERGED)
 
 
 def test_near_duplicates_that_are_equal_to_something_change_their_reason() -> None:
@@ -175,7 +175,7 @@ def test_a_run_that_does_not_balance_fails(
     message: str,
 ) -> None:
     with pytest.raises(DamageError, match=f"the account does not balance: {message}") as raised:
-        account.check(records, dedup, final)
+        account.check_account(records, dedup, final)
     assert "delete that folder and run the same command again" in str(raised.value)
 
 

@@ -54,10 +54,10 @@ def manifest(options: dict[str, Any], *inputs: InputEntry) -> Manifest:
 
 def test_a_dataset_is_continued_with_its_own_options_alone(tmp_path: Path) -> None:
     had = {"seed": 0, "languages": ["zh", "en"], "title": "always"}
-    existing.check_same(manifest(had), dict(had), output=tmp_path)
+    existing.check_options(manifest(had), dict(had), output=tmp_path)
     now = {"seed": 0, "languages": ["zh"], "min_chars": 5}
     with pytest.raises(UserError) as raised:
-        existing.check_same(manifest(had), now, output=tmp_path)
+        existing.check_options(manifest(had), now, output=tmp_path)
     text = str(raised.value)
     assert "--languages is zh, the dataset has zh,en; " in text
     assert "--min-chars is 5, the dataset has None; " in text

@@ -205,7 +205,7 @@ def test_an_input_that_changes_between_plan_and_read_is_refused(
 
 DIE_AT = """
 import os, signal, sys
-from pipelines import intake
+from pipelines.map import intake
 KEY, HOW, TIMES, FOLDER = {key!r}, {how!r}, {times}, {folder!r}
 documents = intake.Intake._documents
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.segments.histograms import added, bins_of, edges_of, histograms
+from pipelines.segments.histograms import add_histograms, bins_of, edges_of, histograms
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_histograms_tell_kept_from_dropped_and_leave_out_what_is_unknown() -> No
         "score": {"kept": {"50": 1}, "dropped": {"25": 1}},
         "c4.words": {"kept": {}, "dropped": {"0": 1}},
     }
-    assert added([found, found])["tokens"]["kept"] == {"100": 4}
+    assert add_histograms([found, found])["tokens"]["kept"] == {"100": 4}

@@ -1,205 +1,73 @@
-import tempfile
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from pipelines.dedup.drops import DROPS
-from pipelines.merge.holdout import LEAST_VALIDATION, holdout_threshold, num_shards
-from pipelines.merge.merge import Held, held_out
-from pipelines.segments.identity import below
-from pipelines.segments.plan import Plan, load_plan
-from pipelines.segments.segment import NUM_BINS
-from pipelines.segments.tables import open_table, write_table
+from pipelines.segments.audit import Tally
+from pipelines.segments.plan import Plan, PlannedSegment, load_plan, task_name
+from pipelines.segments.segment import Segment, SieveCounts
 from shards.errors import DamageError
-from tests.pipelines.made_segments import Doc, random_docs, write_segments
+from shards.storage.files import FileEntry
+from tests.pipelines.made_segments import Doc, write_segments
 
 
-def test_a_plan_comes_back_by_its_name(tmp_path: Path) -> None:
-    made = write_segments(tmp_path, [[Doc(order=1)], [Doc(order=2)]], sources=["b", "a"])
-    assert load_plan(tmp_path, made.name) == made
-    assert made.sources == ("a", "b")
-    assert (made.numbers("a"), made.numbers("b"), made.numbers("c")) == ([1], [0], [])
+def test_a_plan_is_loaded_by_its_name(tmp_path: Path) -> None:
+    plan = write_segments(tmp_path, [[Doc(order=1)], [Doc(order=2)]], sources=["b", "a"])
+    assert load_plan(tmp_path, plan.name) == plan
+    assert plan.sources == ("a", "b")
+    assert (plan.numbers("a"), plan.numbers("b"), plan.numbers("c")) == ([1], [0], [])
 
 
-def test_the_name_tells_plans_apart(tmp_path: Path) -> None:
+def test_different_plans_have_different_names(tmp_path: Path) -> None:
     one = write_segments(tmp_path, [[Doc(order=1)], [Doc(order=2)]])
-    turned = Plan(
+    reversed_plan = Plan(
         generation=one.generation,
         fingerprint=one.fingerprint,
         dtype=one.dtype,
         texts=one.texts,
         segments=one.segments[::-1],
     )
-    assert turned.name != one.name
+    assert reversed_plan.name != one.name
 
 
-def test_an_absent_plan_is_told_by_its_path(tmp_path: Path) -> None:
+def test_a_missing_plan_is_named_by_its_path(tmp_path: Path) -> None:
     with pytest.raises(DamageError, match=r"plan/nothing\.json is missing"):
         load_plan(tmp_path, "nothing")
 
 
-def shard_sizes(docs: list[Doc], shards: int) -> list[int]:
-    sizes = [0] * shards
-    for doc in docs:
-        sizes[(doc.order * shards) >> 64] += len(doc.tokens)
-    return sizes
-
-
-@settings(max_examples=6, deadline=None)
-@given(
-    seed=st.integers(0, 2**32),
-    sizes=st.lists(st.integers(0, 60), min_size=1, max_size=3),
-    spread=st.sampled_from([2**64, 2**60]),
-    limit=st.integers(6, 400),
-)
-def test_shards_are_the_least_power_of_two_within_the_limit(
-    seed: int, sizes: list[int], spread: int, limit: int
-) -> None:
-    rng = np.random.default_rng(seed)
-    parts = [random_docs(rng, size, high=spread) for size in sizes]
-    docs = [doc for part in parts for doc in part]
-    with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
-        # A segment of which nothing is kept, and one of another source, change nothing.
-        others = [[Doc(order=1, reason="empty")], [Doc(order=1, tokens=[0] * 999)]]
-        sources = ["s"] * (len(parts) + 1) + ["other"]
-        made = write_segments(work, [*parts, *others], sources=sources)
-        found = num_shards(made, "s", work=work, shard_tokens=limit)
-    if not docs:
-        assert found == 0
-        return
-    assert found & (found - 1) == 0
-    assert found == 1 or max(shard_sizes(docs, found // 2)) > limit
-    assert found >= NUM_BINS or max(shard_sizes(docs, found)) <= limit
-
-
-def test_a_document_longer_than_a_shard_is_let_be(tmp_path: Path) -> None:
-    docs = [Doc(order=at << 58, tokens=[1] * 10, position=at) for at in range(64)]
-    docs[40] = Doc(order=40 << 58, tokens=[1] * 50, position=40)
-    made = write_segments(tmp_path, [docs])
-    found = num_shards(made, "s", work=tmp_path, shard_tokens=20)
-    assert max(shard_sizes(docs, found)) == 50
-    assert max(shard_sizes(docs, found // 2)) == 60
-
-
-@pytest.mark.parametrize(
-    ("limit", "shards"),
-    [(10, 8192), (19, 8192), (20, 4096), (40, 2048), (81_919, 2), (81_920, 1)],
-)
-def test_bins_above_the_limit_are_cut_further(tmp_path: Path, limit: int, shards: int) -> None:
-    docs = [Doc(order=at << 51, tokens=[1] * 10, position=at) for at in range(2 * NUM_BINS)]
-    made = write_segments(tmp_path, [docs])
-    assert num_shards(made, "s", work=tmp_path, shard_tokens=limit) == shards
-    assert max(shard_sizes(docs, shards)) <= limit
-
-
-def held(docs: list[Doc], threshold: int) -> int:
-    return sum(doc.holdout < threshold for doc in docs)
-
-
-def threshold_of(
-    work: Path, plan: Plan, fraction: float, *, drops: tuple[Path, ...] = (), source: str = "s"
-) -> int:
-    owners = [number for path in drops for number in open_table(path)["segment"].to_pylist()]
-    return holdout_threshold(
-        plan,
-        source,
-        work=work,
-        drops=drops,
-        dropped=sum(number in plan.numbers(source) for number in owners),
-        fraction=fraction,
+def test_a_planned_segment_is_a_segment_in_short() -> None:
+    entry = FileEntry(bytes=7, crc32c=0)
+    segment = Segment(
+        stem="s",
+        documents=5,
+        tokens=40,
+        longest=9,
+        rejects=1,
+        fanned_out=0,
+        tallies=(
+            Tally(verdict="kept", reason="", rows=5, bytes=1),
+            Tally(verdict="quarantined", reason="nul", rows=1, bytes=1),
+        ),
+        files={"audit": entry, "documents": FileEntry(bytes=9, crc32c=0), "rejects": entry},
+        sieved=SieveCounts(texts=5),
     )
+    planned = PlannedSegment.of(segment, "web")
+    assert planned == PlannedSegment(
+        stem="s",
+        source="web",
+        rows=6,
+        documents=5,
+        tokens=40,
+        longest=9,
+        rejects=1,
+        held_bytes=7,
+        table_bytes=9,
+        sieved=SieveCounts(texts=5),
+    )
+    assert planned.path(Path("work")) == Path("work/map/s")
 
 
-@pytest.mark.parametrize(
-    ("num", "fraction", "wanted"),
-    [
-        (10_000, 0.0, 0),
-        (10_000, 0.001, LEAST_VALIDATION),
-        (10_000, 1e-9, LEAST_VALIDATION),
-        (10_000, 0.02, None),  # the fraction itself
-        (10_000, 0.05, None),
-        (640, 0.001, 32),
-        (639, 0.001, 31),
-        (100, 0.001, 5),
-        (100, 0.05, 5),
-        (20, 0.001, 1),
-        (19, 0.001, 0),
-        (1, 0.05, 0),
-    ],
-)
-def test_validation_is_the_fraction_within_its_bounds(
-    tmp_path: Path, num: int, fraction: float, wanted: int | None
-) -> None:
-    docs = random_docs(np.random.default_rng(num), num)
-    made = write_segments(tmp_path, [docs[: num // 3], docs[num // 3 :]])
-    threshold = threshold_of(tmp_path, made, fraction)
-    if wanted is None:
-        by_fraction = held(docs, below(fraction))
-        wanted = min(by_fraction, num // 20)
-        assert wanted > LEAST_VALIDATION
-    assert held(docs, threshold) == wanted
-
-
-def test_a_fraction_above_the_most_is_capped_by_the_survivors(tmp_path: Path) -> None:
-    """The hashes of a small source may lie lower than they should by chance."""
-    docs = [Doc(order=at, holdout=at, position=at) for at in range(1000)]
-    made = write_segments(tmp_path, [docs])
-    assert held(docs, threshold_of(tmp_path, made, 0.05)) == 50
-
-
-def test_only_documents_that_dedup_leaves_are_counted(tmp_path: Path) -> None:
-    docs = [Doc(order=at, holdout=at << 50, position=at) for at in range(2000)]
-    other = [Doc(order=at, holdout=0, position=at) for at in range(500)]
-    made = write_segments(tmp_path, [docs[:1000], other, docs[1000:]], sources=["s", "other", "s"])
-    gone = [doc for doc in docs if doc.position % 2 == 0]
-    rows = [(doc.order, 0 if doc.position < 1000 else 2, doc.position % 1000, 0) for doc in gone]
-    paths = []
-    for name, part in (("a", rows[:300]), ("b", rows[300:])):
-        paths.append(tmp_path / name)
-        columns = list(map(list, zip(*part, strict=True)))
-        write_table(paths[-1], pa.table(columns, schema=DROPS))
-    threshold = threshold_of(tmp_path, made, 0.001, drops=tuple(paths))
-    survivors = [doc for doc in docs if doc.position % 2]
-    assert held(survivors, threshold) == LEAST_VALIDATION
-    threshold = threshold_of(tmp_path, made, 0.05, drops=tuple(paths))
-    assert held(survivors, threshold) == 50
-
-
-def test_sources_have_thresholds_of_their_own(tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    parts = [random_docs(rng, 1000), random_docs(rng, 1000)]
-    made = write_segments(tmp_path, parts, sources=["a", "b"])
-    found = [threshold_of(tmp_path, made, 0.001, source=name) for name in ("a", "b")]
-    assert found[0] != found[1]
-    counts = [held(part, threshold) for part, threshold in zip(parts, found, strict=True)]
-    assert counts == [LEAST_VALIDATION] * 2
-
-
-def test_a_fraction_too_small_for_a_hash_still_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    docs = random_docs(np.random.default_rng(8), 1000)
-    made = write_segments(tmp_path, [docs])
-    calls = 0
-
-    def counted(*arguments: object, **named: object) -> dict[int, Held]:
-        nonlocal calls
-        calls += 1
-        assert calls < 100, "the search for a threshold does not end"
-        return held_out(*arguments, **named)  # type: ignore[arg-type]  # handed on as it came
-
-    monkeypatch.setattr("pipelines.segments.plan.held_out", counted)
-    assert held(docs, threshold_of(tmp_path, made, 1e-20)) == LEAST_VALIDATION
-
-
-def test_a_source_of_which_nothing_survives_holds_out_nothing(tmp_path: Path) -> None:
-    made = write_segments(tmp_path, [[Doc(order=1, reason="empty")], [Doc(order=2)]], sources="ab")
-    write_table(tmp_path / "d", pa.table([[2], [1], [0], [0]], schema=DROPS))
-    assert [num_shards(made, name, work=tmp_path, shard_tokens=10) for name in "ab"] == [0, 1]
-    for name in "ab":
-        assert threshold_of(tmp_path, made, 0.05, source=name, drops=(tmp_path / "d",)) == 0
+def test_the_name_of_a_task_depends_on_all_its_parts() -> None:
+    names = [task_name("dedup", "p", 1), task_name("dedup", "p", 2), task_name("merge", "p", 1)]
+    assert len(set(names)) == 3
+    assert task_name("dedup", "p", 1) == names[0]
+    assert len(names[0]) == 24

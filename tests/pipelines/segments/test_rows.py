@@ -1,136 +1,22 @@
-import hashlib
-import itertools
+import pyarrow as pa
 
-import numpy as np
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from pipelines.segments.identity import below, holdout_hashes, order_hashes, sample_hashes
-
-POSITIONS = np.array([0, 1, 17, 1 << 40], np.int64)
-GOLDEN = {
-    "order": [0x5FD219D79072714D, 0xF728750BF7F1E901, 0x361F7260466EC856, 0xDB579062241DDD30],
-    "sample": [0xF7338A8AD917E557, 0x2C073E9E4401DA50, 0x0392B40327286A9B, 0x57E5281AD1239B0F],
-    "holdout": [0x9044D1E509AE874B, 0xC9F922AB33AFE776, 0x37DECBEDA7208BEF, 0xBEF628AC6A01D1E9],
-}
+from pipelines.segments.rows import whole_texts
 
 
-def order(
-    source: str, relative: str, positions: np.ndarray, *, seed: int, ordinal: int = 0
-) -> np.ndarray:
-    ordinals = np.full(len(positions), ordinal, np.int32)
-    return order_hashes(source, relative, positions=positions, ordinals=ordinals, seed=seed)
+def rows(*texts: tuple[str, str]) -> pa.RecordBatch:
+    prompts, bodies = ([pair[side] for pair in texts] for side in (0, 1))
+    return pa.record_batch(
+        {
+            "prompt": pa.array(prompts, pa.large_string()),
+            "text": pa.array(bodies, pa.large_string()),
+        }
+    )
 
 
-HASHES = {"order": order, "sample": sample_hashes, "holdout": holdout_hashes}
+def test_a_whole_text_is_the_prompt_and_the_text() -> None:
+    assert whole_texts(rows(("问：", "答"), ("", "text"))).to_pylist() == ["问：答", "text"]
 
 
-def splitmix(value: int) -> int:
-    """The finaliser as its authors print it."""
-    value = (value + 0x9E3779B97F4A7C15) % 2**64
-    value = ((value ^ value >> 30) * 0xBF58476D1CE4E5B9) % 2**64
-    value = ((value ^ value >> 27) * 0x94D049BB133111EB) % 2**64
-    return value ^ value >> 31
-
-
-def expected(domain: str, position: int, *, seed: int) -> int:
-    name = f"{domain}\0{seed}\0wudao\0a/part-1.json".encode()
-    key = int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "little")
-    return splitmix(splitmix(position ^ key))
-
-
-def test_hashes_are_pinned_for_ever() -> None:
-    for name, hashes in HASHES.items():
-        found = hashes("wudao", "part-1.json", POSITIONS, seed=0)
-        assert found.dtype == np.uint64
-        assert [hex(value) for value in found.tolist()] == [hex(value) for value in GOLDEN[name]]
-
-
-def test_order_of_a_second_document_is_pinned() -> None:
-    found = order("wudao", "part-1.json", POSITIONS[1:2], seed=0, ordinal=1)
-    assert found.tolist() == [0x3F8739404BC9E922]
-
-
-@pytest.mark.parametrize("seed", [0, 7])
-def test_sample_and_holdout_are_splitmix_twice_of_the_keyed_position(seed: int) -> None:
-    for domain in ("sample", "holdout"):
-        found = HASHES[domain]("wudao", "a/part-1.json", POSITIONS, seed=seed)
-        wanted = [expected(domain, position, seed=seed) for position in POSITIONS.tolist()]
-        assert found.tolist() == wanted
-
-
-@pytest.mark.parametrize("ordinal", [0, 1, 5])
-def test_order_steps_by_the_golden_ratio_and_mixes_again(ordinal: int) -> None:
-    found = order("wudao", "a/part-1.json", POSITIONS, seed=3, ordinal=ordinal)
-    steps = ordinal * 0x9E3779B97F4A7C15
-    wanted = [
-        splitmix(splitmix((expected("order", position, seed=3) + steps) % 2**64))
-        for position in POSITIONS.tolist()
-    ]
-    assert found.tolist() == wanted
-
-
-@pytest.mark.parametrize("name", HASHES)
-def test_records_of_a_file_never_share_a_hash(name: str) -> None:
-    positions = np.arange(200_000, dtype=np.int64)
-    assert len(np.unique(HASHES[name]("wudao", "part-1.json", positions, seed=0))) == 200_000
-
-
-def test_domains_seeds_sources_and_paths_give_unrelated_hashes() -> None:
-    keys = [
-        ("wudao", "a.json", 0),
-        ("wudao", "a.json", 1),
-        ("pile", "a.json", 0),
-        ("wudao", "b", 0),
-    ]
-    positions = np.arange(4096, dtype=np.int64)
-    found = [
-        hashes(source, path, positions, seed=seed)
-        for hashes in HASHES.values()
-        for source, path, seed in keys
-    ]
-    assert len(np.unique(np.concatenate(found))) == len(found) * len(positions)
-    for at, one in enumerate(found):
-        for other in found[at + 1 :]:
-            bits = np.bitwise_count(one ^ other)
-            assert abs(bits.mean() - 32) < 0.5  # 8 sigma
-
-
-def test_hashes_do_not_depend_on_the_batch() -> None:
-    whole = order("s", "f", np.arange(100, dtype=np.int64), seed=1)
-    parts = [order("s", "f", np.array([at], np.int64), seed=1) for at in range(100)]
-    assert np.concatenate(parts).tolist() == whole.tolist()
-
-
-@pytest.mark.parametrize("name", HASHES)
-def test_hashes_are_even(name: str) -> None:
-    found = HASHES[name]("wudao", "part-1.json", np.arange(0, 2 << 20, 32, dtype=np.int64), seed=0)
-    counts = np.bincount((found >> np.uint64(58)).astype(np.int64), minlength=64)
-    assert counts.sum() == 65_536
-    assert np.abs(counts - 1024).max() < 6 * 32
-
-
-def test_a_smaller_sample_is_part_of_a_larger_one() -> None:
-    found = sample_hashes("wudao", "part-1.json", np.arange(50_000, dtype=np.int64), seed=0)
-    samples = [
-        set(np.flatnonzero(found < np.uint64(below(share))).tolist())
-        for share in (0.001, 0.01, 0.1, 0.5)
-    ]
-    assert [len(sample) for sample in samples] == pytest.approx([50, 500, 5000, 25000], rel=0.5)
-    assert all(small < large for small, large in itertools.pairwise(samples))
-
-
-@pytest.mark.parametrize(
-    ("fraction", "value"),
-    [(0.0, 0), (0.5, 1 << 63), (0.25, 1 << 62), (1.0, 1 << 64), (2.0, 1 << 64), (2**-64, 1)],
-)
-def test_below_is_the_share_of_all_hashes(fraction: float, value: int) -> None:
-    assert below(fraction) == value
-
-
-@settings(max_examples=50)
-@given(st.floats(0, 1), st.floats(0, 1))
-def test_below_never_falls(one: float, other: float) -> None:
-    low, high = sorted((one, other))
-    assert 0 <= below(low) <= below(high) <= 2**64
+def test_without_prompts_the_texts_are_not_copied() -> None:
+    batch = rows(("", "a"), ("", "b"))
+    assert whole_texts(batch).buffers()[2].address == batch["text"].buffers()[2].address

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.segments import sparse
-from pipelines.segments.sparse import joined, side_by_side
+from pipelines.segments.sparse import join_ranges, side_by_side
 from pipelines.segments.tables import (
     column,
     lookup,
@@ -78,14 +78,14 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 ROWS = st.tuples(st.integers(0, NUM), st.integers(0, NUM)).map(sorted)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=20)
 @given(rows=ROWS)
 def test_rows_are_those_of_the_table(path: RemotePath, table: pa.Table, rows: list[int]) -> None:
     found = open_rows(path, slice(*rows))
     assert found.to_pydict() == table.slice(rows[0], rows[1] - rows[0]).to_pydict()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=20)
 @given(bounds=st.tuples(st.integers(0, 2**64), st.integers(0, 2**64)).map(sorted))
 def test_rows_are_found_by_their_hash(path: RemotePath, table: pa.Table, bounds: list[int]) -> None:
     low, high = bounds
@@ -159,7 +159,7 @@ def test_runs_of_items_can_be_read(folder: RemotePath) -> None:
 
 def test_what_is_no_table_is_damage(folder: RemotePath) -> None:
     (folder / "none").write(bytes(300_000))
-    with pytest.raises(DamageError, match=r"none is no Arrow file"):
+    with pytest.raises(DamageError, match=r"none is not an Arrow file"):
         open_rows(folder / "none", slice(0, 1))
     with pytest.raises(DamageError, match=r"nowhere is missing"):
         open_rows(folder / "nowhere", slice(0, 1))
@@ -171,7 +171,7 @@ PAIRS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=12)
 @given(pairs=PAIRS, gap=st.integers(0, 5))
 def test_joined_ranges_cover_the_same_and_lie_apart(pairs: list[tuple[int, int]], gap: int) -> None:
     ranges = np.array([[start, start + size] for start, size in pairs], np.int64).reshape(-1, 2)
-    found = joined(ranges, gap=gap).tolist()
+    found = join_ranges(ranges, gap=gap).tolist()
     wanted = {at for start, stop in ranges.tolist() for at in range(start, stop)}
     covered = {at for start, stop in found for at in range(start, stop)}
     assert wanted <= covered

@@ -1,0 +1,31 @@
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.segments.range import EVERYTHING, Range
+
+
+def test_a_range_is_a_share_of_all_orders() -> None:
+    assert Range.of(1, 4) == Range(low=2**62, high=2**63)
+    assert Range.of(0, 1) == EVERYTHING
+
+
+@given(st.integers(1, 2**20), st.data())
+def test_ranges_partition_all_orders(total: int, data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, total - 1))
+    found = Range.of(index, total)
+    for order in (found.low, found.high - 1):
+        assert (order * total) >> 64 == index
+    assert found.low == (Range.of(index - 1, total).high if index else 0)
+    assert found.high == (Range.of(index + 1, total).low if index < total - 1 else 2**64)
+
+
+@pytest.mark.parametrize("total", [1, 2, 3, 10, 4096, 5000])
+def test_every_order_has_one_range(total: int) -> None:
+    edges = [Range.of(index, total) for index in range(total)]
+    assert edges[0].low == 0
+    assert edges[-1].high == 2**64
+    assert all(one.high == other.low for one, other in itertools.pairwise(edges))
+    assert all(one.low < one.high for one in edges)
