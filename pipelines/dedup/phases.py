@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.corpus.options import Options
 from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
@@ -79,18 +78,38 @@ class Deduplicated:
 class Dedup:
     """The phases of dedup of one run."""
 
-    def __init__(self, phases: Phases, plan: Plan, output: AnyPath, options: Options) -> None:
+    def __init__(
+        self,
+        phases: Phases,
+        plan: Plan,
+        output: AnyPath,
+        *,
+        dedup: str,
+        clusters: str,
+        threshold: float,
+    ) -> None:
+        """Prepare them.
+
+        Args:
+            phases: Runs the tasks.
+            plan: The segments.
+            output: The folder of the dataset.
+            dedup: none, exact or minhash, as --dedup says.
+            clusters: local or components, as --clusters says.
+            threshold: Lowest similarity of near-duplicates.
+        """
         self._phases = phases
         self._plan = plan
         self._output = output
-        self._options = options
-        self._near = options.dedup == "minhash"
-        self._components = self._near and options.clusters == "components"
+        self._dedup = dedup
+        self._threshold = threshold
+        self._near = dedup == "minhash"
+        self._components = self._near and clusters == "components"
         self._sieved = [segment.sieved for segment in plan.segments]
 
     def run(self) -> Deduplicated:
         """Run the phases and return their results."""
-        if self._options.dedup == "none":
+        if self._dedup == "none":
             return Deduplicated()
         tasks = [*self._tasks(TEXT)]
         if self._near:
@@ -135,7 +154,7 @@ class Dedup:
     def _tasks(self, band: int) -> Iterable[DedupTask]:
         """Yield the tasks of the text hash or of a band."""
         ranges = _ranges(self._sieved, band)
-        threshold, drops = self._options.minhash_threshold, not self._components
+        threshold, drops = self._threshold, not self._components
         for index in range(ranges):
             yield DedupTask(
                 name=self._name("dedup", band, index, ranges, threshold, drops, self._linked),
@@ -238,11 +257,11 @@ def _ranges(sieved: Iterable[SieveCounts], band: int) -> int:
     return min(num_ranges(rows, rows_per_task=BAND_ROWS_PER_TASK), EDGES)
 
 
-def num_tasks(plan: Plan, options: Options) -> int:
-    """Return how many tasks of dedup read from every segment of a plan."""
+def num_tasks(plan: Plan, dedup: str) -> int:
+    """Return how many tasks of dedup read from every segment of a plan; `dedup` as in Dedup."""
     sieved = [segment.sieved for segment in plan.segments]
-    exact = 0 if options.dedup == "none" else _ranges(sieved, TEXT)
-    return exact + (NUM_BANDS * _ranges(sieved, 0) if options.dedup == "minhash" else 0)
+    exact = 0 if dedup == "none" else _ranges(sieved, TEXT)
+    return exact + (NUM_BANDS * _ranges(sieved, 0) if dedup == "minhash" else 0)
 
 
 def _sizes(records: Iterable[DedupRecord | StarRecord]) -> dict[str, int]:

@@ -14,7 +14,6 @@ from functools import partial
 
 import numpy as np
 
-from pipelines.corpus.options import Options
 from pipelines.dedup.phases import num_tasks
 from pipelines.engine.phases import Phases
 from pipelines.merge.union import write_union
@@ -61,16 +60,20 @@ class GroupRecord:
     """By suffix."""
 
 
-def group_segments(plan: Plan, phases: Phases, options: Options, *, work: AnyPath) -> Plan:
+def group_segments(
+    plan: Plan, phases: Phases, *, work: AnyPath, dedup: str, shards: int, shard_tokens: int
+) -> Plan:
     """Return the saved plan for dedup and merge: the same plan, or one with groups.
 
     Args:
         plan: The segments that the map wrote.
         phases: Runs the tasks that make the groups.
-        options: The options of the run.
         work: The folder of intermediate files.
+        dedup: none, exact or minhash, as --dedup says.
+        shards: Shards per source; 0: as many as `shard_tokens` asks for.
+        shard_tokens: Most tokens of a shard.
     """
-    if num_slices(plan, options) <= MOST_SLICES:
+    if num_slices(plan, dedup=dedup, shards=shards, shard_tokens=shard_tokens) <= MOST_SLICES:
         return plan
     runs = list(split_into_groups(plan.segments))
     tasks = {number: _task(run, plan) for number, run in enumerate(runs) if len(run) > 1}
@@ -93,13 +96,13 @@ def group_segments(plan: Plan, phases: Phases, options: Options, *, work: AnyPat
     return with_groups
 
 
-def num_slices(plan: Plan, options: Options) -> int:
+def num_slices(plan: Plan, *, dedup: str, shards: int, shard_tokens: int) -> int:
     """Return about how many parts of segments dedup and merge would read."""
-    slices = len(plan.segments) * num_tasks(plan, options)
+    slices = len(plan.segments) * num_tasks(plan, dedup)
     for source in plan.sources:
         numbers = plan.numbers(source)
         tokens = sum(plan.segments[number].tokens for number in numbers)
-        slices += len(numbers) * (options.shards or 1 + tokens // options.shard_tokens)
+        slices += len(numbers) * (shards or 1 + tokens // shard_tokens)
     return slices
 
 

@@ -228,8 +228,11 @@ def run_extent(sources: Mapping[str, SourceSize], options: Options, *, token_byt
         for name in ("texts", "signed", "dropped")
     )
     dedup, near = options.dedup != "none", options.dedup == "minhash"
-    shards = {name: expected_shards(source, options) for name, source in sources.items()}
-    held = {name: validation_share(source, options) for name, source in sources.items()}
+    shards = {
+        name: options.shards or expected_shards(source, options.shard_tokens)
+        for name, source in sources.items()
+    }
+    held = {name: validation_share(source, options.validation) for name, source in sources.items()}
     return Extent(
         sources={
             name: replace(source, held=source.documents * held[name])
@@ -265,19 +268,17 @@ def group_members(source: SourceSize) -> int:
     return max(1, min(MOST_MEMBERS, int(fit)))
 
 
-def expected_shards(source: SourceSize, options: Options) -> int:
+def expected_shards(source: SourceSize, shard_tokens: int) -> int:
     """Return the number of a source's shards, about as merge.holdout.num_shards counts them."""
-    if options.shards:
-        return options.shards
     shards = 1
-    while source.tokens * (UNEVEN if shards > 1 else 1) > shards * options.shard_tokens:
+    while source.tokens * (UNEVEN if shards > 1 else 1) > shards * shard_tokens:
         shards *= 2
     return shards
 
 
-def validation_share(source: SourceSize, options: Options) -> float:
-    """Return the share of a source's documents that is held out."""
-    if not options.validation:
+def validation_share(source: SourceSize, fraction: float) -> float:
+    """Return the share of a source's documents that is held out for --validation."""
+    if not fraction:
         return 0.0
     least = LEAST_VALIDATION / max(source.documents, 1)
-    return min(max(options.validation, least), MOST_VALIDATION)
+    return min(max(fraction, least), MOST_VALIDATION)

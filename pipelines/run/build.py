@@ -155,8 +155,22 @@ class Build:
         existing.remove_leftovers(self.output)
         records = self._map_phase().map_all()
         account.check_rejects(records, most=self.options.max_reject_rate, work=self.work)
-        plan = group_segments(self.plan(records), self.phases, self.options, work=self.work)
-        dedup = Dedup(self.phases, plan, self.output, self.options).run()
+        plan = group_segments(
+            self.plan(records),
+            self.phases,
+            work=self.work,
+            dedup=self.options.dedup,
+            shards=self.options.shards,
+            shard_tokens=self.options.shard_tokens,
+        )
+        dedup = Dedup(
+            self.phases,
+            plan,
+            self.output,
+            dedup=self.options.dedup,
+            clusters=self.options.clusters,
+            threshold=self.options.minhash_threshold,
+        ).run()
         merged = self.merge(plan, dedup)
         results = Results(records=records, plan=plan, dedup=dedup, merged=merged)
         return self.commit(results)

@@ -160,7 +160,14 @@ def run(folder: Path, options: WudaoOptions) -> Deduplicated:
     silence_beam()
     plan = load_plan(folder / WORK, (folder / "plan").read_text())
     with Runner((), num_workers=options.workers) as runner:
-        return Dedup(Phases(folder / WORK, runner), plan, folder, options).run()
+        return Dedup(
+            Phases(folder / WORK, runner),
+            plan,
+            folder,
+            dedup=options.dedup,
+            clusters=options.clusters,
+            threshold=options.minhash_threshold,
+        ).run()
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from pipelines.merge.merge import merged_rows
 from pipelines.segments.plan import Plan
 from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.tables import open_table
-from pipelines.wudao import WudaoOptions
 from tests.pipelines.made_segments import Doc, write_segments
 
 EXACT, NEAR = "duplicate", "near-duplicate"
@@ -47,9 +46,10 @@ def deduplicated(
     output: Path, plan: Plan, *, threshold: float = 0.7, clusters: str = "local"
 ) -> tuple[Deduplicated, list[Any]]:
     runner = InProcessRunner()
-    options = WudaoOptions(dedup="minhash", minhash_threshold=threshold, clusters=clusters)
     phases = Phases(output / ".work", runner)  # type: ignore[arg-type]  # all of a runner it uses
-    return Dedup(phases, plan, output, options).run(), runner.tasks
+    return Dedup(
+        phases, plan, output, dedup="minhash", clusters=clusters, threshold=threshold
+    ).run(), runner.tasks
 
 
 def verdicts(output: Path, plan: Plan, found: Deduplicated) -> dict[tuple[int, int], str]:
@@ -419,7 +419,9 @@ def test_none_and_exact_do_no_more_than_they_say(tmp_path: Path) -> None:
     for dedup_option, names in (("none", set()), ("exact", {"dedup", "drops"})):
         runner = InProcessRunner()
         phases = Phases(tmp_path / ".work", runner)  # type: ignore[arg-type]  # all it uses
-        found = Dedup(phases, plan, tmp_path, WudaoOptions(dedup=dedup_option)).run()
+        found = Dedup(
+            phases, plan, tmp_path, dedup=dedup_option, clusters="local", threshold=0.7
+        ).run()
         assert set(phases.seconds) == names
         assert set(found.figures) == ({"exact"} if names else set())
     assert verdicts(tmp_path, plan, found).items() >= Model(plain, 0).reasons.items()

@@ -32,20 +32,17 @@ def test_a_split_becomes_as_many_segments_as_it_fills(
 
 
 @pytest.mark.parametrize(
-    ("tokens", "option", "shards"),
-    [(0, 0, 1), (100e6, 0, 1), (101e6, 0, 2), (199e6, 0, 4), (300e9, 0, 4096), (5, 7, 7)],
+    ("tokens", "shards"), [(0, 1), (100e6, 1), (101e6, 2), (199e6, 4), (300e9, 4096)]
 )
-def test_shards_are_a_power_of_two_or_what_the_option_says(
-    tokens: float, option: int, shards: int
-) -> None:
-    assert expected_shards(made_source(tokens=tokens), Options(shards=option)) == shards
+def test_shards_are_a_power_of_two(tokens: float, shards: int) -> None:
+    assert expected_shards(made_source(tokens=tokens), 100_000_000) == shards
 
 
 def test_validation_is_a_share_of_bounded_size() -> None:
-    assert validation_share(made_source(documents=1e6), Options()) == 0.001
-    assert validation_share(made_source(documents=3200), Options()) == 0.01
-    assert validation_share(made_source(documents=10), Options()) == 0.05
-    assert validation_share(made_source(), Options(validation=0)) == 0
+    assert validation_share(made_source(documents=1e6), 0.001) == 0.001
+    assert validation_share(made_source(documents=3200), 0.001) == 0.01
+    assert validation_share(made_source(documents=10), 0.001) == 0.05
+    assert validation_share(made_source(), 0) == 0
 
 
 def test_sizes_grow_in_proportion_to_the_corpus() -> None:
