@@ -11,6 +11,7 @@ import importlib.metadata
 import importlib.util
 import logging
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -264,6 +265,7 @@ def _first_difference(reference: _Predict, other: _Predict) -> str | None:
     return None
 
 
+@lru_cache(maxsize=1)  # it reads the metadata of every package
 def _reference_engine() -> str:
     """Return which distribution provides the module `fasttext` (several can), and its version."""
     owners = importlib.metadata.packages_distributions().get("fasttext", ["fasttext"])
