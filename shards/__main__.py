@@ -28,7 +28,7 @@ DAMAGED = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 well, 1 damage found, 2 refused, 130 stopped."""
+    """Run one command and return its exit code: 0 well, 1 damage found, 2 refused."""
 
     def run() -> int:
         options = _parser().parse_args(arguments)

@@ -15,6 +15,10 @@ REFUSED = 2
 STOPPED = 130
 """The exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
+UNREAD = 141
+"""The exit code when nobody reads the output any more (`| head`), as shells have it: 128 +
+SIGPIPE."""
+
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are UserErrors, and whose flags cannot be abbreviated."""
@@ -37,7 +41,7 @@ def exit_code(
     """Return the exit code of a command.
 
     An error that the person can fix is one paragraph and REFUSED; Ctrl-C is one line and STOPPED;
-    a reader that has seen enough (`| head`) is no error.
+    an output that nobody reads any more is UNREAD: the work may be unfinished.
 
     Args:
         program: Its name, which begins every message.
@@ -58,7 +62,7 @@ def exit_code(
     except BrokenPipeError:
         # Leave nothing for the interpreter to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return UNREAD
     return code or 0
 
 

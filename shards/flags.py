@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 _SCALES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
-_WHOLE = re.compile(r"([0-9]+(?:_[0-9]+)*)([kMG]?)")
+_WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)([kMG]?)")
 
 
 def count(text: str) -> int:

@@ -38,7 +38,7 @@ class Shard:
     offsets: NDArray[np.int64]
     """First token of each document, mapped and aligned; a document ends where the next starts."""
     removed: Rows = field(default_factory=_no_rows)
-    """Rows that windows leave out; as documents they can still be read."""
+    """Rows that training windows leave out; they can still be read as documents."""
 
     @classmethod
     def open(
@@ -233,7 +233,7 @@ class Dataset:
         """Check that the dataset has a source; None stands for all of them.
 
         Raises:
-            UserError: it has not.
+            UserError: it has no such source.
         """
         if source not in (None, *self.sources):
             raise UserError(

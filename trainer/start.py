@@ -210,7 +210,9 @@ def _check_same_run(
     Raises:
         UserError: the run differs in something that decides what is learnt; the message names it.
     """
-    for name, before, now in _differences(checkpoint.state["identity"], identity):
+    differences = list(_differences(checkpoint.state["identity"], identity))
+    if differences:
+        name, before, now = differences[0]
         raise UserError(
             f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
             f"{now}. Set it back, or start a new run from its weights: "
@@ -221,8 +223,9 @@ def _check_same_run(
     if data.run.position_of(step) != position:
         raise UserError(
             f"at step {step:,} of {checkpoint.folder} the run had taken {position:,} samples; "
-            f"with the present --batch-size it would be {data.run.position_of(step):,}. Give the "
-            f"former one, and let another begin later: --batch-size SIZE {step}:SIZE."
+            f"with the current --batch-size it would have taken {data.run.position_of(step):,}. "
+            "Give the earlier batch size first, and start the new one at this step: --batch-size "
+            f"SIZE {step}:SIZE."
         )
     for name, before, now in _differences(checkpoint.state["schedule"], changeable):
         _log.warning("from step %d on %s is %s; it was %s", step + 1, name, now, before)

@@ -51,7 +51,7 @@ class StepResult:
 
     @property
     def is_finite(self) -> bool:
-        """Whether the loss is finite; without any token it counts as such."""
+        """Whether the loss is finite; a step without target tokens counts as finite."""
         return self.tally.num_targets == 0 or math.isfinite(self.tally.loss)
 
 
@@ -151,7 +151,7 @@ class Stepper:
         """Take weights and optimizer from a checkpoint.
 
         Raises:
-            DamageError: it is not of the step that its list says.
+            DamageError: The checkpoint holds another step than its file list says.
         """
         groups = self.engine.optimizer.param_groups
         options = [{k: v for k, v in group.items() if k != "params"} for group in groups]
@@ -159,8 +159,8 @@ class Stepper:
         self._repair_optimizer(options)
         if path is None or state.get("step") != step:
             raise DamageError(
-                f"{folder / tag} does not hold step {step}, as its list says: remove it, and the "
-                "run resumes from the checkpoint before."
+                f"{folder / tag} does not hold step {step}, although its file list says so: remove "
+                "it, and the run resumes from the previous checkpoint."
             )
 
     def _repair_optimizer(self, options: Sequence[Mapping[str, Any]]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pipelines.corpus.code import code_hash
+from pipelines.corpus.code import CODE, code_hash
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.recipe import Recipe, load_recipe
 from pipelines.inputs.files import InputFile, match_inputs
@@ -53,16 +53,18 @@ class Corpus:
 
     def facts(self) -> dict[str, Any]:
         """Return what decides bytes besides the options, JSON-able: its code and what is read."""
-        code = code_hash(self.module)
-        return {**({"code": code} if code else {}), **self.readers.facts()}
+        return {**self._code(), **self.readers.facts()}
 
     def own(self) -> dict[str, Any]:
         """Return its code, and the options that only this corpus has and that decide bytes."""
         shared = {field.name for field in fields(Options)}
         chosen = semantic(self.options, {}, decides=(SEGMENTS,))
         own = {name: value for name, value in chosen.items() if name not in shared}
+        return {**own, **self._code()}
+
+    def _code(self) -> dict[str, str]:
         code = code_hash(self.module)
-        return {**own, **({"code": code} if code else {})}
+        return {CODE: code} if code else {}
 
 
 def match_corpora(module: str, options: Options) -> tuple[list[InputFile], dict[str, Corpus]]:

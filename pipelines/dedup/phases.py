@@ -48,7 +48,7 @@ EDGES_PER_TASK = 1_000_000
 """Edges that a task of the components takes at most: about 0.2 GB."""
 
 DROPS_PER_TASK = 1_000_000
-"""Drops that one drop file is made of at most; those that several tasks found count repeatedly."""
+"""Most drops of one drop file; a document that several tasks found counts once for each."""
 
 MOST_SAMPLED = 1_000_000
 """Documents, sampled by hash in a larger corpus, for which the report looks for kept mates."""

@@ -75,9 +75,9 @@ class DedupTask:
     threshold: float
     """Least similarity of a near-duplicate."""
     drops: bool
-    """Write documents that are similar to a smaller one as drops."""
+    """Write as drops the documents similar to one before them (by order, segment, signer)."""
     linked: int
-    """Write links of documents whose order's low 32 bits are less."""
+    """Write links of the documents whose order's low 32 bits are below this; 2**32: of all."""
 
     def __str__(self) -> str:
         what = "text hash" if self.band == TEXT else f"band {self.band}"

@@ -39,7 +39,7 @@ class Intake:
         return taken, len(items) - len(taken)
 
     def read(self, items: Sequence[Record | Damage], split: Split) -> Verdict:
-        """Return the documents of the records as a batch of READ, and why some are rejected."""
+        """Return the documents of records as a batch of READ, and why some are left out."""
         by_record = [self._documents(item) for item in items]
         documents = list(itertools.chain.from_iterable(by_record))
         counts = [len(group) for group in by_record]

@@ -63,7 +63,7 @@ class MapTask:
     name: str
     split: Split
     most_deaths: int = MOST_DEATHS
-    """How many worker processes of this machine it may cost."""
+    """How many worker processes of this machine may die of it before it is given up."""
 
     def __str__(self) -> str:
         return f"map of bytes {self.split.start} to {self.split.end} of {self.split.path}"
@@ -125,12 +125,13 @@ def record_name(
         versions: The versions that decide bytes.
         facts: Fingerprints in place of the options that are paths.
     """
+    readers = corpus.readers.facts()
     identity = {
         "corpus": corpus.recipe.name,
         "split": [split.source, split.relative, split.file_bytes, split.start, split.end],
         "options": semantic(corpus.options, facts, decides=(SEGMENTS,)),
         "versions": dict(versions),
-        **corpus.facts(),
+        **({"replay": readers} if readers else {}),
     }
     return hashlib.sha256(canonical(identity)).hexdigest()[:24]
 

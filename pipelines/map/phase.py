@@ -56,7 +56,7 @@ class MapPhase:
         """Map what is not mapped yet, and return the records of all splits, by file and place.
 
         Raises:
-            UserError: The parts of the run were to map them and did not.
+            UserError: With --part merge: some splits have not been mapped by any part.
         """
         if not self._merging:
             self._check_heads(self._files)
@@ -69,7 +69,11 @@ class MapPhase:
         for file, chain in chains.items():
             links = [records[split].link for split in chain]
             if not seamless(links):
-                _LOG.info("%s: nested arrays look like records; read as one", file.relative)
+                _LOG.info(
+                    "%s: its splits do not join up, because nested arrays look like records: it is "
+                    "mapped again, read as one split",
+                    file.relative,
+                )
                 chains[file] = self._splits_of(file, split_bytes=file.bytes)
         redone = self._tasks([chain[0] for chain in chains.values() if chain[0] not in records])
         records |= self._map(redone, self._unfinished(redone)) if redone else {}
@@ -196,9 +200,9 @@ class MapPhase:
         return UserError(
             f"{len(missing)} of {sum(map(len, chains.values()))} splits are not mapped in "
             f"{self._folder}: {describe_ranges(missing)}. Run the same command with --part "
-            f"{shares_for(chains, missing)}, or repeat those of the parts that did not end (what "
-            "they finished is kept), copy the files of .work/map here if they lie elsewhere, and "
-            "give --part merge again"
+            f"{shares_for(chains, missing)}, or run the parts that did not finish again (what they "
+            "finished is kept). If their files are on other machines, copy those of .work/map "
+            "here. Then give --part merge again"
             + (
                 f" ({unusable} of them have a record that cannot be used: it is damaged, or was "
                 "made with --skip-poison, which merge then needs as well)"

@@ -22,8 +22,8 @@ _BINS_AT_ONCE = 1000
 def num_shards(plan: Plan, source: str, *, work: AnyPath, shard_tokens: int) -> int:
     """Return the least power of two of shards that keeps every shard within its tokens.
 
-    They are counted in the segments' bins, before dedup across segments drops documents. The limit
-    is at least the longest document, and below the size of a bin tokens are taken to be even.
+    Tokens are counted in the segments' bins, before dedup across segments drops documents. The
+    limit is never below the longest document. Within a bin, tokens are assumed to be evenly spread.
 
     Args:
         plan: The plan.
@@ -45,7 +45,7 @@ def num_shards(plan: Plan, source: str, *, work: AnyPath, shard_tokens: int) -> 
     while shards < NUM_BINS and fullest > limit:
         shards *= 2
         fullest = int(np.diff(before[:: NUM_BINS // shards]).max())
-    # Shards smaller than a bin: the fullest bin is taken to be even.
+    # Shards smaller than a bin: as if the fullest bin were evenly spread.
     return shards << ((fullest - 1) // limit).bit_length()
 
 
@@ -79,7 +79,7 @@ def holdout_threshold(
     if not most:
         return 0
     bound = hash_bound(fraction)
-    # Twice as far as the least number should reach, so that reading once is nearly always enough.
+    # Twice as far as LEAST_VALIDATION should need, so that one read is nearly always enough.
     reach = max(bound, min(2 * (LEAST_VALIDATION + 1) * 2**64 // survivors, 2**64 - 1))
     while True:
         held_out = find_held_out(stems, reach, EVERYTHING, drops=drops).values()

@@ -117,7 +117,8 @@ class CountingStorage(AbstractFileSystem):  # type: ignore[misc]
     def find(self, path: str, **_: Any) -> dict[str, dict[str, Any]]:
         """LIST for each page of keys; of nothing also HEAD and LIST, since it may be a file."""
         key = self._strip_protocol(path)
-        found = {name: data for name, data in self.objects.items() if name.startswith(f"{key}/")}
+        objects = list(self.objects.items())  # progress lists them from a thread of its own
+        found = {name: data for name, data in objects if name.startswith(f"{key}/")}
         pages = max(1, -(-len(found) // PAGE_KEYS))
         self._call(path, list=pages if found else 2, head=0 if found else 1)
         return {

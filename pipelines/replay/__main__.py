@@ -22,7 +22,6 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus
 from pipelines.engine.workers import num_workers
-from pipelines.map.attempts import died_before
 from pipelines.readers.reading import splits
 from pipelines.readers.record import MAX_RECORD_BYTES
 from pipelines.readers.rejects import Rejects, rejected_places
@@ -113,8 +112,8 @@ def replay(
     Raises:
         UserError: It cannot be made; the message says why and what to do.
     """
-    from pipelines.engine.runner import Runner, silence_beam  # noqa: PLC0415 - see above
-    from pipelines.run.build import Build  # noqa: PLC0415 - see above
+    from pipelines.engine.runner import silence_beam  # noqa: PLC0415 - see above
+    from pipelines.run.build import Build, task_runner  # noqa: PLC0415 - see above
 
     directory, manifest = dataset
     options, rejects = corpus.options, corpus.readers
@@ -135,11 +134,7 @@ def replay(
     check_unchanged(files, entries, directory=directory, readings=readings, split_bytes=size)
     silence_beam()
     workers = num_workers(options.workers, work_bytes=sum(file.bytes for file in files))
-    with (
-        locked(options.output),
-        # If the driver died of a record before, a child process will tell which one it is.
-        Runner(flags, num_workers=workers or int(died_before(options.output / WORK))) as runner,
-    ):
+    with locked(options.output), task_runner(options.output, flags, workers=workers) as runner:
         made = Build(corpus, corpora, files=files, runner=runner)
         _check_facts(manifest, made.chain.facts, unchanged=unchanged)
         complete = made.existing()

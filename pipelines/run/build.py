@@ -40,6 +40,7 @@ from shards.manifest import TRAIN, VALIDATION, WORK, Manifest
 from shards.records import to_json
 from shards.storage.files import canonical
 from shards.storage.lock import locked
+from shards.storage.remote import AnyPath
 from shards.vocabulary import write_vocabulary
 
 _LOG = logging.getLogger("corpusmill")
@@ -80,13 +81,26 @@ def map_part(module: str, options: Options, *, flags: Sequence[str] = ()) -> Non
 def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Build"]:
     silence_beam()
     files, corpora = match_corpora(module, options)
-    share = sum(file.bytes for file in files) * corpus_fraction(options.part)
-    workers = num_workers(options.workers, work_bytes=int(share))
-    with locked(options.output, shared=is_share(options.part)):
-        # If the driver died of a record before, a child process will tell which one it is.
-        workers = workers or int(died_before(options.output / WORK))
-        with Runner(flags, num_workers=workers) as runner:
-            yield Build(Corpus(module, options), corpora, files=files, runner=runner)
+    map_bytes = sum(file.bytes for file in files) * corpus_fraction(options.part)
+    workers = num_workers(options.workers, work_bytes=int(map_bytes))
+    with (
+        locked(options.output, shared=is_share(options.part)),
+        task_runner(options.output, flags, workers=workers) as runner,
+    ):
+        yield Build(Corpus(module, options), corpora, files=files, runner=runner)
+
+
+def task_runner(output: AnyPath, flags: Sequence[str], *, workers: int) -> Runner:
+    """Return what runs the tasks of a run; the lock on its output must be held.
+
+    Args:
+        output: The folder of the dataset.
+        flags: Flags for Beam.
+        workers: Worker processes; 0: the tasks run in this one, unless it died of them before.
+    """
+    if not workers and died_before(output / WORK):
+        workers = 1  # the record that killed the driver kills a child now, and is found
+    return Runner(flags, num_workers=workers)
 
 
 class Build:
@@ -287,7 +301,7 @@ class Build:
             fraction=self.options.validation,
         )
         held = max(1, -(-shards * holdout >> 64)) if holdout else 0
-        split_totals = {TRAIN: max(shards, 1), VALIDATION: held}
+        shards_by_split = {TRAIN: max(shards, 1), VALIDATION: held}
 
         def task(split: str, index: int, total: int) -> MergeTask:
             drops = dedup.drops_within(Range.of(index, total))
@@ -304,6 +318,6 @@ class Build:
 
         return [
             task(split, index, total)
-            for split, total in split_totals.items()
+            for split, total in shards_by_split.items()
             for index in range(total)
         ]

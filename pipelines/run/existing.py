@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipelines.corpus.code import CODE
 from pipelines.inputs.files import InputFile
 from pipelines.map.attempts import forget
 from pipelines.map.resume import unchanged
@@ -39,22 +40,24 @@ def check_options(manifest: Manifest, options: Mapping[str, Any], *, output: Any
     """
     names = sorted({*options, *manifest.options})
     differing = [name for name in names if options.get(name) != manifest.options.get(name)]
-    if "code" in differing:
-        raise UserError(
-            f"{output} holds a dataset that other code of its corpus {manifest.corpus!r} made: its "
-            "module, or what that imports from its own package, was edited since. Choose another "
-            "--output, or give --overwrite to replace it"
+    if not differing:
+        return
+    odd = [
+        f"{flag_of(name)} is {_shown(options.get(name))}, "
+        f"the dataset has {_shown(manifest.options.get(name))}"
+        for name in differing
+        if name != CODE
+    ]
+    if CODE in differing:
+        changed = "was edited since" if CODE in manifest.options else "was not recorded then"
+        odd.append(
+            f"the code of the corpus {manifest.corpus!r} (its module, and what that imports of its "
+            f"own) {changed}"
         )
-    if differing:
-        odd = [
-            f"{flag_of(name)} is {_shown(options.get(name))}, "
-            f"the dataset has {_shown(manifest.options.get(name))}"
-            for name in differing
-        ]
-        raise UserError(
-            f"{output} holds a dataset made with other options: {'; '.join(odd)}. Choose another "
-            "--output, or give --overwrite to replace it"
-        )
+    raise UserError(
+        f"{output} holds a dataset made with other options: {'; '.join(odd)}. Choose another "
+        "--output, or give --overwrite to replace it"
+    )
 
 
 def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath) -> None:

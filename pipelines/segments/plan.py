@@ -18,7 +18,7 @@ class PlannedSegment:
     stem: str
     source: str
     rows: int
-    """Of .audit."""
+    """Rows of its .audit table."""
     documents: int
     tokens: int
     longest: int
@@ -26,7 +26,7 @@ class PlannedSegment:
     held_bytes: int
     table_bytes: int
     sieved: SieveCounts
-    """These as in Segment."""
+    """From documents to here as in Segment."""
     folder: str = "map"
     """The folder of its files among the intermediate files; merge/group.py makes others."""
 

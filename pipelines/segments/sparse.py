@@ -53,7 +53,7 @@ def side_by_side(
 
 
 def forget_sizes() -> None:
-    """Ask for sizes again from now on: between phases a file may be rewritten under its name."""
+    """Forget known sizes: between phases a file may be rewritten under the same name."""
     _size.cache_clear()
 
 

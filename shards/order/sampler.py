@@ -8,8 +8,9 @@ batch.
     k ─▶ epoch, index = divmod(k, windows of the stream in the scatter) ─▶ permutation ─▶ sample
     sample ─▶ shard, window of the shard
 
-For a common stream, the k-th draw of scatter c is draw k·S + c of the stream. Nothing is built or
-stored: the state is the position and what the positions before it depended on.
+A stream with fewer shards than scatters is common: every node holds all of it, and the k-th draw of
+scatter c is draw k·S + c of the whole stream. Nothing is built or stored: the state is the position
+and what the positions before it depended on.
 """
 
 import hashlib
@@ -185,7 +186,8 @@ class Sampler:
     def epochs(self, position: int) -> NDArray[np.float64]:
         """Return float64[streams]: epochs of each stream drawn before a position.
 
-        Scatters hold parts of different sizes, so they differ: the largest number is returned.
+        Scatters hold parts of different sizes, so the number differs between them: the largest is
+        returned.
         """
         counts = self._schedule.counts_until(position)
         scatters = np.arange(self.num_scatters)[:, None]

@@ -17,7 +17,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -187,7 +187,7 @@ def _has_ended(content: bytes) -> bool:
         state = json.loads(content)
         on_this_machine: bool = state["machine"] == _machine_id()
         return on_this_machine and _start_time(state["process"]) != str(state["started"])
-    except (ValueError, KeyError, TypeError, PermissionError):
+    except (ValueError, KeyError, TypeError, OSError):  # what is unknown may live
         return False
 
 
@@ -204,14 +204,16 @@ def _start_time(process: int) -> str:
     that was killed but not yet reaped by its parent (a zombie) has ended.
 
     Raises:
-        PermissionError: It is another user's, and hidden from this one (hidepid of /proc).
+        OSError: It is unknown: hidden from this process (hidepid), or /proc cannot be read.
     """
     try:
         status = Path(f"/proc/{process}/stat").read_text()
     except OSError:
-        with suppress(ProcessLookupError):
+        try:
             os.kill(process, 0)
-        return ""
+        except ProcessLookupError:
+            return ""
+        raise
     # See proc(5). The name before the closing bracket may itself contain spaces and brackets.
     state, *fields = status.rpartition(")")[2].split()
     return "" if state in _ENDED_STATES else fields[18]

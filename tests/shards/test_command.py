@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shards.command import REFUSED, STOPPED, Parser, exit_code
+from shards.command import REFUSED, STOPPED, UNREAD, Parser, exit_code
 from shards.errors import UserError
 
 
@@ -70,7 +70,7 @@ def test_ctrl_c_is_one_line() -> None:
     assert error == "\ncook: stopped; nothing is burnt\n"
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_a_reader_that_has_seen_enough_sees_no_traceback() -> None:
     script = COOK.format(work="[print(line) for line in range(100_000)]")
     with subprocess.Popen(
         [sys.executable, "-c", script],
@@ -83,4 +83,4 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
         process.stdout.close()
         assert process.stderr is not None
         assert process.stderr.read() == b""
-    assert process.returncode == 0
+    assert process.returncode == UNREAD

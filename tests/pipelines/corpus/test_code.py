@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.corpus.code import code_hash
+from pipelines.corpus.code import CODE, code_hash
 from pipelines.corpus.recipe import CORPORA, SAMPLE, load_recipe
 from pipelines.run.build import build
 from pipelines.run.command import completed
@@ -97,6 +97,40 @@ def test_code_is_the_module_and_what_it_imports_of_its_own(
     assert code_hash(module) != first
 
 
+def test_what_others_wrote_is_not_the_corpus_and_is_not_imported(folder: Path) -> None:
+    write(folder, package="", suffix="!")
+    notes = folder / "notes_of_mine.py"
+    lazy = "\n\ndef never():\n    import lazy_one, ftfy\n    from lazy_package.inner import x\n"
+    notes.write_text(notes.read_text() + lazy)
+    others = folder / ".venv" / "lib" / "site-packages"
+    others.mkdir(parents=True)
+    (others / "ftfy.py").write_text("X = 1\n")
+    (folder / "lazy_package").mkdir()
+    (folder / "lazy_package" / "__init__.py").write_text("raise RuntimeError('imported')\n")
+    (folder / "lazy_package" / "inner.py").write_text("x = 1\n")
+    forget()
+    first = code_hash("notes_of_mine")
+    (others / "ftfy.py").write_text("X = 2\n")
+    forget()
+    assert code_hash("notes_of_mine") == first
+    (folder / "lazy_package" / "inner.py").write_text("x = 2\n")
+    forget()
+    assert code_hash("notes_of_mine") != first
+
+
+@pytest.mark.usefixtures("folder")
+def test_beside_an_installed_module_are_other_people_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    monkeypatch.syspath_prepend(str(installed))
+    write(installed, package="", suffix="!")
+    first = code_hash("notes_of_mine")
+    write(installed, package="", suffix="?")
+    assert code_hash("notes_of_mine") == first
+
+
 def test_relative_imports_and_packages_are_followed(folder: Path) -> None:
     write(folder, package="mine", suffix="!")
     notes = folder / "mine" / "notes_of_mine.py"
@@ -148,10 +182,12 @@ def test_an_edited_corpus_is_mapped_again_and_a_finished_dataset_is_not_called_c
     new = second.manifest
     assert "code of mine.notes_of_mine" in caplog.text
     assert "1 segments are made again" in caplog.text
-    assert new.options["code"] != old.options["code"]
+    assert new.options[CODE] != old.options[CODE]
     assert new.identity != old.identity
     assert run(tmp_path, keep_segments=True).manifest.identity == new.identity
     write(folder, package="mine", suffix=" newer")
-    with pytest.raises(UserError, match=r"other code of its corpus 'notes' made: .* --overwrite"):
+    with pytest.raises(
+        UserError, match=r"the code of the corpus 'notes' .* was edited since\. .*--over"
+    ):
         run(tmp_path)
     assert run(tmp_path, overwrite=True).manifest.identity not in (old.identity, new.identity)
