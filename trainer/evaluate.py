@@ -39,7 +39,7 @@ def evaluate(
     return tally.summed_over(ranks)
 
 
-def work(config: Config, ranks: Ranks) -> int:
+def evaluate_checkpoint(config: Config, ranks: Ranks) -> int:
     """Print the figures of a checkpoint and return the exit code.
 
     Raises:
@@ -57,4 +57,4 @@ def work(config: Config, ranks: Ranks) -> int:
 
 
 if __name__ == "__main__":
-    run_command("trainer.evaluate", work)
+    run_command("trainer.evaluate", evaluate_checkpoint)

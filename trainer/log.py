@@ -13,6 +13,7 @@ import math
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -88,12 +89,13 @@ class RunLog:
         self.say(f"step {step:,}/{self._steps:,}  {event}  {'  '.join(shown)}")
 
     def say(self, text: str) -> None:
-        """Show a line on the terminal."""
-        if self._bar is not None:
-            self._bar.write(text, file=sys.stderr)
-        elif self._show:
-            sys.stderr.write(f"{text}\n")
-            sys.stderr.flush()
+        """Show a line on the terminal; if nobody reads it any more, the run goes on."""
+        with suppress(OSError):
+            if self._bar is not None:
+                self._bar.write(text, file=sys.stderr)
+            elif self._show:
+                sys.stderr.write(f"{text}\n")
+                sys.stderr.flush()
 
     def close(self) -> None:
         """Close files and progress bar."""

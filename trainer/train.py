@@ -162,7 +162,7 @@ class Training:
             )
 
 
-def work(config: Config, ranks: Ranks) -> int:
+def train(config: Config, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
     started = start(config, ranks)
     with Stop() as stop:
@@ -206,4 +206,4 @@ def _profiler(folder: Path | None, ranks: Ranks, *, on: bool) -> Iterator[Callab
 
 
 if __name__ == "__main__":
-    run_command("trainer.train", work)
+    run_command("trainer.train", train)

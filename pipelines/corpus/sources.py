@@ -34,7 +34,7 @@ class Corpus:
     module: str
     """The module that holds it as RECIPE."""
     options: Options
-    readers: ReaderFactory = ALL_RECORDS
+    reader_factory: ReaderFactory = ALL_RECORDS
     """Which records of its inputs are read."""
 
     @property
@@ -45,15 +45,15 @@ class Corpus:
     @property
     def reading(self) -> Reading:
         """How its files are read."""
-        return self.readers.reading(self.recipe.reading(self.options))
+        return self.reader_factory.reading(self.recipe.reading(self.options))
 
     def reader(self, split: Split) -> Reader:
         """Return what reads a split of one of its files."""
-        return self.readers.reader(split, self.reading)
+        return self.reader_factory.reader(split, self.reading)
 
     def facts(self) -> dict[str, Any]:
         """Return what decides bytes besides the options, JSON-able: its code and what is read."""
-        return {**self._code(), **self.readers.facts()}
+        return {**self._code(), **self.reader_factory.facts()}
 
     def own(self) -> dict[str, Any]:
         """Return its code, and the options that only this corpus has and that decide bytes."""

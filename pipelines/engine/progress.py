@@ -94,7 +94,7 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        with suppress(UserError):
+        with suppress(UserError, OSError):
             self._show(last=True)
 
     def _watch(self) -> None:
@@ -102,7 +102,8 @@ class Progress:
         pause = 1.0 if self._terminal and local else PLAIN_SECONDS
         while not self._stop.wait(pause):
             started = time.monotonic()
-            with suppress(UserError):  # the storage does not answer: no reason to fail
+            # No reason to fail: the storage does not answer, or nobody reads the line any more.
+            with suppress(UserError, OSError):
                 self._show()
             # Behind a URL a look at millions of files takes minutes, and each page costs money.
             pause = max(pause, PAUSE_FACTOR * (time.monotonic() - started))

@@ -24,7 +24,7 @@ class Intake:
     def __init__(self, corpus: Corpus) -> None:
         self._recipe = corpus.recipe
         self._options = corpus.options
-        self._readers = corpus.readers
+        self._reader_factory = corpus.reader_factory
 
     def sampled(
         self, items: Sequence[Record | Damage], split: Split
@@ -69,7 +69,7 @@ class Intake:
         for name, data_type in self._recipe.provenance(self._options).items():
             batch = batch.append_column(name, self._provenance(documents, name, data_type))
         reasons = pa.array([document.reason for document in documents], pa.string())
-        return self._readers.selected(Verdict(batch, reasons), split)
+        return self._reader_factory.selected(Verdict(batch, reasons), split)
 
     def _documents(self, item: Record | Damage) -> Sequence[Document]:
         if isinstance(item, Damage):

@@ -41,7 +41,7 @@ from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
 from pipelines.merge.union import TOKENS_AT_ONCE
 from pipelines.planning.sizes import SIGNER_BYTES, Extent, SourceSize, with_groups
 from pipelines.planning.storage import PAGE_KEYS, Call, Requests, counting, upload
-from pipelines.segments.examples import KEPT
+from pipelines.segments.examples import MOST_KEPT
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.plan import Plan, PlannedSegment
 from pipelines.segments.range import EVERYTHING, Range
@@ -275,7 +275,7 @@ class _Model:
         for segment in self._plan.segments:
             stem = segment.path(self._work)
             open_table(with_suffix(stem, "examples"))
-            open_rows(with_suffix(stem, "audit"), slice(0, KEPT))
+            open_rows(with_suffix(stem, "audit"), slice(0, MOST_KEPT))
         return self._total(self._calls[first:])
 
     def _finish(

@@ -116,7 +116,7 @@ def replay(
     from pipelines.run.build import Build, task_runner  # noqa: PLC0415 - see above
 
     directory, manifest = dataset
-    options, rejects = corpus.options, corpus.readers
+    options, rejects = corpus.options, corpus.reader_factory
     assert isinstance(rejects, Rejects)
     places = rejected_places(directory, manifest, reasons=rejects.reasons)
     corpora = _corpora(corpus, manifest)
@@ -159,7 +159,7 @@ def _corpora(corpus: Corpus, manifest: Manifest) -> dict[str, Corpus]:
         module = _module(entry["corpus"])
         options_class = load_recipe(module).options
         values: dict[str, Any] = {**shared, **options_of(options_class, entry)}
-        corpora[source] = Corpus(module, options_class(**values), corpus.readers)
+        corpora[source] = Corpus(module, options_class(**values), corpus.reader_factory)
     return corpora
 
 

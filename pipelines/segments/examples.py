@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pipelines.segments.rows import whole_texts
 
 PER_REASON = 20
-KEPT = 400
+MOST_KEPT = 400
 """More of the documents that no stage dropped, since dedup drops some of them later."""
 
 CHARACTERS = 1000
@@ -40,7 +40,7 @@ class Examples:
         orders = rows["order"].to_numpy()
         row_reasons = np.array(reasons.fill_null("").to_pylist(), object)
         for reason in dict.fromkeys(row_reasons.tolist()):
-            most = PER_REASON if reason else KEPT
+            most = PER_REASON if reason else MOST_KEPT
             examples = self._by_reason.get(reason, EXAMPLES.empty_table())
             candidates = row_reasons == reason
             if len(examples) == most:

@@ -92,3 +92,17 @@ def test_meter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_log() -> None:
     with pytest.raises(UserError, match=r"nowhere has no log\.jsonl"):
         read_run_log(Path("nowhere"))
+
+
+def test_a_terminal_that_nobody_reads_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = RunLog(tmp_path, step=0, steps=9, show=True)
+
+    def broken(_: str) -> int:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(sys.stderr, "write", broken)
+    log.write(TRAIN, 1, {"loss": 1.0})
+    log.close()
+    assert [line["step"] for line in read_run_log(tmp_path)] == [1]

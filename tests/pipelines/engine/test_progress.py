@@ -164,3 +164,13 @@ def test_the_line_goes_to_the_current_standard_error(
     with Progress("map", {}, describe=describe, work=tmp_path):
         pass
     assert stream.getvalue().startswith("map   0 % | ")
+
+
+def test_a_line_that_nobody_reads_fails_nothing(tmp_path: Path) -> None:
+    class Closed(io.StringIO):
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    with shown(tmp_path, {"a": 1}, stream=Closed()):
+        finish(tmp_path, "a", documents=1)
+    assert (tmp_path / "map" / "a.json").exists()

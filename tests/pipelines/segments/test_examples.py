@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
-from pipelines.segments.examples import CHARACTERS, KEPT, PER_REASON, Examples
+from pipelines.segments.examples import CHARACTERS, MOST_KEPT, PER_REASON, Examples
 
 
 def rows(orders: np.ndarray, *, text: str = "text") -> pa.RecordBatch:
@@ -33,7 +33,7 @@ def test_examples_are_the_smallest_orders_however_they_came() -> None:
         table = examples.table()
         kept = table.filter(pa.compute.equal(table["reason"], ""))
         dropped = table.filter(pa.compute.equal(table["reason"], "language"))
-        assert kept["order"].to_pylist() == sorted(orders[::2].tolist())[:KEPT]
+        assert kept["order"].to_pylist() == sorted(orders[::2].tolist())[:MOST_KEPT]
         assert dropped["order"].to_pylist() == sorted(orders[1::2].tolist())[:PER_REASON]
         assert set(table["path"].to_pylist()) == {"part-1.json"}
 
