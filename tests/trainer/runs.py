@@ -133,7 +133,10 @@ def _train(
     sys.argv = [command, *arguments]
     if prepare is not None:
         prepare()
-    run_command(f"trainer.{command}", {"train": train.work, "evaluate": evaluate.work}[command])
+    run_command(
+        f"trainer.{command}",
+        {"train": train.train, "evaluate": evaluate.evaluate_checkpoint}[command],
+    )
 
 
 def _free_port() -> int:

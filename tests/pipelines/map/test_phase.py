@@ -196,7 +196,7 @@ def test_what_is_missing_is_reported_with_the_command_that_makes_it(
     assert main(MODULE, [*flags, "merge"]) == 2
     message = capsys.readouterr().err
     assert f"18 of 36 splits are not mapped in {output}/.work/map: wudao/part-2026010102" in message
-    assert "Run the same command with --part 2/4,3/4, or repeat" in message
+    assert "Run the same command with --part 2/4,3/4, or run the parts" in message
     assert main(MODULE, [*flags, "2/4,3/4"]) == 0
     assert main(MODULE, [*flags, "merge"]) == 0
     assert shipped(output) == shipped(reference)
