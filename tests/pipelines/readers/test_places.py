@@ -16,11 +16,11 @@ ARRAY = b'{"RECORDS":[{"text":"a"} , {"text":01},\n{"text":"b"}, 17 , {"text":"c
 TEXT = b"one<n>two\n\nb\xff\nthree"
 FILES = {
     "a.jsonl": LINES,
-    "a.jsonl.gz": gzip.compress(LINES),
+    "a.jsonl.gz": gzip.compress(LINES, mtime=0),
     "a.json": ARRAY,
     "a.json.zst": zstandard.compress(ARRAY),
     "a.txt": TEXT,
-    "a.txt.gz": gzip.compress(TEXT),
+    "a.txt.gz": gzip.compress(TEXT, mtime=0),
 }
 
 
@@ -50,7 +50,7 @@ def test_rows_are_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
 def test_a_place_without_a_record_is_damage(name: str, tmp_path: Path) -> None:
     raw = b'{"text":"a"}\n'
-    file = written(tmp_path / name, raw if name == "a.jsonl" else gzip.compress(raw))
+    file = written(tmp_path / name, raw if name == "a.jsonl" else gzip.compress(raw, mtime=0))
     places = [(0, 12), (13, 0), (99, 4)]
     items = list(read_places(file.path, places, reading()))
     assert values(items) == [{"text": "a"}]
@@ -58,6 +58,6 @@ def test_a_place_without_a_record_is_damage(name: str, tmp_path: Path) -> None:
 
 
 def test_places_of_an_archive_do_not_overlap(tmp_path: Path) -> None:
-    file: Any = written(tmp_path / "a.jsonl.gz", gzip.compress(b'{"text":"a"}\n'))
+    file: Any = written(tmp_path / "a.jsonl.gz", gzip.compress(b'{"text":"a"}\n', mtime=0))
     with pytest.raises(ValueError, match=r"a\.jsonl\.gz: the place at 5 overlaps"):
         list(read_places(file.path, [(0, 12), (5, 3)], reading()))
