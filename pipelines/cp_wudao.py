@@ -26,7 +26,7 @@ from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.record import Record
 from pipelines.segments.identity import hash_bound, sample_hashes
 from pipelines.wudao import PATTERN
-from shards.command import Parser, exit_code
+from shards.command import Parser, print_text
 from shards.errors import UserError
 from shards.flags import count, fraction, positive
 from shards.storage.files import atomic_write, crc32c
@@ -49,11 +49,11 @@ class PickCounts:
 
 def main(argv: Sequence[str]) -> int:
     """Copy what the command line asks for, report it, and return the exit code."""
-
-    def work() -> None:
-        sys.stdout.write(run(_parser().parse_args(argv)) + "\n")
-
-    return exit_code(PROGRAM, work, stopped="the same command goes on from here")
+    return print_text(
+        PROGRAM,
+        lambda: run(_parser().parse_args(argv)),
+        stopped="the same command goes on from here",
+    )
 
 
 def run(arguments: argparse.Namespace) -> str:

@@ -26,7 +26,7 @@ from pipelines.inputs.files import InputFile, match_inputs
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Record
 from pipelines.segments.identity import hash_bound, holdout_hashes, sample_hashes
-from shards.command import Parser, exit_code
+from shards.command import Parser, print_text
 from shards.errors import UserError
 from shards.flags import count, positive
 from shards.storage.files import atomic_write
@@ -65,11 +65,9 @@ class TrainOptions:
 
 def main(argv: Sequence[str]) -> int:
     """Train the model that the command line asks for, print a report, and return the exit code."""
-
-    def work() -> None:
-        sys.stdout.write(run(_parser().parse_args(argv)) + "\n")
-
-    return exit_code(PROGRAM, work, stopped="nothing was written")
+    return print_text(
+        PROGRAM, lambda: run(_parser().parse_args(argv)), stopped="nothing was written"
+    )
 
 
 def run(arguments: argparse.Namespace) -> str:

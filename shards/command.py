@@ -66,6 +66,15 @@ def exit_code(
     return code or 0
 
 
+def print_text(program: str, text: Callable[[], str], *, stopped: str) -> int:
+    """Print the text that a command returns, as one that `exit_code` runs."""
+
+    def run() -> None:
+        sys.stdout.write(f"{text()}\n")
+
+    return exit_code(program, run, stopped=stopped)
+
+
 def log_plainly() -> None:
     """Show our own log lines as they are, and only errors of the libraries."""
     logging.basicConfig(format="%(message)s", level=logging.ERROR)

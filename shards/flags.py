@@ -67,9 +67,9 @@ def option(
 
 def add_flags(parser: "argparse._ActionsContainer", options_class: type[Any]) -> None:
     """Add a flag for each field of a dataclass of options."""
-    for each in fields(options_class):
-        text = (each.metadata["help"] + _default_text(each)).replace("%", "%%")
-        parser.add_argument(flag_of(each.name), help=text, **each.metadata["flag"])
+    for option_field in fields(options_class):
+        text = (option_field.metadata["help"] + _default_text(option_field)).replace("%", "%%")
+        parser.add_argument(flag_of(option_field.name), help=text, **option_field.metadata["flag"])
 
 
 def flag_of(name: str) -> str:
@@ -79,8 +79,12 @@ def flag_of(name: str) -> str:
 
 def options_of(options_class: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a dataclass's fields among parsed flags, lists as tuples."""
-    given = {each.name: values[each.name] for each in fields(options_class) if each.name in values}
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
+    given = {
+        field.name: values[field.name] for field in fields(options_class) if field.name in values
+    }
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+    }
 
 
 def _default_text(option_field: "Field[Any]") -> str:

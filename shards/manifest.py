@@ -15,7 +15,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,11 @@ class TableEntry(FileEntry):
     path: str
     """Relative to the dataset, with forward slashes."""
     rows: int
+
+    @property
+    def source(self) -> str:
+        """The source whose rows an audit or rejects table holds, by its name: SOURCE-NUMBER."""
+        return PurePosixPath(self.path).stem.rpartition("-")[0]
 
 
 @dataclass(frozen=True, kw_only=True)

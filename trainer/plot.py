@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from shards.command import Parser, exit_code
+from shards.command import Parser, print_text
 from shards.errors import UserError
 from trainer.log import TRAIN, VALIDATION, read_run_log
 
@@ -66,10 +66,10 @@ def draw(folders: Sequence[Path], output: Path) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Draw what the command line names and return the exit code."""
-    return exit_code("trainer.plot", lambda: _run(argv), stopped="no picture was written")
+    return print_text("trainer.plot", lambda: _run(argv), stopped="no picture was written")
 
 
-def _run(argv: Sequence[str]) -> None:
+def _run(argv: Sequence[str]) -> str:
     parser = Parser(prog="python -m trainer.plot", description="Draw the curves of runs.")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="what --save named")
     parser.add_argument(
@@ -78,7 +78,7 @@ def _run(argv: Sequence[str]) -> None:
     options = parser.parse_args(argv)
     output = options.output or options.runs[0] / "curves.png"
     draw(options.runs, output)
-    sys.stdout.write(f"{output}\n")
+    return str(output)
 
 
 if __name__ == "__main__":

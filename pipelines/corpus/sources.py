@@ -21,6 +21,7 @@ from pipelines.readers.factory import ALL_RECORDS, ReaderFactory
 from pipelines.readers.reading import Reading
 from pipelines.readers.record import Reader
 from shards.errors import UserError
+from shards.flags import flag_of
 
 _LOG = logging.getLogger("corpusmill")
 _OF_CORPUS = re.compile(r"([A-Za-z0-9_.-]+)=([a-z][a-z0-9_]*):(?!//)(.+)", re.DOTALL)
@@ -112,25 +113,22 @@ def _by_corpus(specs: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
     return own, others
 
 
-def _other(name: str, options: Options) -> Corpus:
-    module = f"pipelines.{name}"
+def _other(corpus: str, options: Options) -> Corpus:
+    module = f"pipelines.{corpus}"
     spec = importlib.util.find_spec(module)
     if spec is None or not hasattr(importlib.import_module(module), "RECIPE"):
         raise UserError(
-            f"there is no corpus {name!r} (in an --input NAME={name}:PATH): a corpus is a module "
-            "such as pipelines.wudao, pipelines.pile or pipelines.text"
+            f"there is no corpus {corpus!r} (in an --input NAME={corpus}:PATH): a corpus is a "
+            "module such as pipelines.wudao, pipelines.pile or pipelines.text"
         )
     shared = {field.name: getattr(options, field.name) for field in fields(Options)}
     options_class = load_recipe(module).options
     usual = {field.name: field.default for field in fields(options_class) if field.name in shared}
     defaults = {field.name: field.default for field in fields(Options)}
-    for flag, value in usual.items():
-        if value != defaults[flag] and value != shared[flag]:
+    for name, value in usual.items():
+        if value != defaults[name] and value != shared[name]:
             _LOG.warning(
-                "%s by itself has another --%s than this run: %s",
-                module,
-                flag.replace("_", "-"),
-                value,
+                "%s by itself has another %s than this run: %s", module, flag_of(name), value
             )
     return Corpus(module, options_class(**shared))
 

@@ -3,23 +3,29 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TextIO
 
 from pipelines.engine.progress import Progress, progress_counts
-from pipelines.engine.records import finished_record, read_record
+from pipelines.engine.records import RecordType, finished_record, read_record
 from pipelines.engine.runner import Runner, RunTask
 from pipelines.segments.sparse import forget_sizes, side_by_side
 from shards.storage.files import files
 from shards.storage.remote import AnyPath
 
 _LOG = logging.getLogger("corpusmill")
-RecordType = TypeVar("RecordType")
 
 
 class Phases:
     """Runs the phases of one run; the record of a task is <work>/<phase>/<task.name>.json."""
 
-    def __init__(self, work: AnyPath, runner: Runner) -> None:
+    def __init__(self, work: AnyPath, runner: Runner, *, stream: TextIO | None = None) -> None:
+        """Prepare them.
+
+        Args:
+            work: The folder of the run's intermediate files.
+            runner: Runs the tasks.
+            stream: Where the progress goes; the standard error by default.
+        """
         self.seconds: dict[str, float] = {}
         """How long each phase ran."""
         self.tasks: dict[str, dict[str, int]] = {}
@@ -27,6 +33,7 @@ class Phases:
         self._started = time.monotonic()
         self._work = work
         self._runner = runner
+        self._stream = stream
 
     def finish(
         self,
@@ -105,6 +112,7 @@ class Phases:
             dict(zip(paths, weights, strict=True)),
             describe=progress_counts,
             work=self._work,
+            stream=self._stream,
         )
         with progress:
             self._runner.run(todo, prepare_unfinished, (self._work / phase, prepare, argument))

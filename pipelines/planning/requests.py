@@ -9,7 +9,6 @@ server's own count.
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr
 from dataclasses import replace
 from typing import Any, cast
 
@@ -290,11 +289,8 @@ class _Model:
         if not tasks:
             return []
         first = len(self._calls)
-        phases = Phases(self._work, cast(Runner, _InProcess()))
-        with redirect_stderr(io.StringIO()):  # of the progress
-            phases.finish(
-                phase, tasks, prepare, argument, record_type=kind, complete=lambda _: True
-            )
+        phases = Phases(self._work, cast(Runner, _InProcess()), stream=io.StringIO())
+        phases.finish(phase, tasks, prepare, argument, record_type=kind, complete=lambda _: True)
         seen = phase in self._phases
         self._phases.add(phase)
         return [

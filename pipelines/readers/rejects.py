@@ -1,6 +1,6 @@
 """Rejected records, read again: which records of its inputs a replay reads, and their reader.
 
-The places of a file's rejects lie in a table of their own, sorted by place, which the driver writes
+The places of a file's rejects are in a table of their own, sorted by place, which the driver writes
 and the workers map:
 
     position, length    of the record in the uncompressed file, or row number and 1
@@ -138,16 +138,15 @@ class SplitRejects:
     def among(
         self, positions: npt.NDArray[np.int64], ordinals: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.bool_]:
-        """Return which documents are of those that were rejected: their siblings were not."""
-        at, ordinal = column(self.table, "position"), column(self.table, "ordinal")
-        found: npt.NDArray[np.bool_] = np.isin(positions, at[ordinal == WHOLE])
-        single = {
-            *zip(at[ordinal != WHOLE].tolist(), ordinal[ordinal != WHOLE].tolist(), strict=True)
-        }
+        """Return which documents were rejected; siblings of theirs were not."""
+        position, ordinal = column(self.table, "position"), column(self.table, "ordinal")
+        rejected: npt.NDArray[np.bool_] = np.isin(positions, position[ordinal == WHOLE])
+        is_single = ordinal != WHOLE
+        single = {*zip(position[is_single].tolist(), ordinal[is_single].tolist(), strict=True)}
         if single:
             pairs = zip(positions.tolist(), ordinals.tolist(), strict=True)
-            found |= np.fromiter((pair in single for pair in pairs), bool, len(found))
-        return found
+            rejected |= np.fromiter((pair in single for pair in pairs), bool, len(rejected))
+        return rejected
 
 
 _OF_THE_FILE: Mapping[str, Reason] = {
@@ -157,7 +156,7 @@ _OF_THE_FILE: Mapping[str, Reason] = {
     "bad-archive": "bad-archive",
     "bad-row-group": "bad-row-group",
 }
-"""Reasons that a place alone does not tell."""
+"""Reasons that do not follow from the bytes at a place."""
 
 _CUT: Mapping[str, Reason] = {name: _OF_THE_FILE[name] for name in ("truncated", "bad-archive")}
 
@@ -174,32 +173,32 @@ class RejectReader:
             rejects: What was rejected, and what is done about it.
         """
         self.link: Link | None = None
-        """The whole range: what was read stands at known places."""
+        """The whole range: the places of what was read are known."""
         self.crc32c: int | None = None
         """Checksum of the split's bytes as stored."""
         self.done = 0
-        """How much of the split's range stands for what was read so far."""
+        """How much of the split's range the records read so far stand for."""
         self._split = split
         self._reading = reading
         self._rejects = rejects
 
     def __iter__(self) -> Iterator[Record | Damage]:
-        """Yield what stands at the places, in the order of the file.
+        """Yield what is at the places, in the order of the file.
 
         Raises:
             UserError: The file cannot be read, or changed since it was cut into splits.
         """
         split = self._split
         open_split(split).close()
-        found = self._rejects.of(split)
-        reasons = found.reasons()
+        rejects = self._rejects.of(split)
+        reasons = rejects.reasons()
         mend = self._rejects.bad_utf8 == "replace"
         items = read_places(split.path, reasons, self._reading, mend=mend) if reasons else ()
         for count, item in enumerate(items, 1):
             yield self._item(item, reasons.get((item.offset, item.length), ""))
             self.done = (split.end - split.start) * count // len(reasons)
         self.link = Link(end=split.end, first=split.start, next=split.end)
-        known = found.crc32c
+        known = rejects.crc32c
         self.crc32c = stored_crc32c(split, self._reading) if known is None else known
 
     def _item(self, item: Record | Damage, before: str) -> Record | Damage:
@@ -231,26 +230,28 @@ def rejected_places(
     Args:
         directory: The dataset.
         manifest: Its manifest.
-        reasons: Why it was rejected; none: whyever.
+        reasons: Only those rejected for these; none: all.
 
     Raises:
-        UserError: That is nothing; the message says what there is.
+        UserError: There are none; the message says which reasons there are.
     """
-    found: dict[str, list[pa.Table]] = {}
-    there: set[str] = set()
+    by_source: dict[str, list[pa.Table]] = {}
+    known: set[str] = set()
     for generation in manifest.generations:
-        for table in (directory / each.path for each in generation.rejects):
-            rows = pq.read_table(table, columns=["path", "position", "length", "reason"])
-            there |= {*rows["reason"].unique().to_pylist()}
+        for entry in generation.rejects:
+            columns = ["path", "position", "length", "reason"]
+            rows = pq.read_table(directory / entry.path, columns=columns)
+            known |= {*rows["reason"].unique().to_pylist()}
             ordinal = pa.repeat(pa.scalar(WHOLE, pa.int32()), rows.num_rows)
             rows = rows.append_column("ordinal", ordinal)
             rows = rows.filter(pc.not_equal(rows["reason"], PER_DOCUMENT))
-            found.setdefault(_source(table), []).append(rows)
-        if PER_DOCUMENT in there and PER_DOCUMENT in (reasons or there):
-            for table in (directory / each.path for each in generation.audit):
-                found.setdefault(_source(table), []).append(_documents(table))
+            by_source.setdefault(entry.source, []).append(rows)
+        if PER_DOCUMENT in known and PER_DOCUMENT in (reasons or known):
+            for entry in generation.audit:
+                rows = _documents(directory / entry.path)
+                by_source.setdefault(entry.source, []).append(rows)
     places: dict[tuple[str, str], pa.Table] = {}
-    for source, tables in sorted(found.items()):
+    for source, tables in sorted(by_source.items()):
         rows = pa.concat_tables(tables)
         if reasons:
             rows = rows.filter(pc.is_in(rows["reason"], pa.array([*reasons], pa.large_string())))
@@ -258,13 +259,9 @@ def rejected_places(
     if not places:
         raise UserError(
             f"{directory} has nothing to replay: it rejected "
-            + (f"records as {', '.join(sorted(there))} alone" if there else "no record")
+            + (f"records as {', '.join(sorted(known))} alone" if known else "no record")
         )
     return places
-
-
-def _source(table: AnyPath) -> str:
-    return table.name.removesuffix(".parquet").rpartition("-")[0]  # SOURCE-NUMBER.parquet
 
 
 def _documents(audit: AnyPath) -> pa.Table:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pipelines.report.page import page
 from pipelines.report.write import PAGE, REPORT, write_html
 from shards import manifest as manifests
-from shards.command import Parser, exit_code
+from shards.command import Parser, print_text
 from shards.errors import UserError
 from shards.storage.files import read_json
 from shards.storage.remote import any_path
@@ -34,8 +34,8 @@ def corpus_size(text: str) -> int:
     return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
 
 
-def draw_page(argv: Sequence[str]) -> None:
-    """Draw the page that the command line asks for and print its path.
+def draw_page(argv: Sequence[str]) -> str:
+    """Draw the page that the command line asks for and return its path.
 
     Raises:
         UserError: There is no dataset, or it has no report.json.
@@ -64,12 +64,12 @@ def draw_page(argv: Sequence[str]) -> None:
         )
     output = options.output or options.dataset / PAGE
     write_html(output, page(manifest, read_json(path), corpus_size=options.corpus_size))
-    sys.stdout.write(f"{output}\n")
+    return str(output)
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
-    return exit_code(
+    return print_text(
         "pipelines.report", lambda: draw_page(argv), stopped="the page was not changed"
     )
 

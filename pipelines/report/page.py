@@ -13,6 +13,7 @@ from pipelines.report.distributions import distributions
 from pipelines.report.projection import run_costs, text_read
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from shards.errors import UserError
+from shards.flags import flag_of
 from shards.manifest import Manifest, Totals, sum_shards
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _FILTERS = (
     formats.whole,
     sections.in_order,
     sections.sums,
+    flag_of,
 )
 
 

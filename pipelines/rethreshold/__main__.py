@@ -11,13 +11,12 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from pipelines.filters.langid import LANGUAGES
 from pipelines.rethreshold.forecast import Figure, Forecast, Setting, Step, forecasts, sum_forecasts
 from pipelines.rethreshold.recount import recount
 from pipelines.run.origin import Thresholds, languages_of, thresholds_of
-from shards.command import Parser, exit_code
+from shards.command import Parser, print_text
 from shards.errors import UserError
 from shards.flags import fraction, names, positive
 from shards.manifest import Manifest, parse_dataset, read_manifest
@@ -40,11 +39,9 @@ _ESTIMATED = (
 
 def main(argv: Sequence[str]) -> int:
     """Print what the command line asks for and return the exit code."""
-
-    def work() -> None:
-        sys.stdout.write(run(_parser().parse_args(argv)) + "\n")
-
-    return exit_code(PROGRAM, work, stopped="nothing was written")
+    return print_text(
+        PROGRAM, lambda: run(_parser().parse_args(argv)), stopped="nothing was written"
+    )
 
 
 def run(arguments: argparse.Namespace) -> str:
@@ -88,8 +85,7 @@ def forecast_sources(
     paths: dict[str, list[AnyPath]] = {name: [] for name in manifest.sources()}
     for generation in manifest.generations:
         for table in generation.audit:
-            # Named SOURCE-NUMBER.parquet.
-            paths[Path(table.path).stem.rpartition("-")[0]].append(directory / table.path)
+            paths[table.source].append(directory / table.path)
     recounts = {name: recount(audit, setting.now, setting.then) for name, audit in paths.items()}
     return forecasts(recounts, setting)
 

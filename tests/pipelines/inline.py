@@ -15,13 +15,18 @@ PhaseMaker = Callable[..., MapPhase]
 
 
 class InlineRunner:
-    """Runs tasks in this process; `ran` lists their names."""
+    """Runs tasks in this process, and lists them."""
 
     def __init__(self) -> None:
-        self.ran: list[str] = []
+        self.tasks: list[Any] = []
+
+    @property
+    def ran(self) -> list[str]:
+        """The names of the tasks."""
+        return [task.name for task in self.tasks]
 
     def run(self, tasks: Sequence[Any], prepare: Callable[[Any], RunTask], argument: Any) -> None:
         run_task = prepare(argument)
         for task in tasks:
-            self.ran.append(task.name)
+            self.tasks.append(task)
             run_task(task)

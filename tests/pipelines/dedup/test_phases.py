@@ -1,7 +1,7 @@
 """Dedup of whole small corpora against what its rules say, written out in plain Python."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from pipelines.merge.merge import merged_rows
 from pipelines.segments.plan import Plan
 from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.tables import open_table
+from tests.pipelines.inline import InlineRunner
 from tests.pipelines.made_segments import Doc, write_segments
 
 EXACT, NEAR = "duplicate", "near-duplicate"
@@ -27,25 +28,10 @@ Key = tuple[int, int, int]
 """A signer: order, segment, number."""
 
 
-class InProcessRunner:
-    """A runner that runs tasks in this process, and lists them."""
-
-    def __init__(self) -> None:
-        self.tasks: list[Any] = []
-
-    def run(
-        self, tasks: Sequence[Any], prepare: Callable[[Any], Callable[[Any], None]], argument: Any
-    ) -> None:
-        work = prepare(argument)
-        for task in tasks:
-            work(task)
-        self.tasks += tasks
-
-
 def deduplicated(
     output: Path, plan: Plan, *, threshold: float = 0.7, clusters: str = "local"
 ) -> tuple[Deduplicated, list[Any]]:
-    runner = InProcessRunner()
+    runner = InlineRunner()
     phases = Phases(output / ".work", runner)  # type: ignore[arg-type]  # all of a runner it uses
     return Dedup(
         phases, plan, output, dedup="minhash", clusters=clusters, threshold=threshold
@@ -417,7 +403,7 @@ def test_none_and_exact_do_no_more_than_they_say(tmp_path: Path) -> None:
     plain = [[replace(doc, signature=None) for doc in part] for part in parts]
     plan = write_segments(tmp_path / ".work", plain)
     for dedup_option, names in (("none", set()), ("exact", {"dedup", "drops"})):
-        runner = InProcessRunner()
+        runner = InlineRunner()
         phases = Phases(tmp_path / ".work", runner)  # type: ignore[arg-type]  # all it uses
         found = Dedup(
             phases, plan, tmp_path, dedup=dedup_option, clusters="local", threshold=0.7
