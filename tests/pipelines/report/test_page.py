@@ -88,6 +88,19 @@ def test_the_page_is_a_function_of_report_and_manifest(
     assert page(manifest, report) == page(manifest, report)
 
 
+def test_the_order_of_phases_in_the_report_does_not_show(
+    manifest: Manifest, report: dict[str, Any]
+) -> None:
+    seconds = {"map": 0.1, "dedup": 0.2, "merge": 0.3}
+    backwards = dict(reversed(seconds.items()))
+    assert sum(seconds.values()) != sum(backwards.values())
+    pages = {
+        page(manifest, {**report, "elapsed": 0.6, "seconds": order})
+        for order in (seconds, backwards)
+    }
+    assert len(pages) == 1
+
+
 def rows(html: str) -> list[list[str]]:
     return [[cell.strip() for cell in row] for row in Page(html).cells]
 
