@@ -1,0 +1,55 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.inputs.files import match_inputs
+from pipelines.inputs.split import split_file
+from pipelines.run.commit import commit, input_entries, tokenizer_entry
+from shards import Dataset
+from shards.manifest import InputEntry
+from shards.storage.files import read_json
+from tests.pipelines.mapped import CONTENT, SPLIT_BYTES, record, splits
+
+
+def test_inputs_have_the_checksums_of_their_splits_in_order(file: Path) -> None:
+    records = [record(split, crc32c=7 + number) for number, split in enumerate(splits(file))]
+    other = [replace(split, source="t") for split in records[:1]]
+    assert input_entries([*records, *other]) == (
+        InputEntry(source="s", path="a.json", bytes=len(CONTENT), crc32c=(7, 8, 9)),
+        InputEntry(source="t", path="a.json", bytes=len(CONTENT), crc32c=(7,)),
+    )
+
+
+def test_a_tokenizer_is_named_by_its_file_and_not_by_its_folder() -> None:
+    class Made:
+        fingerprint, pieces, vocabulary_size = "ab" * 32, 100, 128
+        dtype, special = np.dtype("uint16"), {"eos": 100}
+
+    entry = tokenizer_entry("sentencepiece:/home/me/a.model", Made())  # type: ignore[arg-type]  # all that is read
+    assert (entry.spec, entry.name, entry.sha256) == ("sentencepiece", "a.model", "ab" * 32)
+    assert (entry.pieces, entry.vocabulary_size, entry.dtype) == (100, 128, "uint16")
+
+
+def test_the_manifest_comes_last(
+    reference: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = Dataset.open(reference).manifest
+    report = read_json(reference / "report.json")
+    files = match_inputs([str(file)], pattern="*", default_name="s")
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pipelines.run.commit.write_page", fail)
+        with pytest.raises(ZeroDivisionError):
+            commit(tmp_path / "out", manifest, files=files, run=report)
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    commit(tmp_path / "out", manifest, files=files, run=report)
+    assert read_json(tmp_path / "out" / "manifest.json") == read_json(reference / "manifest.json")
+    (entry,) = read_json(tmp_path / "out" / "inputs.json")
+    assert (entry["source"], entry["path"], entry["from"]) == ("s", "a.json", str(file))
+    assert split_file(files[0], SPLIT_BYTES)[0].mtime_ns == entry["mtime_ns"]
+    assert (tmp_path / "out" / "report.html").exists()
