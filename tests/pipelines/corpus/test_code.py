@@ -164,30 +164,38 @@ def endings(dataset: Dataset) -> set[str]:
     return {text.partition("few ")[2][:3] for text in texts}
 
 
-def test_an_edited_corpus_is_mapped_again_and_a_finished_dataset_is_not_called_complete(
-    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.fixture
+def notes(folder: Path, tmp_path: Path) -> Path:
+    """A folder that `run` takes, whose dataset was made with the suffix " old"."""
     (tmp_path / "in").mkdir()
     lines = [f'{{"body": "note number {i} of a few"}}' for i in range(20)]
     (tmp_path / "in" / "a.jsonl").write_text("\n".join(lines))
     write(folder, package="mine", suffix=" old")
-    first = run(tmp_path, keep_segments=True)
-    assert endings(first) == {"old"}
-    old = first.manifest
-    (tmp_path / "out" / "manifest.json").unlink()  # as if killed before the commit
+    assert endings(run(tmp_path, keep_segments=True)) == {"old"}
+    return tmp_path
+
+
+def test_splits_are_mapped_again_after_an_edit(
+    notes: Path, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = Dataset.open(str(notes / "out")).manifest
+    (notes / "out" / "manifest.json").unlink()  # as if killed before the commit
     write(folder, package="mine", suffix=" new")
     with caplog.at_level(logging.INFO):
-        second = run(tmp_path, keep_segments=True)
+        second = run(notes, keep_segments=True)
     assert endings(second) == {"new"}
-    new = second.manifest
     assert "code of mine.notes_of_mine" in caplog.text
     assert "1 segments are made again" in caplog.text
-    assert new.options[CODE] != old.options[CODE]
-    assert new.identity != old.identity
-    assert run(tmp_path, keep_segments=True).manifest.identity == new.identity
+    assert second.manifest.options[CODE] != old.options[CODE]
+    assert second.manifest.identity != old.identity
+
+
+def test_a_finished_dataset_is_not_called_complete_after_an_edit(notes: Path, folder: Path) -> None:
+    old = Dataset.open(str(notes / "out")).manifest.identity
+    assert run(notes, keep_segments=True).manifest.identity == old
     write(folder, package="mine", suffix=" newer")
     with pytest.raises(
         UserError, match=r"the code of the corpus 'notes' .* was edited since\. .*--over"
     ):
-        run(tmp_path)
-    assert run(tmp_path, overwrite=True).manifest.identity not in (old.identity, new.identity)
+        run(notes)
+    assert run(notes, overwrite=True).manifest.identity != old

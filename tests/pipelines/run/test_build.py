@@ -17,6 +17,7 @@ from pipelines.corpus.recipe import SAMPLE
 from pipelines.map import mapper
 from pipelines.run.build import build
 from pipelines.run.command import main
+from pipelines.segments.identity import hash_bound, sample_hashes
 from pipelines.wudao import WudaoOptions
 from shards import DamageError, Dataset, UserError
 from shards.manifest import TRAIN, VALIDATION
@@ -66,6 +67,14 @@ def quick(output: Path, **changes: Any) -> WudaoOptions:
     return many_splits(output, **{"split_bytes": 200_000, "shards": 2, **changes})
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `quick` makes; tests that change it copy it."""
+    output = tmp_path_factory.mktemp("quick") / "out"
+    build(MODULE, quick(output, keep_segments=True))
+    return output
+
+
 def test_the_reference_is_cut_finely_and_sound(reference: Path):
     dataset = Dataset.open(reference)
     assert len(list((reference / ".work" / "map").glob("*.json"))) >= 20
@@ -85,21 +94,21 @@ def test_worker_processes_make_the_same_bytes(reference: Path, tmp_path: Path, w
     assert shipped(reference) == content(tmp_path / "out")
 
 
-def test_a_copy_of_the_corpus_elsewhere_makes_the_same_bytes(reference: Path, tmp_path: Path):
+def test_a_copy_of_the_corpus_elsewhere_makes_the_same_bytes(finished: Path, tmp_path: Path):
     shutil.copytree(SAMPLE, tmp_path / "other name", copy_function=shutil.copyfile)
-    made = build(
+    build(
         MODULE,
-        many_splits(
+        quick(
             tmp_path / "out",
             input=(str(tmp_path / "other name"),),
             tokenizer=f"sentencepiece:{SAMPLE / 'sample.model'}",
         ),
     )
-    assert made.identity == Dataset.open(reference).manifest.identity
+    assert shipped(tmp_path / "out") == shipped(finished)
 
 
 def test_the_number_of_shards_does_not_change_the_order(reference: Path, tmp_path: Path):
-    build(MODULE, many_splits(tmp_path / "out", shards=3))
+    build(MODULE, quick(tmp_path / "out", shards=3))
     ours, theirs = (
         [
             key
@@ -121,10 +130,13 @@ def test_a_second_run_into_the_same_folder_is_refused(
 
 
 def test_changed_versions_are_told_and_only_then_work_is_redone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    finished: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ):
+    shutil.copytree(finished, tmp_path / "out")
     options = quick(tmp_path / "out", keep_segments=True)
-    build(MODULE, options)
     (tmp_path / "out" / "manifest.json").unlink()
     before = mapper.STAGES_VERSION
     monkeypatch.setattr(mapper, "STAGES_VERSION", 99)
@@ -137,12 +149,14 @@ def test_changed_versions_are_told_and_only_then_work_is_redone(
 # --- what is there already
 
 
-def test_a_complete_dataset_is_left_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_a_complete_dataset_is_left_as_it_is(
+    finished: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
     inputs = tmp_path / "in"
     shutil.copytree(SAMPLE, inputs)
     tokenizer = f"sentencepiece:{SAMPLE / 'sample.model'}"
-    options = small(tmp_path / "out", inputs, tokenizer=tokenizer)
-    build(MODULE, options)
+    shutil.copytree(finished, tmp_path / "out")
+    options = quick(tmp_path / "out", input=(str(inputs),), tokenizer=tokenizer)
     before = (tmp_path / "out" / "manifest.json").stat().st_mtime_ns
     os.utime(inputs / "part-2026010101.json")
     with caplog.at_level("INFO", logger="corpusmill"):
@@ -159,9 +173,10 @@ def test_a_complete_dataset_is_left_as_it_is(tmp_path: Path, caplog: pytest.LogC
         build(MODULE, options)
 
 
-def test_a_complete_dataset_that_was_damaged_is_not_called_complete(tmp_path: Path):
+def test_a_complete_dataset_that_was_damaged_is_not_called_complete(finished: Path, tmp_path: Path):
+    shutil.copytree(finished, tmp_path / "out")
     options = quick(tmp_path / "out")
-    made = build(MODULE, options)
+    made = Dataset.open(finished).manifest
     victim = tmp_path / "out" / f"{made.shards()[1].path}.bin"
     whole = victim.read_bytes()
     victim.write_bytes(whole[:-2])
@@ -173,8 +188,9 @@ def test_a_complete_dataset_that_was_damaged_is_not_called_complete(tmp_path: Pa
     assert victim.read_bytes() == whole
 
 
-def test_other_options_are_refused_by_name_and_overwrite_replaces(tmp_path: Path):
-    first = build(MODULE, quick(tmp_path / "out"))
+def test_other_options_are_refused_by_name_and_overwrite_replaces(finished: Path, tmp_path: Path):
+    shutil.copytree(finished, tmp_path / "out")
+    first = Dataset.open(finished).manifest
     with pytest.raises(UserError, match=r"--seed is 7, the dataset has 0.*--overwrite"):
         build(MODULE, quick(tmp_path / "out", seed=7))
     with pytest.raises(UserError, match=r"--languages is en, the dataset has en,zh"):
@@ -186,16 +202,15 @@ def test_other_options_are_refused_by_name_and_overwrite_replaces(tmp_path: Path
     assert (tmp_path / "out" / first.generations[0].name).is_dir(), "only prune deletes"
 
 
-def test_operational_options_do_not_matter(tmp_path: Path):
-    first = build(MODULE, quick(tmp_path / "one"))
-    second = build(MODULE, quick(tmp_path / "two", max_reject_rate=0.5, keep_segments=True))
-    assert second == first
-    assert shipped(tmp_path / "two") == shipped(tmp_path / "one")
-    report = tmp_path / "two" / "report.json"
-    before = report.stat().st_mtime_ns
+def test_operational_options_do_not_matter(finished: Path, tmp_path: Path):
+    output = tmp_path / "out"
+    made = build(MODULE, quick(output, max_reject_rate=0.5, keep_segments=True))
+    assert made == Dataset.open(finished).manifest
+    assert shipped(output) == shipped(finished)
+    before = (output / "report.json").stat().st_mtime_ns
     changes = {"max_reject_rate": 0.2, "skip_poison": True, "workers": 2}
-    assert build(MODULE, quick(tmp_path / "two", **changes)) == first
-    assert report.stat().st_mtime_ns == before, "it was complete"
+    assert build(MODULE, quick(output, **changes)) == made
+    assert (output / "report.json").stat().st_mtime_ns == before, "it was complete"
 
 
 # --- accounting and rejects
@@ -353,18 +368,21 @@ def test_special_token_strings_in_text_stay_text(tmp_path: Path):
     assert set(np.asarray(shard.tokens)[control].tolist()) == {eos}
 
 
-def test_samples_nest(reference: Path, tmp_path: Path):
-    outputs = {0.2: tmp_path / "a", 0.5: tmp_path / "b"}
-    for share, output in outputs.items():
-        build(MODULE, quick(output, sample=share))
-        account = Dataset.open(output).manifest.generations[0].accounting["wudao"]
-        assert account["read"] + account["not_sampled"] == 531
-    fifth, half, every = (
-        {(row["path"], row["position"]) for row in audit(output)}
-        for output in (*outputs.values(), reference)
-    )
-    assert 60 < len(fifth) < 150
-    assert fifth < half < every
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_a_sample_is_the_records_below_a_hash(reference: Path, tmp_path: Path, share: float):
+    """So samples nest."""
+    output = tmp_path / "out"
+    build(MODULE, quick(output, sample=share))
+    account = Dataset.open(output).manifest.generations[0].accounting["wudao"]
+    assert account["read"] + account["not_sampled"] == 531
+    places = {(row["path"], row["position"]) for row in audit(reference)}
+    taken = {(row["path"], row["position"]) for row in audit(output)}
+    assert abs(len(taken) - share * 531) < 43
+    assert taken == {
+        (path, position)
+        for path, position in places
+        if sample_hashes("wudao", path, np.array([position]), seed=0)[0] < hash_bound(share)
+    }
 
 
 def test_validation_is_at_most_a_twentieth_and_disjoint(reference: Path):
