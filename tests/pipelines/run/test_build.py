@@ -425,7 +425,7 @@ def test_nested_arrays_that_look_like_records_make_no_difference(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     records = [
-        {**page(n), "comments": [page(1000 * n + m) for m in range(1, 30)]} for n in range(1, 9)
+        {**page(n), "comments": [page(1000 * n + m) for m in range(1, 12)]} for n in range(1, 9)
     ]
     path = write_wudao(tmp_path / "part-1.json", records)
     with caplog.at_level("INFO", logger="corpusmill"):
