@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pipelines.quality.catalog import PROFILES, REASONS
-from pipelines.quality.profile import Profile, Rule
+from pipelines.quality.profile import Measure, Profile, Rule
 from pipelines.quality.selection import (
     EVERY,
     BoundProfile,
@@ -57,20 +57,34 @@ class Quality:
     all_reasons = REASONS
     """Every reason that any profile may give."""
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: Selection, *, compiled: bool = False) -> None:
+        """Make the profiles of a selection.
+
+        Args:
+            selection: The profiles and bounds by language.
+            compiled: Measure by native loops; the figures are the same.
+        """
         self._selection = selection
+        self._measures = _compiled_measures() if compiled else {}
         self._splitters = Splitters()
         self._plans: dict[str, _Plan] = {}
 
     @classmethod
-    def parse(cls, specs: Iterable[str], overrides: Iterable[str] = ()) -> "Quality":
+    def parse(
+        cls, specs: Iterable[str], overrides: Iterable[str] = (), *, compiled: bool = False
+    ) -> "Quality":
         """Return the profiles and bounds that are asked for, written as in selection.py.
+
+        Args:
+            specs: The profiles of languages.
+            overrides: Other bounds than the published ones.
+            compiled: Measure by native loops; the figures are the same.
 
         Raises:
             UserError: a name is unknown or written twice, or a profile cannot judge the language it
                 is named for, or it needs a library that is not installed.
         """
-        quality = cls(parse_selection(specs, overrides))
+        quality = cls(parse_selection(specs, overrides), compiled=compiled)
         for name in sorted(quality._libraries):
             if importlib.util.find_spec(name) is None:
                 raise UserError(
@@ -189,7 +203,8 @@ class Quality:
         current = MeasuredText(text, language, splitters=self._splitters)
         values: list[float] = []
         for chosen in plan.chosen:
-            current, measured = chosen.profile.measure(current, chosen.bounds)
+            measure = self._measures.get(chosen.profile.name, chosen.profile.measure)
+            current, measured = measure(current, chosen.bounds)
             values += measured
         return current.text, values
 
@@ -213,6 +228,12 @@ class _Plan:
 
     chosen: tuple[BoundProfile, ...]
     rows: npt.NDArray[np.intp]
+
+
+def _compiled_measures() -> Mapping[str, Measure]:
+    from pipelines.quality.compiled import MEASURES  # noqa: PLC0415  imports numba
+
+    return MEASURES
 
 
 def _libraries(profile: Profile, language: str) -> frozenset[str]:

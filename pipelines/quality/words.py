@@ -10,8 +10,12 @@ import logging
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 CHINESE = frozenset({"zh", "yue", "wuu"})
 """Languages (labels of lid.176) that jieba splits into words; datatrove has the same three."""
@@ -27,6 +31,23 @@ SPACES, DATATROVE = "spaces", "datatrove"
 # spaCy takes this word for a symbol of its own and, from its second occurrence on, fails on an
 # assertion; datatrove 0.10.1 (utils/word_tokenizers.py) removes it when that happens.
 _POISON = "IS_ALPHA"
+
+
+@dataclass(frozen=True, slots=True)
+class WordSpans:
+    """Words as ranges of an array of code points, for compiled loops."""
+
+    codes: npt.NDArray[np.uint32]
+    """Code points: of the whole text, or of its words back to back."""
+    starts: npt.NDArray[np.int64]
+    """int64[n]: where each word begins in `codes`."""
+    ends: npt.NDArray[np.int64]
+    """int64[n]: where it ends."""
+
+
+def code_points(text: str) -> npt.NDArray[np.uint32]:
+    """Return the code points of a text, uint32[len(text)]; lone surrogates are among them."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
 class Splitters:
@@ -80,13 +101,22 @@ class Splitters:
 class MeasuredText:
     """A text on its way through the profiles; its words are split once."""
 
-    __slots__ = ("_words", "language", "splitters", "text")
+    __slots__ = ("_codes", "_spans", "_words", "language", "splitters", "text")
 
     def __init__(self, text: str, language: str, *, splitters: Splitters) -> None:
         self.text = text
         self.language = language
         self.splitters = splitters
         self._words: dict[str, list[str]] = {}
+        self._codes: npt.NDArray[np.uint32] | None = None
+        self._spans: dict[str, WordSpans] = {}
+
+    @property
+    def codes(self) -> npt.NDArray[np.uint32]:
+        """Its code points, uint32[n]."""
+        if self._codes is None:
+            self._codes = code_points(self.text)
+        return self._codes
 
     def words(self, kind: str) -> list[str]:
         """Return its words; kind is SPACES or DATATROVE."""
@@ -95,6 +125,16 @@ class MeasuredText:
             words = self.splitters.words(self.text, language=self.language, kind=kind)
             self._words[kind] = words
         return self._words[kind]
+
+    def spans(self, kind: str) -> WordSpans:
+        """Return what words() does, as ranges of code points."""
+        kind = SPACES if self.language in CHINESE else kind
+        if kind not in self._spans:
+            words = self.words(kind)
+            ends = np.cumsum(np.fromiter(map(len, words), np.int64, len(words)))
+            starts = np.concatenate(([0], ends[:-1])) if len(words) else ends
+            self._spans[kind] = WordSpans(code_points("".join(words)), starts, ends)
+        return self._spans[kind]
 
     def replaced(self, text: str) -> "MeasuredText":
         """Return another text in place of this one, in the same language."""
