@@ -5,12 +5,14 @@ a second, and their first call compiles them, which takes several; both are only
 there is much to do. So such modules are imported where compiled code was asked for, and every
 kernel has a plain counterpart, which is the definition and takes its place everywhere else.
 
-Compiled code is kept in the `__pycache__` beside its module, or below the user's cache folder where
-that cannot be written; numba compiles again when the module or the processor changes. Where
-NUMBA_DISABLE_JIT=1 nothing is compiled, and the plain functions do all the work.
+Compiled code is kept in `__pycache__` of this package, or in the user's cache folder where that
+cannot be written, by the sources of all kernels: a kernel is part of those that call it, and numba
+itself would only notice a change of the calling module, or of the processor. Where NUMBA_DISABLE_JIT=1
+nothing is compiled, and the plain functions do all the work.
 """
 
 import fcntl
+import hashlib
 import importlib.util
 import os
 from collections.abc import Callable, Iterator
@@ -35,28 +37,41 @@ def kernel(function: _Function) -> _Function:
     It holds no lock of the interpreter while it runs. Indices are not checked, and division by
     zero gives infinity or NaN.
     """
-    from numba import njit  # noqa: PLC0415  takes a second, and may be missing
+    import numba  # noqa: PLC0415  takes a second, and may be missing
 
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    try:
-        compiled: _Function = njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder to keep it in
-        compiled = njit(**options)(function)
+    folder = _folder()
+    numba.config.CACHE_DIR = str(folder) if folder else ""
+    compiled: _Function = numba.njit(cache=folder is not None, nogil=True, error_model="numpy")(
+        function
+    )
     return compiled
 
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Let one process of this machine compile at a time; the next ones then find its results."""
-    try:
-        folder = Path(__file__).parent / "__pycache__"
-        folder.mkdir(exist_ok=True)
-        lock = os.open(folder / "compiling.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError:  # an installation that others own: each process compiles by itself
+    """Let one process of this machine compile at a time; the next ones find its results."""
+    folder = _folder()
+    if folder is None:
         yield
         return
-    try:
+    with (folder / "lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(lock)
+
+
+@cache
+def _folder() -> Path | None:
+    """Return the folder for compiled code; None if there is none that can be written."""
+    package = Path(__file__).parent
+    sources = (path.read_bytes() for path in sorted(package.rglob("*.py")))
+    digest = hashlib.sha256(b"".join(source for source in sources if b"@kernel" in source))
+    user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "corpusmill"
+    for parent in (package / "__pycache__", user):
+        folder = parent / f"compiled-{digest.hexdigest()[:16]}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (OSError, RuntimeError):  # no home
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    return None
