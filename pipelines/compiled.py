@@ -7,8 +7,9 @@ kernel has a plain counterpart, which is the definition and takes its place ever
 
 Compiled code is kept in `__pycache__` of this package, or in the user's cache folder where that
 cannot be written, by the sources of all kernels: a kernel is part of those that call it, and numba
-itself would only notice a change of the calling module, or of the processor. Where NUMBA_DISABLE_JIT=1
-nothing is compiled, and the plain functions do all the work.
+itself would only notice a change of the calling module, or of the processor. From other modules a
+kernel uses nothing but kernels. Where NUMBA_DISABLE_JIT=1 nothing is compiled, and the plain
+functions do all the work.
 """
 
 import fcntl
@@ -40,10 +41,9 @@ def kernel(function: _Function) -> _Function:
     import numba  # noqa: PLC0415  takes a second, and may be missing
 
     folder = _folder()
-    numba.config.CACHE_DIR = str(folder) if folder else ""
-    compiled: _Function = numba.njit(cache=folder is not None, nogil=True, error_model="numpy")(
-        function
-    )
+    numba.config.CACHE_DIR = str(folder or "")  # type: ignore[attr-defined]  it is set at run time
+    make: Any = numba.njit(cache=folder is not None, nogil=True, error_model="numpy")
+    compiled: _Function = make(function)
     return compiled
 
 
