@@ -41,7 +41,7 @@ def kernel(function: _Function) -> _Function:
     import numba  # noqa: PLC0415  takes a second, and may be missing
 
     folder = _folder()
-    numba.config.CACHE_DIR = str(folder or "")  # type: ignore[attr-defined]  it is set at run time
+    numba.config.CACHE_DIR = str(folder or "")  # type: ignore[attr-defined] # set at run time
     make: Any = numba.njit(cache=folder is not None, nogil=True, error_model="numpy")
     compiled: _Function = make(function)
     return compiled
