@@ -32,7 +32,6 @@ from pipelines.engine.phases import Phases
 from pipelines.engine.progress import PLAIN_SECONDS
 from pipelines.engine.runner import Runner, RunTask
 from pipelines.map.attempts import begin_attempt
-from pipelines.map.builder import bins_table
 from pipelines.merge.group import GroupRecord, GroupTask, prepare_group
 from pipelines.merge.holdout import num_shards
 from pipelines.merge.merge import find_held_out
@@ -40,6 +39,7 @@ from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
 from pipelines.merge.union import TOKENS_AT_ONCE
 from pipelines.planning.sizes import SIGNER_BYTES, Extent, SourceSize, with_groups
 from pipelines.planning.storage import PAGE_KEYS, Call, Requests, counting, upload
+from pipelines.segments.bins import bins_table
 from pipelines.segments.examples import MOST_KEPT
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.plan import Plan, PlannedSegment
