@@ -55,10 +55,14 @@ FOLDER = "ranges"
 MOST_SHARD_SLICES = 10_000_000
 """Segments x shards of a source; beyond this number the segments are cut."""
 
-MOST_CUT_SLICES = 30_000_000
-"""Slices that all passes and the shards of a source may read together; a pass more makes fewer."""
+MOST_CUT_SLICES = 35_000_000
+"""Slices that all passes and the shards of a source may read together, at a dozen requests each;
+a pass more makes fewer."""
 
 MOST_PASSES = 4
+
+PASS_WEIGHT = 2
+"""What a slice of a pass counts: tokens are read in pieces, twice the requests of a shard's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,31 +109,31 @@ def choose_cuts(segments: int, shards: int, *, rows: float, remote: bool) -> tup
     slices = segments * shards
     if slices <= MOST_SHARD_SLICES and not (remote and slices_are_short(slices, rows)):
         return ()
-    found: dict[int, tuple[int, ...]] = {}
+    best: tuple[int, ...] = ()
+    least = slices
     for passes in range(1, MOST_PASSES + 1):
-        bits = (shards - 1).bit_length()
-        cuts = (1 << -(-bits // (passes + 1)),) * passes
-        needed = _num_slices(segments, shards, cuts)
-        if needed < slices:
-            found.setdefault(needed, cuts)
-        if needed <= MOST_CUT_SLICES:
+        for bits in range(1, (shards - 1).bit_length() // passes + 1):
+            cuts = (1 << bits,) * passes
+            if (needed := _num_slices(segments, shards, cuts)) < least:
+                best, least = cuts, needed
+        if best and least <= MOST_CUT_SLICES:
             break
-    return found[min(found)] if found else ()
+    return best
 
 
 def _num_slices(segments: int, shards: int, cuts: Sequence[int]) -> int:
-    """Return the slices that the passes and the shards read, if a pass merges as many as it cuts.
+    """Return the slices that the passes, by weight, and the shards read.
 
     Args:
-        segments: How many there are.
+        segments: How many there are; a pass makes one of as many as it cuts ranges.
         shards: How many shards.
         cuts: Into how many ranges each pass cuts.
     """
-    blocks, ranges, slices = segments, 1, 0
+    left, ranges, slices = segments, 1, 0
     for cut in cuts:
-        slices += blocks * ranges * cut
-        blocks, ranges = -(-blocks // cut), ranges * cut
-    return slices + blocks * shards
+        slices += PASS_WEIGHT * left * ranges * cut
+        left, ranges = -(-left // cut), ranges * cut
+    return slices + left * shards
 
 
 def cut_into_ranges(

@@ -44,9 +44,12 @@ from pipelines.segments.tables import (
 from shards.storage.files import FileEntry, atomic_write, size_if_there
 from shards.storage.remote import AnyPath
 
-TOKENS_AT_ONCE = 16 << 20
+TOKEN_BYTES_AT_ONCE = 256 << 20
+"""Bytes of tokens that are copied at a time: behind a URL each file is asked for its part of them.
+The tables are gone by then."""
+
 BYTES_AT_ONCE = 64 << 20
-"""Tokens, and bytes of texts and rejects, that are copied at a time."""
+"""Bytes of texts and rejects that are copied at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +146,18 @@ def write_union(
 
 def _columns(members: Sequence[AnyPath], suffix: str, *names: str) -> dict[str, list[np.ndarray]]:
     """Return numeric columns by name, each as a list of the segments' arrays."""
-    columns: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    for stem in members:
+
+    def read(stem: AnyPath) -> list[np.ndarray]:
         table = open_table(with_suffix(stem, suffix))
-        for name in names:
-            columns[name].append(column(table, name))
-    return columns
+        return [column(table, name) for name in names]
+
+    parts = side_by_side(read, members, where=members[0])
+    return dict(zip(names, map(list, zip(*parts, strict=True)), strict=True))
 
 
 def _tables(members: Sequence[AnyPath], suffix: str) -> list[pa.Table]:
-    return [open_table(with_suffix(member, suffix)) for member in members]
+    paths = [with_suffix(member, suffix) for member in members]
+    return side_by_side(open_table, paths, where=paths[0])
 
 
 def write_sorted(
@@ -252,15 +257,15 @@ class TokenRuns:
 def copy_tokens(
     path: AnyPath, runs: Sequence[TokenRuns], documents: MergedOrder, *, dtype: np.dtype[Any]
 ) -> FileEntry:
-    """Write the tokens of several files' documents in an order, TOKENS_AT_ONCE at a time.
+    """Write the tokens of several files' documents in an order, a piece at a time.
 
     Behind a URL the files of a piece are read at once.
     """
     lengths = np.concatenate([part.lengths for part in runs])[documents.rows]
     starts = np.concatenate([part.starts for part in runs])[documents.rows]
     owners = np.searchsorted(documents.starts, documents.rows, "right") - 1
-    ends = np.cumsum(lengths)
-    cuts = np.searchsorted(ends, range(TOKENS_AT_ONCE, int(lengths.sum()), TOKENS_AT_ONCE))
+    at_once = TOKEN_BYTES_AT_ONCE // dtype.itemsize
+    cuts = np.searchsorted(np.cumsum(lengths), range(at_once, int(lengths.sum()), at_once))
 
     def read(number: int, rows: np.ndarray) -> np.ndarray:
         return map_items(
