@@ -6,7 +6,17 @@ Importing this package imports numba: see pipelines/compiled.py.
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from pipelines.quality.compiled import c4, fineweb
 from pipelines.quality.profile import Measure
+from pipelines.quality.words import DATATROVE, SPACES
 
-MEASURES: Mapping[str, Measure] = MappingProxyType({})
+MEASURES: Mapping[str, Measure] = MappingProxyType(
+    {
+        "c4@paper": c4.measure_lines(paper=True),
+        "c4@datatrove": c4.measure_lines(paper=False),
+        "c4@fineweb": c4.measure_lines(paper=False),
+        "fineweb@paper": fineweb.measure_words(SPACES),
+        "fineweb@code": fineweb.measure_words(DATATROVE),
+    }
+)
 """By the name of a profile, what takes the place of its `measure`."""

@@ -86,11 +86,15 @@ def count_repeats(
     return num_repeats, num_chars
 
 
+def text_of(codes: npt.NDArray[np.uint32]) -> str:
+    """Return the text of code points, which is the inverse of `words.code_points`."""
+    return codes.tobytes().decode("utf-32-le", "surrogatepass")
+
+
 @cache
 def every_character() -> str:
     """Return all characters in the order of their code points, surrogates among them."""
-    codes = np.arange(NUM_CODE_POINTS, dtype="<u4")
-    return codes.tobytes().decode("utf-32-le", "surrogatepass")
+    return text_of(np.arange(NUM_CODE_POINTS, dtype=np.uint32))
 
 
 def matching(pattern: str) -> str:
