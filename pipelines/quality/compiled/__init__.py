@@ -6,7 +6,7 @@ Importing this package imports numba: see pipelines/compiled.py.
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from pipelines.quality.compiled import c4, fineweb
+from pipelines.quality.compiled import c4, chinese, fineweb
 from pipelines.quality.profile import Measure
 from pipelines.quality.words import DATATROVE, SPACES
 
@@ -15,6 +15,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "c4@paper": c4.measure_lines(paper=True),
         "c4@datatrove": c4.measure_lines(paper=False),
         "c4@fineweb": c4.measure_lines(paper=False),
+        "chinese-web": chinese.measure_web,
         "fineweb@paper": fineweb.measure_words(SPACES),
         "fineweb@code": fineweb.measure_words(DATATROVE),
     }
