@@ -18,7 +18,7 @@ _SPACE, _BREAK, _DIGIT, _MARK, _CLOSING, _TERMINAL, _TRIGGER, _BRACE = 1, 2, 4, 
 _DOT, _QUESTION, _EXCLAMATION, _QUOTE, _APOSTROPHE, _OPEN, _CLOSE, _A, _Z, _SMALL_K = b".?!\"'[]AZk"
 _LINE_FEED, _RETURN, _KELVIN = 0x0A, 0x0D, 0x212A
 _TO_SMALL = 32
-_EDIT, _NEEDED = tuple(b"[edit]"), tuple(b"[citation needed]")
+_CITATIONS = np.array([[*b"[edit]".ljust(18, b"\0")], [*b"[citation needed]\0"]], np.uint32)
 
 _TRIGGERS = "jkvpf"
 """A phrase is looked for where the first of these letters that it has stands."""
@@ -96,17 +96,6 @@ def find_phrases(
 
 
 @kernel
-def spells(codes: npt.NDArray[np.uint32], at: int, end: int, text: tuple[int, ...]) -> bool:
-    """Return whether a text of code points stands at a place before the end."""
-    if end - at < len(text):
-        return False
-    for index in range(len(text)):  # noqa: SIM110  no generators in compiled code
-        if codes[at + index] != text[index]:
-            return False
-    return True
-
-
-@kernel
 def citation_end(
     codes: npt.NDArray[np.uint32], at: int, end: int, bits: npt.NDArray[np.uint8]
 ) -> int:
@@ -116,9 +105,13 @@ def citation_end(
         after += 1
     if after < end and codes[after] == _CLOSE:
         return after + 1
-    if spells(codes, at, end, _EDIT):
-        return at + len(_EDIT)
-    return at + len(_NEEDED) if spells(codes, at, end, _NEEDED) else at
+    for citation in _CITATIONS:
+        same = 0
+        while citation[same] and at + same < end and codes[at + same] == citation[same]:
+            same += 1
+        if not citation[same]:
+            return at + same
+    return at
 
 
 @kernel
