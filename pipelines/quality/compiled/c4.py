@@ -52,11 +52,11 @@ PHRASES = np.vstack([code_points(phrase.ljust(_WIDTH, "\0")) for phrase in _PHRA
 """uint32[phrases, _WIDTH]: what the line rules look for, in small letters."""
 PLACES = np.array(
     [
-        (_first_trigger(phrase), len(phrase), finds)
+        (ord(phrase[_first_trigger(phrase)]), _first_trigger(phrase), len(phrase), finds)
         for phrase, finds in zip(_PHRASES, _FINDS, strict=True)
     ]
 )
-"""int64[phrases, 3]: where the trigger is, the length, and what is found with it."""
+"""int64[phrases, 4]: the trigger, where it stands, the length, and what is found with it."""
 
 
 @kernel
@@ -83,15 +83,17 @@ def find_phrases(
     found = 0
     code = small(codes[at])
     for index in range(len(places)):
-        first = at - places[index, 0]
-        length = places[index, 1]
-        if phrases[index, places[index, 0]] != code or first < ends[0] or first + length > ends[1]:
+        if places[index, 0] != code:
+            continue
+        first = at - places[index, 1]
+        length = places[index, 2]
+        if first < ends[0] or first + length > ends[1]:
             continue
         same = 0
         while same < length and small(codes[first + same]) == phrases[index, same]:
             same += 1
         if same == length:
-            found |= places[index, 2]
+            found |= places[index, 3]
     return found
 
 
@@ -151,6 +153,20 @@ def count_words(
 
 
 @kernel
+def longest_word(
+    codes: npt.NDArray[np.uint32], start: int, end: int, bits: npt.NDArray[np.uint8]
+) -> int:
+    """Return the characters of the longest word between white space."""
+    longest = 0
+    word = start
+    for at in range(start, end):
+        if bits[codes[at]] & _SPACE:
+            word = at + 1
+        longest = max(longest, at + 1 - word)
+    return longest
+
+
+@kernel
 def ends_well(codes: npt.NDArray[np.uint32], start: int, end: int, apostrophe: bool) -> bool:
     """Return whether a line ends in a mark that is no ellipsis."""
     if end == start:
@@ -182,20 +198,22 @@ def read_line(
     closed = ended = -1
     for at in range(start, end):
         kind = bits[codes[at]]
-        if kind == 0:
+        if kind & (_TRIGGER | _BRACE | _TERMINAL) == 0:
             continue
-        if kind & _MARK or (kind & _CLOSING and closed == at):
-            closed = at + 1
-        elif kind & _SPACE:
-            num_sentences += closed == at
-        elif kind & _TRIGGER:
+        if kind & _TRIGGER:
             found |= find_phrases(codes, (start, end), at, phrases, places)
         elif kind & _BRACE:
             brace = True
-        if kind & _TERMINAL:
+        else:  # all of _MARK are _TERMINAL too
             several |= 0 <= ended < at
             ended = at + 1
-    num_sentences += closed == end
+            if kind & _MARK and at >= closed:
+                closed = at + 1
+                while closed < end and bits[codes[closed]] & _MARK:
+                    closed += 1
+                while closed < end and bits[codes[closed]] & _CLOSING:
+                    closed += 1
+                num_sentences += closed == end or bits[codes[closed]] & _SPACE > 0
     return found, brace, num_sentences, several or 0 <= ended < end
 
 
@@ -234,24 +252,26 @@ def keep_lines(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  one pass over
     num_chars = num_lines = num_several = num_sentences = num_lorem_ipsum = num_braces = 0
     at = 0
     while at < len(codes):
-        first = last = at  # the line without the white space around it
-        num_words = longest = 0
-        while at < len(codes) and not bits[codes[at]] & _BREAK:
-            if bits[codes[at]] & _SPACE:
-                at += 1
-                continue
-            word = at
-            while at < len(codes) and not bits[codes[at]] & _SPACE:
-                at += 1
-            first = first if num_words else word
-            last = at
-            num_words += 1
-            longest = max(longest, at - word)
+        first = at
+        num_words, inside = 0, False
+        while at < len(codes):
+            kind = bits[codes[at]]
+            if kind & _BREAK:
+                break
+            is_letter = kind & _SPACE == 0
+            num_words += is_letter and not inside
+            inside = is_letter
+            at += 1
+        last = at
         at += 1
         if at < len(codes) and codes[at] == _LINE_FEED and codes[at - 1] == _RETURN:
             at += 1
-        if num_words and longest > most_chars:
+        if num_words and last - first > most_chars < longest_word(codes, first, last, bits):
             continue
+        while first < last and bits[codes[first]] & _SPACE:
+            first += 1
+        while first < last and bits[codes[last - 1]] & _SPACE:
+            last -= 1
         start = num_chars + 1 if num_lines else 0
         end = copy_line(codes, first, last, page, start, bits)
         if paper and end - start < last - first:

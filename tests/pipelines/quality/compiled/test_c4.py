@@ -91,8 +91,9 @@ def test_all_line_breaks_are_white_space() -> None:
 
 
 def test_every_phrase_has_a_trigger() -> None:
-    for phrase, (place, length, _) in zip(c4._PHRASES, c4.PLACES, strict=True):
+    for phrase, (trigger, place, length, _) in zip(c4._PHRASES, c4.PLACES, strict=True):
         assert length == len(phrase)
         assert phrase == phrase.lower()
         assert phrase.isascii()
-        assert c4.BITS[ord(phrase[place])] & c4._TRIGGER
+        assert trigger == ord(phrase[place])
+        assert c4.BITS[trigger] & c4._TRIGGER
