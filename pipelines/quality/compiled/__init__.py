@@ -6,7 +6,7 @@ Importing this package imports numba: see pipelines/compiled.py.
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from pipelines.quality.compiled import c4, chinese, fineweb
+from pipelines.quality.compiled import c4, chinese, fineweb, gopher, repetition
 from pipelines.quality.profile import Measure
 from pipelines.quality.words import DATATROVE, SPACES
 
@@ -18,6 +18,10 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "chinese-web": chinese.measure_web,
         "fineweb@paper": fineweb.measure_words(SPACES),
         "fineweb@code": fineweb.measure_words(DATATROVE),
+        "gopher@paper": gopher.measure_paper,
+        "gopher@datatrove": gopher.measure_datatrove,
+        "gopher-repetition@paper": repetition.measure_paper,
+        "gopher-repetition@datatrove": repetition.measure_datatrove,
     }
 )
 """By the name of a profile, what takes the place of its `measure`."""
