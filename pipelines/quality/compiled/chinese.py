@@ -5,6 +5,9 @@ import numpy.typing as npt
 
 from pipelines.compiled import kernel
 from pipelines.quality.chinese import GRAM
+from pipelines.quality.compiled.fineweb import BITS as LINE_BITS
+from pipelines.quality.compiled.fineweb import count_lines
+from pipelines.quality.compiled.gopher import datatrove_metrics
 from pipelines.quality.compiled.lines import (
     NUM_CODE_POINTS,
     character_bits,
@@ -14,10 +17,12 @@ from pipelines.quality.compiled.lines import (
     matching,
     text_of,
 )
-from pipelines.quality.profile import Bounds
+from pipelines.quality.compiled.ngrams import datatrove_shares
+from pipelines.quality.gopher import CHINESE_STOP_WORDS
+from pipelines.quality.profile import NAN, Bounds
 from pipelines.quality.punctuation import CHINESE_CLOSING, CHINESE_ENDS, UNIT_ENDS
 from pipelines.quality.repetition import ratio
-from pipelines.quality.words import MeasuredText, code_points
+from pipelines.quality.words import DATATROVE, MeasuredText, code_points
 
 _SPACE, _END, _CLOSING, _UNIT_END, _DIGIT, _CASED, _UNUSUAL = 1, 2, 4, 8, 16, 32, 64
 _LINE_FEED, _DOT, _CAPITAL_A, _CAPITAL_Z, _SMALL_A, _SMALL_Z = b"\n.AZaz"
@@ -113,8 +118,11 @@ def count_units(
         bits: BITS.
 
     Returns:
-        Sentences; those that have their end mark; those seen before; the characters in them.
+        Sentences, -1 if the text has several lines; those that have their end mark; those seen
+        before; the characters in these.
     """
+    if not is_single_line(codes, bits):
+        return -1, 0, 0, 0
     starts, ends = np.empty(len(codes) // 2 + 1, np.int64), np.empty(len(codes) // 2 + 1, np.int64)
     num_units = find_units(codes, bits, starts, ends)
     num_ended = 0
@@ -125,6 +133,28 @@ def count_units(
         num_ended += end > starts[unit] and bits[codes[end - 1]] & _UNIT_END > 0
     num_repeats, num_chars = count_repeats(codes, starts[:num_units], ends[:num_units])
     return num_units, num_ended, num_repeats, num_chars
+
+
+@kernel
+def count_parts(codes: npt.NDArray[np.uint32]) -> tuple[int, int]:
+    """Return how many parts runs of line feeds divide a text into, and how many were seen before.
+
+    A part at the beginning or the end may be empty.
+    """
+    starts, ends = np.empty(len(codes) // 2 + 2, np.int64), np.empty(len(codes) // 2 + 2, np.int64)
+    starts[0] = num_parts = at = 0
+    while at < len(codes):
+        if codes[at] != _LINE_FEED:
+            at += 1
+            continue
+        ends[num_parts] = at
+        num_parts += 1
+        while at < len(codes) and codes[at] == _LINE_FEED:
+            at += 1
+        starts[num_parts] = at
+    ends[num_parts] = len(codes)
+    num_repeats, _ = count_repeats(codes, starts[: num_parts + 1], ends[: num_parts + 1])
+    return num_parts + 1, num_repeats
 
 
 @kernel
@@ -207,8 +237,47 @@ def count_characters(
     return num_lines, num_han, num_latin, num_breaks, num_numbers, num_letters, num_repeated
 
 
+def measure_lines(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
+    """Return the text and what fineweb2-zh@datatrove measures in it."""
+    num_lines, ended, _short, repeated, breaks = count_lines(text.codes, LINE_BITS, NAN)
+    num_parts, num_repeats = count_parts(text.codes)
+    return text, _fineweb2(
+        text,
+        dup_line=ratio(num_repeats, num_parts),
+        punctuated_lines=ratio(ended, num_lines),
+        dup_line_chars=ratio(repeated, len(text.text) - breaks),
+    )
+
+
+def measure_units(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
+    """Return the text and what fineweb2-zh@sentences measures in it."""
+    num_units, ended, num_repeats, repeated = count_units(text.codes, BITS)
+    if num_units < 0:
+        return measure_lines(text, bounds)
+    return text, _fineweb2(
+        text,
+        dup_line=ratio(num_repeats, num_units),
+        punctuated_lines=ratio(ended, num_units),
+        dup_line_chars=ratio(repeated, len(text.text) - text.text.count("\n")),
+    )
+
+
+def _fineweb2(
+    text: MeasuredText, *, dup_line: float, punctuated_lines: float, dup_line_chars: float
+) -> tuple[float, ...]:
+    words = text.spans(DATATROVE)
+    return (
+        dup_line,
+        *datatrove_shares(words, len(text.text)),
+        punctuated_lines,
+        dup_line_chars,
+        ratio(text.text.count("\n"), len(words.starts)),
+        *datatrove_metrics(text, CHINESE_STOP_WORDS),
+    )
+
+
 def measure_web(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
-    """Take the place of the measure of chinese-web."""
+    """Return the text and what chinese-web measures in it."""
     whole = text.text
     lines, han, latin, breaks, numbers, num_letters, repeated = count_characters(
         text.codes, BITS, LOWER, GRAM

@@ -7,10 +7,14 @@ from pipelines.quality.compiled.lines import every_character
 from tests.pipelines.quality.compiled.comparing import ODD, NoLibraries, check, real_texts
 from tests.pipelines.quality.texts import TEXTS
 
-NAMES = ("chinese-web",)
+NAMES = ("chinese-web", "fineweb2-zh@sentences", "fineweb2-zh@datatrove")
 SPLITTERS = NoLibraries()
 EDGES = (
     "\n",
+    "\n\n\n",
+    "a\n\n\na\nb\n",
+    "\na\n\u3000\na\r\na\n",
+    "”\n",
     "。",
     "。a。a",
     "。）。）”。a）",
