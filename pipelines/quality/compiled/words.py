@@ -3,16 +3,18 @@
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from pipelines.compiled import kernel
-from pipelines.quality.compiled.lines import character_bits, every_character, matching
+from pipelines.quality.compiled.lines import (
+    Codes,
+    Kinds,
+    Places,
+    character_bits,
+    every_character,
+    matching,
+)
 from pipelines.quality.punctuation import PUNCTUATION
 from pipelines.quality.words import WordSpans
-
-Codes = npt.NDArray[np.uint32]
-Places = npt.NDArray[np.int64]
-Kinds = npt.NDArray[np.uint8]
 
 _SPACE, _BREAK, _LETTER, _SYMBOL = 1, 2, 4, 8
 
