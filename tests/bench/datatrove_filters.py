@@ -1,4 +1,4 @@
-"""datatrove's own filters, as FineWeb and FineWeb-2 set them. Imported by any interpreter that has it.
+"""datatrove's own filters, as FineWeb and FineWeb-2 set them, for any interpreter that has it.
 
 Sources: datatrove, examples/fineweb.py (05194d3); FineWeb-2, configs/cmn_Hani.yml (05e6729) and
 fineweb-2-pipeline.py (7ee60b3).

@@ -25,7 +25,7 @@ from datatrove.utils.hashing import HashConfig
 class Signatures(MinhashDedupSignature):
     """Signs every document and passes it on; the signatures are not written."""
 
-    def run(self, data: Any, rank: int = 0, world_size: int = 1) -> Iterator[Any]:
+    def run(self, data: Any, *_: Any, **__: Any) -> Iterator[Any]:
         """Yield the documents."""
         for document in data:
             shingles = self.get_shingles(document.text)

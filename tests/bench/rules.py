@@ -106,7 +106,7 @@ def _both() -> tuple[tuple[str, bool], ...]:
     return ("plain", False), ("compiled", compiled.available())
 
 
-def _rules(language: str, spec: str, fast: bool) -> Way:  # noqa: FBT001  two columns
+def _rules(language: str, spec: str, fast: bool) -> Way:
     quality = Quality.parse((f"{language}={spec}",), compiled=fast)
     work = lambda texts: quality.judge(texts, [language] * len(texts))  # noqa: E731
     work(["Loads what is loaded on first use. 第一次使用时才加载。"])

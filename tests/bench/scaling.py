@@ -123,7 +123,7 @@ def _lose(cluster: flink.Cluster, output: Path, losses: int) -> None:
     for share in (1 / 3, 2 / 3):
         while len([*(output / ".work" / "map").glob("[!.]*.json")]) < share * SPLITS:
             time.sleep(0.2)
-        if share < 1 / 2:  # noqa: PLR2004  the first of two
+        if share < 1 / 2:
             workers = [worker for manager in cluster.managers for worker in manager.workers()]
             max(workers, key=lambda worker: sum(worker.cpu_times()[:2])).kill()
         elif (manager := cluster.carrier("Map/Run")) is not None:
