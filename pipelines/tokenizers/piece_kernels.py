@@ -33,8 +33,8 @@ class PieceTables(NamedTuple):
     characters: _Ints
     """int32[code points, 4]: the code point that it reads as, or ODD; hashes of the last and of the
     first character that it is normalised to; its symbol, UNKNOWN, or -2 - i for expansion i."""
-    joinable: npt.NDArray[np.bool_]
-    """Whether two code points may stand side by side in a piece, by left XOR right."""
+    joinable: npt.NDArray[np.uint8]
+    """Bits: whether two code points may stand side by side in a piece, by left XOR right."""
     expansion_starts: _Ints
     expansions: _Ints
     """The symbols of characters that are replaced by several."""
@@ -109,7 +109,8 @@ def _read(  # noqa: C901, PLR0912, PLR0915  one pass over the text
             else:
                 place += 1
         right = characters[code, RIGHT]
-        if before < 0 or not joinable[before ^ right]:
+        pair = before ^ right
+        if before < 0 or not joinable[pair >> 3] >> (pair & 7) & 1:
             starts[parts] = size
             parts += 1
         before = characters[code, LEFT]

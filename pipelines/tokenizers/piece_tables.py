@@ -66,7 +66,7 @@ def piece_tables(model: CuttableModel) -> PieceTables:
     columns = (reading, _mixed(last, _LEFT), _mixed(first, _RIGHT), by_code)
     return PieceTables(
         characters=np.stack(columns, axis=1, dtype=np.int32, casting="same_kind"),
-        joinable=joinable,
+        joinable=np.packbits(joinable, bitorder="little"),
         expansion_starts=starts,
         expansions=expansions,
         pairs=pairs,
