@@ -6,10 +6,8 @@ from functools import cache
 import numpy as np
 
 from pipelines.compiled import kernel
+from pipelines.quality.compiled.lines import Codes, Kinds, Places
 from pipelines.quality.compiled.words import (
-    Codes,
-    Kinds,
-    Places,
     character_kinds,
     is_letter,
     is_mark,

@@ -3,9 +3,9 @@
 import numpy as np
 
 from pipelines.compiled import kernel
-from pipelines.quality.compiled.lines import count_repeats
+from pipelines.quality.compiled.lines import Codes, Kinds, Places, count_repeats
 from pipelines.quality.compiled.ngrams import datatrove_shares, paper_shares
-from pipelines.quality.compiled.words import Codes, Kinds, Places, character_kinds, is_space
+from pipelines.quality.compiled.words import character_kinds, is_space
 from pipelines.quality.profile import Bounds
 from pipelines.quality.repetition import ratio
 from pipelines.quality.words import DATATROVE, SPACES, MeasuredText

@@ -3,18 +3,20 @@
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from pipelines.compiled import kernel
-from pipelines.quality.compiled.lines import character_bits, every_character, matching
+from pipelines.quality.compiled.lines import (
+    Codes,
+    Kinds,
+    Places,
+    character_bits,
+    every_character,
+    matching,
+)
 from pipelines.quality.punctuation import PUNCTUATION
 from pipelines.quality.words import WordSpans
 
-Codes = npt.NDArray[np.uint32]
-Places = npt.NDArray[np.int64]
-Kinds = npt.NDArray[np.uint8]
-
-_SPACE, _BREAK, _LETTER, _SYMBOL, _MARK = 1, 2, 4, 8, 16
+_SPACE, _LETTER, _SYMBOL, _MARK = 1, 2, 4, 8
 
 
 @cache
@@ -23,19 +25,13 @@ def character_kinds() -> Kinds:
     # The last line ends where the characters do.
     breaks = "".join(line[-1] for line in every_character().splitlines(keepends=True)[:-1])
     letters = filter(str.isalpha, matching(r"\w"))
-    return character_bits(matching(r"\s"), breaks, letters, PUNCTUATION, f"{breaks}#.…")
+    return character_bits(matching(r"\s"), letters, PUNCTUATION, f"{breaks}#.…")
 
 
 @kernel
 def is_space(kinds: Kinds, code: np.uint32) -> bool:
     """Return what str.isspace() does of a character."""
     return bool(kinds[code] & _SPACE)
-
-
-@kernel
-def is_break(kinds: Kinds, code: np.uint32) -> bool:
-    r"""Return whether str.splitlines() ends a line at a character; \r\n is a single end."""
-    return bool(kinds[code] & _BREAK)
 
 
 @kernel

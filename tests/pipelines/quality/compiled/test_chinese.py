@@ -7,10 +7,14 @@ from pipelines.quality.compiled.lines import every_character
 from tests.pipelines.quality.compiled.comparing import ODD, NoLibraries, check, real_texts
 from tests.pipelines.quality.texts import TEXTS
 
-NAMES = ("chinese-web",)
+NAMES = ("chinese-web", "fineweb2-zh@sentences", "fineweb2-zh@datatrove")
 SPLITTERS = NoLibraries()
 EDGES = (
     "\n",
+    "\n\n\n",
+    "a\n\n\na\nb\n",
+    "\na\n\u3000\na\r\na\n",
+    "”\n",
     "。",
     "。a。a",
     "。）。）”。a）",
@@ -64,8 +68,9 @@ def test_real_texts_measure_as_before(language: str) -> None:
 
 def test_small_letters_are_those_of_python() -> None:
     unusual = chinese._LONGER_OR_BY_CONTEXT
-    assert len(chinese.LOWER) == len(every_character())
+    small = chinese._lower_case()
+    assert len(small) == len(every_character())
     for character in every_character():
         lower = character.lower()
-        assert character in unusual or lower == chr(chinese.LOWER[ord(character)])
+        assert character in unusual or lower == chr(small[ord(character)])
         assert any(map(str.isspace, lower)) == character.isspace()
