@@ -16,6 +16,7 @@ import fcntl
 import hashlib
 import importlib.util
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_holding = threading.local()
 
 
 @cache
@@ -49,14 +52,21 @@ def kernel(function: _Function) -> _Function:
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Let one process of this machine compile at a time; the next ones find its results."""
+    """Let one process of this machine compile at a time; the next ones find its results.
+
+    Where this thread already is that one, nothing more is waited for.
+    """
     folder = _folder()
-    if folder is None:
+    if folder is None or getattr(_holding, "lock", False):
         yield
         return
     with (folder / "lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        _holding.lock = True
+        try:
+            yield
+        finally:
+            _holding.lock = False
 
 
 @cache
