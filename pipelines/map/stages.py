@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.corpus.options import Options
-from pipelines.dedup.exact import fold, text_hashes
-from pipelines.dedup.minhash import Signer
+from pipelines.dedup.fingerprint import Fingerprinter, load_fingerprinter
 from pipelines.dedup.sieve import pack_signatures
 from pipelines.filters.blocklist import load_blocklist
 from pipelines.filters.clean import repair
@@ -42,7 +41,7 @@ class Chain:
         model = Path(options.lid_model) if options.lid_model else None
         self.identifier = load_identifier(model, chars=options.lid_chars)
         self.tokenizer = load_tokenizer(options.tokenizer)
-        self.signer = Signer() if options.dedup == "minhash" else None
+        self.fingerprinter = load_fingerprinter(near=options.dedup == "minhash")
         self.quality = Quality.parse(options.quality, overrides=options.threshold)
         self.blocklist = load_blocklist(options.url_blocklist) if options.url_blocklist else None
         self.benchmarks = (
@@ -199,7 +198,7 @@ class Chain:
 
     def fingerprint(self, batch: pa.RecordBatch) -> Verdict:
         """Add the hashes and signatures that dedup compares."""
-        return fingerprint(batch, self.signer)
+        return fingerprint(batch, self.fingerprinter)
 
 
 def clean(batch: pa.RecordBatch) -> Verdict:
@@ -233,14 +232,13 @@ def _replaced(
     return batch.set_column(batch.schema.get_field_index(name), name, column)
 
 
-def fingerprint(batch: pa.RecordBatch, signer: Signer | None = None) -> Verdict:
-    """Add the 128-bit hash of each prompt and text, with a signer also the MinHash signature."""
-    folded = [fold(text) for text in whole_texts(batch).to_pylist()]
-    high, low = text_hashes(folded)
-    batch = _with(batch, "hash_high", pa.array(high))
-    batch = _with(batch, "hash_low", pa.array(low))
-    if signer:
-        batch = _with(batch, "signature", pack_signatures(signer.signatures(folded)))
+def fingerprint(batch: pa.RecordBatch, fingerprinter: Fingerprinter) -> Verdict:
+    """Add the 128-bit hash of each prompt and text, and the MinHash signature if it makes any."""
+    found = fingerprinter.fingerprints(whole_texts(batch))
+    batch = _with(batch, "hash_high", pa.array(found.high))
+    batch = _with(batch, "hash_low", pa.array(found.low))
+    if found.signatures:
+        batch = _with(batch, "signature", pack_signatures(found.signatures))
     return Verdict(batch, pa.nulls(batch.num_rows, pa.string()))
 
 

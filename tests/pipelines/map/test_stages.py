@@ -11,6 +11,7 @@ import sentencepiece
 
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.dedup.exact import fold, text_hashes
+from pipelines.dedup.fingerprint import PlainFingerprinter
 from pipelines.filters.clean import CONFIG
 from pipelines.map.clock import Clock
 from pipelines.map.stages import Chain, clean, fingerprint, judge, split_verdict
@@ -142,7 +143,7 @@ def test_only_a_text_that_the_tokenizer_fails_on_is_quarantined(
 
 def test_fingerprint_folds_white_space() -> None:
     texts = ("a  b\n", "\ta b", "a b", "ab", "a　b")
-    verdict = fingerprint(batch(*texts))
+    verdict = fingerprint(batch(*texts), PlainFingerprinter())
     hashes = list(
         zip(
             verdict.batch["hash_high"].to_pylist(),
@@ -221,7 +222,8 @@ def test_prompts_stand_before_their_texts_and_are_counted(chain: Chain) -> None:
 
 
 def test_the_same_text_after_another_prompt_is_another_document() -> None:
-    rows = fingerprint(with_prompts((CHINESE, CHINESE, "问" + CHINESE), ("", "问", ""))).batch
+    rows = with_prompts((CHINESE, CHINESE, "问" + CHINESE), ("", "问", ""))
+    rows = fingerprint(rows, PlainFingerprinter()).batch
     hashes = rows["hash_high"].to_pylist()
     assert hashes[0] != hashes[1] == hashes[2]
 
