@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.runs import run_starts
+from pipelines.segments.rows import utf8
 
 SIGNATURES = pa.schema(
     [("hash_high", pa.uint64()), ("hash_low", pa.uint64()), ("order", pa.uint64())]
@@ -117,9 +118,7 @@ def fold_column(texts: pa.Array) -> FoldedTexts:
     """Return the texts of a column of large_string, which has no nulls, as fold() makes them."""
     from pipelines.dedup import kernels  # noqa: PLC0415  imports numba
 
-    _, places, content = texts.buffers()
-    offsets = np.frombuffer(places, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    data = np.frombuffer(content or b"", np.uint8)
+    data, offsets = utf8(texts)
     folded = np.empty(offsets[-1] - offsets[0] + 1, np.uint8)
     ends = np.empty(len(texts), np.int64)
     kernels.fold(data, offsets, kernels.KINDS, folded, ends)

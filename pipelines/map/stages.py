@@ -17,7 +17,7 @@ from pipelines.corpus.options import Options
 from pipelines.dedup.fingerprint import Fingerprinter, load_fingerprinter
 from pipelines.dedup.sieve import pack_signatures
 from pipelines.filters.blocklist import load_blocklist
-from pipelines.filters.clean import repair
+from pipelines.filters.clean import Cleaner, are_blank
 from pipelines.filters.decontaminate import load_contamination
 from pipelines.filters.langid import load_identifier, parse_languages
 from pipelines.filters.pii import KINDS, mask_texts
@@ -37,6 +37,7 @@ class Chain:
 
     def __init__(self, options: Options) -> None:
         self.options = options
+        self.cleaner = Cleaner()
         self.languages = None if "all" in options.languages else parse_languages(options.languages)
         model = Path(options.lid_model) if options.lid_model else None
         self.identifier = load_identifier(model, chars=options.lid_chars)
@@ -54,7 +55,7 @@ class Chain:
         """The stages in order; each drops or quarantines before the next one works."""
         return (
             *([self.block] if self.blocklist else []),
-            clean,
+            self.clean,
             self.assess if self.quality.fields else self.langid,
             *([self.decontaminate] if self.benchmarks else []),
             *([self.mask] if self.masking else []),
@@ -103,6 +104,10 @@ class Chain:
             raise UserError("--url-blocklist needs a corpus whose records have a url")
         assert self.blocklist is not None
         return Verdict(batch, _reasons(self.blocklist.blocked(batch["url"].to_pylist()), BLOCKED))
+
+    def clean(self, batch: pa.RecordBatch) -> Verdict:
+        """Repair the Unicode of each text and mark where that changed it; drop empty texts."""
+        return clean(batch, self.cleaner)
 
     def langid(self, batch: pa.RecordBatch) -> Verdict:
         """Add language and score; drop texts in other languages than asked for, or too unsure."""
@@ -201,24 +206,22 @@ class Chain:
         return fingerprint(batch, self.fingerprinter)
 
 
-def clean(batch: pa.RecordBatch) -> Verdict:
+def clean(batch: pa.RecordBatch, cleaner: Cleaner) -> Verdict:
     """Repair the Unicode of each text and mark where that changed it; drop empty texts."""
-    batch, changed, texts = _repaired(batch, "text")
+    batch, changed = _repaired(batch, "text", cleaner)
     if pc.any(pc.not_equal(batch["prompt"], "")).as_py():
-        batch, also, _ = _repaired(batch, "prompt")
+        batch, also = _repaired(batch, "prompt", cleaner)
         changed = changed | also
-    empty = [not text or text.isspace() for text in texts]
-    return Verdict(_with(batch, "repaired", pa.array(changed)), _reasons(empty, "empty"))
+    batch = _with(batch, "repaired", pa.array(changed))
+    return Verdict(batch, _reasons(are_blank(batch["text"]), "empty"))
 
 
-def _repaired(batch: pa.RecordBatch, name: str) -> tuple[pa.RecordBatch, np.ndarray, list[str]]:
-    """Return the batch with a column of text repaired, which rows changed, and the texts."""
-    before = batch[name].to_pylist()
-    after = [repair(text) for text in before]
-    changed = np.array(
-        [old is not new and old != new for old, new in zip(before, after, strict=True)], bool
-    )
-    return _replaced(batch, name, after, changed=changed), changed, after
+def _repaired(
+    batch: pa.RecordBatch, name: str, cleaner: Cleaner
+) -> tuple[pa.RecordBatch, np.ndarray]:
+    """Return the batch with a column of text repaired, and which rows changed."""
+    column, changed = cleaner.repaired(batch[name])
+    return batch.set_column(batch.schema.get_field_index(name), name, column), changed
 
 
 def _replaced(
