@@ -21,6 +21,7 @@ from pipelines.corpus.flags import parse
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus
+from pipelines.engine.flags import beam_flags
 from pipelines.engine.workers import num_workers
 from pipelines.readers.reading import splits
 from pipelines.readers.record import MAX_RECORD_BYTES
@@ -82,9 +83,6 @@ def run(argv: Sequence[str]) -> Manifest:
         nul=ours.nul,
         max_record_bytes=ours.max_record_bytes,
     )
-    # Beam takes seconds to load, --help none.
-    from pipelines.engine.cluster import beam_flags  # noqa: PLC0415 - see above
-
     same = {name for name in defaults if getattr(options, name) == defaults[name]}
     return replay(
         (directory, manifest),
@@ -112,6 +110,7 @@ def replay(
     Raises:
         UserError: It cannot be made; the message says why and what to do.
     """
+    # They take a second to load, --help takes none.
     from pipelines.engine.runner import silence_beam  # noqa: PLC0415 - see above
     from pipelines.run.build import Build, task_runner  # noqa: PLC0415 - see above
 
