@@ -5,22 +5,28 @@ Only engines, and --runner=DirectRunner without workers, need Beam; it is loaded
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from pipelines.engine.flags import engine_name
 from pipelines.engine.task import RunTask, packed, run_packed
 from pipelines.engine.workers import Workers
 
+_Argument = TypeVar("_Argument")
+_Result = TypeVar("_Result")
+
 
 class Runner:
     """Runs tasks where the flags say. As a context manager it ends the workers it started."""
 
-    def __init__(self, flags: Sequence[str], *, num_workers: int) -> None:
+    def __init__(
+        self, flags: Sequence[str], *, num_workers: int, preload: Sequence[str] = ()
+    ) -> None:
         """Make a runner.
 
         Args:
             flags: Beam's own; with none, or with workers, tasks do not go through Beam.
             num_workers: Worker processes on this machine; 0 runs the tasks in this process.
+            preload: Modules that the tasks need; all workers share one import of them.
 
         Raises:
             UserError: The engine does not answer.
@@ -28,13 +34,28 @@ class Runner:
         self._local = not engine_name(flags)
         self._flags = [*flags] if self._local else _ready_for_engine(flags)
         self.num_workers = num_workers if self._local else 0
-        self._workers = Workers(self.num_workers, run_packed)
+        self._workers = Workers(self.num_workers, run_packed, preload)
 
     def __enter__(self) -> "Runner":
         return self
 
     def __exit__(self, *details: object) -> None:
         self._workers.__exit__(*details)
+
+    def call(self, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
+        """Return function(argument), called on this machine in a process that also runs tasks.
+
+        It is a worker if there are any, otherwise this process. So what the function loads and
+        keeps, and what it finds out about libraries, serves the tasks as well.
+
+        Args:
+            function: A function of a module.
+            argument: Picklable, and so is what the function returns.
+
+        Raises:
+            UserError: The function raised it, or its worker died.
+        """
+        return self._workers.call(function, argument) if self.num_workers else function(argument)
 
     def run(self, tasks: Sequence[Any], prepare: Callable[[Any], RunTask], argument: Any) -> None:
         """Run all tasks and return when they are done.

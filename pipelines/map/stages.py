@@ -6,6 +6,8 @@ Models are loaded once per process, when the chain is built; a stage is RecordBa
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.compiled import compiling
 from pipelines.corpus.options import Options
 from pipelines.dedup.exact import fold, text_hashes
 from pipelines.dedup.minhash import Signer
@@ -33,17 +36,39 @@ CONTAMINATION = pa.field("contamination.ngrams", pa.int32())
 MASKED = tuple(pa.field(f"pii.{kind}", pa.int32()) for kind in KINDS)
 
 
+@lru_cache(maxsize=1)
+def load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
+    """Return the chain of a run, which a process loads once.
+
+    Args:
+        options: The options of the run.
+        compiled: Use native loops where there are any; one process of a machine compiles them.
+        run: Identifies the run: models may have changed since the last one of this process.
+    """
+    del run
+    with compiling() if compiled else nullcontext():
+        return Chain(options, compiled=compiled)
+
+
 class Chain:
     """The stages of a run with their models."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, *, compiled: bool = False) -> None:
+        """Load the models.
+
+        Args:
+            options: The options of the run.
+            compiled: Use native loops where there are any; the results are the same.
+        """
         self.options = options
         self.languages = None if "all" in options.languages else parse_languages(options.languages)
         model = Path(options.lid_model) if options.lid_model else None
         self.identifier = load_identifier(model, chars=options.lid_chars)
         self.tokenizer = load_tokenizer(options.tokenizer)
         self.signer = Signer() if options.dedup == "minhash" else None
-        self.quality = Quality.parse(options.quality, overrides=options.threshold)
+        self.quality = Quality.parse(
+            options.quality, overrides=options.threshold, compiled=compiled
+        )
         self.blocklist = load_blocklist(options.url_blocklist) if options.url_blocklist else None
         self.benchmarks = (
             load_contamination(options.decontaminate) if options.decontaminate else None

@@ -9,6 +9,7 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
 from pipelines.corpus.recipe import Recipe, load_recipe
 from pipelines.engine.flags import beam_flags
+from pipelines.engine.imports import keep_pandas_out
 from shards.command import exit_code, log_plainly
 from shards.errors import UserError
 
@@ -33,6 +34,7 @@ def main(module: str, argv: Sequence[str]) -> int:
 
         (map_part if is_share(options.part) else build)(module, options, flags=flags)
 
+    keep_pandas_out()
     log_plainly()
     return exit_code(module, run, stopped="the same command goes on from here")
 
