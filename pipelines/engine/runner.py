@@ -31,9 +31,10 @@ class Runner:
         Raises:
             UserError: The engine does not answer.
         """
-        self._local = not engine_name(flags)
-        self._flags = [*flags] if self._local else _ready_for_engine(flags)
-        self.num_workers = num_workers if self._local else 0
+        self.local = not engine_name(flags)
+        """Whether the tasks run on this machine."""
+        self._flags = [*flags] if self.local else _ready_for_engine(flags)
+        self.num_workers = num_workers if self.local else 0
         self._workers = Workers(self.num_workers, run_packed, preload)
 
     def __enter__(self) -> "Runner":
@@ -74,7 +75,7 @@ class Runner:
         elif self._flags:
             from pipelines.engine.pipeline import run_pipeline  # noqa: PLC0415  loads Beam
 
-            run_pipeline(self._flags, tasks, payload, in_process=self._local)
+            run_pipeline(self._flags, tasks, payload, in_process=self.local)
         else:
             for task in tasks:
                 run_packed(payload, task)

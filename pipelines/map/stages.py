@@ -46,8 +46,18 @@ def load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
         run: Identifies the run: models may have changed since the last one of this process.
     """
     del run
-    with compiling() if compiled else nullcontext():
+    with compiling(native_parts(options)) if compiled else nullcontext():
         return Chain(options, compiled=compiled)
+
+
+def native_parts(options: Options) -> list[str]:
+    """Return names of what is compiled for the chain of a run: the same for the same loops."""
+    kind = options.tokenizer.partition(":")[0]
+    return [
+        f"tokenizer {kind}",
+        f"dedup {options.dedup}",
+        *(f"quality {spec}" for spec in options.quality),
+    ]
 
 
 class Chain:

@@ -33,6 +33,7 @@ from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.run import account, existing
 from pipelines.run.commit import Results, clean_up, commit, describe, input_entries
+from pipelines.run.native import native_pays
 from pipelines.run.origin import given_paths
 from pipelines.segments.plan import Plan, PlannedSegment, task_name
 from pipelines.segments.range import Range
@@ -110,9 +111,11 @@ def opened(
     with locked(options.output, shared=is_share(options.part)):
         if not workers and died_before(options.output / WORK):
             workers = 1  # the record that killed the driver kills a child now, and is found
+        native = native_pays(options, files, workers=workers)
         # What the driver has imported is what tasks need.
-        with Runner(flags, num_workers=workers, preload=(__name__,)) as runner:
-            yield Build(corpus, corpora, files=files, runner=runner)
+        preload = (__name__, "numba") if native else (__name__,)
+        with Runner(flags, num_workers=workers, preload=preload) as runner:
+            yield Build(corpus, corpora, files=files, runner=runner, compiled=native)
 
 
 class Build:
@@ -125,6 +128,7 @@ class Build:
         *,
         files: Sequence[InputFile],
         runner: Runner,
+        compiled: bool = False,
     ) -> None:
         """Prepare a run.
 
@@ -133,6 +137,7 @@ class Build:
             corpora: The corpus of each source.
             files: The input files.
             runner: Runs the tasks.
+            compiled: Whether tasks use native loops.
         """
         self.options = corpus.options
         self.quality = Quality.parse(self.options.quality, overrides=self.options.threshold)
@@ -141,8 +146,10 @@ class Build:
         self.files = files
         self.output = self.options.output
         self.runner = runner
-        number, compiled = uuid.uuid4().hex, False
-        self.chain = runner.call(describe_run, (self.options, compiled, number))
+        number = uuid.uuid4().hex
+        # Where an engine runs the tasks, this process only has to know the chain.
+        own = compiled and runner.local
+        self.chain = runner.call(describe_run, (self.options, own, number))
         self.job = Job(
             options=self.options,
             corpora=dict(corpora),
