@@ -74,7 +74,7 @@ class Chain:
         self.languages = None if "all" in options.languages else parse_languages(options.languages)
         model = Path(options.lid_model) if options.lid_model else None
         self.identifier = load_identifier(model, chars=options.lid_chars)
-        self.tokenizer = load_tokenizer(options.tokenizer)
+        self.tokenizer = load_tokenizer(options.tokenizer, compiled=compiled)
         self.signer = Signer() if options.dedup == "minhash" else None
         self.quality = Quality.parse(
             options.quality, overrides=options.threshold, compiled=compiled
