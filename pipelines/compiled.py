@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_THREAD = threading.local()
-"""`compiling`: whether the thread is within compiling()."""
+
+_holding = threading.local()
 
 
 @cache
@@ -56,25 +56,26 @@ def kernel(function: _Function) -> _Function:
 def compiling(parts: Collection[str] = ()) -> Iterator[None]:
     """Let one process of this machine compile at a time; the next ones find its results.
 
-    Within the block further ones change nothing.
+    Where this thread already is that one, nothing more is waited for.
 
     Args:
         parts: Names of what is compiled in the block. Once a process has been through a block with
             them, nobody waits for anybody.
     """
     folder = _folder()
-    if folder is None or getattr(_THREAD, "compiling", False) or (parts and kept(parts)):
+    if folder is None or getattr(_holding, "lock", False):
         yield
         return
     with (folder / "lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if parts and kept(parts):  # by the process that this one has waited for
-            fcntl.flock(lock, fcntl.LOCK_UN)
-        _THREAD.compiling = True
+        if not parts or not kept(parts):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if parts and kept(parts):  # by the process that this one has waited for
+                fcntl.flock(lock, fcntl.LOCK_UN)
+        _holding.lock = True
         try:
             yield
         finally:
-            _THREAD.compiling = False
+            _holding.lock = False
         for mark in _marks(folder, parts):
             mark.touch()
 

@@ -129,6 +129,10 @@ class MeasuredText:
     def spans(self, kind: str) -> WordSpans:
         """Return what words() does, as ranges of code points."""
         kind = SPACES if self.language in CHINESE else kind
+        if kind not in self._spans and kind == SPACES and self.language not in CHINESE:
+            from pipelines.quality.compiled.words import words_at_spaces  # noqa: PLC0415  numba
+
+            self._spans[kind] = words_at_spaces(self.codes)
         if kind not in self._spans:
             words = self.words(kind)
             ends = np.cumsum(np.fromiter(map(len, words), np.int64, len(words)))
