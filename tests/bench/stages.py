@@ -29,7 +29,7 @@ from pipelines.map import mapper as mapping
 from pipelines.map.builder import SegmentBuilder
 from pipelines.map.intake import Intake
 from pipelines.map.mapper import Mapper
-from pipelines.map.stages import Chain
+from pipelines.map.stages import Chain, load_chain
 from pipelines.merge import tasks
 from pipelines.quality import Quality
 from pipelines.readers.reading import open_reader, splits
@@ -49,7 +49,7 @@ STAGES = ("read", "document", "clean", "langid", "quality", "tokenize", "fingerp
 FILES = ("segment", "dedup", "merge")
 """Stages that write files: they are timed where they run, the same seconds count on both sides."""
 
-ONCE = ("Beam", "plan and commit", "rest of the run")
+ONCE = ("handing out tasks", "plan and commit", "rest of the run")
 """What a run pays for each task, however much text is in it."""
 
 ROUNDS = 3
@@ -112,8 +112,9 @@ def _run(text: inputs.Text, output: Path, duel: Duel, *, fast: bool) -> tuple[st
         (corpus,) = corpora.values()
         enter(locked(output))
         runner = enter(Runner((), num_workers=0))
-        run = Build(corpus, corpora, files=files, runner=runner)
-        for patched in _timers(duel, chain=run.chain, corpus=corpus):
+        run = Build(corpus, corpora, files=files, runner=runner, compiled=fast)
+        chain = load_chain(run.options, compiled=run.job.compiled, run=run.job.run)
+        for patched in _timers(duel, chain=chain, corpus=corpus):
             enter(patched)
         with duel.total.measure("chain"):
             run.make()
@@ -257,13 +258,13 @@ def _between(duel: Duel) -> dict[str, float]:
     steps = sum(chain[name] for name in ("read", "document", "judge", "segment"))
     mapped = chain["map"] - outside["turns"]
     tasks_alone = mapped + chain["dedup"] + chain["merge"]
-    beam = chain["runner"] - sum(outside.values()) - tasks_alone
+    handing_out = chain["runner"] - sum(outside.values()) - tasks_alone
     rest = duel.total.cpu["chain"] - chain["runner"] - chain["plan and commit"]
     return {
         "filters between stages": chain["judge"] - sum(chain[name] for name in STAGES[2:]),
         "rejects": chain["rejects"],
         "rest of the map": mapped - steps - chain["rejects"],
-        "Beam": beam,
+        "handing out tasks": handing_out,
         "plan and commit": chain["plan and commit"],
         "rest of the run": rest,
     }
