@@ -6,6 +6,7 @@ Models are loaded once per process, when the chain is built; a stage is RecordBa
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.compiled import compiling
 from pipelines.corpus.options import Options
 from pipelines.dedup.fingerprint import Fingerprinter, load_fingerprinter
 from pipelines.dedup.sieve import pack_signatures
@@ -29,21 +31,62 @@ from shards.errors import UserError
 
 BLOCKED, CONTAMINATED = "url-blocklist", "contaminated"
 CONTAMINATION = pa.field("contamination.ngrams", pa.int32())
+_PREPARED = ("en", "zh")
+"""Languages whose measures are compiled at once where all languages are kept."""
+
 MASKED = tuple(pa.field(f"pii.{kind}", pa.int32()) for kind in KINDS)
+
+
+@lru_cache(maxsize=1)
+def load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
+    """Return the chain of a run, which a process loads once.
+
+    Args:
+        options: The options of the run.
+        compiled: Use native loops where there are any; one process of a machine compiles them.
+        run: Identifies the run: models may have changed since the last one of this process.
+    """
+    del run
+    if not compiled:
+        return Chain(options)
+    with compiling(native_parts(options)):
+        chain = Chain(options, compiled=True)
+        # The measures of a language are compiled with its first text.
+        languages = sorted(chain.languages or _PREPARED)
+        chain.quality.judge([""] * len(languages), languages)
+    return chain
+
+
+def native_parts(options: Options) -> list[str]:
+    """Return names of what is compiled for the chain of a run: the same for the same loops."""
+    kind = options.tokenizer.partition(":")[0]
+    return [
+        f"tokenizer {kind}",
+        f"dedup {options.dedup}",
+        *(f"quality {spec}" for spec in options.quality),
+    ]
 
 
 class Chain:
     """The stages of a run with their models."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, *, compiled: bool = False) -> None:
+        """Load the models.
+
+        Args:
+            options: The options of the run.
+            compiled: Use native loops where there are any; the results are the same.
+        """
         self.options = options
-        self.cleaner = Cleaner()
+        self.cleaner = Cleaner(compiled=compiled)
         self.languages = None if "all" in options.languages else parse_languages(options.languages)
         model = Path(options.lid_model) if options.lid_model else None
         self.identifier = load_identifier(model, chars=options.lid_chars)
-        self.tokenizer = load_tokenizer(options.tokenizer)
-        self.fingerprinter = load_fingerprinter(near=options.dedup == "minhash")
-        self.quality = Quality.parse(options.quality, overrides=options.threshold)
+        self.tokenizer = load_tokenizer(options.tokenizer, compiled=compiled)
+        self.fingerprinter = load_fingerprinter(near=options.dedup == "minhash", compiled=compiled)
+        self.quality = Quality.parse(
+            options.quality, overrides=options.threshold, compiled=compiled
+        )
         self.blocklist = load_blocklist(options.url_blocklist) if options.url_blocklist else None
         self.benchmarks = (
             load_contamination(options.decontaminate) if options.decontaminate else None

@@ -10,9 +10,8 @@ import logging
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +32,7 @@ SPACES, DATATROVE = "spaces", "datatrove"
 _POISON = "IS_ALPHA"
 
 
-@dataclass(frozen=True, slots=True)
-class WordSpans:
+class WordSpans(NamedTuple):
     """Words as ranges of an array of code points, for compiled loops."""
 
     codes: npt.NDArray[np.uint32]
@@ -129,6 +127,10 @@ class MeasuredText:
     def spans(self, kind: str) -> WordSpans:
         """Return what words() does, as ranges of code points."""
         kind = SPACES if self.language in CHINESE else kind
+        if kind not in self._spans and kind == SPACES and self.language not in CHINESE:
+            from pipelines.quality.compiled.words import words_at_spaces  # noqa: PLC0415  numba
+
+            self._spans[kind] = words_at_spaces(self.codes)
         if kind not in self._spans:
             words = self.words(kind)
             ends = np.cumsum(np.fromiter(map(len, words), np.int64, len(words)))
