@@ -20,7 +20,7 @@ from pipelines.dedup.fingerprint import Fingerprinter, load_fingerprinter
 from pipelines.dedup.sieve import pack_signatures
 from pipelines.filters.blocklist import load_blocklist
 from pipelines.filters.clean import Cleaner, are_blank
-from pipelines.filters.decontaminate import load_contamination
+from pipelines.filters.decontaminate import Search, load_contamination
 from pipelines.filters.langid import load_identifier, parse_languages
 from pipelines.filters.pii import KINDS, mask_texts
 from pipelines.map.clock import Clock
@@ -91,6 +91,7 @@ class Chain:
         self.benchmarks = (
             load_contamination(options.decontaminate) if options.decontaminate else None
         )
+        self.search = Search(self.benchmarks) if self.benchmarks else None
         self.masking = options.pii == "mask"
 
     @property
@@ -197,8 +198,8 @@ class Chain:
 
     def decontaminate(self, batch: pa.RecordBatch) -> Verdict:
         """Add how many of the benchmarks' n-grams each text holds; drop texts that hold any."""
-        assert self.benchmarks is not None
-        hits = self.benchmarks.hits(batch["text"].to_pylist())
+        assert self.search is not None
+        hits = self.search.hits(batch["text"])
         batch = _with(batch, CONTAMINATION.name, pa.array(hits, CONTAMINATION.type))
         return Verdict(batch, _reasons(hits > 0, CONTAMINATED))
 
