@@ -10,9 +10,8 @@ import logging
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +32,7 @@ SPACES, DATATROVE = "spaces", "datatrove"
 _POISON = "IS_ALPHA"
 
 
-@dataclass(frozen=True, slots=True)
-class WordSpans:
+class WordSpans(NamedTuple):
     """Words as ranges of an array of code points, for compiled loops."""
 
     codes: npt.NDArray[np.uint32]

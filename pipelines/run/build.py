@@ -29,6 +29,7 @@ from pipelines.map.phase import MapPhase
 from pipelines.map.stages import native_parts
 from pipelines.merge.group import group_segments
 from pipelines.merge.holdout import holdout_threshold, num_shards
+from pipelines.merge.ranges import cut_into_ranges
 from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
 from pipelines.quality import Quality
 from pipelines.report.showcase import showcase
@@ -296,7 +297,19 @@ class Build:
 
     def merge(self, plan: Plan, dedup: Deduplicated) -> dict[str, list[MergeRecord]]:
         """Return the merge records of each source: training shards, then validation shards."""
-        tasks = [task for source in plan.sources for task in self._merge_tasks(plan, source, dedup)]
+        shards = {
+            source: self.options.shards
+            or num_shards(plan, source, work=self.work, shard_tokens=self.options.shard_tokens)
+            for source in plan.sources
+        }
+        plans = cut_into_ranges(plan, self.phases, self.output, shards=shards, dedup=dedup)
+        tasks = [
+            task
+            for source in plan.sources
+            for task in self._merge_tasks(
+                plan, source, dedup, shards=shards[source], merged=plans[source]
+            )
+        ]
         records = self.phases.finish(
             "merge",
             tasks,
@@ -312,10 +325,10 @@ class Build:
             for source in plan.sources
         }
 
-    def _merge_tasks(self, plan: Plan, source: str, dedup: Deduplicated) -> list[MergeTask]:
-        shards = self.options.shards or num_shards(
-            plan, source, work=self.work, shard_tokens=self.options.shard_tokens
-        )
+    def _merge_tasks(
+        self, plan: Plan, source: str, dedup: Deduplicated, *, shards: int, merged: Plan
+    ) -> list[MergeTask]:
+        """Return the tasks of a source, which read what the plan `merged` lists."""
         holdout = holdout_threshold(
             plan,
             source,
@@ -328,10 +341,10 @@ class Build:
         shards_by_split = {TRAIN: max(shards, 1), VALIDATION: held}
 
         def task(split: str, index: int, total: int) -> MergeTask:
-            drops = dedup.drops_within(Range.of(index, total))
+            drops = dedup.drops_within(Range.of(index, total)) if merged is plan else ()
             return MergeTask(
-                name=task_name("merge", plan.name, source, split, index, total, holdout, drops),
-                plan=plan.name,
+                name=task_name("merge", merged.name, source, split, index, total, holdout, drops),
+                plan=merged.name,
                 source=source,
                 split=split,
                 index=index,

@@ -1,15 +1,16 @@
-"""C4's rules by compiled loops; see pipelines/quality/c4.py.
+"""C4's rules as compiled loops; pipelines/quality/c4.py defines the metrics.
 
 The lines that stay are written one after the other as code points, which become a string only
 where they are not the text as it was.
 """
 
+from functools import cache
+
 import numpy as np
-import numpy.typing as npt
 
 from pipelines.compiled import kernel
 from pipelines.quality.c4 import JAVASCRIPT, LOREM_IPSUM, POLICIES
-from pipelines.quality.compiled.lines import character_bits, matching, text_of
+from pipelines.quality.compiled.lines import Codes, Kinds, Places, character_bits, matching, text_of
 from pipelines.quality.profile import Bounds, Measure
 from pipelines.quality.punctuation import TERMINAL
 from pipelines.quality.words import MeasuredText, code_points
@@ -18,49 +19,50 @@ _SPACE, _BREAK, _DIGIT, _MARK, _CLOSING, _TERMINAL, _TRIGGER, _BRACE = 1, 2, 4, 
 _DOT, _QUESTION, _EXCLAMATION, _QUOTE, _APOSTROPHE, _OPEN, _CLOSE, _A, _Z, _SMALL_K = b".?!\"'[]AZk"
 _LINE_FEED, _RETURN, _KELVIN = 0x0A, 0x0D, 0x212A
 _TO_SMALL = 32
+_HEAD = 4
 _CITATIONS = np.array([[*b"[edit]".ljust(18, b"\0")], [*b"[citation needed]\0"]], np.uint32)
 
 _TRIGGERS = "jkvpf"
 """A phrase is looked for where the first of these letters that it has stands."""
-_PHRASES = (*LOREM_IPSUM, *JAVASCRIPT, *POLICIES)
 _LOREM_IPSUM, _JAVASCRIPT, _POLICY = 1, 2, 4
-_FINDS = (
-    *[_LOREM_IPSUM] * len(LOREM_IPSUM),
-    *[_JAVASCRIPT] * len(JAVASCRIPT),
-    *[_POLICY] * len(POLICIES),
-)
-
-BITS = character_bits(
-    matching(r"\s"),
-    filter(lambda character: len(f"a{character}a".splitlines()) > 1, matching(r"\s")),
-    matching(r"\d"),
-    ".?!",
-    "\"'”’)]",
-    TERMINAL,
-    matching(f"(?i)[{_TRIGGERS}]"),
-    "{",
-)
-"""What the loops look up characters in."""
+_RULES = ((_LOREM_IPSUM, LOREM_IPSUM), (_JAVASCRIPT, JAVASCRIPT), (_POLICY, POLICIES))
 
 
-def _first_trigger(phrase: str) -> int:
-    return phrase.index(next(letter for letter in _TRIGGERS if letter in phrase))
+@cache
+def _kinds() -> Kinds:
+    """Return what the loops ask of characters."""
+    spaces = matching(r"\s")
+    return character_bits(
+        spaces,
+        (space for space in spaces if len(f"a{space}a".splitlines()) > 1),
+        matching(r"\d"),
+        ".?!",
+        "\"'”’)]",
+        TERMINAL,
+        matching(f"(?i)[{_TRIGGERS}]"),
+        "{",
+    )
 
 
-_WIDTH = max(map(len, _PHRASES))
-PHRASES = np.vstack([code_points(phrase.ljust(_WIDTH, "\0")) for phrase in _PHRASES])
-"""uint32[phrases, _WIDTH]: what the line rules look for, in small letters."""
-PLACES = np.array(
-    [
-        (ord(phrase[_first_trigger(phrase)]), _first_trigger(phrase), len(phrase), finds)
-        for phrase, finds in zip(_PHRASES, _FINDS, strict=True)
-    ]
-)
-"""int64[phrases, 4]: the trigger, where it stands, the length, and what is found with it."""
+@cache
+def _phrases() -> Codes:
+    """Return a row for each phrase.
+
+    Returns:
+        uint32[phrases, 4 + characters]: the trigger, where it stands, the length, what is found
+        with the phrase; then the phrase, filled up with 0.
+    """
+    phrases = [(finds, phrase) for finds, phrases in _RULES for phrase in phrases]
+    rows = np.zeros((len(phrases), _HEAD + max(len(phrase) for _, phrase in phrases)), np.uint32)
+    for row, (finds, phrase) in zip(rows, phrases, strict=True):
+        trigger = next(letter for letter in _TRIGGERS if letter in phrase)
+        row[:_HEAD] = ord(trigger), phrase.index(trigger), len(phrase), finds
+        row[_HEAD : _HEAD + len(phrase)] = code_points(phrase)
+    return rows
 
 
 @kernel
-def small(code: int) -> int:
+def _small(code: int) -> int:
     """Return the small letter of A to Z and of the Kelvin sign, any other character as it is.
 
     Lower-casing makes an ASCII letter of nothing else but İ, of which it makes i and a dot above:
@@ -72,38 +74,29 @@ def small(code: int) -> int:
 
 
 @kernel
-def find_phrases(
-    codes: npt.NDArray[np.uint32],
-    ends: tuple[int, int],
-    at: int,
-    phrases: npt.NDArray[np.uint32],
-    places: npt.NDArray[np.int64],
-) -> int:
+def _find_phrases(codes: Codes, start: int, end: int, at: int, phrases: Codes) -> int:
     """Return what is found in a line with the phrases that have their trigger at a place."""
     found = 0
-    code = small(codes[at])
-    for index in range(len(places)):
-        if places[index, 0] != code:
+    code = _small(codes[at])
+    for phrase in phrases:
+        if phrase[0] != code:
             continue
-        first = at - places[index, 1]
-        length = places[index, 2]
-        if first < ends[0] or first + length > ends[1]:
+        first, length = at - phrase[1], phrase[2]
+        if first < start or first + length > end:
             continue
         same = 0
-        while same < length and small(codes[first + same]) == phrases[index, same]:
+        while same < length and _small(codes[first + same]) == phrase[_HEAD + same]:
             same += 1
         if same == length:
-            found |= places[index, 3]
+            found |= phrase[3]
     return found
 
 
 @kernel
-def citation_end(
-    codes: npt.NDArray[np.uint32], at: int, end: int, bits: npt.NDArray[np.uint8]
-) -> int:
+def _citation_end(codes: Codes, at: int, end: int, kinds: Kinds) -> int:
     """Return where the citation ends that the bracket at a place begins; the place if none does."""
     after = at + 1
-    while after < end and bits[codes[after]] & _DIGIT:
+    while after < end and kinds[codes[after]] & _DIGIT:
         after += 1
     if after < end and codes[after] == _CLOSE:
         return after + 1
@@ -117,19 +110,19 @@ def citation_end(
 
 
 @kernel
-def copy_line(
-    codes: npt.NDArray[np.uint32],
+def _copy_line(
+    codes: Codes,
     start: int,
     end: int,
-    page: npt.NDArray[np.uint32],
+    page: Codes,
     to: int,
-    bits: npt.NDArray[np.uint8],
+    kinds: Kinds,
 ) -> int:
     """Copy a line without its citations to a place of the page; return where it ends there."""
     at = start
     while at < end:
         if codes[at] == _OPEN:
-            after = citation_end(codes, at, end, bits)
+            after = _citation_end(codes, at, end, kinds)
             if after > at:
                 at = after
                 continue
@@ -140,34 +133,30 @@ def copy_line(
 
 
 @kernel
-def count_words(
-    codes: npt.NDArray[np.uint32], start: int, end: int, bits: npt.NDArray[np.uint8]
-) -> int:
+def _count_words(codes: Codes, start: int, end: int, kinds: Kinds) -> int:
     """Return the number of words between white space."""
     num_words, inside = 0, False
     for at in range(start, end):
-        is_letter = bits[codes[at]] & _SPACE == 0
+        is_letter = kinds[codes[at]] & _SPACE == 0
         num_words += is_letter and not inside
         inside = is_letter
     return num_words
 
 
 @kernel
-def longest_word(
-    codes: npt.NDArray[np.uint32], start: int, end: int, bits: npt.NDArray[np.uint8]
-) -> int:
+def _longest_word(codes: Codes, start: int, end: int, kinds: Kinds) -> int:
     """Return the characters of the longest word between white space."""
     longest = 0
     word = start
     for at in range(start, end):
-        if bits[codes[at]] & _SPACE:
+        if kinds[codes[at]] & _SPACE:
             word = at + 1
         longest = max(longest, at + 1 - word)
     return longest
 
 
 @kernel
-def ends_well(codes: npt.NDArray[np.uint32], start: int, end: int, apostrophe: bool) -> bool:
+def _ends_well(codes: Codes, start: int, end: int, apostrophe: bool) -> bool:
     """Return whether a line ends in a mark that is no ellipsis."""
     if end == start:
         return False
@@ -178,13 +167,12 @@ def ends_well(codes: npt.NDArray[np.uint32], start: int, end: int, apostrophe: b
 
 
 @kernel
-def read_line(
-    codes: npt.NDArray[np.uint32],
+def _read_line(
+    codes: Codes,
     start: int,
     end: int,
-    bits: npt.NDArray[np.uint8],
-    phrases: npt.NDArray[np.uint32],
-    places: npt.NDArray[np.int64],
+    kinds: Kinds,
+    phrases: Codes,
 ) -> tuple[int, bool, int, bool]:
     """Return what is found in a line.
 
@@ -197,11 +185,11 @@ def read_line(
     # Where the last run of marks with what closes them, and of TERMINAL, ends.
     closed = ended = -1
     for at in range(start, end):
-        kind = bits[codes[at]]
+        kind = kinds[codes[at]]
         if kind & (_TRIGGER | _BRACE | _TERMINAL) == 0:
             continue
         if kind & _TRIGGER:
-            found |= find_phrases(codes, (start, end), at, phrases, places)
+            found |= _find_phrases(codes, start, end, at, phrases)
         elif kind & _BRACE:
             brace = True
         else:  # all of _MARK are _TERMINAL too
@@ -209,22 +197,21 @@ def read_line(
             ended = at + 1
             if kind & _MARK and at >= closed:
                 closed = at + 1
-                while closed < end and bits[codes[closed]] & _MARK:
+                while closed < end and kinds[codes[closed]] & _MARK:
                     closed += 1
-                while closed < end and bits[codes[closed]] & _CLOSING:
+                while closed < end and kinds[codes[closed]] & _CLOSING:
                     closed += 1
-                num_sentences += closed == end or bits[codes[closed]] & _SPACE > 0
+                num_sentences += closed == end or kinds[codes[closed]] & _SPACE > 0
     return found, brace, num_sentences, several or 0 <= ended < end
 
 
 @kernel
-def keep_lines(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  one pass over the lines
-    codes: npt.NDArray[np.uint32],
-    bits: npt.NDArray[np.uint8],
-    phrases: npt.NDArray[np.uint32],
-    places: npt.NDArray[np.int64],
-    page: npt.NDArray[np.uint32],
-    several: npt.NDArray[np.int64],
+def _keep_lines(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  one pass over the lines
+    codes: Codes,
+    kinds: Kinds,
+    phrases: Codes,
+    page: Codes,
+    several: Places,
     most_chars: float,
     least_words: float,
     terminal: bool,
@@ -234,9 +221,8 @@ def keep_lines(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  one pass over
 
     Args:
         codes: Code points of a text.
-        bits: BITS.
-        phrases: PHRASES.
-        places: PLACES.
+        kinds: See _kinds().
+        phrases: See _phrases().
         page: Where the lines are written, uint32[len(codes)] or more.
         several: Where the range in `page` is written of each line that may have several sentences
             to spaCy, int64[len(codes) + 1, 2] or more.
@@ -255,7 +241,7 @@ def keep_lines(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  one pass over
         first = at
         num_words, inside = 0, False
         while at < len(codes):
-            kind = bits[codes[at]]
+            kind = kinds[codes[at]]
             if kind & _BREAK:
                 break
             is_letter = kind & _SPACE == 0
@@ -266,21 +252,21 @@ def keep_lines(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  one pass over
         at += 1
         if at < len(codes) and codes[at] == _LINE_FEED and codes[at - 1] == _RETURN:
             at += 1
-        if num_words and last - first > most_chars < longest_word(codes, first, last, bits):
+        if num_words and last - first > most_chars < _longest_word(codes, first, last, kinds):
             continue
-        while first < last and bits[codes[first]] & _SPACE:
+        while first < last and kinds[codes[first]] & _SPACE:
             first += 1
-        while first < last and bits[codes[last - 1]] & _SPACE:
+        while first < last and kinds[codes[last - 1]] & _SPACE:
             last -= 1
         start = num_chars + 1 if num_lines else 0
-        end = copy_line(codes, first, last, page, start, bits)
+        end = _copy_line(codes, first, last, page, start, kinds)
         if paper and end - start < last - first:
-            num_words = count_words(page, start, end, bits)
+            num_words = _count_words(page, start, end, kinds)
         if num_words < least_words:
             continue
-        if terminal and not ends_well(page, start, end, not paper):
+        if terminal and not _ends_well(page, start, end, not paper):
             continue
-        found, brace, sentences, is_several = read_line(page, start, end, bits, phrases, places)
+        found, brace, sentences, is_several = _read_line(page, start, end, kinds, phrases)
         num_lorem_ipsum += found & _LOREM_IPSUM > 0
         if found & _JAVASCRIPT:
             continue
@@ -305,11 +291,10 @@ def measure_lines(*, paper: bool) -> Measure:
         codes = text.codes
         page = np.empty(len(codes), np.uint32)
         several = np.empty((len(codes) + 1, 2), np.int64)
-        num_chars, num_lines, num_several, num_sentences, lorem_ipsum, braces = keep_lines(
+        num_chars, num_lines, num_several, num_sentences, lorem_ipsum, braces = _keep_lines(
             codes,
-            BITS,
-            PHRASES,
-            PLACES,
+            _kinds(),
+            _phrases(),
             page,
             several,
             float(bounds["max_word_chars"]),

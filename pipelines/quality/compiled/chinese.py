@@ -1,15 +1,17 @@
-"""The rules for Chinese by compiled loops; see pipelines/quality/chinese.py."""
+"""The rules for Chinese as compiled loops; pipelines/quality/chinese.py defines the metrics."""
+
+from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from pipelines.compiled import kernel
 from pipelines.quality.chinese import GRAM
-from pipelines.quality.compiled.fineweb import BITS as LINE_BITS
-from pipelines.quality.compiled.fineweb import count_lines
+from pipelines.quality.compiled.fineweb import count_lines, line_kinds
 from pipelines.quality.compiled.gopher import datatrove_metrics
 from pipelines.quality.compiled.lines import (
-    NUM_CODE_POINTS,
+    Codes,
+    Kinds,
+    Places,
     character_bits,
     count_repeats,
     equal_ranges,
@@ -36,35 +38,37 @@ _LONGER_OR_BY_CONTEXT = "İΣ"
 """What str.lower() makes two characters of, or one or another by what stands beside it."""
 
 
-def _lower_case() -> npt.NDArray[np.uint32]:
+@cache
+def _lower_case() -> Codes:
+    """Return the small letter of each character but _LONGER_OR_BY_CONTEXT."""
     letters = every_character()
     for unusual in _LONGER_OR_BY_CONTEXT:
         letters = letters.replace(unusual, " ")
     return code_points(letters.lower())
 
 
-LOWER = _lower_case()
-"""uint32[NUM_CODE_POINTS]: the small letter of each character but _LONGER_OR_BY_CONTEXT."""
-
-BITS = character_bits(
-    matching(r"\s"),
-    CHINESE_ENDS,
-    CHINESE_CLOSING,
-    UNIT_ENDS,
-    matching(r"\d"),
-    text_of(np.flatnonzero(np.arange(NUM_CODE_POINTS) != LOWER).astype(np.uint32)),
-    _LONGER_OR_BY_CONTEXT,
-)
-"""What the loops look up characters in."""
+@cache
+def _kinds() -> Kinds:
+    """Return what the loops ask of characters."""
+    every = code_points(every_character())
+    return character_bits(
+        matching(r"\s"),
+        CHINESE_ENDS,
+        CHINESE_CLOSING,
+        UNIT_ENDS,
+        matching(r"\d"),
+        text_of(every[every != _lower_case()]),
+        _LONGER_OR_BY_CONTEXT,
+    )
 
 
 @kernel
-def is_single_line(codes: npt.NDArray[np.uint32], bits: npt.NDArray[np.uint8]) -> bool:
+def _is_single_line(codes: Codes, kinds: Kinds) -> bool:
     """Return whether a text has one line, not counting blank ones before and after it."""
     first, end = 0, len(codes)
-    while first < end and bits[codes[first]] & _SPACE:
+    while first < end and kinds[codes[first]] & _SPACE:
         first += 1
-    while first < end and bits[codes[end - 1]] & _SPACE:
+    while first < end and kinds[codes[end - 1]] & _SPACE:
         end -= 1
     for at in range(first, end):  # noqa: SIM110  no generators in compiled code
         if codes[at] == _LINE_FEED:
@@ -73,33 +77,33 @@ def is_single_line(codes: npt.NDArray[np.uint32], bits: npt.NDArray[np.uint8]) -
 
 
 @kernel
-def find_units(
-    codes: npt.NDArray[np.uint32],
-    bits: npt.NDArray[np.uint8],
-    starts: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
+def _find_units(
+    codes: Codes,
+    kinds: Kinds,
+    starts: Places,
+    ends: Places,
 ) -> int:
     """Write where the sentences of a text begin and end, and return their number.
 
     Args:
         codes: Code points of a text of a single line.
-        bits: BITS.
+        kinds: See _kinds().
         starts: int64[len(codes) // 2 + 1] or more.
         ends: As long.
     """
     num_units = at = 0
     while at < len(codes):
         start = at
-        while at < len(codes) and not bits[codes[at]] & _END:
+        while at < len(codes) and not kinds[codes[at]] & _END:
             at += 1
-        while at < len(codes) and bits[codes[at]] & _END:
+        while at < len(codes) and kinds[codes[at]] & _END:
             at += 1
-        while at < len(codes) and bits[codes[at]] & _CLOSING:
+        while at < len(codes) and kinds[codes[at]] & _CLOSING:
             at += 1
         end = at
-        while start < end and bits[codes[start]] & _SPACE:
+        while start < end and kinds[codes[start]] & _SPACE:
             start += 1
-        while start < end and bits[codes[end - 1]] & _SPACE:
+        while start < end and kinds[codes[end - 1]] & _SPACE:
             end -= 1
         if start < end:
             starts[num_units], ends[num_units] = start, end
@@ -108,35 +112,33 @@ def find_units(
 
 
 @kernel
-def count_units(
-    codes: npt.NDArray[np.uint32], bits: npt.NDArray[np.uint8]
-) -> tuple[int, int, int, int]:
+def _count_units(codes: Codes, kinds: Kinds) -> tuple[int, int, int, int]:
     """Return counts of the sentences of a text of a single line.
 
     Args:
         codes: Code points of the text.
-        bits: BITS.
+        kinds: See _kinds().
 
     Returns:
         Sentences, -1 if the text has several lines; those that have their end mark; those seen
         before; the characters in these.
     """
-    if not is_single_line(codes, bits):
+    if not _is_single_line(codes, kinds):
         return -1, 0, 0, 0
     starts, ends = np.empty(len(codes) // 2 + 1, np.int64), np.empty(len(codes) // 2 + 1, np.int64)
-    num_units = find_units(codes, bits, starts, ends)
+    num_units = _find_units(codes, kinds, starts, ends)
     num_ended = 0
     for unit in range(num_units):
         end = ends[unit]
-        while end > starts[unit] and bits[codes[end - 1]] & _CLOSING:
+        while end > starts[unit] and kinds[codes[end - 1]] & _CLOSING:
             end -= 1
-        num_ended += end > starts[unit] and bits[codes[end - 1]] & _UNIT_END > 0
+        num_ended += end > starts[unit] and kinds[codes[end - 1]] & _UNIT_END > 0
     num_repeats, num_chars = count_repeats(codes, starts[:num_units], ends[:num_units])
     return num_units, num_ended, num_repeats, num_chars
 
 
 @kernel
-def count_parts(codes: npt.NDArray[np.uint32]) -> tuple[int, int]:
+def _count_parts(codes: Codes) -> tuple[int, int]:
     """Return how many parts runs of line feeds divide a text into, and how many were seen before.
 
     A part at the beginning or the end may be empty.
@@ -158,7 +160,7 @@ def count_parts(codes: npt.NDArray[np.uint32]) -> tuple[int, int]:
 
 
 @kernel
-def count_repeated_grams(letters: npt.NDArray[np.uint32], length: int) -> int:
+def _count_repeated_grams(letters: Codes, length: int) -> int:
     """Return how many runs of `length` letters occur more than once, each as often as it does."""
     num_grams = len(letters) - length + 1
     bits = 1
@@ -189,18 +191,18 @@ def count_repeated_grams(letters: npt.NDArray[np.uint32], length: int) -> int:
 
 
 @kernel
-def count_characters(
-    codes: npt.NDArray[np.uint32],
-    bits: npt.NDArray[np.uint8],
-    lower: npt.NDArray[np.uint32],
+def _count_characters(
+    codes: Codes,
+    kinds: Kinds,
+    lower: Codes,
     length: int,
 ) -> tuple[int, int, int, int, int, int, int]:
     """Return counts of what is in a text.
 
     Args:
         codes: Code points of the text.
-        bits: BITS.
-        lower: LOWER.
+        kinds: See _kinds().
+        lower: See _lower_case().
         length: The letters of a run.
 
     Returns:
@@ -212,7 +214,7 @@ def count_characters(
     num_han = num_latin = num_breaks = num_numbers = num_letters = 0
     in_word, usual, number = False, True, _NO_NUMBER
     for code in codes:
-        kind = bits[code]
+        kind = kinds[code]
         if _FIRST_HAN <= code <= _LAST_HAN:
             num_han += 1
         is_latin = _SMALL_A <= code <= _SMALL_Z or _CAPITAL_A <= code <= _CAPITAL_Z
@@ -230,17 +232,17 @@ def count_characters(
         letters[num_letters] = lower[code] if kind & _CASED else code
         num_letters += 1
     num_lines = num_breaks + 1
-    if is_single_line(codes, bits):
+    if _is_single_line(codes, kinds):
         places = np.empty((2, len(codes) // 2 + 1), np.int64)
-        num_lines = find_units(codes, bits, places[0], places[1])
-    num_repeated = count_repeated_grams(letters[:num_letters], length) if usual else -1
+        num_lines = _find_units(codes, kinds, places[0], places[1])
+    num_repeated = _count_repeated_grams(letters[:num_letters], length) if usual else -1
     return num_lines, num_han, num_latin, num_breaks, num_numbers, num_letters, num_repeated
 
 
 def measure_lines(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
     """Return the text and what fineweb2-zh@datatrove measures in it."""
-    num_lines, ended, _short, repeated, breaks = count_lines(text.codes, LINE_BITS, NAN)
-    num_parts, num_repeats = count_parts(text.codes)
+    num_lines, ended, _short, repeated, breaks = count_lines(text.codes, line_kinds(), NAN)
+    num_parts, num_repeats = _count_parts(text.codes)
     return text, _fineweb2(
         text,
         dup_line=ratio(num_repeats, num_parts),
@@ -251,7 +253,7 @@ def measure_lines(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[fl
 
 def measure_units(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
     """Return the text and what fineweb2-zh@sentences measures in it."""
-    num_units, ended, num_repeats, repeated = count_units(text.codes, BITS)
+    num_units, ended, num_repeats, repeated = _count_units(text.codes, _kinds())
     if num_units < 0:
         return measure_lines(text, bounds)
     return text, _fineweb2(
@@ -279,12 +281,12 @@ def _fineweb2(
 def measure_web(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
     """Return the text and what chinese-web measures in it."""
     whole = text.text
-    lines, han, latin, breaks, numbers, num_letters, repeated = count_characters(
-        text.codes, BITS, LOWER, GRAM
+    lines, han, latin, breaks, numbers, num_letters, repeated = _count_characters(
+        text.codes, _kinds(), _lower_case(), GRAM
     )
     if repeated < 0:
         letters = code_points("".join(whole.lower().split())).copy()
-        num_letters, repeated = len(letters), count_repeated_grams(letters, GRAM)
+        num_letters, repeated = len(letters), _count_repeated_grams(letters, GRAM)
     content = han + latin
     return text, (
         len(whole),

@@ -6,13 +6,11 @@ from functools import cache
 import numpy as np
 
 from pipelines.compiled import kernel
+from pipelines.quality.compiled.lines import Codes, Kinds, Places
 from pipelines.quality.compiled.words import (
-    Codes,
-    Kinds,
-    Places,
     character_kinds,
-    is_break,
     is_letter,
+    is_mark,
     is_space,
     is_symbol,
 )
@@ -23,7 +21,7 @@ from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, Measure
 
 _BULLET, _DASH, _STAR = np.uint32(0x2022), np.uint32(0x2D), np.uint32(0x2A)
 _HASH, _DOT, _ELLIPSIS = np.uint32(0x23), np.uint32(0x2E), np.uint32(0x2026)
-_LINE_FEED, _CARRIAGE_RETURN = np.uint32(0x0A), np.uint32(0x0D)
+_LINE_FEED, _RETURN = np.uint32(0x0A), np.uint32(0x0D)
 _UPPER_A, _UPPER_Z, _TO_LOWER = np.uint32(0x41), np.uint32(0x5A), np.uint32(0x20)
 _DOTS = 3
 
@@ -182,35 +180,39 @@ def _count_marks(codes: Codes, kinds: Kinds, stars: bool, counts: Places) -> Non
         stars: Whether * is a bullet.
         counts: Takes the five counts.
     """
-    num_lines = hashes = ellipses = begun = ended = dots = 0
-    last = -1  # where the line's last character is that is no space
+    counts[:] = 0
+    line = dots = dots_end = 0
     for place in range(len(codes)):
         code = codes[place]
-        dots = dots + 1 if code == _DOT else 0
-        if not is_space(kinds, code):
-            if last < 0:
-                begun += code == _BULLET or code == _DASH or (stars and code == _STAR)  # noqa: PLR1714  a tuple is slower
-            last = place
-            hashes += code == _HASH
-            if code == _ELLIPSIS or dots == _DOTS:
-                ellipses += 1
-                dots = 0
-        elif is_break(kinds, code):
-            if code == _LINE_FEED and place > 0 and codes[place - 1] == _CARRIAGE_RETURN:
-                continue
-            num_lines += 1
-            ended += _ends_in_ellipsis(codes, last)
-            last = -1
-    if len(codes) and not is_break(kinds, codes[len(codes) - 1]):
-        num_lines += 1
-        ended += _ends_in_ellipsis(codes, last)
-    counts[0], counts[1], counts[2] = num_lines, hashes, ellipses
-    counts[3], counts[4] = begun, ended
+        if not is_mark(kinds, code):
+            continue
+        if code == _HASH:
+            counts[1] += 1
+        elif code == _ELLIPSIS:
+            counts[2] += 1
+        elif code == _DOT:
+            dots = dots + 1 if place == dots_end else 1
+            dots_end = place + 1
+            counts[2] += dots % _DOTS == 0
+        else:
+            if place > line or code != _LINE_FEED or place == 0 or codes[place - 1] != _RETURN:
+                _count_line(codes[line:place], kinds, stars, counts)
+            line = place + 1
+    if line < len(codes):
+        _count_line(codes[line:], kinds, stars, counts)
 
 
 @kernel
-def _ends_in_ellipsis(codes: Codes, last: int) -> bool:
-    """Return whether an ellipsis ends at a place; no place is -1."""
-    if last < 0 or codes[last] == _ELLIPSIS:
-        return last >= 0
-    return last >= _DOTS - 1 and codes[last] == codes[last - 1] == codes[last - 2] == _DOT
+def _count_line(codes: Codes, kinds: Kinds, stars: bool, counts: Places) -> None:
+    """Count a line as above; it may be empty."""
+    start, end = 0, len(codes)
+    while start < end and is_space(kinds, codes[start]):
+        start += 1
+    while start < end and is_space(kinds, codes[end - 1]):
+        end -= 1
+    counts[0] += 1
+    if start < end:
+        first, last = codes[start], codes[end - 1]
+        counts[3] += first == _BULLET or first == _DASH or (stars and first == _STAR)  # noqa: PLR1714  not a tuple in compiled code
+        dotted = end - start >= _DOTS and last == codes[end - 2] == codes[end - 3] == _DOT
+        counts[4] += dotted or last == _ELLIPSIS

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.compiled import kernel
-from pipelines.quality.compiled.lines import equal_ranges, hash_range
-from pipelines.quality.compiled.words import Codes, Places
+from pipelines.quality.compiled.lines import Codes, Places, equal_ranges, hash_range
 from pipelines.quality.repetition import DUP_N, TOP_N, datatrove_ngrams, paper_ngrams, ratio
 from pipelines.quality.words import WordSpans
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from pipelines.compiled import kernel
-from pipelines.quality.compiled.lines import count_repeats
+from pipelines.quality.compiled.lines import Codes, Kinds, Places, count_repeats
 from pipelines.quality.compiled.ngrams import datatrove_shares, paper_shares
-from pipelines.quality.compiled.words import Codes, Kinds, Places, character_kinds, is_space
+from pipelines.quality.compiled.words import character_kinds, is_space
 from pipelines.quality.profile import Bounds
 from pipelines.quality.repetition import ratio
 from pipelines.quality.words import DATATROVE, SPACES, MeasuredText
@@ -63,7 +63,9 @@ def _count_parts(codes: Codes, kinds: Kinds, stripped: bool, counts: Places) -> 
         num_parts = _split(codes[:end], start, 2 - row, starts, ends)
         if stripped:
             num_parts = _strip(codes, kinds, num_parts, starts, ends)
-        repeats, repeated_chars = count_repeats(codes, starts[:num_parts], ends[:num_parts])
+        repeats = repeated_chars = 0
+        if num_parts > 1:
+            repeats, repeated_chars = count_repeats(codes, starts[:num_parts], ends[:num_parts])
         counts[row, 0], counts[row, 1] = num_parts, repeats
         counts[row, 2], counts[row, 3] = 0, repeated_chars
         for part in range(num_parts):

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.quality.c4 import JAVASCRIPT, LOREM_IPSUM, POLICIES
 from pipelines.quality.compiled import c4
 from pipelines.quality.compiled.lines import every_character
 from tests.pipelines.quality.compiled.comparing import ODD, NoLibraries, check, real_texts
@@ -36,9 +37,12 @@ def test_texts_measure_as_before(name: str, text: str) -> None:
     check(name, text, splitters=SPLITTERS)
 
 
+PHRASES = (*LOREM_IPSUM, *JAVASCRIPT, *POLICIES)
+
+
 def phrases() -> st.SearchStrategy[str]:
     """Return text of phrases in any case, their pieces, citations and odd characters."""
-    pieces = [piece for phrase in c4._PHRASES for piece in (phrase, *phrase.split(), phrase[:-1])]
+    pieces = [piece for phrase in PHRASES for piece in (phrase, *phrase.split(), phrase[:-1])]
     marks = ["[1]", "[edit]", "[citation needed]", "[citation ", "[", "]", "{", " ", " ", "\n", "."]
     known = st.sampled_from([*pieces, *pieces, *marks, *marks])
     kelvin = known.map(lambda piece: piece.replace("k", "\u212a"))
@@ -71,7 +75,7 @@ def test_real_texts_measure_as_before(name: str) -> None:
 
 
 def test_ascii_letters_come_of_nothing_else_by_lower_casing() -> None:
-    small = c4.small.py_func  # type: ignore[attr-defined]
+    small = c4._small.py_func  # type: ignore[attr-defined]
     for character in every_character():
         lower = character.lower()
         if character == "\u0130":
@@ -80,20 +84,21 @@ def test_ascii_letters_come_of_nothing_else_by_lower_casing() -> None:
             assert chr(small(ord(character))) == lower
         else:
             assert small(ord(character)) == ord(character)
-    assert not any(phrase.startswith("i") or phrase.endswith("i") for phrase in c4._PHRASES)
+    assert not any(phrase.startswith("i") or phrase.endswith("i") for phrase in PHRASES)
 
 
 def test_all_line_breaks_are_white_space() -> None:
     every = every_character()
     breaks = {line[-1] for line in every.splitlines(keepends=True)[:-1]}
     assert all(map(str.isspace, breaks))
-    assert {chr(code) for code, bits in enumerate(c4.BITS) if bits & c4._BREAK} == breaks
+    assert {chr(code) for code, bits in enumerate(c4._kinds()) if bits & c4._BREAK} == breaks
 
 
 def test_every_phrase_has_a_trigger() -> None:
-    for phrase, (trigger, place, length, _) in zip(c4._PHRASES, c4.PLACES, strict=True):
-        assert length == len(phrase)
-        assert phrase == phrase.lower()
+    rows = c4._phrases()
+    assert len(rows) == len(PHRASES)
+    for phrase, (trigger, place, length, _, *codes) in zip(PHRASES, rows.tolist(), strict=True):
+        assert phrase == phrase.lower() == "".join(map(chr, codes[:length]))
         assert phrase.isascii()
         assert trigger == ord(phrase[place])
-        assert c4.BITS[trigger] & c4._TRIGGER
+        assert c4._kinds()[trigger] & c4._TRIGGER

@@ -9,8 +9,8 @@ from pipelines.quality.compiled.lines import every_character
 from pipelines.quality.compiled.words import (
     Kinds,
     character_kinds,
-    is_break,
     is_letter,
+    is_mark,
     is_space,
     is_symbol,
 )
@@ -46,9 +46,9 @@ def check(text: str, language: str = "en", kind: str = SPACES) -> None:
     ("predicate", "of_python"),
     [
         (is_space, str.isspace),
-        (is_break, lambda character: len(f"a{character}a".splitlines()) > 1),
         (is_letter, str.isalpha),
         (is_symbol, PUNCTUATION.__contains__),
+        (is_mark, lambda character: character in "#.…" or f"{character}a".splitlines()[0] == ""),
     ],
 )
 def test_kinds_are_those_of_python(
