@@ -64,7 +64,7 @@ def native_parts(options: Options) -> list[str]:
     profiles = {bound.profile.name for chosen in selection.values() for bound in chosen}
     return [
         "texts",
-        f"tokenizer {options.tokenizer.partition(':')[0]}",
+        *(["pieces"] if options.tokenizer.startswith("sentencepiece:") else []),
         *(["signatures"] if options.dedup == "minhash" else []),
         *(f"profile {name}" for name in sorted(profiles)),
     ]
