@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pipelines.quality.english import English
+
 CHINESE = frozenset({"zh", "yue", "wuu"})
 """Languages (labels of lid.176) that jieba splits into words; datatrove has the same three."""
 
@@ -27,10 +29,6 @@ ENGLISH = "en"
 
 SPACES, DATATROVE = "spaces", "datatrove"
 """Ways to count words: str.split() (jieba for Chinese); spaCy for English, jieba for Chinese."""
-
-# spaCy takes this word for a symbol of its own and, from its second occurrence on, fails on an
-# assertion; datatrove 0.10.1 (utils/word_tokenizers.py) removes it when that happens.
-_POISON = "IS_ALPHA"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +61,11 @@ class Splitters:
         """
         if language in CHINESE:
             return [word for word in map(str.strip, self._jieba.cut(text)) if word]
-        return self._english_words(text) if kind == DATATROVE else text.split()
+        return self._english.words(text) if kind == DATATROVE else text.split()
 
     def num_sentences(self, lines: Iterable[str]) -> int:
         """Return the number of English sentences in lines by spaCy's rules, as in datatrove."""
-        # One zone for all lines, at whose end spaCy forgets the words it has seen.
-        with self._spacy.memory_zone():
-            documents = map(self._spacy, (line.replace(_POISON, "") for line in lines))
-            return sum(len(list(document.sents)) for document in documents)
-
-    def _english_words(self, text: str) -> list[str]:
-        tokenizer = self._spacy.tokenizer
-        with self._spacy.memory_zone():
-            words = [token.text.strip() for token in tokenizer(text.replace(_POISON, ""))]
-        return [word for word in words if word]
+        return self._english.num_sentences(lines)
 
     @cached_property
     def _jieba(self) -> Any:
@@ -90,12 +79,8 @@ class Splitters:
         return tokenizer
 
     @cached_property
-    def _spacy(self) -> Any:
-        spacy = importlib.import_module("spacy")
-        english = spacy.blank("en")
-        english.add_pipe("sentencizer")
-        english.max_length = 1 << 40
-        return english
+    def _english(self) -> English:
+        return English()
 
 
 class MeasuredText:
