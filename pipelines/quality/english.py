@@ -33,6 +33,7 @@ import importlib
 import itertools
 import logging
 import re
+import string
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -47,16 +48,26 @@ _MOST_BYTES = 1 << 26
 """Size at which all chunks are forgotten, at 300 bytes for a chunk and 2 for each character."""
 
 # What spaCy's affixes say of ASCII, where it can be said without its regular expressions, which
-# take microseconds: characters that are an affix by themselves and in no longer one at that end,
-_MARKS = frozenset(",;:!?()[]{}<>_#*&\"'`")
-_PREFIXES = _MARKS | frozenset("%=$")
-# others that begin or end none,
-_NO_PREFIXES = frozenset("-\\/|@~^0123456789abcdefghijklmnopqrstuvwxyzBDEFGHIJKLMNOPQRSTVWXYZ")
-_NO_SUFFIXES = frozenset("-\\/|@~^=0123456789")
-# and whatever may be in an infix.
-_INFIX = re.compile(r"[.+\-*^,:<>=/~\x00-\x1f\x7f]")
+# take microseconds.
+QUOTES = frozenset("\"'`,")
+"""Quotation marks of ASCII; spaCy has a comma among them."""
+MARKS = QUOTES | frozenset(";:!?()[]{}<>_#*&")
+"""Characters of ASCII that are a suffix by themselves, and end no longer one."""
+PREFIXES = MARKS | frozenset("%=$")
+"""Those that are a prefix by themselves, and begin no longer one."""
+DOTTED = MARKS | frozenset("%-+|" + string.digits + string.ascii_lowercase)
+"""Those after which a full stop is a suffix; after others it is one if there are several."""
+_NO_PREFIXES = frozenset("-\\/|@~^" + string.digits + string.ascii_letters) - frozenset("ACU")
+_NO_SUFFIXES = frozenset("-\\/|@~^=" + string.digits)
+_INFIX = re.compile(r"[.+\-*^,:<>=/~]")
 _DIGIT = re.compile("[0-9]")
 _UNIT_CHARS = 4
+ASCII_UNITS = (  # noqa: SIM905  more readable
+    "km m dm cm mm ha nm yd in ft kg g mg t lb oz m/s km/h kmh mph hPa Pa mbar mb MB kb KB gb GB "
+    "tb TB T G M K %"
+).split()
+"""Units that are a suffix after a digit, as far as they are ASCII."""
+
 _RUNS = re.compile(r"\s+|\S+")
 
 
@@ -201,19 +212,24 @@ class Rules:
         phrases = _phrases(tokenizer, self.specials)
         self._phrases = frozenset(phrases.values())
         self._longest = max(map(len, self._phrases))
-        self._pairs = frozenset(
+        self.pairs = frozenset(
             pair for phrase in self._phrases for pair in itertools.pairwise(phrase)
         )
+        """Tokens that stand next to each other in phrases."""
         # Phrases of one token equal their special cases: they change nothing.
-        self._replaced = frozenset(
+        self.replaced = frozenset(
             phrase[:2] for text, phrase in phrases.items() if phrase != self.specials[text]
         )
-        if any(len(start) < 2 for start in self._replaced):  # noqa: PLR2004  a pair
+        """First two tokens of the phrases whose special cases have other tokens."""
+        if any(len(start) < 2 for start in self.replaced):  # noqa: PLR2004  a pair
             raise ValueError("a special case replaces a single token")
+        if any(text.isascii() and self._is_loose(self.specials[text]) for text in self.specials):
+            raise ValueError("a special case holds another one")
         sentencizer = spacy.pipeline.get_pipe("sentencizer")
-        self._marks = frozenset(sentencizer.punct_chars)
+        self._ends = frozenset(sentencizer.punct_chars)
         symbols = importlib.import_module("spacy.attrs")
-        self._is_punctuation = spacy.pipeline.vocab.lex_attr_getters[symbols.IS_PUNCT]
+        self.is_punctuation = spacy.pipeline.vocab.lex_attr_getters[symbols.IS_PUNCT]
+        """Whether a token is made of punctuation."""
 
     def chunk(self, text: str) -> Chunk:
         """Return what becomes of a chunk: one character or more, none of them white space.
@@ -224,10 +240,12 @@ class Rules:
         if not text.isascii():
             text.encode()  # fails as spaCy does
         words = self.specials.get(text) or self._simple(text) or self._split(text)
-        loose = len(words) > 1 and not self._replaced.isdisjoint(itertools.pairwise(words))
-        if loose:
+        if self._is_loose(words):
             return Chunk(tuple(self._spacy.words(text)), words, loose=True)
         return Chunk(words, words, loose=False)
+
+    def _is_loose(self, tokens: Sequence[str]) -> bool:
+        return len(tokens) > 1 and not self.replaced.isdisjoint(itertools.pairwise(tokens))
 
     def crossed(self, chunks: Sequence[str], index: int) -> bool:
         """Return whether a phrase crosses the border before a chunk.
@@ -239,7 +257,7 @@ class Rules:
         left, right = chunks[index - 1], chunks[index]
         if left.isspace() or right.isspace():
             return False
-        if (self.chunk(left).tokens[-1], self.chunk(right).tokens[0]) not in self._pairs:
+        if (self.chunk(left).tokens[-1], self.chunk(right).tokens[0]) not in self.pairs:
             return False
         before = self._tokens(reversed(chunks[max(index - self._longest, 0) : index]), order=-1)
         after = self._tokens(chunks[index : index + self._longest], order=1)
@@ -259,13 +277,17 @@ class Rules:
         """Return what sentences need to know of tokens that follow each other."""
         begun, opens, closes = 0, False, None
         for word in words:
-            if word in self._marks:
+            if self.is_end(word):
                 closes = True
-            elif not self._is_punctuation(word):
+            elif not self.is_punctuation(word):
                 begun += closes is True
                 opens = opens or closes is None
                 closes = False
         return Marks(begun, opens, closes)
+
+    def is_end(self, token: str) -> bool:
+        """Return whether a token ends a sentence."""
+        return token in self._ends
 
     def _split(self, text: str) -> tuple[str, ...]:
         # Tokenizer._split_affixes and _attach_tokens of spaCy 3.8, statement by statement.
@@ -320,14 +342,14 @@ class Rules:
         if text.isalpha():
             return (text,)
         start, last = text[:-1], text[-1]
-        if start.isalpha() and (last in _MARKS or (last == "." and start[-1].islower())):
+        if start.isalpha() and (last in MARKS or (last == "." and start[-1].islower())):
             return (*self.specials.get(start, (start,)), last)
         return ()
 
     def _prefix_chars(self, text: str) -> int:
         """Return the number of characters of the prefix."""
         first = text[0]
-        if first in _PREFIXES:
+        if first in PREFIXES:
             return 1
         if first in _NO_PREFIXES or (first in "ACU" and "$" not in text[1:3]):
             return 0
@@ -337,7 +359,7 @@ class Rules:
     def _suffix_chars(self, text: str) -> int:
         """Return the number of characters of the suffix."""
         last = text[-1:]
-        if last in _MARKS:
+        if last in MARKS:
             return 1
         if text.isascii() and (known := _ascii_suffix_chars(text, last)) is not None:
             return known
@@ -350,7 +372,7 @@ def _ascii_suffix_chars(text: str, last: str) -> int | None:
     if last in _NO_SUFFIXES or not last:
         return 0
     before = text[-2:-1]
-    if last == "." and (before.islower() or before.isdigit() or before in _MARKS):
+    if last == "." and before in DOTTED:
         return 1
     # Letters end units, which follow a digit, and 's.
     if last.isalpha() and before != "'" and not _DIGIT.search(text, len(text) - 1 - _UNIT_CHARS):

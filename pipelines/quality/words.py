@@ -51,6 +51,14 @@ def code_points(text: str) -> npt.NDArray[np.uint32]:
 class Splitters:
     """The loaded splitters of one process."""
 
+    def __init__(self, *, compiled: bool = False) -> None:
+        """Load nothing yet.
+
+        Args:
+            compiled: Split by native loops where there are any; the words are the same.
+        """
+        self._compiled = compiled
+
     def words(self, text: str, *, language: str, kind: str) -> list[str]:
         """Return the words of a text, none empty or with white space at its ends.
 
@@ -63,9 +71,26 @@ class Splitters:
             return [word for word in map(str.strip, self._jieba.cut(text)) if word]
         return self._english.words(text) if kind == DATATROVE else text.split()
 
+    def spans(
+        self, text: str, codes: npt.NDArray[np.uint32], *, language: str, kind: str
+    ) -> WordSpans | None:
+        """Return the words of a text as ranges of its code points; None if only words() has them.
+
+        Args:
+            text: Any text.
+            codes: Its code points, uint32[len(text)].
+            language: Its label of lid.176.
+            kind: SPACES or DATATROVE.
+        """
+        if not self._compiled or language in CHINESE or kind != DATATROVE:
+            return None
+        spans: WordSpans | None = self._english.spans(text, codes)
+        return spans
+
     def num_sentences(self, lines: Iterable[str]) -> int:
         """Return the number of English sentences in lines by spaCy's rules, as in datatrove."""
-        return self._english.num_sentences(lines)
+        num_sentences: int = self._english.num_sentences(lines)
+        return num_sentences
 
     @cached_property
     def _jieba(self) -> Any:
@@ -79,8 +104,12 @@ class Splitters:
         return tokenizer
 
     @cached_property
-    def _english(self) -> English:
-        return English()
+    def _english(self) -> Any:
+        if not self._compiled:
+            return English()
+        from pipelines.quality.compiled.english import CompiledEnglish  # noqa: PLC0415  imports numba
+
+        return CompiledEnglish()
 
 
 class MeasuredText:
@@ -115,15 +144,20 @@ class MeasuredText:
         """Return what words() does, as ranges of code points."""
         kind = SPACES if self.language in CHINESE else kind
         if kind not in self._spans:
-            words = self.words(kind)
-            ends = np.cumsum(np.fromiter(map(len, words), np.int64, len(words)))
-            starts = np.concatenate(([0], ends[:-1])) if len(words) else ends
-            self._spans[kind] = WordSpans(code_points("".join(words)), starts, ends)
+            spans = self.splitters.spans(self.text, self.codes, language=self.language, kind=kind)
+            self._spans[kind] = spans or _joined(self.words(kind))
         return self._spans[kind]
 
     def replaced(self, text: str) -> "MeasuredText":
         """Return another text in place of this one, in the same language."""
         return MeasuredText(text, self.language, splitters=self.splitters)
+
+
+def _joined(words: list[str]) -> WordSpans:
+    """Return words as ranges of their code points back to back."""
+    ends = np.cumsum(np.fromiter(map(len, words), np.int64, len(words)))
+    starts = np.concatenate(([0], ends[:-1])) if len(words) else ends
+    return WordSpans(code_points("".join(words)), starts, ends)
 
 
 def engine_version(name: str) -> str:
