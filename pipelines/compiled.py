@@ -45,11 +45,24 @@ def kernel(function: _Function) -> _Function:
     It holds no lock of the interpreter while it runs. Indices are not checked, and division by
     zero gives infinity or NaN.
     """
+    return _compile(function, {})
+
+
+def kernel_in_place(function: _Function) -> _Function:
+    """Return a kernel that makes no arrays, but only uses those that it is given.
+
+    So it need not count references to them. Where short kernels call each other for every word,
+    counting takes ten times as long as their own work. What makes arrays does not compile.
+    """
+    return _compile(function, {"_nrt": False})
+
+
+def _compile(function: _Function, options: dict[str, Any]) -> _Function:
     import numba  # noqa: PLC0415  takes a second, and may be missing
 
     folder = _folder()
     numba.config.CACHE_DIR = str(folder or "")  # type: ignore[attr-defined] # set at run time
-    make: Any = numba.njit(cache=folder is not None, nogil=True, error_model="numpy")
+    make: Any = numba.njit(cache=folder is not None, nogil=True, error_model="numpy", **options)
     compiled: _Function = make(function)
     return compiled
 
