@@ -6,16 +6,15 @@ which datatrove uses. The last two take seconds to load, so they are loaded on f
 
 import importlib
 import importlib.metadata
-import logging
-import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from pipelines.quality.chinese_words import Cut, load_compiled, load_jieba
 
 CHINESE = frozenset({"zh", "yue", "wuu"})
 """Languages (labels of lid.176) that jieba splits into words; datatrove has the same three."""
@@ -44,6 +43,11 @@ class WordSpans:
     ends: npt.NDArray[np.int64]
     """int64[n]: where it ends."""
 
+    def of(self, text: str) -> list[str]:
+        """Return the words, of the text whose code points these are."""
+        pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        return [text[start:end] for start, end in pairs]
+
 
 def code_points(text: str) -> npt.NDArray[np.uint32]:
     """Return the code points of a text, uint32[len(text)]; lone surrogates are among them."""
@@ -52,6 +56,14 @@ def code_points(text: str) -> npt.NDArray[np.uint32]:
 
 class Splitters:
     """The loaded splitters of one process."""
+
+    def __init__(self, *, compiled: bool = False) -> None:
+        """Make splitters that load what they need on first use.
+
+        Args:
+            compiled: Find Chinese words by native loops; they are the same.
+        """
+        self._compiled = compiled
 
     def words(self, text: str, *, language: str, kind: str) -> list[str]:
         """Return the words of a text, none empty or with white space at its ends.
@@ -62,8 +74,15 @@ class Splitters:
             kind: SPACES or DATATROVE.
         """
         if language in CHINESE:
+            spans = self.chinese_spans(code_points(text))
+            if spans is not None:
+                return spans.of(text)
             return [word for word in map(str.strip, self._jieba.cut(text)) if word]
         return self._english_words(text) if kind == DATATROVE else text.split()
+
+    def chinese_spans(self, codes: npt.NDArray[np.uint32]) -> WordSpans | None:
+        """Return the words of a Chinese text of these code points; None without native loops."""
+        return None if self._compiled_jieba is None else self._compiled_jieba(codes)
 
     def num_sentences(self, lines: Iterable[str]) -> int:
         """Return the number of English sentences in lines by spaCy's rules, as in datatrove."""
@@ -80,14 +99,11 @@ class Splitters:
 
     @cached_property
     def _jieba(self) -> Any:
-        with _quiet_import():
-            jieba = importlib.import_module("jieba")
-        jieba.setLogLevel(logging.WARNING)
-        # Its own loader would trust a cache file in the shared temporary folder, whoever wrote it.
-        tokenizer = jieba.Tokenizer()
-        tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
-        tokenizer.initialized = True
-        return tokenizer
+        return load_jieba()
+
+    @cached_property
+    def _compiled_jieba(self) -> Cut | None:
+        return load_compiled() if self._compiled else None
 
     @cached_property
     def _spacy(self) -> Any:
@@ -129,6 +145,10 @@ class MeasuredText:
     def spans(self, kind: str) -> WordSpans:
         """Return what words() does, as ranges of code points."""
         kind = SPACES if self.language in CHINESE else kind
+        if kind not in self._spans and self.language in CHINESE:
+            spans = self.splitters.chinese_spans(self.codes)
+            if spans is not None:
+                self._spans[kind] = spans
         if kind not in self._spans:
             words = self.words(kind)
             ends = np.cumsum(np.fromiter(map(len, words), np.int64, len(words)))
@@ -148,11 +168,3 @@ def engine_version(name: str) -> str:
         importlib.metadata.PackageNotFoundError: it is not installed.
     """
     return f"{name} {importlib.metadata.version(name)}"
-
-
-@contextmanager
-def _quiet_import() -> Iterator[None]:
-    # jieba 0.42.1 has invalid escapes and imports pkg_resources: warnings that nobody here can fix.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
