@@ -14,15 +14,20 @@ functions do all the work.
 
 import fcntl
 import hashlib
+import importlib.metadata
 import importlib.util
 import os
-from collections.abc import Callable, Iterator
+import platform
+import threading
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_holding = threading.local()
 
 
 @cache
@@ -48,15 +53,55 @@ def kernel(function: _Function) -> _Function:
 
 
 @contextmanager
-def compiling() -> Iterator[None]:
-    """Let one process of this machine compile at a time; the next ones find its results."""
+def compiling(parts: Collection[str] = ()) -> Iterator[None]:
+    """Let one process of this machine compile at a time; the next ones find its results.
+
+    Where this thread already is that one, nothing more is waited for.
+
+    Args:
+        parts: Names of what is compiled in the block. Once a process has been through a block with
+            them, nobody waits for anybody.
+    """
     folder = _folder()
-    if folder is None:
+    if folder is None or getattr(_holding, "lock", False):
         yield
         return
     with (folder / "lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        if not parts or not kept(parts):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if parts and kept(parts):  # by the process that this one has waited for
+                fcntl.flock(lock, fcntl.LOCK_UN)
+        _holding.lock = True
+        try:
+            yield
+        finally:
+            _holding.lock = False
+        for mark in _marks(folder, parts):
+            mark.touch()
+
+
+def kept(parts: Collection[str]) -> bool:
+    """Return whether a process of this machine has compiled all that goes by these names."""
+    folder = _folder()
+    return folder is not None and all(mark.exists() for mark in _marks(folder, parts))
+
+
+def _marks(folder: Path, parts: Collection[str]) -> list[Path]:
+    """Return the files that say that parts are compiled: by this numba, for this processor."""
+    made_for = f"{importlib.metadata.version('numba')} {_processor()}"
+    return [
+        folder / hashlib.sha256(f"{part} {made_for}".encode()).hexdigest()[:16] for part in parts
+    ]
+
+
+@cache
+def _processor() -> str:
+    """Return what tells processors apart whose native code differs."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().partition("\n\n")[0].splitlines()
+    except OSError:
+        return platform.machine()
+    return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features")))
 
 
 @cache

@@ -6,10 +6,9 @@ which datatrove uses. The last two take seconds to load, so they are loaded on f
 
 import importlib
 import importlib.metadata
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +31,7 @@ SPACES, DATATROVE = "spaces", "datatrove"
 _POISON = "IS_ALPHA"
 
 
-@dataclass(frozen=True, slots=True)
-class WordSpans:
+class WordSpans(NamedTuple):
     """Words as ranges of an array of code points, for compiled loops."""
 
     codes: npt.NDArray[np.uint32]
@@ -74,10 +72,7 @@ class Splitters:
             kind: SPACES or DATATROVE.
         """
         if language in CHINESE:
-            spans = self.chinese_spans(code_points(text))
-            if spans is not None:
-                return spans.of(text)
-            return [word for word in map(str.strip, self._jieba.cut(text)) if word]
+            return self._chinese_words(text)
         return self._english_words(text) if kind == DATATROVE else text.split()
 
     def chinese_spans(self, codes: npt.NDArray[np.uint32]) -> WordSpans | None:
@@ -90,6 +85,11 @@ class Splitters:
         with self._spacy.memory_zone():
             documents = map(self._spacy, (line.replace(_POISON, "") for line in lines))
             return sum(len(list(document.sents)) for document in documents)
+
+    def _chinese_words(self, text: str) -> list[str]:
+        if self._compiled_jieba is not None:
+            return self._compiled_jieba(code_points(text)).of(text)
+        return [word for word in map(str.strip, self._jieba.cut(text)) if word]
 
     def _english_words(self, text: str) -> list[str]:
         tokenizer = self._spacy.tokenizer
@@ -145,16 +145,19 @@ class MeasuredText:
     def spans(self, kind: str) -> WordSpans:
         """Return what words() does, as ranges of code points."""
         kind = SPACES if self.language in CHINESE else kind
-        if kind not in self._spans and self.language in CHINESE:
-            spans = self.splitters.chinese_spans(self.codes)
-            if spans is not None:
-                self._spans[kind] = spans
         if kind not in self._spans:
-            words = self.words(kind)
-            ends = np.cumsum(np.fromiter(map(len, words), np.int64, len(words)))
-            starts = np.concatenate(([0], ends[:-1])) if len(words) else ends
-            self._spans[kind] = WordSpans(code_points("".join(words)), starts, ends)
+            spans = self._compiled_spans(kind)
+            self._spans[kind] = _spans_of(self.words(kind)) if spans is None else spans
         return self._spans[kind]
+
+    def _compiled_spans(self, kind: str) -> WordSpans | None:
+        if self.language in CHINESE:
+            return self.splitters.chinese_spans(self.codes)
+        if kind == DATATROVE:
+            return None
+        from pipelines.quality.compiled.words import words_at_spaces  # noqa: PLC0415  numba
+
+        return words_at_spaces(self.codes)
 
     def replaced(self, text: str) -> "MeasuredText":
         """Return another text in place of this one, in the same language."""
@@ -168,3 +171,9 @@ def engine_version(name: str) -> str:
         importlib.metadata.PackageNotFoundError: it is not installed.
     """
     return f"{name} {importlib.metadata.version(name)}"
+
+
+def _spans_of(words: Sequence[str]) -> WordSpans:
+    ends = np.cumsum(np.fromiter(map(len, words), np.int64, len(words)))
+    starts = np.concatenate(([0], ends[:-1])) if len(words) else ends
+    return WordSpans(code_points("".join(words)), starts, ends)
