@@ -166,10 +166,12 @@ class SegmentBuilder:
 
     def _write_documents(self, stem: AnyPath, documents: pa.Table) -> dict[str, FileEntry]:
         starts, lengths = (documents[name].to_numpy() for name in ("start", "tokens"))
-        tokens = np.concatenate(self._tokens)
+        sizes = np.array([len(tokens) for tokens in self._tokens])
+        firsts = np.cumsum(sizes) - sizes
+        owners = np.searchsorted(firsts, starts, side="right") - 1
+        starts = starts - firsts[owners]
         with atomic_write(with_suffix(stem, "tokens")) as handle:
-            owners = np.zeros(len(starts), np.int64)
-            for chunk in gather([tokens], owners, starts=starts, lengths=lengths):
+            for chunk in gather(self._tokens, owners, starts=starts, lengths=lengths):
                 handle.write(chunk)
         order = documents["order"].to_numpy()
         holdout = documents["holdout"].to_numpy()

@@ -31,7 +31,8 @@ from pipelines.dedup.tasks import (
 )
 from pipelines.engine.phases import Phases
 from pipelines.engine.progress import PLAIN_SECONDS
-from pipelines.engine.runner import Runner, RunTask
+from pipelines.engine.runner import Runner
+from pipelines.engine.task import RunTask
 from pipelines.map.attempts import begin_attempt
 from pipelines.merge.group import GroupRecord, GroupTask, prepare_group
 from pipelines.merge.holdout import num_shards
