@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pipelines.quality.english import English
+
 CHINESE = frozenset({"zh", "yue", "wuu"})
 """Languages (labels of lid.176) that jieba splits into words; datatrove has the same three."""
 
@@ -26,10 +28,6 @@ ENGLISH = "en"
 
 SPACES, DATATROVE = "spaces", "datatrove"
 """Ways to count words: str.split() (jieba for Chinese); spaCy for English, jieba for Chinese."""
-
-# spaCy takes this word for a symbol of its own and, from its second occurrence on, fails on an
-# assertion; datatrove 0.10.1 (utils/word_tokenizers.py) removes it when that happens.
-_POISON = "IS_ALPHA"
 
 
 class WordSpans(NamedTuple):
@@ -51,6 +49,14 @@ def code_points(text: str) -> npt.NDArray[np.uint32]:
 class Splitters:
     """The loaded splitters of one process."""
 
+    def __init__(self, *, compiled: bool = False) -> None:
+        """Load nothing yet.
+
+        Args:
+            compiled: Split by native loops where there are any; the words are the same.
+        """
+        self._compiled = compiled
+
     def words(self, text: str, *, language: str, kind: str) -> list[str]:
         """Return the words of a text, none empty or with white space at its ends.
 
@@ -61,20 +67,28 @@ class Splitters:
         """
         if language in CHINESE:
             return [word for word in map(str.strip, self._jieba.cut(text)) if word]
-        return self._english_words(text) if kind == DATATROVE else text.split()
+        return self._english.words(text) if kind == DATATROVE else text.split()
+
+    def spans(
+        self, text: str, codes: npt.NDArray[np.uint32], *, language: str, kind: str
+    ) -> WordSpans | None:
+        """Return the words of a text as ranges of its code points; None if only words() has them.
+
+        Args:
+            text: Any text.
+            codes: Its code points, uint32[len(text)].
+            language: Its label of lid.176.
+            kind: SPACES or DATATROVE.
+        """
+        if not self._compiled or language in CHINESE or kind != DATATROVE:
+            return None
+        spans: WordSpans | None = self._english.spans(text, codes)
+        return spans
 
     def num_sentences(self, lines: Iterable[str]) -> int:
         """Return the number of English sentences in lines by spaCy's rules, as in datatrove."""
-        # One zone for all lines, at whose end spaCy forgets the words it has seen.
-        with self._spacy.memory_zone():
-            documents = map(self._spacy, (line.replace(_POISON, "") for line in lines))
-            return sum(len(list(document.sents)) for document in documents)
-
-    def _english_words(self, text: str) -> list[str]:
-        tokenizer = self._spacy.tokenizer
-        with self._spacy.memory_zone():
-            words = [token.text.strip() for token in tokenizer(text.replace(_POISON, ""))]
-        return [word for word in words if word]
+        num_sentences: int = self._english.num_sentences(lines)
+        return num_sentences
 
     @cached_property
     def _jieba(self) -> Any:
@@ -88,12 +102,12 @@ class Splitters:
         return tokenizer
 
     @cached_property
-    def _spacy(self) -> Any:
-        spacy = importlib.import_module("spacy")
-        english = spacy.blank("en")
-        english.add_pipe("sentencizer")
-        english.max_length = 1 << 40
-        return english
+    def _english(self) -> Any:
+        if not self._compiled:
+            return English()
+        from pipelines.quality.compiled.english import CompiledEnglish  # noqa: PLC0415  imports numba
+
+        return CompiledEnglish()
 
 
 class MeasuredText:
@@ -132,15 +146,20 @@ class MeasuredText:
 
             self._spans[kind] = words_at_spaces(self.codes)
         if kind not in self._spans:
-            words = self.words(kind)
-            ends = np.cumsum(np.fromiter(map(len, words), np.int64, len(words)))
-            starts = np.concatenate(([0], ends[:-1])) if len(words) else ends
-            self._spans[kind] = WordSpans(code_points("".join(words)), starts, ends)
+            spans = self.splitters.spans(self.text, self.codes, language=self.language, kind=kind)
+            self._spans[kind] = spans or _joined(self.words(kind))
         return self._spans[kind]
 
     def replaced(self, text: str) -> "MeasuredText":
         """Return another text in place of this one, in the same language."""
         return MeasuredText(text, self.language, splitters=self.splitters)
+
+
+def _joined(words: list[str]) -> WordSpans:
+    """Return words as ranges of their code points back to back."""
+    ends = np.cumsum(np.fromiter(map(len, words), np.int64, len(words)))
+    starts = np.concatenate(([0], ends[:-1])) if len(words) else ends
+    return WordSpans(code_points("".join(words)), starts, ends)
 
 
 def engine_version(name: str) -> str:

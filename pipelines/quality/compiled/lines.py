@@ -92,8 +92,15 @@ def count_repeats(codes: Codes, starts: Places, ends: Places) -> tuple[int, int]
     return num_repeats, num_chars
 
 
-def text_of(codes: Codes) -> str:
-    """Return the text of code points, which is the inverse of `words.code_points`."""
+def text_of(codes: Codes, *, is_ascii: bool = False) -> str:
+    """Return the text of code points, which is the inverse of `words.code_points`.
+
+    Args:
+        codes: The code points.
+        is_ascii: Whether all are known to be of ASCII, which takes half the time.
+    """
+    if is_ascii:
+        return codes.astype(np.uint8).tobytes().decode("ascii")
     return codes.tobytes().decode("utf-32-le", "surrogatepass")
 
 
