@@ -8,7 +8,7 @@ Hashes only say where to look: what is equal is decided by comparing.
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.compiled import kernel
+from pipelines.compiled import kernel, kernel_in_place
 from pipelines.quality.compiled.lines import Codes, Places, equal_ranges, hash_range
 from pipelines.quality.repetition import TOP_N, datatrove_ngrams, paper_ngrams, ratio
 from pipelines.quality.words import WordSpans
@@ -122,7 +122,7 @@ def _offsets(starts: Places, ends: Places) -> Places:
     return offsets
 
 
-@kernel
+@kernel_in_place
 def _capacity(num_keys: int) -> int:
     """Return a number of slots for so many keys: a power of two."""
     capacity = 4
@@ -131,7 +131,7 @@ def _capacity(num_keys: int) -> int:
     return capacity
 
 
-@kernel
+@kernel_in_place
 def _number_words(
     codes: Codes, starts: Places, offsets: Places, grams: _Numbers, found: _Found
 ) -> bool:
@@ -170,7 +170,7 @@ def _number_words(
     return True
 
 
-@kernel
+@kernel_in_place
 def _has_space(codes: Codes, start: int, end: int) -> bool:
     for place in range(start, end):  # noqa: SIM110  not a generator in compiled code
         if codes[place] == _SPACE:
@@ -178,7 +178,7 @@ def _has_space(codes: Codes, start: int, end: int) -> bool:
     return False
 
 
-@kernel
+@kernel_in_place
 def _number_pairs(places: _Numbers, grams: _Numbers, found: _Found) -> int:
     """Write numbers of n-grams over those of (n-1)-grams at ascending places; return how many.
 
@@ -207,7 +207,7 @@ def _number_pairs(places: _Numbers, grams: _Numbers, found: _Found) -> int:
     return num_found
 
 
-@kernel
+@kernel_in_place
 def _keep_repeated(places: _Numbers, grams: _Numbers, counts: _Numbers) -> int:
     """Put the places of repeated n-grams first, and return how many; other n-grams become -1."""
     kept = 0
@@ -220,7 +220,7 @@ def _keep_repeated(places: _Numbers, grams: _Numbers, counts: _Numbers) -> int:
     return kept
 
 
-@kernel
+@kernel_in_place
 def _top(counts: _Numbers, num_grams: int) -> int:
     """Return the first place of the greatest count; -1 if none is above 1."""
     top, most = -1, 1
@@ -230,7 +230,7 @@ def _top(counts: _Numbers, num_grams: int) -> int:
     return top
 
 
-@kernel
+@kernel_in_place
 def _covered(offsets: Places, places: _Numbers, num_places: int, n: int) -> int:
     """Return the letters of the words in n-grams at ascending places, each word once."""
     num_letters = end = 0
@@ -268,7 +268,7 @@ def _count_apart(
         )
 
 
-@kernel
+@kernel_in_place
 def _num_repeated_letters(
     letters: Codes, offsets: Places, firsts: _Numbers, keys: _Hashes, slots: _Numbers, n: int
 ) -> int:
@@ -335,7 +335,7 @@ def _candidates(letters: Codes, offsets: Places, places: _Numbers, keys: _Hashes
     return count
 
 
-@kernel
+@kernel_in_place
 def _extended(key: np.uint64, letters: Codes, start: int, end: int) -> np.uint64:
     """Return the hash of what `key` is the hash of and further letters after that (FNV-1a)."""
     for place in range(start, end):
@@ -343,7 +343,7 @@ def _extended(key: np.uint64, letters: Codes, start: int, end: int) -> np.uint64
     return key
 
 
-@kernel
+@kernel_in_place
 def _spread(key: np.uint64) -> np.uint64:
     """Return a hash of a key, good in its lower bits."""
     key *= _GOLDEN
