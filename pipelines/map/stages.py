@@ -20,11 +20,12 @@ from pipelines.dedup.fingerprint import Fingerprinter, load_fingerprinter
 from pipelines.dedup.sieve import pack_signatures
 from pipelines.filters.blocklist import load_blocklist
 from pipelines.filters.clean import Cleaner, are_blank
-from pipelines.filters.decontaminate import load_contamination
+from pipelines.filters.decontaminate import Search, load_contamination
 from pipelines.filters.langid import load_identifier, parse_languages
 from pipelines.filters.pii import KINDS, mask_texts
 from pipelines.map.clock import Clock
 from pipelines.quality import Quality
+from pipelines.quality.selection import parse_selection
 from pipelines.segments.rows import NAME, Stage, Verdict, whole_texts
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
@@ -59,11 +60,13 @@ def load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
 
 def native_parts(options: Options) -> list[str]:
     """Return names of what is compiled for the chain of a run: the same for the same loops."""
-    kind = options.tokenizer.partition(":")[0]
+    selection = parse_selection(options.quality, options.threshold)
+    profiles = {bound.profile.name for chosen in selection.values() for bound in chosen}
     return [
-        f"tokenizer {kind}",
-        f"dedup {options.dedup}",
-        *(f"quality {spec}" for spec in options.quality),
+        "texts",
+        *(["pieces"] if options.tokenizer.startswith("sentencepiece:") else []),
+        *(["signatures"] if options.dedup == "minhash" else []),
+        *(f"profile {name}" for name in sorted(profiles)),
     ]
 
 
@@ -91,6 +94,7 @@ class Chain:
         self.benchmarks = (
             load_contamination(options.decontaminate) if options.decontaminate else None
         )
+        self.search = Search(self.benchmarks) if self.benchmarks else None
         self.masking = options.pii == "mask"
 
     @property
@@ -197,8 +201,8 @@ class Chain:
 
     def decontaminate(self, batch: pa.RecordBatch) -> Verdict:
         """Add how many of the benchmarks' n-grams each text holds; drop texts that hold any."""
-        assert self.benchmarks is not None
-        hits = self.benchmarks.hits(batch["text"].to_pylist())
+        assert self.search is not None
+        hits = self.search.hits(batch["text"])
         batch = _with(batch, CONTAMINATION.name, pa.array(hits, CONTAMINATION.type))
         return Verdict(batch, _reasons(hits > 0, CONTAMINATED))
 

@@ -66,7 +66,7 @@ class Quality:
         """
         self._selection = selection
         self._compiled = compiled
-        self._splitters = Splitters()
+        self._splitters = Splitters(compiled=compiled)
         self._plans: dict[str, _Plan] = {}
 
     @classmethod
