@@ -63,6 +63,7 @@ def native_parts(options: Options) -> list[str]:
     return [
         f"tokenizer {kind}",
         f"dedup {options.dedup}",
+        *(["decontaminate"] if options.decontaminate else []),
         *(f"quality {spec}" for spec in options.quality),
     ]
 
@@ -91,7 +92,7 @@ class Chain:
         self.benchmarks = (
             load_contamination(options.decontaminate) if options.decontaminate else None
         )
-        self.search = Search(self.benchmarks) if self.benchmarks else None
+        self.search = Search(self.benchmarks, compiled=compiled) if self.benchmarks else None
         self.masking = options.pii == "mask"
 
     @property
