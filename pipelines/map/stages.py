@@ -66,6 +66,7 @@ def native_parts(options: Options) -> list[str]:
         "texts",
         *(["pieces"] if options.tokenizer.startswith("sentencepiece:") else []),
         *(["signatures"] if options.dedup == "minhash" else []),
+        *(["benchmarks"] if options.decontaminate else []),
         *(f"profile {name}" for name in sorted(profiles)),
     ]
 
@@ -94,7 +95,7 @@ class Chain:
         self.benchmarks = (
             load_contamination(options.decontaminate) if options.decontaminate else None
         )
-        self.search = Search(self.benchmarks) if self.benchmarks else None
+        self.search = Search(self.benchmarks, compiled=compiled) if self.benchmarks else None
         self.masking = options.pii == "mask"
 
     @property
