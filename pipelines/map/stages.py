@@ -66,7 +66,7 @@ def native_parts(options: Options) -> list[str]:
         "texts",
         *(["pieces"] if options.tokenizer.startswith("sentencepiece:") else []),
         *(["signatures"] if options.dedup == "minhash" else []),
-        *(["decontaminate"] if options.decontaminate else []),
+        *(["benchmarks"] if options.decontaminate else []),
         *(f"profile {name}" for name in sorted(profiles)),
     ]
 
