@@ -421,7 +421,7 @@ def find_rules(spacy: Spacy) -> Rules | None:
     """Return the rules for chunks; None, with a warning, if they do not give spaCy's words."""
     try:
         rules = Rules(spacy)
-        different = [text for text in _SAMPLES if rules.chunk(text).words != (*spacy.words(text),)]
+        different = [text for text in SAMPLES if rules.chunk(text).words != (*spacy.words(text),)]
         difference = f"it splits {different[0]!r} otherwise" if different else ""
     except ValueError as error:
         difference = str(error)
@@ -466,7 +466,7 @@ def _phrases(tokenizer: Any, specials: Iterable[str]) -> dict[str, tuple[str, ..
     }
 
 
-_SAMPLES = tuple(
+SAMPLES = tuple(
     """
     word Word's 'word' "Don't" (can't), it's. It’s they'll've U.S. U.S.A.) N.Y.), Mr. (Mrs.) a.m.
     10a.m. 7pm 5km 3.5kg, 100% $5.00 US$10 10US$ C$5, €20 20€ +5 5+ 1+2 1-2 3*4 2^-1 x=y a:b a/b/c
@@ -477,3 +477,4 @@ _SAMPLES = tuple(
     你好。“你好！” ½kg 20° π≈3.14 ... ..
     """.split()  # noqa: SIM905  more readable
 )
+"""Chunks that break most rules; fast ways are tried on them before they are trusted."""
