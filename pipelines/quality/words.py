@@ -4,19 +4,15 @@ There are three splitters: white space; jieba's accurate mode for Chinese; spaCy
 which datatrove uses. The last two take seconds to load, so they are loaded on first use.
 """
 
-import importlib
 import importlib.metadata
-import logging
-import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pipelines.quality.chinese_words import Cut, load_compiled, load_jieba
 from pipelines.quality.english import English
 
 CHINESE = frozenset({"zh", "yue", "wuu"})
@@ -31,8 +27,7 @@ SPACES, DATATROVE = "spaces", "datatrove"
 """Ways to count words: str.split() (jieba for Chinese); spaCy for English, jieba for Chinese."""
 
 
-@dataclass(frozen=True, slots=True)
-class WordSpans:
+class WordSpans(NamedTuple):
     """Words as ranges of an array of code points, for compiled loops."""
 
     codes: npt.NDArray[np.uint32]
@@ -41,6 +36,11 @@ class WordSpans:
     """int64[n]: where each word begins in `codes`."""
     ends: npt.NDArray[np.int64]
     """int64[n]: where it ends."""
+
+    def of(self, text: str) -> list[str]:
+        """Return the words, of the text whose code points these are."""
+        pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        return [text[start:end] for start, end in pairs]
 
 
 def code_points(text: str) -> npt.NDArray[np.uint32]:
@@ -68,7 +68,7 @@ class Splitters:
             kind: SPACES or DATATROVE.
         """
         if language in CHINESE:
-            return [word for word in map(str.strip, self._jieba.cut(text)) if word]
+            return self._chinese_words(text)
         return self._english.words(text) if kind == DATATROVE else text.split()
 
     def spans(
@@ -82,9 +82,15 @@ class Splitters:
             language: Its label of lid.176.
             kind: SPACES or DATATROVE.
         """
-        if not self._compiled or language in CHINESE or kind != DATATROVE:
-            return None
-        spans: WordSpans | None = self._english.spans(text, codes)
+        spans: WordSpans | None = None
+        if language in CHINESE:
+            spans = self._compiled_jieba(codes) if self._compiled_jieba else None
+        elif kind == SPACES:
+            from pipelines.quality.compiled.words import words_at_spaces  # noqa: PLC0415  numba
+
+            spans = words_at_spaces(codes)
+        elif self._compiled:
+            spans = self._english.spans(text, codes)
         return spans
 
     def num_sentences(self, lines: Iterable[str]) -> int:
@@ -92,16 +98,18 @@ class Splitters:
         num_sentences: int = self._english.num_sentences(lines)
         return num_sentences
 
+    def _chinese_words(self, text: str) -> list[str]:
+        if self._compiled_jieba is not None:
+            return self._compiled_jieba(code_points(text)).of(text)
+        return [word for word in map(str.strip, self._jieba.cut(text)) if word]
+
     @cached_property
     def _jieba(self) -> Any:
-        with _quiet_import():
-            jieba = importlib.import_module("jieba")
-        jieba.setLogLevel(logging.WARNING)
-        # Its own loader would trust a cache file in the shared temporary folder, whoever wrote it.
-        tokenizer = jieba.Tokenizer()
-        tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
-        tokenizer.initialized = True
-        return tokenizer
+        return load_jieba()
+
+    @cached_property
+    def _compiled_jieba(self) -> Cut | None:
+        return load_compiled() if self._compiled else None
 
     @cached_property
     def _english(self) -> Any:
@@ -167,11 +175,3 @@ def engine_version(name: str) -> str:
         importlib.metadata.PackageNotFoundError: it is not installed.
     """
     return f"{name} {importlib.metadata.version(name)}"
-
-
-@contextmanager
-def _quiet_import() -> Iterator[None]:
-    # jieba 0.42.1 has invalid escapes and imports pkg_resources: warnings that nobody here can fix.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

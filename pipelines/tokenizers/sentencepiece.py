@@ -1,4 +1,4 @@
-"""SentencePiece models, encoded by Google's library or, faster, part by part."""
+"""SentencePiece models, encoded by Google's library or, faster, by compiled code."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,18 +9,18 @@ import numpy.typing as npt
 from sentencepiece import SentencePieceProcessor
 
 from pipelines.tokenizers.command_tokens import sentencepiece_commands
-from pipelines.tokenizers.fast_sentencepiece import part_encoder
+from pipelines.tokenizers.fast_sentencepiece import piece_encoder
 from pipelines.tokenizers.model import TokenModel, flatten, version
 from pipelines.tokenizers.sentencepiece_model import SHOWN_SPACE, disarm_symbols
 from shards.errors import UserError
 
 
-def load_sentencepiece(path: Path, *, fast: bool) -> TokenModel:
+def load_sentencepiece(path: Path, *, compiled: bool) -> TokenModel:
     """Return the model of a `.model` file.
 
     Args:
         path: the file.
-        fast: encode part by part if that proves equal to encoding whole texts by the library.
+        compiled: encode by compiled code if that proves equal to the library.
 
     Raises:
         UserError: the file is no SentencePiece model.
@@ -40,8 +40,9 @@ def load_sentencepiece(path: Path, *, fast: bool) -> TokenModel:
         return flatten([processor.EncodeAsNumpy(text) for text in texts])
 
     ids = range(len(processor))
+    fast = piece_encoder(safe, encode) if compiled else None
     return TokenModel(
-        encode=(part_encoder(safe, encode) if fast else None) or encode,
+        encode=fast or encode,
         engine=version("sentencepiece"),
         pieces=[_piece_bytes(processor, i) for i in ids],
         special=frozenset(i for i in ids if processor.IsControl(i) or processor.IsUnknown(i)),

@@ -48,11 +48,15 @@ class CuttableModel:
     content: bytes
     pieces: Sequence[VocabularyPiece]
     """Those that BPE may join neighbours into."""
-    symbols: Sequence[str]
-    """User-defined characters: they are never replaced, and never joined to others."""
+    symbols: Mapping[str, int]
+    """The ids of user-defined characters: they are never replaced, and never joined to others."""
     character_rules: CharacterRules
     strips: bool
     """Whether spaces at the ends of a text, and all but one of a run, are removed."""
+    unknown: int
+    """The id of unknown characters."""
+    spells_unknown: bool
+    """Whether unknown characters are spelled in pieces for bytes."""
 
     @functools.cached_property
     def separator(self) -> str:
@@ -87,12 +91,13 @@ def read_cuttable_model(content: bytes) -> CuttableModel | None:
     normalizer = _settings(content, _NORMALIZER, {_DUMMY_PREFIX: 1, _REMOVE_EXTRA: 1, _ESCAPE: 1})
     pieces = kinds.get(NORMAL, [])
     long = [piece for piece in pieces if len(piece.text) > 1]
-    symbols = [piece.text for piece in kinds.get(USER_DEFINED, [])]
+    symbols = {piece.text: piece.id for piece in kinds.get(USER_DEFINED, [])}
     if (
         trainer != {_MODEL_TYPE: _BPE, _SUFFIX: 0}
         or not (normalizer[_DUMMY_PREFIX] and normalizer[_ESCAPE])
         or any(len(symbol) > 1 or symbol in (" ", SHOWN_SPACE) for symbol in symbols)
         or UNUSED in kinds
+        or UNKNOWN not in kinds
         or len({piece.score for piece in long}) < len(long)
     ):
         return None
@@ -102,6 +107,8 @@ def read_cuttable_model(content: bytes) -> CuttableModel | None:
         symbols=symbols,
         character_rules=parse_charsmap(_charsmap(content)),
         strips=bool(normalizer[_REMOVE_EXTRA]),
+        unknown=kinds[UNKNOWN][0].id,
+        spells_unknown=BYTE in kinds,
     )
 
 
@@ -141,21 +148,6 @@ def _piece(content: bytes, start: int, end: int, *, id_: int) -> VocabularyPiece
         elif number == _TYPE:
             kind = _varint(content, begin)[0]
     return VocabularyPiece(id=id_, text=text, score=score, kind=kind)
-
-
-def model_for_parts(model: CuttableModel) -> bytes:
-    """Return a serialized model for parts: spaces stay, and the separator has the last id."""
-    kept = (
-        field(number, model.content[start:end])
-        for number, start, end in fields(model.content, 0, len(model.content))
-        if number != _SELF_TEST
-    )
-    last = field(_PIECE, model.separator.encode())
-    # Of settings that occur twice the later ones hold.
-    spaces = field(_DUMMY_PREFIX, 0) + field(_REMOVE_EXTRA, 0)
-    return b"".join(
-        [*kept, field(_PIECES, last + field(_TYPE, NORMAL)), field(_NORMALIZER, spaces)]
-    )
 
 
 def disarm_symbols(model: bytes) -> bytes:

@@ -96,12 +96,13 @@ class Tokenizer:
         return vocabulary_table(pieces, special=special, size=self.vocabulary_size)
 
 
-def load_tokenizer(spec: str, *, fast: bool = True) -> Tokenizer:
+def load_tokenizer(spec: str, *, fast: bool = True, compiled: bool = False) -> Tokenizer:
     """Return the tokenizer that a spec asks for.
 
     Args:
         spec: "sentencepiece:PATH", "tiktoken:NAME", "tiktoken:PATH" or "hf:PATH".
-        fast: encode by a faster library or method if there is one and it gives equal ids.
+        fast: encode by a faster library if there is one and it gives equal ids.
+        compiled: encode by compiled code where there is some and it gives equal ids.
 
     Raises:
         UserError: the spec names nothing that can be loaded, or a text can spell one of the model's
@@ -113,19 +114,19 @@ def load_tokenizer(spec: str, *, fast: bool = True) -> Tokenizer:
     if kind != "tiktoken" and not Path(name).is_file():
         raise UserError(f"{spec}: there is no file {name}. {_TRAIN}")
     try:
-        model = _load(kind, name, fast=fast)
+        model = _load(kind, name, fast=fast, compiled=compiled)
     except OSError as error:
         raise UserError(f"{spec}: {name} cannot be read ({error.strerror}).") from error
     _refuse_injection(spec, model)
     return Tokenizer(model)
 
 
-def _load(kind: str, name: str, *, fast: bool) -> TokenModel:
+def _load(kind: str, name: str, *, fast: bool, compiled: bool) -> TokenModel:
     # Each library is loaded only where it is used.
     if kind == "sentencepiece":
         from pipelines.tokenizers.sentencepiece import load_sentencepiece  # noqa: PLC0415  see above
 
-        return load_sentencepiece(Path(name), fast=fast)
+        return load_sentencepiece(Path(name), compiled=compiled)
     if kind == "tiktoken":
         from pipelines.tokenizers.tiktoken import load_tiktoken  # noqa: PLC0415  see above
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from pipelines.engine.runner import silence_beam
-from tests.bench import blanks, dedup, loading, memory, planning, rivals, stages
+from tests.bench import blanks, dedup, loading, memory, planning, rivals, rules, scaling, stages
 from tests.bench.table import machine
 
 Question = Callable[[], str]
@@ -30,6 +30,7 @@ def main() -> None:
             "The chain against its stages, reference engines",
             partial(stages.measure, fast=False),
         ),
+        "rules": ("Rules: compiled, plain, and datatrove's own filters", rules.measure),
         "rivals": (
             "The pipeline beside datatrove's",
             partial(rivals.measure, asked.python),
@@ -37,6 +38,10 @@ def main() -> None:
         "memory": (
             "Memory and speed of python -m pipelines.wudao",
             partial(memory.measure, asked.megabytes),
+        ),
+        "scaling": (
+            "What more workers bring",
+            partial(scaling.measure, asked.megabytes),
         ),
         "plan": (
             "--plan beside the run that it foretells, on S3",
@@ -73,8 +78,8 @@ def _arguments() -> argparse.Namespace:
         "--only",
         action="append",
         choices=(
-            *("stages", "stages-reference", "rivals", "memory", "plan", "dedup", "dedup-found"),
-            *("loaders", "start", "resume", "blanks"),
+            *("stages", "stages-reference", "rules", "rivals", "memory", "scaling", "plan"),
+            *("dedup", "dedup-found", "loaders", "start", "resume", "blanks"),
         ),
         help="one question; repeat it for several. Default: all",
     )
@@ -82,7 +87,7 @@ def _arguments() -> argparse.Namespace:
         "--megabytes",
         type=int,
         default=int(os.environ.get("BENCH_MB", "200")),
-        help="size of the input of the questions memory and plan. Default: BENCH_MB, else 200",
+        help="size of the input of memory, scaling and plan. Default: BENCH_MB, else 200",
     )
     parser.add_argument(
         "--documents",

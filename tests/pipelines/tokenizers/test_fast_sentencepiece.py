@@ -1,22 +1,26 @@
+import itertools
 import json
 import logging
 import random
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 import sentencepiece
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.tokenizers import fast_sentencepiece, parts
-from pipelines.tokenizers.fast_sentencepiece import fast_encoder, part_encoder
+from pipelines.tokenizers import fast_sentencepiece, piece_kernels
+from pipelines.tokenizers.fast_sentencepiece import compiled_encoder, piece_encoder
 from pipelines.tokenizers.model import Encode
-from pipelines.tokenizers.part_bpe import PartBpe
 from pipelines.tokenizers.sentencepiece_model import disarm_symbols
 from tests.pipelines.tokenizers.texts import shared
-from tests.pipelines.tokenizers.trained import AWKWARD_PARTS, SENTENCES, model_of, reference
+from tests.pipelines.tokenizers.trained import AWKWARD_PARTS, SENTENCES, model_of, reference, train
 
 SAMPLE = Path(__file__).parents[3] / "pipelines" / "sample"
 
@@ -26,7 +30,7 @@ Both = tuple[Encode, Encode]
 
 @pytest.fixture(scope="module")
 def both(content: bytes) -> Both:
-    fast = part_encoder(content, reference(content))
+    fast = piece_encoder(content, reference(content))
     assert fast is not None
     return fast, reference(content)
 
@@ -34,7 +38,7 @@ def both(content: bytes) -> Both:
 @pytest.fixture(scope="module")
 def sample() -> Both:
     content = disarm_symbols((SAMPLE / "sample.model").read_bytes())
-    fast = part_encoder(content, reference(content))
+    fast = piece_encoder(content, reference(content))
     assert fast is not None
     return fast, reference(content)
 
@@ -112,7 +116,7 @@ def test_pieces_beside_each_other(both: Both) -> None:
 
 def test_glm_s_model() -> None:
     content = disarm_symbols(shared("tokenizers/cog-pretrain.model").read_bytes())
-    fast = part_encoder(content, reference(content))
+    fast = piece_encoder(content, reference(content))
     assert fast is not None
     chosen = random.Random(3)
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)
@@ -125,36 +129,30 @@ def test_glm_s_model() -> None:
     check((fast, reference(content)), mixed + sample_texts())
 
 
-def test_a_small_cache_changes_nothing(nmt_nfkc: bytes) -> None:
-    library = reference(nmt_nfkc)
-    small = fast_encoder(model_of(nmt_nfkc), library, cache_bits=6)
-    chosen = random.Random(1)
-    for _ in range(200):
-        words = [
-            "".join(chosen.choices("abcdefgh人工智能", k=chosen.randrange(9))) for _ in range(8)
-        ]
-        check((small, library), [" ".join(words)])
+def test_models_that_spell_unknown_characters() -> None:
+    content = train(byte_fallback=True, vocab_size=460)
+    texts = ["the dog ☂ 的问题 ☃☃", *SENTENCES, "ﷺ ☂"]
+    library = reference(content)
+    asked: list[str] = []
+
+    def watched(some: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        asked.extend(some)
+        return library(some)
+
+    check((compiled_encoder(model_of(content), watched), library), texts)
+    assert asked == [texts[0], texts[-1]]
 
 
 def test_groups_change_nothing(nmt_nfkc: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     library = reference(nmt_nfkc)
     monkeypatch.setattr(fast_sentencepiece, "CHUNK_CHARS", 50)
-    monkeypatch.setattr(fast_sentencepiece, "MAX_CHARS", 300)
-    fast = fast_encoder(model_of(nmt_nfkc), library)
+    fast = compiled_encoder(model_of(nmt_nfkc), library)
     check((fast, library), [*SENTENCES, "", *SENTENCES, " ".join(SENTENCES * 2), "the dog"])
-
-
-def test_equal_hashes_change_nothing(nmt_nfkc: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "_BASE", 1)  # then a hash does not tell the order of characters
-    library = reference(nmt_nfkc)
-    fast = fast_encoder(model_of(nmt_nfkc), library)
-    for texts in (["quick"], ["kciuq"], ["quick", "ciukq"], ["quick", "the"]):
-        check((fast, library), texts)
 
 
 def test_threads_change_nothing(nmt_nfkc: bytes) -> None:
     library = reference(nmt_nfkc)
-    fast = fast_encoder(model_of(nmt_nfkc), library, cache_bits=8)
+    fast = compiled_encoder(model_of(nmt_nfkc), library)
     wrong = []
 
     def work(seed: int) -> None:
@@ -172,15 +170,24 @@ def test_threads_change_nothing(nmt_nfkc: bytes) -> None:
     assert wrong == []
 
 
-def test_parts_seen_before_are_not_encoded_again(
-    nmt_nfkc: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fast = fast_encoder(model_of(nmt_nfkc), reference(nmt_nfkc))
-    first = fast(SENTENCES)[0].tolist()
-    assert first
-    monkeypatch.setattr(fast_sentencepiece._PartEncoder, "_learn", None)
-    assert fast([*SENTENCES[1:], SENTENCES[0]])[0].tolist() != first
-    assert fast(SENTENCES)[0].tolist() == first
+def test_long_parts_are_left_to_the_library(nmt_nfkc: bytes) -> None:
+    library = reference(nmt_nfkc)
+    fast = compiled_encoder(model_of(nmt_nfkc), library)
+    most = piece_kernels.MAX_PART
+    texts = [letter * size for letter in "a哈☂" for size in (most - 1, most, most + 1, 3 * most)]
+    check((fast, library), texts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_real_texts(language: str) -> None:
+    content = disarm_symbols(shared("tokenizers/cog-pretrain.model").read_bytes())
+    fast = piece_encoder(content, reference(content))
+    assert fast is not None
+    path = shared(f"bench/{language}.jsonl.zst")
+    with zstandard.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+        texts = [json.loads(line)["text"] for line in itertools.islice(lines, 2000)]
+    check((fast, reference(content)), texts)
 
 
 def test_half_a_surrogate_pair_fails_as_in_the_library(nmt_nfkc: bytes) -> None:
@@ -188,24 +195,30 @@ def test_half_a_surrogate_pair_fails_as_in_the_library(nmt_nfkc: bytes) -> None:
     with pytest.raises(RuntimeError) as expected:
         library(["a\ud800"])
     with pytest.raises(RuntimeError) as raised:
-        fast_encoder(model_of(nmt_nfkc), library)(["b", "a\ud800"])
+        compiled_encoder(model_of(nmt_nfkc), library)(["b", "a\ud800"])
     assert str(raised.value) == str(expected.value)
 
 
 def test_an_encoder_that_differs_is_refused(
     nmt_nfkc: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    encode = PartBpe.encode
-    monkeypatch.setattr(PartBpe, "encode", lambda *args: (encode(*args)[0] ^ 1, encode(*args)[1]))
+    encode = piece_kernels.encode_texts
+
+    def changed(*args: Any) -> int:
+        used: int = encode(*args)
+        args[3][:used] ^= 1
+        return used
+
+    monkeypatch.setattr(piece_kernels, "encode_texts", changed)
     with caplog.at_level(logging.WARNING):
-        assert part_encoder(nmt_nfkc, reference(nmt_nfkc)) is None
-    assert "encodes whole texts: part by part, for " in caplog.text
+        assert piece_encoder(nmt_nfkc, reference(nmt_nfkc)) is None
+    assert "encodes by itself: compiled, for " in caplog.text
 
 
 def test_an_encoder_that_fails_is_refused(
     nmt_nfkc: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(PartBpe, "encode", None)
+    monkeypatch.setattr(piece_kernels, "encode_texts", None)
     with caplog.at_level(logging.WARNING):
-        assert part_encoder(nmt_nfkc, reference(nmt_nfkc)) is None
-    assert "part by part, it fails (" in caplog.text
+        assert piece_encoder(nmt_nfkc, reference(nmt_nfkc)) is None
+    assert "compiled, it fails (" in caplog.text

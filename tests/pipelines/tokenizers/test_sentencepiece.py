@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import sentencepiece
 
-from pipelines.tokenizers import fast_sentencepiece
+from pipelines.tokenizers import sentencepiece as loading
 from pipelines.tokenizers.command_tokens import sentencepiece_commands
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
@@ -39,13 +39,18 @@ def test_loading_by_choice(
 ) -> None:
     path = tmp_path / "tiny.model"
     path.write_bytes(nmt_nfkc)
-    fast, slow = (load_tokenizer(f"sentencepiece:{path}", fast=choice) for choice in (True, False))
+    fast, slow = (
+        load_tokenizer(f"sentencepiece:{path}", compiled=choice) for choice in (True, False)
+    )
     assert fast.engine == slow.engine
     assert fast.fingerprint == slow.fingerprint
     assert fast.encode_batch(SENTENCES)[0].tolist() == slow.encode_batch(SENTENCES)[0].tolist()
     assert fast.encode_batch(["a", "\ud800"])[2] == slow.encode_batch(["a", "\ud800"])[2] != []
-    monkeypatch.setattr(fast_sentencepiece._PartEncoder, "encode", None)
-    assert [len(one.encode_batch(["a"])[2]) for one in (fast, slow)] == [1, 0]
+    asked: list[bytes] = []
+    monkeypatch.setattr(loading, "piece_encoder", lambda content, _: asked.append(content))
+    for choice in (False, True):
+        load_tokenizer(f"sentencepiece:{path}", compiled=choice)
+        assert asked == [nmt_nfkc] * choice
 
 
 def test_unigram(tmp_path: Path) -> None:

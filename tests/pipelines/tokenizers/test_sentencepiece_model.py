@@ -4,7 +4,7 @@ import pytest
 import sentencepiece
 from hypothesis import given, settings
 
-from pipelines.tokenizers.fast_sentencepiece import part_encoder
+from pipelines.tokenizers.fast_sentencepiece import piece_encoder
 from pipelines.tokenizers.sentencepiece_model import (
     disarm_symbols,
     field,
@@ -59,7 +59,7 @@ def test_other_models_are_left_to_the_library(nmt_nfkc: bytes, more: bytes, why:
     # No other piece has the default score, 0, but for the first one that was joined.
     assert read_cuttable_model(nmt_nfkc + piece("\n", kind=4) + piece("q", kind=1)) is not None
     assert read_cuttable_model(nmt_nfkc + more) is None, why
-    assert part_encoder(nmt_nfkc + more, reference(nmt_nfkc)) is None
+    assert piece_encoder(nmt_nfkc + more, reference(nmt_nfkc)) is None
 
 
 @pytest.mark.parametrize("value", [0, 1, 127, 128, 300, 1 << 40])

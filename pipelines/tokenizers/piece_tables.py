@@ -1,0 +1,181 @@
+"""What a SentencePiece model of type BPE does with characters, as arrays.
+
+BPE only ever joins neighbours into pieces. So where two characters stand side by side in no piece,
+nothing is joined across them, and the ids of a text are those of its parts, one after another:
+
+    text     The cat  sat。好的，好的
+    read     _The_cat_sat.好的,好的        a space in front, and one for each run of white space
+    parts    _The|_cat|_sat|.|好的|,|好的
+
+The library normalises a text first (google/sentencepiece, src/normalizer.cc). It removes white
+space at the ends and in runs, and replaces single characters: both is done on the way. It also
+replaces some characters together with the next one: a character that follows another in such a rule
+reads as `ODD`, and a text with an odd character is left to the library.
+
+A *symbol* is what pairs are made of: the id of a piece, or a number beyond all ids for a character
+that stands for itself (user-defined) or is part of pieces without being one.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from pipelines.tokenizers.piece_kernels import (
+    FACTOR,
+    FREE,
+    ID_BITS,
+    NONE,
+    ODD,
+    RANK_BITS,
+    SPACE,
+    UNKNOWN,
+    PieceTables,
+)
+from pipelines.tokenizers.sentencepiece_model import SHOWN_SPACE, CuttableModel
+
+_SHOWN = ord(SHOWN_SPACE)
+_CODES = 0x110000
+_SURROGATES = slice(0xD800, 0xE000)
+_HASH_BITS = 20
+# Odd numbers that spread code points (primes of xxHash).
+_LEFT, _RIGHT = 0x85EBCA77, 0xC2B2AE3D
+
+_Array = npt.NDArray[np.int64]
+
+
+def piece_tables(model: CuttableModel) -> PieceTables:
+    """Return the tables of a model; they take 20 MB.
+
+    Raises:
+        ValueError: it has too many pieces.
+    """
+    symbols, emitted = _symbols(model)
+    by_rank, pairs, shift = _pairs(model, symbols)
+    replaced = {**model.character_rules.single, **{ord(own): own for own in model.symbols}}
+    reading, first, last = _readings(model, replaced)
+    # The library's table of rules ends replacements with NUL.
+    reading[[0, *model.character_rules.joining]] = ODD
+    reading[_SURROGATES] = ODD
+    if model.spells_unknown:
+        reading[[ord(c) for c, symbol in symbols.items() if emitted[symbol] == model.unknown]] = ODD
+    lefts, rights = _neighbours(model)
+    joinable = np.zeros(1 << _HASH_BITS, np.bool_)
+    joinable[_mixed(lefts, _LEFT) ^ _mixed(rights, _RIGHT)] = True
+    by_code, starts, expansions = _expanded(symbols, replaced, reading)
+    columns = (reading, _mixed(last, _LEFT), _mixed(first, _RIGHT), by_code)
+    return PieceTables(
+        characters=np.stack(columns, axis=1, dtype=np.int32, casting="same_kind"),
+        joinable=np.packbits(joinable, bitorder="little"),
+        expansion_starts=starts,
+        expansions=expansions,
+        pairs=pairs,
+        pair_shift=shift,
+        by_rank=by_rank,
+        emitted=emitted,
+        unknown=model.unknown,
+        strips=model.strips,
+        spells_unknown=model.spells_unknown,
+    )
+
+
+def _symbols(model: CuttableModel) -> tuple[dict[str, int], npt.NDArray[np.int32]]:
+    """Return the symbol of each character that has one, and what is written for each symbol."""
+    own = {piece.text: piece.id for piece in model.pieces if len(piece.text) == 1}
+    inner = set("".join(piece.text for piece in model.pieces)) - own.keys()
+    count = max(piece.id for piece in model.pieces) + 1
+    symbols = dict(own)
+    emitted = [*range(count)]
+    for character in (*sorted(inner - model.symbols.keys()), *model.symbols):
+        symbols[character] = len(emitted)
+        emitted.append(model.symbols.get(character, model.unknown))
+    symbols[" "] = symbols.get(SHOWN_SPACE, UNKNOWN)
+    return symbols, np.array(emitted, np.int32)
+
+
+def _pairs(
+    model: CuttableModel, symbols: Mapping[str, int]
+) -> tuple[npt.NDArray[np.int32], _Array, np.uint64]:
+    """Return the pieces by rank, the hash table of pairs with their ranks, and its shift."""
+    ids = {**symbols, **{piece.text: piece.id for piece in model.pieces}}
+    for character in model.symbols:
+        del ids[character]  # it is never joined to others
+    joined = sorted(
+        (piece for piece in model.pieces if len(piece.text) > 1), key=lambda piece: -piece.score
+    )
+    texts = [piece.text for piece in joined]
+    ranked = [
+        (ids[text[:cut]] << ID_BITS | ids[text[cut:]], rank)
+        for rank, text in enumerate(texts)
+        for cut in range(1, len(text))
+        if text[:cut] in ids and text[cut:] in ids
+    ]
+    if max(len(joined), len(symbols) + len(ids)) >= min(1 << ID_BITS, NONE):
+        raise ValueError(f"there are {len(ids)} pieces, too many for a table of pairs")
+    keys, ranks = np.array(ranked, np.int64).reshape(-1, 2).T
+    bits = max(4, (2 * len(keys)).bit_length())
+    shift = np.uint64(64 - bits)
+    table = np.full(1 << bits, FREE, np.int64)
+    homes = ((keys.astype(np.uint64) * np.uint64(FACTOR)) >> shift).astype(np.int64)
+    entries = keys << RANK_BITS | ranks
+    while len(entries):
+        free = table[homes] == FREE
+        # Of several for the same place the last one written gets it.
+        table[homes[free]] = entries[free]
+        waiting = table[homes] != entries
+        entries, homes = entries[waiting], (homes[waiting] + 1) & (len(table) - 1)
+    return np.array([piece.id for piece in joined], np.int32), table, shift
+
+
+def _neighbours(model: CuttableModel) -> tuple[_Array, _Array]:
+    """Return the code points that stand side by side in pieces: left ones and right ones."""
+    joined = model.separator.join(piece.text for piece in model.pieces).encode("utf-32-le")
+    codes = np.frombuffer(joined, np.uint32).astype(np.int64)
+    apart = codes == ord(model.separator)
+    inside = ~(apart[:-1] | apart[1:])
+    return codes[:-1][inside], codes[1:][inside]
+
+
+def _readings(model: CuttableModel, replaced: Mapping[int, str]) -> tuple[_Array, _Array, _Array]:
+    """Return how code points read, and the first and the last character of their replacements."""
+    joining = model.character_rules.joining
+    reading, first, last = (np.arange(_CODES) for _ in range(3))
+    if model.strips:
+        # At the end of a text it would be removed like a space.
+        reading[_SHOWN] = ODD
+    for code, text in replaced.items():
+        if text == " ":
+            reading[code] = SPACE
+        elif not text or (model.strips and (" " in text or SHOWN_SPACE in text)):
+            reading[code] = ODD
+        elif len(text) == 1 and ord(text) not in replaced and ord(text) not in joining:
+            reading[code] = ord(text)
+        else:
+            first[code], last[code] = ord(text[0]), ord(text[-1])
+    first[first == SPACE] = _SHOWN
+    last[last == SPACE] = _SHOWN
+    return reading, first, last
+
+
+def _expanded(
+    symbols: Mapping[str, int], replaced: Mapping[int, str], reading: _Array
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return the symbol of each code point, and the replacements of several symbols.
+
+    A symbol of -2 - i means the i-th replacement: the second array says where each begins in the
+    third, and where the last one ends.
+    """
+    by_code = np.full(_CODES, UNKNOWN, np.int32)
+    for character, symbol in symbols.items():
+        by_code[ord(character)] = symbol
+    starts, expansions = [0], []
+    for code, text in replaced.items():
+        if reading[code] == code and text != " ":
+            by_code[code] = -1 - len(starts)
+            expansions += [symbols.get(character, UNKNOWN) for character in text]
+            starts.append(len(expansions))
+    return by_code, np.array(starts, np.int32), np.array(expansions or [UNKNOWN], np.int32)
+
+
+def _mixed(codes: _Array, factor: int) -> npt.NDArray[np.int32]:
+    return (codes * factor % (1 << 32) >> (32 - _HASH_BITS)).astype(np.int32)
