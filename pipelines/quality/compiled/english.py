@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.compiled import kernel_in_place
+from pipelines.compiled import compiling, kernel_in_place
 from pipelines.quality.compiled.lines import hash_range, matching
 from pipelines.quality.english import (
     ASCII_UNITS,
@@ -584,7 +584,7 @@ class CompiledEnglish:
         """Return the words of a text, as Spacy does."""
         text = readable(text)
         spans = self.spans(text, code_points(text))
-        return self._plain.words(text) if spans is None else _texts(text, spans)
+        return self._plain.words(text) if spans is None else spans.of(text)
 
     def spans(self, text: str, codes: Codes) -> WordSpans | None:
         """Return where the words of a text are, or None: ask for the words.
@@ -633,13 +633,21 @@ class CompiledEnglish:
         """What is known of chunks; None if the loops cannot be trusted."""
         if self._plain.rules is None:
             return None
-        table = _Table(self._plain.rules)
-        for text in SAMPLES:
-            spans = self._spans(table, text, code_points(text))
-            if spans is None or _texts(text, spans) != self._plain.words(text):
-                _LOG.warning("English words are found by plain Python, not by native code.")
-                return None
+        try:
+            with compiling():
+                table = _Table(self._plain.rules)
+                wrong = [text for text in SAMPLES if not self._agrees(table, text)]
+            difference = f"they split {wrong[0]!r} otherwise" if wrong else ""
+        except Exception as error:  # noqa: BLE001  whatever it is, plain Python does the work
+            difference = repr(error)
+        if difference:
+            _LOG.warning("Native loops do not find English words: %s.", difference)
+            return None
         return table
+
+    def _agrees(self, table: "_Table", text: str) -> bool:
+        spans = self._spans(table, text, code_points(text))
+        return spans is not None and spans.of(text) == self._plain.words(text)
 
     def _prepared(self, table: "_Table", num_codes: int) -> tuple[Places, Places, Places]:
         """Return room for the tokens of a chunk, the words of a text and its unknown chunks."""
@@ -715,11 +723,6 @@ class _Table:
         else:
             kind = _OTHER if self._rules.is_punctuation(word) else _WORD
         return len(word) << _KIND_BITS | kind
-
-
-def _texts(text: str, spans: WordSpans) -> list[str]:
-    ends = zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)
-    return [text[start:end] for start, end in ends]
 
 
 def _distinct(text: str, places: Places) -> Iterable[str]:
