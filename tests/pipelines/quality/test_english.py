@@ -26,10 +26,51 @@ SPACY = ENGLISH.spacy
 ATOMS = (
     *string.printable,
     *("word", "Word", "WORD", "can't", "Can’t", "'Tis", "’em", "it's", "Mr.", "a.m.", "10", "3.14"),
-    *(":)", ":-(", "):", "8)", "(;", "¬_¬", "'''", "''", "<3", "C++", "and/or", "w/o", "\\n", "..."),
+    *(
+        ":)",
+        ":-(",
+        "):",
+        "8)",
+        "(;",
+        "¬_¬",
+        "'''",
+        "''",
+        "<3",
+        "C++",
+        "and/or",
+        "w/o",
+        "\\n",
+        "...",
+    ),
     *("km", "km/h", "%", "US$", "C$", "A$", "€", "°C.", "°", "²", "µg", "5", "...", "…", "--", "—"),
-    *("http://a.bc/d-e?f", "www.x.org", "a@b.de", "10.0.0.1", "://", ".com", "e.g.", "i.e.", "N.Y."),
-    *("é", "ß", "中文", "。", "！", "“", "”", "‘", "’", "😀", "\u0301", "\u200b", "\ufeff", "म", "।"),
+    *(
+        "http://a.bc/d-e?f",
+        "www.x.org",
+        "a@b.de",
+        "10.0.0.1",
+        "://",
+        ".com",
+        "e.g.",
+        "i.e.",
+        "N.Y.",
+    ),
+    *(
+        "é",
+        "ß",
+        "中文",
+        "。",
+        "！",
+        "“",
+        "”",
+        "‘",
+        "’",
+        "😀",
+        "\u0301",
+        "\u200b",
+        "\ufeff",
+        "म",
+        "।",
+    ),
     *("\x1c", "\x85", "\xa0", "\u2028", "\u3000", "  ", " ", " ", " ", "\r\n", "ORTH", "LOWER"),
 )
 TEXT = st.lists(st.sampled_from(ATOMS) | st.text(max_size=3), max_size=40).map("".join).filter(
@@ -54,7 +95,7 @@ def check(text: str) -> None:
 
 
 @given(TEXT)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 def test_made_texts(text: str) -> None:
     check(text)
 
@@ -66,7 +107,7 @@ def test_small_texts(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["en", "zh"])
 def test_real_texts(name: str) -> None:
-    for text in real_texts(name, 150):
+    for text in real_texts(name, 60):
         check(text[:4000])
 
 
@@ -148,7 +189,7 @@ def test_other_rules_than_expected(
     assert other.num_sentences([text]) == SPACY.num_sentences([text])
     assert other.rules is None
     assert caplog.messages == [
-        "English words are found by spaCy alone, which is slow: it splits '$5.00' otherwise."
+        "English words are found by spaCy alone, which is slow: it splits '100%' otherwise."
     ]
 
 
