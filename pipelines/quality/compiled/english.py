@@ -231,30 +231,33 @@ def _infix_codes(codes: Codes, start: int, at: int, end: int, classes: Classes) 
 def _may_be_address(codes: Codes, start: int, end: int, classes: Classes) -> bool:
     """Return whether a range of ASCII may match spaCy's expression for addresses.
 
-    Without @ and :// it can only begin with the host, that is with all letters, digits and signs
-    that hosts have: what may follow a host is none of them. A host ends with a full stop and two
-    small letters or more, or it is made of digits and full stops.
+    Without @ it can only begin with a scheme and ://, or with the host, that is with all letters,
+    digits and signs that hosts have: what may follow a host is none of them. A host ends with a
+    full stop and two small letters or more, or it is four numbers between full stops.
     """
-    last = start
-    numbers = True
-    while last < end and (classes[codes[last]] & (_LETTER | _DIGIT) or _joins_names(codes[last])):
-        numbers = numbers and (classes[codes[last]] & _DIGIT > 0 or codes[last] == ord("."))
-        last += 1
-    for at in range(last, end):
-        scheme = codes[at] == ord(":") and at + 2 < end and codes[at + 1] == ord("/")
-        if codes[at] == ord("@") or (scheme and codes[at + 2] == ord("/")):
+    for at in range(start, end):
+        if codes[at] == ord("@"):
             return True
-    if last < end and not (
-        codes[last] == ord(":")
-        or codes[last] == ord("/")
-        or codes[last] == ord("?")
-        or codes[last] == ord("#")
-    ):
+    last = start
+    num_stops = num_others = 0
+    while last < end and (classes[codes[last]] & (_LETTER | _DIGIT) or _joins_names(codes[last])):
+        if codes[last] == ord("."):
+            num_stops += 1
+        elif not classes[codes[last]] & _DIGIT:
+            num_others += 1
+        last += 1
+    after = codes[last] if last < end else np.uint32(ord("/"))
+    # A scheme may have a plus sign, too. It is not worth a closer look.
+    if after == ord("+") or (after == ord(":") and last + 1 < end and codes[last + 1] == ord("/")):
+        return True
+    if not (after == ord(":") or after == ord("/") or after == ord("?") or after == ord("#")):
         return False
     label = last
     while label > start and classes[codes[label - 1]] & _LOWER:
         label -= 1
-    return numbers or (last - label > 1 and label > start and codes[label - 1] == ord("."))
+    if last - label > 1 and label > start and codes[label - 1] == ord("."):
+        return True
+    return num_stops == 3 and num_others == 0  # noqa: PLR2004  between four numbers
 
 
 @kernel_in_place
