@@ -119,9 +119,7 @@ def _model(file: _Cursor) -> Model:
     arguments = file.numbers("12id")
     word_ngrams, loss, kind, num_buckets, shortest, longest = arguments[5:11]
     if (kind, loss, word_ngrams) != (_SUPERVISED, _HIERARCHICAL_SOFTMAX, 1):
-        raise ValueError(
-            "it is no classifier with hierarchical softmax and without n-grams of words"
-        )
+        raise ValueError("it has another loss than hierarchical softmax, or n-grams of words")
     _, num_words, num_labels, _, num_kept = file.numbers("iiiqq")
     words, _ = _entries(file, num_words, _WORD)
     labels, counts = _entries(file, num_labels, _LABEL)
