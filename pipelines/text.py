@@ -1,8 +1,9 @@
 """Any texts: JSON lines, JSON arrays or Parquet with a field of text, or plain text."""
 
+import functools
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,7 +88,8 @@ class TextOptions(Options):
             raise UserError("--text-field has no meaning with --format lines; leave it out")
 
 
-def _columns(provenance: Sequence[str]) -> list[tuple[str, str]]:
+@functools.lru_cache(maxsize=8)  # it is asked for each record
+def _columns(provenance: tuple[str, ...]) -> list[tuple[str, str]]:
     """Return name and field of each column."""
     pairs = [item.rpartition("=") for item in provenance]
     return [(name or field.replace(".", "_"), field) for name, _, field in pairs]
@@ -98,8 +100,9 @@ def documents(record: Mapping[str, Any], options: TextOptions) -> tuple[Document
     text = value_at(record, options.text_field)
     if not isinstance(text, str):
         raise Rejected("missing-field" if text is None else "wrong-type")
-    fields = [("id", options.id_field), *_columns(options.provenance)]
-    origin = {name: as_text(value_at(record, field)) for name, field in fields}
+    origin = {"id": as_text(value_at(record, options.id_field))}
+    for name, field in _columns(options.provenance):
+        origin[name] = as_text(value_at(record, field))
     return (Document(text, origin, "too-short" if len(text) < options.min_chars else None),)
 
 

@@ -23,7 +23,7 @@ def parse(
 ) -> tuple[OptionsType, list[str]]:
     """Return the options of a command line, and the words that are none of its flags.
 
-    Those are for Beam (`pipelines.engine.cluster.beam_flags`); `--` and what follows come last.
+    Those are for Beam (`pipelines.engine.flags.beam_flags`); `--` and what follows come last.
 
     Args:
         options_class: The options of the corpus.

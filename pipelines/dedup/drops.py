@@ -38,15 +38,26 @@ def drop_table(order: np.ndarray, segment: np.ndarray, row: np.ndarray, *, reaso
     return pa.table([order[ranked], segment[ranked], row[ranked], reasons], schema=DROPS)
 
 
-def merge_drops(paths: Sequence[AnyPath], within: Range) -> pa.Table:
-    """Return the drops of all files in a range of the order, each document once, as DROPS."""
+def merge_drops(
+    paths: Sequence[AnyPath], within: Range, *, segments: Sequence[int] | None = None
+) -> pa.Table:
+    """Return the drops of all files in a range of the order, each document once, as DROPS.
+
+    Args:
+        paths: The drop files.
+        within: The range.
+        segments: Numbers of segments; None for all.
+    """
+
+    def read(path: AnyPath) -> pa.Table:
+        found = open_between(path, "order", low=within.low, high=within.high)
+        if segments is None:
+            return found
+        return found.filter(pa.array(np.isin(column(found, "segment"), segments)))
+
     parts = [DROPS.empty_table()]
     if paths:
-        parts += side_by_side(
-            lambda path: open_between(path, "order", low=within.low, high=within.high),
-            paths,
-            where=paths[0],
-        )
+        parts += side_by_side(read, paths, where=paths[0])
     table = pa.concat_tables(parts).combine_chunks()
     columns = [column(table, name) for name in DROPS.names]
     ranked = np.lexsort(columns[::-1])
@@ -97,9 +108,11 @@ class Drops:
         self._reason = column(table, "reason")
 
     @classmethod
-    def load(cls, paths: Sequence[AnyPath], within: Range) -> "Drops":
-        """Return the drops in a range of the order."""
-        return cls(merge_drops(paths, within))
+    def load(
+        cls, paths: Sequence[AnyPath], within: Range, *, segments: Sequence[int] | None = None
+    ) -> "Drops":
+        """Return the drops in a range of the order; arguments as in merge_drops."""
+        return cls(merge_drops(paths, within, segments=segments))
 
     @classmethod
     def among(cls, paths: Sequence[AnyPath], orders: np.ndarray) -> "Drops":

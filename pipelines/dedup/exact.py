@@ -6,6 +6,7 @@ smallest order is kept.
 """
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.runs import run_starts
+from pipelines.segments.rows import utf8
 
 SIGNATURES = pa.schema(
     [("hash_high", pa.uint64()), ("hash_low", pa.uint64()), ("order", pa.uint64())]
@@ -87,9 +89,40 @@ def fold(text: str) -> str:
 
 def text_hashes(folded: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the high and low halves (uint64) of the hash of each folded text: BLAKE2b of UTF-8."""
-    digests = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in folded)
+    return _hashes(text.encode() for text in folded)
+
+
+def _hashes(texts: Iterable[bytes | memoryview]) -> tuple[np.ndarray, np.ndarray]:
+    digests = b"".join([hashlib.blake2b(text, digest_size=16).digest() for text in texts])
     halves = np.frombuffer(digests, dtype="<u8").reshape(-1, 2)
     return halves[:, 0].copy(), halves[:, 1].copy()
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedTexts:
+    """Folded texts as native loops make and read them: UTF-8, back to back."""
+
+    data: np.ndarray
+    """uint8[m]."""
+    ends: np.ndarray
+    """int64[n], where each text ends."""
+
+    def hashes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what text_hashes() returns."""
+        view = memoryview(self.data)  # type: ignore[arg-type] # an array is a buffer
+        edges = itertools.pairwise([0, *self.ends.tolist()])
+        return _hashes(view[start:end] for start, end in edges)
+
+
+def fold_column(texts: pa.Array) -> FoldedTexts:
+    """Return the texts of a column of large_string, which has no nulls, as fold() makes them."""
+    from pipelines.dedup import kernels  # noqa: PLC0415  imports numba
+
+    data, offsets = utf8(texts)
+    folded = np.empty(offsets[-1] - offsets[0] + 1, np.uint8)
+    ends = np.empty(len(texts), np.int64)
+    kernels.fold(data, offsets, kernels.KINDS, folded, ends)
+    return FoldedTexts(folded, ends)
 
 
 def num_ranges(num_rows: int, *, rows_per_task: int = 0) -> int:

@@ -19,6 +19,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from pipelines.dedup.exact import FoldedTexts
+
 NUM_BANDS = 14
 ROWS = 8
 NUM_SLOTS = NUM_BANDS * ROWS
@@ -202,6 +204,42 @@ class Signer:
         np.right_shift(grams, _U64(29), out=shifted)
         grams ^= shifted
         return grams
+
+
+class CompiledSigner:
+    """Signs texts by native loops, with the same results; keeps the memory that these need."""
+
+    def __init__(self) -> None:
+        from pipelines.dedup import kernels  # noqa: PLC0415  imports numba
+
+        self._sign = kernels.sign
+        capacity = 4 * PIECE_CHARACTERS  # in UTF-8
+        inverse = pow(_BYTE, -1, 2**64)
+        self._tables = kernels.Tables(
+            word_bytes=np.array([*_WORD_BYTES], np.uint8),
+            powers=_powers(_BYTE, capacity + 1)[1:],
+            inverses=_powers(inverse, capacity),
+            probes=_PROBES,
+            slot_factors=_SLOT_FACTORS,
+            band_salts=_BAND_SALTS,
+        )
+        self._numbers = kernels.Numbers(_UNIT, _PAIR, _QUAD, _LAST, _MIX, _U64(PIECE_CHARACTERS))
+        self._scratch = kernels.Scratch(
+            sums=np.empty(capacity + 1, _U64),
+            places=np.empty(capacity + 1, np.int64),
+            units=np.empty(capacity + 1, _U64),
+            least=np.empty(NUM_SLOTS, np.uint32),
+        )
+
+    def signatures(self, texts: FoldedTexts) -> Signatures:
+        """Return the signatures of folded texts."""
+        num = len(texts.ends)
+        bands = np.zeros((num, NUM_BANDS), _U64)
+        slots = np.zeros((num, NUM_SLOTS), np.uint8)
+        signed = np.empty(num, bool)
+        constant = self._tables, self._numbers, self._scratch
+        self._sign(texts.data, texts.ends, *constant, bands, slots, signed)
+        return Signatures(bands, slots, signed)
 
 
 def _powers(base: int, num: int) -> np.ndarray:

@@ -37,6 +37,13 @@ def pack_signatures(signatures: Signatures) -> pa.Array:
     return pa.Array.from_buffers(SIGNATURE, num, [validity, pa.py_buffer(rows)])
 
 
+def _rows(packed: pa.Array) -> np.ndarray:
+    """Return a column of SIGNATURE as uint8[n, width]; what stands for null is arbitrary."""
+    width = SIGNATURE.byte_width
+    data = np.frombuffer(packed.buffers()[1] or b"", np.uint8)
+    return data[packed.offset * width :][: len(packed) * width].reshape(-1, width)
+
+
 class Sieve:
     """Dedup among the documents of one segment."""
 
@@ -68,8 +75,7 @@ class Sieve:
     def _look_for_near(self, column: pa.ChunkedArray, threshold: float) -> None:
         signed = column.is_valid().to_numpy()
         self._signers = np.flatnonzero(signed & ~self.equal)
-        raw = np.frombuffer(b"".join(column.take(self._signers).to_pylist()), np.uint8)
-        raw = raw.reshape(-1, SIGNATURE.byte_width)
+        raw = _rows(column.combine_chunks())[self._signers]
         bands = np.ascontiguousarray(raw[:, : 8 * NUM_BANDS]).view("<u8")
         self._slots = raw[:, 8 * NUM_BANDS :]
         self._matches = match_signers(bands, self._slots, threshold=threshold)

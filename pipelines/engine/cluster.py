@@ -25,16 +25,14 @@ from shards.errors import UserError
 ANSWER_SECONDS = 10.0
 """How long an engine may take to accept a connection."""
 
-_LOCAL = {"", "DirectRunner", "FnApiRunner"}
 _FLINK = {"FlinkRunner", "PortableRunner"}
 _PROCESSES = "sdk_worker_parallelism"
 _LOOPBACK_PROCESSES = "use_loopback_process_worker"
 
 
-def engine_name(flags: Sequence[str]) -> str:
-    """Return the name of the runner that the flags select; empty for this machine's workers."""
-    name = (PipelineOptions([*flags]).view_as(StandardOptions).runner or "").rpartition(".")[2]
-    return "" if name in _LOCAL else name
+def runner_name(flags: Sequence[str]) -> str:
+    """Return the name of the runner that the flags select, without its module; empty for none."""
+    return (PipelineOptions([*flags]).view_as(StandardOptions).runner or "").rpartition(".")[2]
 
 
 def with_processes(flags: Sequence[str]) -> list[str]:
@@ -47,7 +45,7 @@ def with_processes(flags: Sequence[str]) -> list[str]:
 
     With environment LOOPBACK workers are children of the driver; Beam's default there is threads.
     """
-    if engine_name(flags) not in _FLINK or any(
+    if runner_name(flags) not in _FLINK or any(
         flag.startswith(f"--{_PROCESSES}") for flag in flags
     ):
         return [*flags]
@@ -79,7 +77,7 @@ def check_engine_answers(flags: Sequence[str]) -> None:
     master = options.view_as(FlinkRunnerOptions).flink_master
     if endpoint and endpoint != "embed":
         _connect("--job_endpoint", endpoint, "a job server of Beam (HOST:PORT)")
-    elif engine_name(flags) == "FlinkRunner" and not master.startswith("["):
+    elif runner_name(flags) == "FlinkRunner" and not master.startswith("["):
         _connect("--flink_master", master, "the REST address of Flink's JobManager (HOST:PORT)")
 
 
@@ -98,7 +96,7 @@ def _connect(flag: str, address: str, expected: str) -> None:
         ) from error
 
 
-def beam_flags(words: Sequence[str]) -> list[str]:
+def known_flags(words: Sequence[str]) -> list[str]:
     """Return Beam's flags, out of the words of a command line that are not flags of the corpus.
 
     Args:

@@ -1,10 +1,14 @@
 """Worker processes on this machine, and what happens when one of them dies.
 
 Beam's own multi-processing ends or hangs with the first worker that dies, and deals tasks out in
-advance. Here each worker is a child process that runs one small Beam pipeline per task and gets the
-next task when it is done. The driver knows which task a dead child was running, starts another
-child and tries again. A task whose child died twice is tried once more with nothing running beside
-it, so that it is not blamed for the memory that others take.
+advance. Here each worker is a child process that runs a task and gets the next one when it is done.
+The driver knows which task a dead child was running, starts another child and tries again. A task
+whose child died twice is tried once more with nothing running beside it, so that it is not blamed
+for the memory that others take.
+
+Children are forked from a process that has only imported modules (multiprocessing's fork server):
+imports cost a second of CPU, models must not be loaded before a fork, since their libraries start
+threads.
 """
 
 import logging
@@ -18,13 +22,19 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
-from typing import Any
+from multiprocessing.context import ForkServerProcess
+from typing import Any, TypeVar
 
+from pipelines.engine.imports import keep_pandas_out
 from shards.errors import DamageError, UserError
 
 MOST_DEATHS = 3
 """Children a task may cost before it is given up; a task's own `most_deaths` overrides it."""
+
+
+_Argument = TypeVar("_Argument")
+_Result = TypeVar("_Result")
+_LOG = logging.getLogger("corpusmill")
 
 
 class LostTask(UserError):
@@ -51,7 +61,7 @@ def num_workers(requested: int, *, work_bytes: int) -> int:
 
 @dataclass
 class _Child:
-    process: SpawnProcess
+    process: ForkServerProcess
     pipe: "Connection[Any, Any]"
     task: Any = None
 
@@ -63,6 +73,8 @@ class Workers:
     num_workers: int
     run: Callable[[bytes, Any], None]
     """What a child calls for each task: run(payload, task)."""
+    preload: Sequence[str] = ()
+    """Modules that children find imported, where they are the first of this process."""
     _children: list[_Child] = field(default_factory=list)
 
     def __enter__(self) -> "Workers":
@@ -100,6 +112,29 @@ class Workers:
                     self._bury(child, deaths[child.task])
                     waiting.append(child.task)
 
+    def call(self, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
+        """Return function(argument), called in a child that later also runs tasks.
+
+        What it logs as a warning is logged here.
+
+        Raises:
+            UserError: The function raised it, or the child died.
+            RuntimeError: It raised anything else; the message is its traceback.
+        """
+        child = self._idle(())
+        child.pipe.send((_with_warnings, (function, argument)))
+        try:
+            result, warnings = _received(child)
+        except (EOFError, ConnectionResetError):
+            child.process.join()
+            raise UserError(
+                f"a worker died when it began: {_cause(child.process.exitcode)}. Finished work is "
+                "kept; the same command tries again"
+            ) from None
+        for warning in warnings:
+            _LOG.warning("%s", warning)
+        return result  # type: ignore[no-any-return]  # what came through the pipe
+
     def _hand_out(
         self, waiting: deque[Any], busy: list[_Child], *, deaths: Counter[Any], payload: bytes
     ) -> None:
@@ -112,7 +147,7 @@ class Workers:
             child.task = waiting.popleft()
             # A child that died while idle is noticed as one that dies at its task.
             with suppress(BrokenPipeError):
-                child.pipe.send((self.run, payload, child.task))
+                child.pipe.send((self.run, (payload, child.task)))
             busy.append(child)
 
     def _idle(self, busy: Sequence[_Child]) -> _Child:
@@ -121,7 +156,8 @@ class Workers:
                 return child
             self._children.remove(child)  # it died while idle
             child.pipe.close()
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([*self.preload])
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs,), daemon=True)
         process.start()
@@ -132,11 +168,9 @@ class Workers:
     def _finished(self, child: _Child) -> bool:
         """Return whether the child finished its task; False if it died."""
         try:
-            error_type, text = child.pipe.recv()
+            _received(child)
         except (EOFError, ConnectionResetError):
             return False
-        if error_type is not None:
-            raise error_type(text)
         return True
 
     def _bury(self, child: _Child, deaths: int) -> None:
@@ -152,6 +186,38 @@ class Workers:
             )
 
 
+def _received(child: _Child) -> Any:
+    """Return what a child's function returned, or raise what it raised."""
+    error_type, value = child.pipe.recv()
+    if error_type is not None:
+        raise error_type(value)
+    return value
+
+
+def _with_warnings(
+    function: Callable[[_Argument], _Result], argument: _Argument
+) -> tuple[_Result, list[str]]:
+    """Return what a function returns, and the warnings of this package meanwhile."""
+    handler = _Warnings(logging.WARNING)
+    own = logging.getLogger("pipelines")
+    own.addHandler(handler)
+    own.setLevel(logging.WARNING)
+    try:
+        return function(argument), handler.messages
+    finally:
+        own.removeHandler(handler)
+        own.setLevel(logging.NOTSET)
+
+
+class _Warnings(logging.Handler):
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
 def _cause(code: int | None) -> str:
     if code == -signal.SIGKILL:
         return "it was killed, most likely for lack of memory"
@@ -163,20 +229,21 @@ def _cause(code: int | None) -> str:
 def _serve(pipe: "Connection[Any, Any]") -> None:
     """Run tasks until the driver ends; what a task raises is sent back."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
-    logging.basicConfig(level=logging.ERROR)  # before a message makes this process load Beam
+    keep_pandas_out()
+    logging.basicConfig(level=logging.ERROR)  # what libraries warn of, the driver has shown
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
-            run, payload, task = pipe.recv()
+            function, arguments = pipe.recv()
         except EOFError:
             return
-        outcome: tuple[type[Exception] | None, str] = (None, "")
+        outcome: tuple[type[Exception] | None, Any]
         try:
-            run(payload, task)
+            outcome = None, function(*arguments)
         except UserError as error:
-            outcome = (DamageError if isinstance(error, DamageError) else UserError, str(error))
+            outcome = DamageError if isinstance(error, DamageError) else UserError, str(error)
         except Exception:  # noqa: BLE001 - the driver raises it, whatever it is
-            outcome = (RuntimeError, traceback.format_exc())
+            outcome = RuntimeError, traceback.format_exc()
         pipe.send(outcome)
 
 

@@ -7,12 +7,20 @@ punctuation, curly quotes, ligatures, line breaks and ideographic spaces stay as
 and typeset English are written with them.
 """
 
+import itertools
+import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import ftfy
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from ftfy.badness import MOJIBAKE_CATEGORIES
 from ftfy.chardata import CONTROL_CHARS, HTML_ENTITY_RE
+
+from pipelines.compiled import available, compiling
+from pipelines.segments.rows import utf8
 
 SEGMENT_CHARACTERS = 16_384
 """ftfy's work on nested entities is quadratic in the line, so longer lines are cut for it."""
@@ -49,9 +57,10 @@ _SYMBOL += "°ÎÐØÙЂ"
 _SMALL = MOJIBAKE_CATEGORIES["lower_accented"]
 _CAPITAL = MOJIBAKE_CATEGORIES["upper_accented"]
 _QUOTE = MOJIBAKE_CATEGORIES["start_punctuation"] + MOJIBAKE_CATEGORIES["end_punctuation"]
+_FIRST = f"{_ALONE}{_SYMBOL}{_SMALL}{_CAPITAL}óВГРСΒΓΞΟ"
 _SUSPECT = re.compile(
     f"""
-    [{_ALONE}{_SYMBOL}{_SMALL}{_CAPITAL}óВГРСΒΓΞΟ]
+    [{_FIRST}]
     (?:
         (?<=[{_ALONE}])
         | (?<=[{_SYMBOL}]) (?: (?=[{_ANY}]) | (?<=[{_ANY}].) )
@@ -66,10 +75,20 @@ _ENTITY = re.compile(HTML_ENTITY_RE.pattern)
 # In ASCII text only control characters matter, and bytes find them faster than a pattern.
 _ASCII_CONTROLS = bytes(code for code in CONTROL_CHARS if chr(code).isascii())
 
+_LOG = logging.getLogger("corpusmill")
+
+# In turn: what repair() changes or might, and what looks like it.
+_CHECK_TEXTS = (
+    "cafÃ©", "café", "\x07", "\t\r\n", "a\u200bb\ufeff", "\u3000", "&amp;", "&amp", "&#65;", "&#;",
+    f"&{'a' * 24};", f"&{'a' * 25};", "ä¸\xadæ–‡", "中文，“引号”……", "“Â", "§ 7", "§§", "°Ñ", "é“",
+    "“é", "“\u00c9", "\u00c9", "aÉ", "αÉ", "é", "ВÉ", "В", "½½", "½", "x½ x", "😀½", "½😀", "½—",
+    "—½", "└──", "\ufffd", "ﬁ”", "ﬁ", "óÁ", "&", "", "\u009d",
+)  # fmt: skip
+
 
 def repair(text: str) -> str:
     """Return what `ftfy.fix_text(text, CONFIG)` returns, at little cost for clean text."""
-    if not _has_suspect(text) and _ENTITY.search(text) is None:
+    if not _may_change(text):
         return text
     # ftfy's "auto" unescapes entities up to the first line with a "<": the rest counts as markup.
     markup = text.find("<") if "<" in text else len(text)
@@ -81,6 +100,102 @@ def repair(text: str) -> str:
         done = end
     pieces.append(text[done:])
     return "".join(pieces)
+
+
+class Cleaner:
+    """Repairs columns of text."""
+
+    def __init__(self, *, compiled: bool = False) -> None:
+        """Make a cleaner.
+
+        Args:
+            compiled: Find by native loops which texts need no repair, if these can be compiled and
+                find the same among a few texts.
+        """
+        self._suspects = _compiled_suspects() if compiled and available() else _all_rows
+
+    def repaired(self, texts: pa.Array) -> tuple[pa.Array, np.ndarray]:
+        """Return a column of large_string repaired, and which texts that changed (bool[n])."""
+        rows = self._suspects(texts)
+        before = texts.take(pa.array(rows)).to_pylist()
+        after = [repair(text) for text in before]
+        differs = [old is not new and old != new for old, new in zip(before, after, strict=True)]
+        changed = np.zeros(len(texts), bool)
+        changed[rows] = differs
+        if not changed.any():
+            return texts, changed
+        new = pa.array([*itertools.compress(after, differs)], pa.large_string())
+        return pc.replace_with_mask(texts, pa.array(changed), new), changed
+
+
+def are_blank(texts: pa.Array) -> np.ndarray:
+    """Return which texts of a column of large_string hold nothing but white space (bool[n])."""
+    data, offsets = utf8(texts)
+    starts, ends = offsets[:-1], offsets[1:]
+    blank: np.ndarray = starts == ends
+    begun = np.flatnonzero(~blank)
+    begun = begun[_SPACE_STARTS[data[starts[begun]]]]
+    blank[begun] = [text.isspace() for text in texts.take(pa.array(begun)).to_pylist()]
+    return blank
+
+
+_SPACE_STARTS = np.zeros(256, bool)
+_SPACE_STARTS[[chr(code).encode()[0] for code in range(0xD800) if chr(code).isspace()]] = True
+
+
+def _all_rows(texts: pa.Array) -> np.ndarray:
+    return np.arange(len(texts))
+
+
+def _compiled_suspects() -> Callable[[pa.Array], np.ndarray]:
+    """Return what finds the rows that repair() may change, by a native loop if that is right."""
+    texts = pa.array(_CHECK_TEXTS, pa.large_string())
+    with compiling():
+        suspects = _CompiledSuspects()
+        found = suspects(texts)
+    if found.tolist() == [row for row, text in enumerate(_CHECK_TEXTS) if _may_change(text)]:
+        return suspects
+    _LOG.warning("Compiled code finds other texts to repair than it should: it is not used.")
+    return _all_rows
+
+
+class _CompiledSuspects:
+    """Returns the rows (int64) of a column of text in which _may_change() is true."""
+
+    def __init__(self) -> None:
+        from pipelines.filters import clean_kernels as kernels  # noqa: PLC0415  imports numba
+
+        self._find = kernels.find_suspects
+        self._classes = np.zeros(1 << 16, np.uint8)
+        classes = {
+            kernels.FIRST: _FIRST,
+            kernels.ALONE: _ALONE,
+            kernels.SYMBOL: _SYMBOL,
+            kernels.ANY: _ANY,
+            kernels.QUOTE: _QUOTE,
+            kernels.CAPITAL: _CAPITAL,
+            kernels.SMALL: _SMALL + MOJIBAKE_CATEGORIES["lower_common"],
+        }
+        plane = "".join(map(chr, range(1 << 16)))
+        for bit, members in classes.items():
+            codes = [match.start() for match in re.finditer(f"[{members}]", plane)]
+            self._classes[codes] |= bit
+        self._kinds = np.zeros(256, np.uint8)
+        self._kinds[ord("&")] = kernels.AMPERSAND
+        for character in re.findall(f"[{_FIRST}]", plane):
+            byte = character.encode("utf-8", "surrogatepass")[0]
+            self._kinds[byte] = kernels.CONTROL if character.isascii() else kernels.LOOK_UP
+
+    def __call__(self, texts: pa.Array) -> np.ndarray:
+        data, offsets = utf8(texts)
+        found = np.empty(len(texts), bool)
+        self._find(data, offsets, self._kinds, self._classes, found)
+        rows: np.ndarray = np.flatnonzero(found)
+        return rows
+
+
+def _may_change(text: str) -> bool:
+    return _has_suspect(text) or _ENTITY.search(text) is not None
 
 
 def _has_suspect(text: str) -> bool:

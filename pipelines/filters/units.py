@@ -20,7 +20,8 @@ import numpy as np
 BATCH_CHARACTERS = 1 << 18
 """The most characters in a batch, so that its arrays stay in the cache."""
 
-_GAP, _WORD, _SINGLE, _NOTHING = 0, 1, 2, 3
+GAP, WORD, SINGLE, NOTHING = 0, 1, 2, 3
+"""Kinds of characters: between units, of a word, a unit by itself, left out."""
 _CODES = 0x32000
 """No letters follow; code points from here on (tags, selectors, private use) separate words."""
 _NO_SPACES = (
@@ -32,7 +33,8 @@ _NO_SPACES = (
 )  # fmt: skip
 _LEFT_OUT = "'’ʼ＇\u00ad\u200b\u200c\u200d\u2060\ufeff"
 
-_BASE = 0x9E3779B97F4A7C15
+BASE = 0x9E3779B97F4A7C15
+"""Of the polynomials of words and of runs."""
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
@@ -78,14 +80,14 @@ def units(texts: Sequence[str]) -> Units:
     """Return the units of a few texts; unit_batches() takes any number of them."""
     raw = "\n".join(texts).encode("utf-32-le", "surrogatepass")
     codes = np.minimum(np.frombuffer(raw, np.uint32), _CODES - 1).astype(np.intp)
-    kinds, values = _tables()
+    kinds, values = character_tables()
     kind, ends = kinds[codes], np.cumsum([len(text) + 1 for text in texts])
-    left_out = np.flatnonzero(kind == _NOTHING)
+    left_out = np.flatnonzero(kind == NOTHING)
     if len(left_out):
-        kept = kind != _NOTHING
+        kept = kind != NOTHING
         codes, kind = codes[kept], kind[kept]
         ends -= np.searchsorted(left_out, ends)
-    word, single = kind == _WORD, kind == _SINGLE
+    word, single = kind == WORD, kind == SINGLE
     starts = single | word
     starts[1:] &= single[1:] | ~word[:-1]
     places = np.flatnonzero(starts)
@@ -105,26 +107,29 @@ def _powers(count: int) -> tuple[np.ndarray, np.ndarray]:
 def _all_powers(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return `count` powers of an odd number and of its inverse, modulo 2**64."""
     one = np.array([1], np.uint64)
-    bases = (np.uint64(_BASE), np.uint64(pow(_BASE, -1, 1 << 64)))
+    bases = (np.uint64(BASE), np.uint64(pow(BASE, -1, 1 << 64)))
     powers = [np.cumprod(np.append(one, np.full(count - 1, base))) for base in bases]
     return powers[0], powers[1]
 
 
 @functools.lru_cache(maxsize=1)
-def _tables() -> tuple[np.ndarray, np.ndarray]:
-    """Return kind (uint8) and value (uint64, 0 for separators) of every code point."""
+def character_tables() -> tuple[np.ndarray, np.ndarray]:
+    """Return kind (uint8) and value (uint64, 0 for separators) of code points.
+
+    Those that follow are as the last one, a separator.
+    """
     kinds = np.zeros(_CODES, np.uint8)
     folded = np.arange(_CODES, dtype=np.uint64)
     for code in range(_CODES - 1):
         plain = chr(code - 0xFEE0 if 0xFF01 <= code <= 0xFF5E else code)  # noqa: PLR2004 - full-width ASCII
         if unicodedata.category(plain)[0] in "LMN":
-            kinds[code] = _WORD
+            kinds[code] = WORD
         folded[code] = ord(plain.lower()[0])
     for start, end in _NO_SPACES:
-        kinds[start:end][kinds[start:end] == _WORD] = _SINGLE
-    kinds[[ord(character) for character in _LEFT_OUT]] = _NOTHING
+        kinds[start:end][kinds[start:end] == WORD] = SINGLE
+    kinds[[ord(character) for character in _LEFT_OUT]] = NOTHING
     values = _mixed(folded + np.uint64(1))
-    values[(kinds == _GAP) | (kinds == _NOTHING)] = 0
+    values[(kinds == GAP) | (kinds == NOTHING)] = 0
     return kinds, values
 
 

@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 
 from pipelines.dedup.sieve import Sieve
 from pipelines.segments.audit import AUDIT, audit_rows, tally
+from pipelines.segments.bins import bins_table
 from pipelines.segments.examples import Examples
 from pipelines.segments.rows import NAME, Verdict, whole_texts
-from pipelines.segments.segment import NUM_BINS, REJECT, Segment, SieveCounts, gather, with_suffix
+from pipelines.segments.segment import REJECT, Segment, SieveCounts, gather, with_suffix
 from pipelines.segments.tables import write_table
 from shards.storage.files import FileEntry, atomic_write
 from shards.storage.remote import AnyPath
@@ -165,10 +166,12 @@ class SegmentBuilder:
 
     def _write_documents(self, stem: AnyPath, documents: pa.Table) -> dict[str, FileEntry]:
         starts, lengths = (documents[name].to_numpy() for name in ("start", "tokens"))
-        tokens = np.concatenate(self._tokens)
+        sizes = np.array([len(tokens) for tokens in self._tokens])
+        firsts = np.cumsum(sizes) - sizes
+        owners = np.searchsorted(firsts, starts, side="right") - 1
+        starts = starts - firsts[owners]
         with atomic_write(with_suffix(stem, "tokens")) as handle:
-            owners = np.zeros(len(starts), np.int64)
-            for chunk in gather([tokens], owners, starts=starts, lengths=lengths):
+            for chunk in gather(self._tokens, owners, starts=starts, lengths=lengths):
                 handle.write(chunk)
         order = documents["order"].to_numpy()
         holdout = documents["holdout"].to_numpy()
@@ -187,11 +190,3 @@ class SegmentBuilder:
         }
         files = {name: write_table(with_suffix(stem, name), tables[name]) for name in tables}
         return {"tokens": handle.entry, **files}
-
-
-def bins_table(order: np.ndarray, lengths: np.ndarray) -> pa.Table:
-    """Return documents and tokens before each bin: NUM_BINS + 1 rows."""
-    edges = np.arange(NUM_BINS, dtype=np.uint64) << np.uint64(64 - NUM_BINS.bit_length() + 1)
-    documents = np.append(np.searchsorted(order, edges), len(order))
-    tokens = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))[documents]
-    return pa.table({"documents": documents.astype(np.int64), "tokens": tokens})

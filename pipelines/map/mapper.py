@@ -23,7 +23,7 @@ from pipelines.map.attempts import WRITING, Attempt, AttemptPosition, begin_atte
 from pipelines.map.builder import SegmentBuilder
 from pipelines.map.clock import Clock
 from pipelines.map.intake import Intake, group_records
-from pipelines.map.stages import Chain, judge, split_verdict
+from pipelines.map.stages import judge, load_chain, split_verdict
 from pipelines.readers.record import Damage, Reader, Record
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.rows import REJECTS, Verdict
@@ -49,6 +49,8 @@ class Job:
     """The versions that decide bytes, as the driver has them."""
     run: str = ""
     """Identifies this run of the driver."""
+    compiled: bool = False
+    """Whether native loops are worth their start; they decide no bytes."""
 
     @property
     def work(self) -> AnyPath:
@@ -102,15 +104,20 @@ class SplitRecord:
         return Link(end=self.end, first=first, next=None if self.next < 0 else self.next)
 
 
-def segment_versions(chain: Chain, corpora: Mapping[str, Corpus]) -> dict[str, str]:
-    """Return the versions that decide the bytes of segments, by name."""
+def segment_versions(engines: Mapping[str, str], corpora: Mapping[str, Corpus]) -> dict[str, str]:
+    """Return the versions that decide the bytes of segments, by name.
+
+    Args:
+        engines: Those of the chain's libraries.
+        corpora: The corpus of each source.
+    """
     modules = sorted({corpus.module for corpus in corpora.values()})
     return {
         "corpusmill stages": str(STAGES_VERSION),
         "ftfy": version("ftfy"),
         "unicode": unicodedata.unidata_version,
         **{f"code of {module}": code for module in modules if (code := code_hash(module))},
-        **chain.engines,
+        **engines,
     }
 
 
@@ -148,8 +155,8 @@ class Mapper:
         self._job = job
         self._folder = job.work / "map"
         self._intakes = {source: Intake(corpus) for source, corpus in job.corpora.items()}
-        self._chain = Chain(job.options)
-        own = segment_versions(self._chain, job.corpora)
+        self._chain = load_chain(job.options, compiled=job.compiled, run=job.run)
+        own = segment_versions(self._chain.engines, job.corpora)
         if own != job.versions:
             name, *_ = sorted(name for name, _ in own.items() ^ job.versions.items())
             raise UserError(

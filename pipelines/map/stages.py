@@ -6,6 +6,7 @@ Models are loaded once per process, when the chain is built; a stage is RecordBa
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,41 +14,87 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.compiled import compiling
 from pipelines.corpus.options import Options
-from pipelines.dedup.exact import fold, text_hashes
-from pipelines.dedup.minhash import Signer
+from pipelines.dedup.fingerprint import Fingerprinter, load_fingerprinter
 from pipelines.dedup.sieve import pack_signatures
 from pipelines.filters.blocklist import load_blocklist
-from pipelines.filters.clean import repair
-from pipelines.filters.decontaminate import load_contamination
+from pipelines.filters.clean import Cleaner, are_blank
+from pipelines.filters.decontaminate import Search, load_contamination
 from pipelines.filters.langid import load_identifier, parse_languages
 from pipelines.filters.pii import KINDS, mask_texts
 from pipelines.map.clock import Clock
 from pipelines.quality import Quality
+from pipelines.quality.selection import parse_selection
 from pipelines.segments.rows import NAME, Stage, Verdict, whole_texts
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
 
 BLOCKED, CONTAMINATED = "url-blocklist", "contaminated"
 CONTAMINATION = pa.field("contamination.ngrams", pa.int32())
+_PREPARED = ("en", "zh")
+"""Languages whose measures are compiled at once where all languages are kept."""
+
 MASKED = tuple(pa.field(f"pii.{kind}", pa.int32()) for kind in KINDS)
+
+
+@lru_cache(maxsize=1)
+def load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
+    """Return the chain of a run, which a process loads once.
+
+    Args:
+        options: The options of the run.
+        compiled: Use native loops where there are any; one process of a machine compiles them.
+        run: Identifies the run: models may have changed since the last one of this process.
+    """
+    del run
+    if not compiled:
+        return Chain(options)
+    with compiling(native_parts(options)):
+        chain = Chain(options, compiled=True)
+        # The measures of a language are compiled with its first text.
+        languages = sorted(chain.languages or _PREPARED)
+        chain.quality.judge([""] * len(languages), languages)
+    return chain
+
+
+def native_parts(options: Options) -> list[str]:
+    """Return names of what is compiled for the chain of a run: the same for the same loops."""
+    selection = parse_selection(options.quality, options.threshold)
+    profiles = {bound.profile.name for chosen in selection.values() for bound in chosen}
+    return [
+        "texts",
+        *(["pieces"] if options.tokenizer.startswith("sentencepiece:") else []),
+        *(["signatures"] if options.dedup == "minhash" else []),
+        *(f"profile {name}" for name in sorted(profiles)),
+    ]
 
 
 class Chain:
     """The stages of a run with their models."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, *, compiled: bool = False) -> None:
+        """Load the models.
+
+        Args:
+            options: The options of the run.
+            compiled: Use native loops where there are any; the results are the same.
+        """
         self.options = options
+        self.cleaner = Cleaner(compiled=compiled)
         self.languages = None if "all" in options.languages else parse_languages(options.languages)
         model = Path(options.lid_model) if options.lid_model else None
         self.identifier = load_identifier(model, chars=options.lid_chars)
-        self.tokenizer = load_tokenizer(options.tokenizer)
-        self.signer = Signer() if options.dedup == "minhash" else None
-        self.quality = Quality.parse(options.quality, overrides=options.threshold)
+        self.tokenizer = load_tokenizer(options.tokenizer, compiled=compiled)
+        self.fingerprinter = load_fingerprinter(near=options.dedup == "minhash", compiled=compiled)
+        self.quality = Quality.parse(
+            options.quality, overrides=options.threshold, compiled=compiled
+        )
         self.blocklist = load_blocklist(options.url_blocklist) if options.url_blocklist else None
         self.benchmarks = (
             load_contamination(options.decontaminate) if options.decontaminate else None
         )
+        self.search = Search(self.benchmarks) if self.benchmarks else None
         self.masking = options.pii == "mask"
 
     @property
@@ -55,7 +102,7 @@ class Chain:
         """The stages in order; each drops or quarantines before the next one works."""
         return (
             *([self.block] if self.blocklist else []),
-            clean,
+            self.clean,
             self.assess if self.quality.fields else self.langid,
             *([self.decontaminate] if self.benchmarks else []),
             *([self.mask] if self.masking else []),
@@ -105,6 +152,10 @@ class Chain:
         assert self.blocklist is not None
         return Verdict(batch, _reasons(self.blocklist.blocked(batch["url"].to_pylist()), BLOCKED))
 
+    def clean(self, batch: pa.RecordBatch) -> Verdict:
+        """Repair the Unicode of each text and mark where that changed it; drop empty texts."""
+        return clean(batch, self.cleaner)
+
     def langid(self, batch: pa.RecordBatch) -> Verdict:
         """Add language and score; drop texts in other languages than asked for, or too unsure."""
         batch, _, reasons = self._identified(batch, batch["text"].to_pylist())
@@ -150,8 +201,8 @@ class Chain:
 
     def decontaminate(self, batch: pa.RecordBatch) -> Verdict:
         """Add how many of the benchmarks' n-grams each text holds; drop texts that hold any."""
-        assert self.benchmarks is not None
-        hits = self.benchmarks.hits(batch["text"].to_pylist())
+        assert self.search is not None
+        hits = self.search.hits(batch["text"])
         batch = _with(batch, CONTAMINATION.name, pa.array(hits, CONTAMINATION.type))
         return Verdict(batch, _reasons(hits > 0, CONTAMINATED))
 
@@ -199,27 +250,25 @@ class Chain:
 
     def fingerprint(self, batch: pa.RecordBatch) -> Verdict:
         """Add the hashes and signatures that dedup compares."""
-        return fingerprint(batch, self.signer)
+        return fingerprint(batch, self.fingerprinter)
 
 
-def clean(batch: pa.RecordBatch) -> Verdict:
+def clean(batch: pa.RecordBatch, cleaner: Cleaner) -> Verdict:
     """Repair the Unicode of each text and mark where that changed it; drop empty texts."""
-    batch, changed, texts = _repaired(batch, "text")
+    batch, changed = _repaired(batch, "text", cleaner)
     if pc.any(pc.not_equal(batch["prompt"], "")).as_py():
-        batch, also, _ = _repaired(batch, "prompt")
+        batch, also = _repaired(batch, "prompt", cleaner)
         changed = changed | also
-    empty = [not text or text.isspace() for text in texts]
-    return Verdict(_with(batch, "repaired", pa.array(changed)), _reasons(empty, "empty"))
+    batch = _with(batch, "repaired", pa.array(changed))
+    return Verdict(batch, _reasons(are_blank(batch["text"]), "empty"))
 
 
-def _repaired(batch: pa.RecordBatch, name: str) -> tuple[pa.RecordBatch, np.ndarray, list[str]]:
-    """Return the batch with a column of text repaired, which rows changed, and the texts."""
-    before = batch[name].to_pylist()
-    after = [repair(text) for text in before]
-    changed = np.array(
-        [old is not new and old != new for old, new in zip(before, after, strict=True)], bool
-    )
-    return _replaced(batch, name, after, changed=changed), changed, after
+def _repaired(
+    batch: pa.RecordBatch, name: str, cleaner: Cleaner
+) -> tuple[pa.RecordBatch, np.ndarray]:
+    """Return the batch with a column of text repaired, and which rows changed."""
+    column, changed = cleaner.repaired(batch[name])
+    return batch.set_column(batch.schema.get_field_index(name), name, column), changed
 
 
 def _replaced(
@@ -233,14 +282,13 @@ def _replaced(
     return batch.set_column(batch.schema.get_field_index(name), name, column)
 
 
-def fingerprint(batch: pa.RecordBatch, signer: Signer | None = None) -> Verdict:
-    """Add the 128-bit hash of each prompt and text, with a signer also the MinHash signature."""
-    folded = [fold(text) for text in whole_texts(batch).to_pylist()]
-    high, low = text_hashes(folded)
-    batch = _with(batch, "hash_high", pa.array(high))
-    batch = _with(batch, "hash_low", pa.array(low))
-    if signer:
-        batch = _with(batch, "signature", pack_signatures(signer.signatures(folded)))
+def fingerprint(batch: pa.RecordBatch, fingerprinter: Fingerprinter) -> Verdict:
+    """Add the 128-bit hash of each prompt and text, and the MinHash signature if it makes any."""
+    found = fingerprinter.fingerprints(whole_texts(batch))
+    batch = _with(batch, "hash_high", pa.array(found.high))
+    batch = _with(batch, "hash_low", pa.array(found.low))
+    if found.signatures:
+        batch = _with(batch, "signature", pack_signatures(found.signatures))
     return Verdict(batch, pa.nulls(batch.num_rows, pa.string()))
 
 

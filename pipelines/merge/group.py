@@ -21,12 +21,16 @@ from pipelines.segments.plan import Plan, PlannedSegment, task_name
 from pipelines.segments.segment import SieveCounts, with_suffix
 from shards.records import sealed
 from shards.storage.files import FileEntry, intact, write_json
-from shards.storage.remote import AnyPath
+from shards.storage.remote import AnyPath, RemotePath
 
 FOLDER = "group"
 
 MOST_SLICES = 10_000_000
 """Segments x tasks that read each of them; beyond this number segments are merged into groups."""
+
+FEW_SLICES, LEAST_ROWS = 100_000, 1024
+"""Behind a URL, where a slice takes whole blocks of a table, segments are also merged if shards
+read more slices than the first, which have fewer rows than the second on average."""
 
 ROWS_PER_GROUP = 4_000_000
 """Rows of .audit that a group has at most."""
@@ -73,7 +77,11 @@ def group_segments(
         shards: Shards per source; 0: as many as `shard_tokens` asks for.
         shard_tokens: Most tokens of a shard.
     """
-    if num_slices(plan, dedup=dedup, shards=shards, shard_tokens=shard_tokens) <= MOST_SLICES:
+    slices = len(plan.segments) * num_tasks(plan, dedup)
+    shard_slices = num_shard_slices(plan, shards=shards, shard_tokens=shard_tokens)
+    rows = sum(segment.rows for segment in plan.segments)
+    short = isinstance(work, RemotePath) and slices_are_short(shard_slices, rows)
+    if slices + shard_slices <= MOST_SLICES and not short:
         return plan
     runs = list(split_into_groups(plan.segments))
     tasks = {number: _task(run, plan) for number, run in enumerate(runs) if len(run) > 1}
@@ -96,9 +104,19 @@ def group_segments(
     return with_groups
 
 
-def num_slices(plan: Plan, *, dedup: str, shards: int, shard_tokens: int) -> int:
-    """Return about how many parts of segments dedup and merge would read."""
-    slices = len(plan.segments) * num_tasks(plan, dedup)
+def slices_are_short(slices: int, rows: float) -> bool:
+    """Return whether slices of a storage's files would fetch far more than they read.
+
+    Args:
+        slices: Segments x shards.
+        rows: Rows of .audit of all segments.
+    """
+    return slices > FEW_SLICES and rows < LEAST_ROWS * slices
+
+
+def num_shard_slices(plan: Plan, *, shards: int, shard_tokens: int) -> int:
+    """Return about how many parts of segments merge would read."""
+    slices = 0
     for source in plan.sources:
         numbers = plan.numbers(source)
         tokens = sum(plan.segments[number].tokens for number in numbers)
@@ -106,13 +124,24 @@ def num_slices(plan: Plan, *, dedup: str, shards: int, shard_tokens: int) -> int
     return slices
 
 
-def split_into_groups(segments: Iterable[PlannedSegment]) -> Iterator[list[PlannedSegment]]:
-    """Yield the segments in runs of one source, each as long as a group may be."""
+def split_into_groups(
+    segments: Iterable[PlannedSegment], *, ranges: int = 1
+) -> Iterator[list[PlannedSegment]]:
+    """Yield the segments in runs of one source, each as long as a group may be.
+
+    Args:
+        segments: The segments.
+        ranges: A group is to be one of so many ranges of its members.
+    """
     run: list[PlannedSegment] = []
     rows = size = 0
     for segment in segments:
         rows, size = rows + segment.rows, size + segment.table_bytes
-        full = rows > ROWS_PER_GROUP or size > BYTES_PER_GROUP or len(run) == MOST_MEMBERS
+        full = (
+            rows > ROWS_PER_GROUP * ranges
+            or size > BYTES_PER_GROUP * ranges
+            or len(run) == MOST_MEMBERS
+        )
         if run and (full or segment.source != run[0].source):
             yield run
             run, rows, size = [], segment.rows, segment.table_bytes

@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.dedup.drops import EXACT, REASONS, Drops
+from pipelines.segments.bins import Bins
 from pipelines.segments.range import Range
 from pipelines.segments.rows import DROPPED, KEPT, NAME, NEAR_DUPLICATE
-from pipelines.segments.segment import NUM_BINS, gather, with_suffix
+from pipelines.segments.segment import gather, with_suffix
 from pipelines.segments.sparse import side_by_side
 from pipelines.segments.tables import (
     between,
@@ -26,7 +27,6 @@ from pipelines.segments.tables import (
     map_items,
     open_between,
     open_rows,
-    open_table,
     rows_between,
 )
 from shards.manifest import ShardEntry, TableEntry
@@ -48,39 +48,56 @@ class SegmentSlice:
     tokens: np.ndarray
 
 
-def take_range(stem: AnyPath, within: Range, *, dropped: np.ndarray, holdout: int) -> SegmentSlice:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentSlice:
+    """Documents of one segment, and where the tokens of each begin in its file of `size` tokens."""
+
+    documents: pa.Table
+    starts: np.ndarray
+    size: int
+
+
+def find_documents(
+    stem: AnyPath, within: Range, *, dropped: np.ndarray, holdout: int
+) -> DocumentSlice:
     """Return the documents of a segment in a range that are neither dropped nor held out.
 
     Args:
         stem: The segment.
-        within: The range of orders.
+        within: The range of orders, which overlaps that of the segment.
         dropped: Rows that dedup dropped, sorted.
         holdout: Documents with a smaller holdout hash are validation.
     """
-    bins = open_table(with_suffix(stem, "bins"))
-    shift = 64 - (NUM_BINS - 1).bit_length()
-    first_bin, last_bin = within.low >> shift, (within.high - 1) >> shift
-    rows = column(bins, "documents")
-    base = int(rows[first_bin])
-    near = open_rows(with_suffix(stem, "documents"), slice(base, int(rows[last_bin + 1])))
+    bins = Bins(with_suffix(stem, "bins"))
+    first, last = bins.around(within)
+    base = int(bins.documents[first])
+    near = open_rows(with_suffix(stem, "documents"), slice(base, int(bins.documents[last])))
     exact = between(column(near, "order"), within.low, within.high)
     documents = near.slice(exact.start, exact.stop - exact.start)
     lengths = column(near, "tokens")[: exact.stop].astype(np.int64)
-    tokens = column(bins, "tokens")
-    starts = tokens[first_bin] + np.cumsum(lengths) - lengths
+    starts = bins.tokens[first] + np.cumsum(lengths) - lengths
     numbers = np.arange(base + exact.start, base + exact.stop)
     keep = ~np.isin(numbers, dropped)
     if holdout:
         keep &= column(documents, "holdout") >= np.uint64(holdout)
     kept = np.flatnonzero(keep)
-    starts = starts[exact.start :][kept]
-    return _with_tokens(stem, documents.take(kept), starts, size=int(tokens[-1]))
+    return DocumentSlice(
+        documents=documents.take(kept),
+        starts=starts[exact.start :][kept],
+        size=int(bins.tokens[-1]),
+    )
+
+
+def take_range(stem: AnyPath, within: Range, *, dropped: np.ndarray, holdout: int) -> SegmentSlice:
+    """Return what find_documents returns, with the tokens; arguments as there."""
+    found = find_documents(stem, within, dropped=dropped, holdout=holdout)
+    return _with_tokens(stem, found.documents, found.starts, size=found.size)
 
 
 def take_rows(stem: AnyPath, rows: np.ndarray) -> SegmentSlice:
     """Return the documents of a segment in these rows, which are sorted."""
-    bins = open_table(with_suffix(stem, "bins"))
-    before, tokens = column(bins, "documents"), column(bins, "tokens")
+    bins = Bins(with_suffix(stem, "bins"))
+    before, tokens = bins.documents, bins.tokens
     first, last = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
     first_bin = int(np.searchsorted(before, first, "right")) - 1
     base = int(before[first_bin])
@@ -238,6 +255,29 @@ def split_range(within: Range, *, rows: int, held_bytes: int) -> list[Range]:
     )
     edges = [within.low + width * number // parts for number in range(parts + 1)]
     return [Range(low=low, high=high) for low, high in itertools.pairwise(edges)]
+
+
+def judged_rows(stem: AnyPath, within: Range, *, dropped: Mapping[int, np.ndarray]) -> pa.Table:
+    """Return the audit rows of a segment in a range with dedup's verdicts, in the same schema.
+
+    Args:
+        stem: The segment.
+        within: The range of orders.
+        dropped: Orders (uint64) of the documents that dedup dropped, by reason.
+    """
+    path = with_suffix(stem, "audit")
+    audit = open_between(path, "order", low=within.low, high=within.high)
+    if not any(map(len, dropped.values())):
+        return audit
+    schema, names = audit.schema, ("verdict", "reason")
+    for name in names:
+        index = schema.get_field_index(name)
+        audit = audit.set_column(index, name, audit[name].cast(pa.large_string()))
+    audit = _with_verdicts(audit, dropped)
+    for name in names:
+        index = schema.get_field_index(name)
+        audit = audit.set_column(index, schema.field(index), audit[name].dictionary_encode())
+    return audit
 
 
 def _with_verdicts(audit: pa.Table, dropped: Mapping[int, np.ndarray]) -> pa.Table:

@@ -82,9 +82,9 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
     """Write a shard, and for train the audit rows and rejects of its range; then the record."""
     work = output / WORK
     plan = load_plan(work, task.plan)
-    stems = plan.stems(work, task.source)
-    paths = [drop_path(work, name) for name in task.drops]
     within = Range.of(task.index, task.total)
+    stems = plan.stems(work, task.source, within=within)
+    paths = [drop_path(work, name) for name in task.drops]
     record = MergeRecord(
         shards=(),
         validation=(),
@@ -133,7 +133,7 @@ def _write_rows(
 ) -> dict[str, Any]:
     """Write the final audit rows and the rejects of a range; return those fields of the record."""
     folder, name = output / plan.generation, f"{task.source}-{task.index:05}.parquet"
-    segments = [plan.segments[number] for number in stems]
+    segments = [plan.segments[number] for number in plan.numbers(task.source)]
     ranges = split_range(
         Range.of(task.index, task.total),
         rows=sum(segment.rows for segment in segments),

@@ -30,15 +30,26 @@ from pipelines.dedup.bands import (
 from pipelines.dedup.drops import NO_ROW
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.segments.examples import EXAMPLES, most_examples
+from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.segment import gather, with_suffix
-from pipelines.segments.sparse import BLOCK_ROWS
-from pipelines.segments.tables import column, map_items, open_rows, open_table, write_table
+from pipelines.segments.sparse import BLOCK_ROWS, side_by_side
+from pipelines.segments.tables import (
+    column,
+    map_items,
+    open_rows,
+    open_table,
+    spread_over,
+    write_table,
+)
 from shards.storage.files import FileEntry, atomic_write, size_if_there
 from shards.storage.remote import AnyPath
 
-TOKENS_AT_ONCE = 16 << 20
+TOKEN_BYTES_AT_ONCE = 256 << 20
+"""Bytes of tokens that are copied at a time: behind a URL each file is asked for its part of them.
+The tables are gone by then."""
+
 BYTES_AT_ONCE = 64 << 20
-"""Tokens, and bytes of texts and rejects, that are copied at a time."""
+"""Bytes of texts and rejects that are copied at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +120,7 @@ def write_union(
     if (order[1:] == order[:-1]).any():
         return {}
     del order, orders
-    files = {"audit": _write_sorted(stem, members, "audit", audit)}
+    files = {"audit": write_sorted(stem, "audit", _tables(members, "audit"), audit)}
     if with_suffix(members[0], "texts").exists():
         files["texts"] = _write_long(stem, members, "texts", audit)
     del audit
@@ -120,7 +131,7 @@ def write_union(
         rejects = MergedOrder.of(_columns(rejecting, "rejects", "order")["order"])
         files["rejects"] = _write_long(stem, rejecting, "rejects", rejects)
     documents = MergedOrder.of(_columns(members, "documents", "order")["order"])
-    files["documents"] = _write_sorted(stem, members, "documents", documents)
+    files["documents"] = write_sorted(stem, "documents", _tables(members, "documents"), documents)
     # Otherwise the allocator keeps the memory of the tables while the arrays that follow need it.
     pa.default_memory_pool().release_unused()
     files["tokens"] = _write_tokens(stem, members, documents, dtype=dtype)
@@ -135,25 +146,45 @@ def write_union(
 
 def _columns(members: Sequence[AnyPath], suffix: str, *names: str) -> dict[str, list[np.ndarray]]:
     """Return numeric columns by name, each as a list of the segments' arrays."""
-    columns: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    for stem in members:
+
+    def read(stem: AnyPath) -> list[np.ndarray]:
         table = open_table(with_suffix(stem, suffix))
-        for name in names:
-            columns[name].append(column(table, name))
-    return columns
+        return [column(table, name) for name in names]
+
+    parts = side_by_side(read, members, where=members[0])
+    return dict(zip(names, map(list, zip(*parts, strict=True)), strict=True))
 
 
-def _write_sorted(
-    stem: AnyPath, members: Sequence[AnyPath], suffix: str, order: MergedOrder
+def _tables(members: Sequence[AnyPath], suffix: str) -> list[pa.Table]:
+    paths = [with_suffix(member, suffix) for member in members]
+    return side_by_side(open_table, paths, where=paths[0])
+
+
+def write_sorted(
+    stem: AnyPath,
+    suffix: str,
+    tables: Sequence[pa.Table],
+    order: MergedOrder,
+    *,
+    within: Range = EVERYTHING,
 ) -> FileEntry:
-    """Write the rows of a table of all segments, a column at a time."""
-    tables = [open_table(with_suffix(member, suffix)) for member in members]
+    """Write the rows of tables of one schema as one, a column at a time.
+
+    Args:
+        stem: The stem of the file.
+        suffix: Its suffix.
+        tables: The tables.
+        order: The order of their rows, which is that of the order hash.
+        within: The range that holds them.
+    """
     rows = pa.array(order.rows)
     columns = [
         _concatenate([table[field.name] for table in tables], field.type).take(rows)
         for field in tables[0].schema
     ]
-    return write_table(with_suffix(stem, suffix), pa.table(columns, schema=tables[0].schema))
+    table = pa.table(columns, schema=tables[0].schema)
+    path = with_suffix(stem, suffix)
+    return write_table(path, table if within == EVERYTHING else spread_over(table, within))
 
 
 def _concatenate(parts: Sequence[pa.ChunkedArray], data_type: pa.DataType) -> pa.Array:
@@ -203,26 +234,55 @@ def _write_tokens(
     stem: AnyPath, members: Sequence[AnyPath], documents: MergedOrder, *, dtype: np.dtype[Any]
 ) -> FileEntry:
     """Write the documents' tokens in their order."""
-    columns = _columns(members, "documents", "tokens")["tokens"]
-    counts = [counts.astype(np.int64) for counts in columns]
-    sizes = [int(part.sum()) for part in counts]
-    lengths = np.concatenate(counts)[documents.rows]
-    starts = np.concatenate([np.cumsum(part) - part for part in counts])[documents.rows]
+    counts = [
+        counts.astype(np.int64) for counts in _columns(members, "documents", "tokens")["tokens"]
+    ]
+    runs = [
+        TokenRuns(with_suffix(member, "tokens"), np.cumsum(part) - part, part, int(part.sum()))
+        for member, part in zip(members, counts, strict=True)
+    ]
+    return copy_tokens(with_suffix(stem, "tokens"), runs, documents, dtype=dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRuns:
+    """Documents in a file of `size` tokens: int64[n] where each begins, and its length."""
+
+    path: AnyPath
+    starts: np.ndarray
+    lengths: np.ndarray
+    size: int
+
+
+def copy_tokens(
+    path: AnyPath, runs: Sequence[TokenRuns], documents: MergedOrder, *, dtype: np.dtype[Any]
+) -> FileEntry:
+    """Write the tokens of several files' documents in an order, a piece at a time.
+
+    Behind a URL the files of a piece are read at once.
+    """
+    lengths = np.concatenate([part.lengths for part in runs])[documents.rows]
+    starts = np.concatenate([part.starts for part in runs])[documents.rows]
     owners = np.searchsorted(documents.starts, documents.rows, "right") - 1
-    total = sum(sizes)
-    cuts = np.searchsorted(np.cumsum(lengths), range(TOKENS_AT_ONCE, total, TOKENS_AT_ONCE))
-    with atomic_write(with_suffix(stem, "tokens")) as handle:
+    at_once = TOKEN_BYTES_AT_ONCE // dtype.itemsize
+    cuts = np.searchsorted(np.cumsum(lengths), range(at_once, int(lengths.sum()), at_once))
+
+    def read(number: int, rows: np.ndarray) -> np.ndarray:
+        return map_items(
+            runs[number].path, starts=starts[rows], lengths=lengths[rows], size=runs[number].size
+        ).view(dtype)
+
+    with atomic_write(path) as handle:
         for part in np.split(np.arange(len(owners)), cuts):
-            tokens = [np.zeros(0, dtype)] * len(members)
-            for number in np.unique(owners[part]).tolist():
-                own = part[owners[part] == number]
-                data = map_items(
-                    with_suffix(members[number], "tokens"),
-                    starts=starts[own],
-                    lengths=lengths[own],
-                    size=sizes[number],
-                )
-                tokens[number] = data.view(dtype)
+            tokens = [np.zeros(0, dtype)] * len(runs)
+            numbers = np.unique(owners[part]).tolist()
+            found = side_by_side(
+                lambda number, part=part: read(number, part[owners[part] == number]),  # type: ignore[misc]
+                numbers,
+                where=path,
+            )
+            for number, data in zip(numbers, found, strict=True):
+                tokens[number] = data
             for chunk in gather(tokens, owners[part], starts=starts[part], lengths=lengths[part]):
                 handle.write(chunk)
     return handle.entry
@@ -238,7 +298,13 @@ def _write_bins(stem: AnyPath, members: Sequence[AnyPath]) -> FileEntry:
 def _write_holdout(stem: AnyPath, members: Sequence[AnyPath], documents: MergedOrder) -> FileEntry:
     columns = _columns(members, "holdout", "holdout", "order", "row")
     holdout, order = (np.concatenate(columns[name]) for name in ("holdout", "order"))
-    row = documents.renumber(columns["row"])
+    return write_holdout(stem, holdout, documents.renumber(columns["row"]), order)
+
+
+def write_holdout(
+    stem: AnyPath, holdout: np.ndarray, row: np.ndarray, order: np.ndarray
+) -> FileEntry:
+    """Write the documents' holdout hashes (uint64), sorted, with their rows (uint32) and orders."""
     ranked = np.lexsort((row, holdout))
     table = pa.table({"holdout": holdout[ranked], "row": row[ranked], "order": order[ranked]})
     return write_table(with_suffix(stem, "holdout"), table)

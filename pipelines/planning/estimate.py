@@ -6,7 +6,7 @@ Rates are those of one process that is never idle; each constant says where it w
 import math
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines.dedup.exact import ROWS_PER_TASK
 from pipelines.dedup.phases import BAND_ROWS_PER_TASK
@@ -15,9 +15,11 @@ from pipelines.inputs.split import Split
 from pipelines.map.builder import MAX_HELD_BYTES, MAX_RECORDS, MAX_TOKENS
 from pipelines.map.mapper import MapTask
 from pipelines.merge.merge import BYTES_AT_ONCE, ROWS_AT_ONCE
+from pipelines.merge.ranges import RangeTask
 from pipelines.merge.tasks import MergeTask
+from pipelines.merge.union import TOKEN_BYTES_AT_ONCE
 from pipelines.planning.requests import count_requests, polling_requests
-from pipelines.planning.sizes import Extent, SourceSize, with_groups
+from pipelines.planning.sizes import Extent, SourceSize, passes, row_width, with_groups
 from pipelines.planning.storage import Requests
 
 START_SECONDS = 4.0
@@ -35,7 +37,7 @@ MERGED_BYTES_A_SECOND = 60e6
 WAIT_SECONDS = 0.03
 """Until an object storage answers a request."""
 
-AT_ONCE, BESIDE = 16, ("dedup", "merge")
+AT_ONCE, BESIDE = 16, ("group", "dedup", "ranges", "merge")
 """Requests that a task has under way at a time, and the phases whose tasks do so."""
 
 FETCHED_BYTES_A_SECOND = 100e6
@@ -123,11 +125,24 @@ def phase_seconds(extent: Extent, *, workers: int) -> dict[str, float]:
     later = with_groups(extent)
     if later is not extent:
         work["group"] = (2 * extent.segment_bytes / MERGED_BYTES_A_SECOND, later.segments)
+    if later.cuts:
+        copied, tasks = copied_by_ranges(later)
+        work["ranges"] = (2 * copied / MERGED_BYTES_A_SECOND, tasks)
     phases = {"start": START_SECONDS}
     for phase, (seconds, tasks) in work.items():
         rounds = math.ceil(tasks / processes)
         phases[phase] = rounds * (seconds / max(tasks, 1) + TASK_SECONDS) if tasks else 0.0
     return phases
+
+
+def copied_by_ranges(extent: Extent) -> tuple[float, int]:
+    """Return the bytes that all passes of ranges read, and their tasks."""
+    copied, tasks = 0.0, 0
+    for name, cuts in extent.cuts.items():
+        source = extent.sources[name]
+        copied += len(cuts) * replace(extent, sources={name: source}).segment_bytes
+        tasks += sum(step.tasks for step in passes(source, cuts))
+    return copied, tasks
 
 
 def beam_bytes(extent: Extent, split: Split) -> float:
@@ -144,7 +159,12 @@ def beam_bytes(extent: Extent, split: Split) -> float:
         name=name, plan=name, source=split.source, split="train", index=0, total=1, holdout=2**63,
         drops=drops,
     )  # fmt: skip
+    range_task = RangeTask(
+        name=name, plan=name, numbers=tuple(range(2**16, 2**16 + 100)), index=0, total=1,
+        drops=drops,
+    )  # fmt: skip
     pairs = (
+        (range_task, copied_by_ranges(with_groups(extent))[1]),
         (map_task, extent.splits),
         (dedup_task, extent.dedup_tasks + extent.drop_ranges),
         (merge_task, extent.merge_tasks),
@@ -160,6 +180,12 @@ def worker_bytes(extent: Extent, *, remote: bool) -> dict[str, float]:
         peaks["merge"] = max(
             peaks["merge"], _shard_bytes(source, extent.shards[name], extent.token_bytes, remote)
         )
+    later = with_groups(extent)
+    if later is not extent:
+        peaks["group"] = max(_union_bytes(source, remote) for source in later.sources.values())
+    for name, cuts in later.cuts.items():
+        after = passes(later.sources[name], cuts)[0].after
+        peaks["ranges"] = max(peaks.get("ranges", 0.0), _union_bytes(after, remote))
     if extent.text_ranges:
         rows = min(extent.total("texts") / extent.text_ranges, ROWS_PER_TASK)
         peaks["dedup"] = 60 * rows
@@ -178,6 +204,13 @@ def _segment_bytes(source: SourceSize, token_bytes: int) -> float:
     return 2 * tokens * token_bytes + 3 * rows * width + kept
 
 
+def _union_bytes(source: SourceSize, remote: bool) -> float:
+    """Return a worker's memory for a group or range: its longest table twice, fetched once more."""
+    rows = source.records / source.segments
+    tables = rows * row_width(source) * (3 if remote else 2)
+    return max(tables, 2.0 * TOKEN_BYTES_AT_ONCE if remote else 0.0)
+
+
 def _shard_bytes(source: SourceSize, shards: int, token_bytes: int, remote: bool) -> float:
     """Return a worker's memory for writing a shard: rows three times, behind a URL also tokens."""
     rows = source.documents / shards * source.row_bytes.get("documents", 0.0)
@@ -189,4 +222,6 @@ def _shard_bytes(source: SourceSize, shards: int, token_bytes: int, remote: bool
 def driver_bytes(extent: Extent) -> float:
     """Return the driver's memory for records and plan."""
     records = extent.splits * RECORD_BYTES + extent.segments * SEGMENT_RECORD_BYTES
-    return records + (extent.segments + with_groups(extent).segments) * PLANNED_BYTES
+    later = with_groups(extent)
+    planned = extent.segments + later.segments + copied_by_ranges(later)[1]
+    return records + planned * PLANNED_BYTES

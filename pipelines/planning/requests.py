@@ -8,6 +8,7 @@ server's own count.
 """
 
 import io
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -30,16 +31,18 @@ from pipelines.dedup.tasks import (
 )
 from pipelines.engine.phases import Phases
 from pipelines.engine.progress import PLAIN_SECONDS
-from pipelines.engine.runner import Runner, RunTask
+from pipelines.engine.runner import Runner
+from pipelines.engine.task import RunTask
 from pipelines.map.attempts import begin_attempt
-from pipelines.map.builder import bins_table
 from pipelines.merge.group import GroupRecord, GroupTask, prepare_group
 from pipelines.merge.holdout import num_shards
 from pipelines.merge.merge import find_held_out
+from pipelines.merge.ranges import RangeRecord, RangeTask, prepare_range
 from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
-from pipelines.merge.union import TOKENS_AT_ONCE
-from pipelines.planning.sizes import SIGNER_BYTES, Extent, SourceSize, with_groups
+from pipelines.merge.union import TOKEN_BYTES_AT_ONCE
+from pipelines.planning.sizes import SIGNER_BYTES, Extent, SourceSize, passes, with_groups
 from pipelines.planning.storage import PAGE_KEYS, Call, Requests, counting, upload
+from pipelines.segments.bins import bins_table
 from pipelines.segments.examples import MOST_KEPT
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.plan import Plan, PlannedSegment
@@ -102,10 +105,55 @@ def count_requests(extent: Extent, *, workers: int) -> dict[str, Requests]:
             more = later.slices / largest.slices
             model = _Model(largest, output / "groups", calls=calls, workers=workers)
         phases["dedup"] = model.dedup() * more
-        phases["merge"] = model.merge() * more
+        if not later.cuts:
+            phases["merge"] = model.merge() * more
         pages = _files(extent) / PAGE_KEYS
         phases["the rest"] = RUN + Requests(list=pages, delete=pages) + model.examples() * more
+    if later.cuts:
+        phases |= _merge_of_ranges(later, workers=workers)
     return phases
+
+
+def _merge_of_ranges(extent: Extent, *, workers: int) -> dict[str, Requests]:
+    """Return the requests of ranges and merge.
+
+    One range of a source stands for all: a run of its own, of a fraction of the size.
+    """
+    total = {"ranges": Requests(), "merge": Requests()}
+    names = sorted(extent.cuts, key=lambda name: -extent.sources[name].records)
+    counted = 0.0
+    for name in names[:MOST_GROUPED]:
+        counted += extent.sources[name].records
+        for step in passes(extent.sources[name], extent.cuts[name]):
+            with counting() as (output, calls):
+                one = _one_range(extent, name, step.before, step.times)
+                model = _Model(one, output / "segments", calls=calls, workers=workers, listed=True)
+                total["ranges"] += model.ranges(step.cut, step.after) * step.times
+        ranges = step.times * step.cut
+        with counting() as (output, calls):
+            one = _one_range(extent, name, step.after, ranges)
+            model = _Model(one, output / "segments", calls=calls, workers=workers, listed=True)
+            total["merge"] += model.merge() * ranges
+    more = sum(extent.sources[name].records for name in names) / counted
+    total = {phase: requests * more for phase, requests in total.items()}
+    uncut = {name: source for name, source in extent.sources.items() if name not in extent.cuts}
+    if uncut:
+        rest = replace(extent, sources=uncut)
+        largest = _largest(rest)
+        with counting() as (output, calls):
+            model = _Model(largest, output / "groups", calls=calls, workers=workers)
+            total["merge"] += model.merge() * (rest.merge_slices / largest.merge_slices)
+    return total
+
+
+def _one_range(extent: Extent, name: str, source: SourceSize, ranges: int) -> Extent:
+    """Return a run of one of the ranges of a source, with its share of the shards."""
+    return replace(
+        extent,
+        sources={name: source},
+        shards={name: math.ceil(extent.shards[name] / ranges)},
+        validation={name: math.ceil(extent.validation[name] / ranges)},
+    )
 
 
 def polling_requests(extent: Extent, *, seconds: float) -> Requests:
@@ -142,15 +190,30 @@ class _Model:
     """A run with one segment a source, that of mean size."""
 
     def __init__(
-        self, extent: Extent, output: RemotePath, *, calls: list[Call], workers: int
+        self,
+        extent: Extent,
+        output: RemotePath,
+        *,
+        calls: list[Call],
+        workers: int,
+        listed: bool = False,
     ) -> None:
+        """Write the segments.
+
+        Args:
+            extent: The run.
+            output: Its folder.
+            calls: Where the storage counts.
+            workers: Processes.
+            listed: It stands for several; what the driver lists once for all is left out.
+        """
         self._extent = extent
         self._output = output
         self._work = output / WORK
         self._calls = calls
         self._workers = workers
         self._drops: tuple[str, ...] = ()
-        self._phases: set[str] = set()
+        self._phases = {"ranges", "merge"} if listed else set[str]()
         sources = {f"s{index}": name for index, name in enumerate(sorted(extent.sources))}
         self._segments = {stem: extent.sources[name].segments for stem, name in sources.items()}
         """By stem, how many segments of the run it stands for."""
@@ -201,12 +264,45 @@ class _Model:
             read, made = _divided(calls, "/map/")
             source, groups = self._extent.sources[segment.source], later.sources[segment.source]
             members = source.segments / groups.segments
-            # Tokens are read a piece of the whole group at a time, of each member as often.
-            pieces = source.tokens / groups.segments // TOKENS_AT_ONCE
+            pieces = self._pieces(source.tokens / groups.segments)
             total += self._total(read) + Requests(get=pieces) * source.segments
             total += self._total(made, tasks=groups.segments, growth=members)
             counted += source.segments
         return total * (self._extent.segments / counted)
+
+    def ranges(self, cut: int, after: SourceSize) -> Requests:
+        """Return the requests of cutting the one source into ranges.
+
+        Args:
+            cut: How many.
+            after: One of them.
+        """
+        (segment,) = self._plan.segments
+        source = self._extent.sources[segment.source]
+        tasks = [
+            RangeTask(
+                name=f"r{index}", plan=self._plan.name, numbers=(0,), index=index, total=cut,
+                drops=(),
+            )
+            for index in _spread(cut)
+        ]  # fmt: skip
+        calls = self._finish("ranges", tasks, prepare_range, self._output, RangeRecord)
+        read, made = _divided(calls, "/map/")
+        pieces = self._pieces(after.tokens / after.segments)
+        return (
+            self._total(read, tasks=cut, ran=len(tasks))
+            + Requests(get=pieces) * (source.segments * cut)
+            + self._total(
+                made,
+                tasks=cut * after.segments,
+                ran=len(tasks),
+                growth=source.segments / after.segments,
+            )
+        )
+
+    def _pieces(self, tokens: float) -> float:
+        """Return how often each member's file of tokens is read again for these in all."""
+        return tokens * self._extent.token_bytes // TOKEN_BYTES_AT_ONCE
 
     def dedup(self) -> Requests:
         """Return the requests of dedup and drops."""
@@ -383,14 +479,14 @@ def write_mean_segment(
     keys = {
         "documents": {"order": order, "holdout": holdout, "tokens": tokens},
         "holdout": {"holdout": holdout[by_holdout], "row": by_holdout, "order": order[by_holdout]},
-        "hashes": {"hash_high": _hashes(rng, texts)},
+        "hashes": {"hash_high": _hashes(rng, texts), "row": np.arange(texts) % documents},
         "audit": {"order": _hashes(rng, records)},
         "links": {"signer": np.zeros(links)},
     }
     for suffix, columns in keys.items():
         if suffix in source.tables:
             write_table(with_suffix(stem, suffix), _repeated(source.tables[suffix], columns))
-    write_table(with_suffix(stem, "examples"), source.tables["examples"])
+    write_table(with_suffix(stem, "examples"), source.tables["examples"].slice(0, records))
     write_table(with_suffix(stem, "bins"), bins_table(order, tokens))
     stem.with_name(f"{stem.name}.tokens").write(bytes(int(tokens.sum()) * token_bytes))
     if "links" in source.tables:

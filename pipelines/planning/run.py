@@ -1,6 +1,7 @@
 """`--plan`: the estimate of a run without the run."""
 
 import resource
+import uuid
 from pathlib import Path
 
 from pipelines.corpus.options import Options
@@ -8,7 +9,7 @@ from pipelines.corpus.sources import match_corpora
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.split import Split
 from pipelines.map.mapper import Job, segment_versions
-from pipelines.map.stages import Chain
+from pipelines.map.stages import load_chain
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
 from pipelines.planning.sample import SECONDS, SourceSample, sample
 from pipelines.planning.sizes import run_extent, source_size
@@ -48,8 +49,10 @@ def estimate_run(
         reading = corpora[file.source].reading
         check_head(file, reading)
         cut[file.source] += splits(file, reading, split_bytes=options.split_bytes)
-    chain = Chain(options)
-    job = Job(options=options, corpora=corpora, versions=segment_versions(chain, corpora))
+    run = uuid.uuid4().hex
+    chain = load_chain(options, compiled=False, run=run)
+    versions = segment_versions(chain.engines, corpora)
+    job = Job(options=options, corpora=corpora, versions=versions, run=run)
     samples = sample(corpora, cut, job=job, seconds=seconds)
     sources = {source: source_size(sampled, cut[source]) for source, sampled in samples.items()}
     estimated = estimate(

@@ -17,10 +17,18 @@ from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.dedup.phases import BAND_ROWS_PER_TASK, DROPS_PER_TASK
 from pipelines.inputs.split import Split
 from pipelines.map.builder import MAX_RECORDS, MAX_TOKENS
-from pipelines.merge.group import BYTES_PER_GROUP, MOST_MEMBERS, MOST_SLICES, ROWS_PER_GROUP
+from pipelines.merge.group import (
+    BYTES_PER_GROUP,
+    MOST_MEMBERS,
+    MOST_SLICES,
+    ROWS_PER_GROUP,
+    slices_are_short,
+)
 from pipelines.merge.holdout import LEAST_VALIDATION
+from pipelines.merge.ranges import choose_cuts
 from pipelines.planning.sample import SourceSample
 from pipelines.segments.segment import NUM_BINS
+from shards.storage.remote import RemotePath
 
 BINS_BYTES = 16 * (NUM_BINS + 1) + 1024
 """Size of a segment's .bins."""
@@ -94,6 +102,8 @@ class Extent:
     """Tasks of dedup for each band; 0 for none."""
     drop_ranges: int
     """Files of drops."""
+    remote: bool = False
+    """The output is behind a URL."""
 
     @property
     def segments(self) -> int:
@@ -170,8 +180,25 @@ class Extent:
     @property
     def most_bytes(self) -> float:
         """Bytes of all files that exist at once before the end; groups repeat the segments."""
-        groups = 0.0 if with_groups(self) is self else self.segment_bytes
-        return self.segment_bytes + groups + self.shard_bytes + self.other_bytes
+        later = with_groups(self)
+        again = 0.0 if later is self else self.segment_bytes
+        for name, cuts in later.cuts.items():
+            again += len(cuts) * replace(self, sources={name: self.sources[name]}).segment_bytes
+        return self.segment_bytes + again + self.shard_bytes + self.other_bytes
+
+    @property
+    def cuts(self) -> dict[str, tuple[int, ...]]:
+        """Into how many ranges each pass cuts the segments before merge, by source; see ranges."""
+        chosen = {
+            name: choose_cuts(
+                source.segments,
+                self.shards[name],
+                rows=source.records,
+                remote=self.remote,
+            )
+            for name, source in self.sources.items()
+        }
+        return {name: cuts for name, cuts in chosen.items() if cuts}
 
     def total(self, name: str) -> float:
         """Return the sum of a field over all sources."""
@@ -244,12 +271,14 @@ def run_extent(sources: Mapping[str, SourceSize], options: Options, *, token_byt
         text_ranges=num_ranges(texts) if dedup else 0,
         band_ranges=min(num_ranges(signed, rows_per_task=BAND_ROWS_PER_TASK), EDGES) if near else 0,
         drop_ranges=num_ranges(dropped, rows_per_task=DROPS_PER_TASK) if dedup else 0,
+        remote=isinstance(options.output, RemotePath),
     )
 
 
 def with_groups(extent: Extent) -> Extent:
-    """Return the run as dedup and merge find it: in groups if it has more than MOST_SLICES."""
-    if extent.slices <= MOST_SLICES:
+    """Return the run as dedup finds it: in groups if slices are too many or too short."""
+    short = extent.remote and slices_are_short(extent.merge_slices, extent.total("records"))
+    if extent.slices <= MOST_SLICES and not short:
         return extent
     return replace(
         extent,
@@ -260,12 +289,69 @@ def with_groups(extent: Extent) -> Extent:
     )
 
 
-def group_members(source: SourceSize) -> int:
-    """Return the number of a source's segments in a group."""
+def group_members(source: SourceSize, *, ranges: int = 1) -> int:
+    """Return the number of a source's segments in a group, which is one of so many ranges."""
     rows = source.records / source.segments
-    width = max(source.row_bytes.get("documents", 0.0), source.row_bytes.get("audit", 0.0))
-    fit = min(ROWS_PER_GROUP, BYTES_PER_GROUP / max(width, 1)) / max(rows, 1)
-    return max(1, min(MOST_MEMBERS, int(fit)))
+    fit = ranges * min(ROWS_PER_GROUP, BYTES_PER_GROUP / max(row_width(source), 1)) / max(rows, 1)
+    return max(1, min(MOST_MEMBERS, int(fit + 1e-6)))
+
+
+def row_width(source: SourceSize) -> float:
+    """Return the bytes of a row of .documents or .audit, whichever is more."""
+    return max(source.row_bytes.get("documents", 0.0), source.row_bytes.get("audit", 0.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """A pass of merge.ranges over a source: each of some ranges is cut into finer ones."""
+
+    times: int
+    """How many ranges there are before."""
+    cut: int
+    """Into how many each is cut."""
+    before: SourceSize
+    after: SourceSize
+    """One range before, and one after."""
+
+    @property
+    def tasks(self) -> int:
+        """Segments that are written."""
+        return self.times * self.cut * self.after.segments
+
+    @property
+    def slices(self) -> int:
+        """Slices of segments that are read."""
+        return self.times * self.cut * self.before.segments
+
+
+def passes(source: SourceSize, cuts: Sequence[int]) -> list[Pass]:
+    """Return the passes that cut a source."""
+    found, times = list[Pass](), 1
+    for cut in cuts:
+        segments = math.ceil(source.segments / group_members(source, ranges=cut))
+        after = replace(share(source, cut), segments=segments)
+        found.append(Pass(times=times, cut=cut, before=source, after=after))
+        source, times = after, times * cut
+    return found
+
+
+def share(source: SourceSize, parts: int) -> SourceSize:
+    """Return an even share of what a source holds, in as many segments."""
+    names = ("records", "documents", "tokens", "rejects", "texts", "signed", "links", "kept_bytes")
+    shares = {name: getattr(source, name) / parts for name in (*names, "dropped", "held")}
+    return replace(source, **shares)
+
+
+def for_merge(extent: Extent) -> Extent:
+    """Return the run as a shard finds it: with the segments that overlap its range of the order."""
+    cut = {name: passes(extent.sources[name], cuts)[-1] for name, cuts in extent.cuts.items()}
+    return replace(
+        extent,
+        sources={
+            name: replace(source, segments=cut[name].after.segments) if name in cut else source
+            for name, source in extent.sources.items()
+        },
+    )
 
 
 def expected_shards(source: SourceSize, shard_tokens: int) -> int:

@@ -1,12 +1,13 @@
 """An estimate as the text that `--plan` prints."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from pipelines.corpus.options import Options
 from pipelines.map.builder import MAX_RECORDS, MAX_TOKENS
 from pipelines.merge.group import MOST_SLICES
 from pipelines.planning.estimate import Estimate
-from pipelines.planning.sizes import Extent, with_groups
+from pipelines.planning.sizes import Extent, for_merge, passes, with_groups
 from pipelines.planning.storage import Requests
 
 _FULL = 0.4
@@ -76,11 +77,20 @@ def _phases(estimate: Estimate, extent: Extent) -> Iterator[str]:
     if later is not extent:
         tasks["group"] = f"{later.segments:,} groups of segments"
     tasks |= {
-        "dedup": f"{extent.dedup_tasks + extent.drop_ranges:,} tasks, "
-        f"{later.dedup_slices:,} slices",
-        "merge": f"{sum(extent.shards.values()):,} shards and "
-        f"{sum(extent.validation.values()):,} of validation, {later.merge_slices:,} slices",
+        "dedup": f"{extent.dedup_tasks + extent.drop_ranges:,} tasks, {later.dedup_slices:,} slices"
     }
+    if later.cuts:
+        steps = [
+            step for name, cuts in later.cuts.items() for step in passes(later.sources[name], cuts)
+        ]
+        tasks["ranges"] = (
+            f"{sum(step.tasks for step in steps):,} ranges of groups, "
+            f"{sum(step.slices for step in steps):,} slices"
+        )
+    tasks["merge"] = (
+        f"{sum(extent.shards.values()):,} shards and {sum(extent.validation.values()):,} "
+        f"of validation, {for_merge(later).merge_slices:,} slices"
+    )
     yield ""
     yield from _table(
         [(phase, duration_text(estimate.seconds[phase]), work) for phase, work in tasks.items()],
@@ -102,10 +112,17 @@ def suggestions(estimate: Estimate, options: Options) -> Iterator[str]:
     """Yield what in the estimate is worth changing, and how."""
     extent = estimate.extent
     slices = extent.slices
-    if slices > MOST_SLICES:
+    later = with_groups(extent)
+    if later is not extent:
         yield (
-            f"{slices:,} slices are more than {MOST_SLICES:,}: segments are merged into "
-            f"{with_groups(extent).segments:,} groups first, which reads and writes them once more"
+            f"{slices:,} slices are too many or too short: segments are merged into "
+            f"{later.segments:,} groups first, which reads and writes them once more"
+        )
+    for name, cuts in later.cuts.items():
+        yield (
+            f"{later.sources[name].segments:,} groups would be read by {extent.shards[name]:,} "
+            f"shards of {name}: they are cut into {math.prod(cuts):,} ranges before merge, which "
+            f"reads and writes them {len(cuts)} more time{'s' * (len(cuts) > 1)}"
         )
     full = max(extent.total("records") / MAX_RECORDS, extent.total("tokens") / MAX_TOKENS) / max(
         extent.segments, 1

@@ -31,7 +31,8 @@ _LINES = re.compile(r"\n+")
 _HAN = re.compile(r"[\u4e00-\u9fff]+")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_GRAM = 13
+GRAM = 13
+"""The characters of a run, in the metric repeated_13grams."""
 
 
 def _measure_lines(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
@@ -88,8 +89,8 @@ def _measure_web(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[flo
 
 
 def _repeated_grams(letters: str) -> float:
-    """Return the share of the runs of _GRAM characters that occur more than once in a text."""
-    grams = [letters[start : start + _GRAM] for start in range(len(letters) - _GRAM + 1)]
+    """Return the share of the runs of GRAM characters that occur more than once in a text."""
+    grams = [letters[start : start + GRAM] for start in range(len(letters) - GRAM + 1)]
     if len(set(grams)) == len(grams):
         return 0.0
     repeated = sum(count for count in Counter(grams).values() if count > 1)

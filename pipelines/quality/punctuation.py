@@ -45,13 +45,15 @@ therefore here, the full-width digit one is among them."""
 CHINESE_ENDS = "。！？…；"
 """What ends a unit of a Chinese text that has a single line."""
 
-_CLOSING = "”’」』）】》\"')"
+CHINESE_CLOSING = "”’」』）】》\"')"
+"""What belongs to the unit whose end mark it follows."""
 
 # A unit includes its end marks and the closing quotation marks and brackets after them.
 _CHINESE_UNIT = re.compile(
-    f"[^{CHINESE_ENDS}]*[{CHINESE_ENDS}]+[{re.escape(_CLOSING)}]*|[^{CHINESE_ENDS}]+"
+    f"[^{CHINESE_ENDS}]*[{CHINESE_ENDS}]+[{re.escape(CHINESE_CLOSING)}]*|[^{CHINESE_ENDS}]+"
 )
-_UNIT_ENDS = TERMINAL | set(CHINESE_ENDS)
+UNIT_ENDS = TERMINAL | set(CHINESE_ENDS)
+"""What a unit that is a sentence ends in, but for CHINESE_CLOSING."""
 
 
 def is_single_line(text: str) -> bool:
@@ -67,4 +69,4 @@ def chinese_units(text: str) -> list[str]:
 
 def ends_sentence(unit: str) -> bool:
     """Return whether a unit ends in an end mark, ignoring closing quotation marks and brackets."""
-    return unit.rstrip(_CLOSING)[-1:] in _UNIT_ENDS
+    return unit.rstrip(CHINESE_CLOSING)[-1:] in UNIT_ENDS

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pipelines.quality.catalog import PROFILES, REASONS
-from pipelines.quality.profile import Measure, Profile, Rule
+from pipelines.quality.profile import Bounds, Measure, Profile, Rule
 from pipelines.quality.selection import (
     EVERY,
     BoundProfile,
@@ -65,8 +65,8 @@ class Quality:
             compiled: Measure by native loops; the figures are the same.
         """
         self._selection = selection
-        self._measures = _compiled_measures() if compiled else {}
-        self._splitters = Splitters()
+        self._compiled = compiled
+        self._splitters = Splitters(compiled=compiled)
         self._plans: dict[str, _Plan] = {}
 
     @classmethod
@@ -117,12 +117,16 @@ class Quality:
     def judge(self, texts: Sequence[str], languages: Sequence[str]) -> Judgement:
         """Return what the profiles say of texts in these languages (labels of lid.176)."""
         values = np.full((len(self.columns), len(texts)), np.nan, np.float32)
-        passed_on = []
-        for index, (text, language) in enumerate(zip(texts, languages, strict=True)):
+        passed_on = list(texts)
+        for language, places in _places(languages).items():
             plan = self._plan(language)
-            if plan.chosen:
-                text, values[plan.rows, index] = self._measure(text, language, plan)  # noqa: PLW2901  each profile passes the text on
-            passed_on.append(text)
+            if not plan.steps:
+                continue
+            measured = [self._measure(texts[place], language, plan) for place in places]
+            for place, (text, _) in zip(places, measured, strict=True):
+                passed_on[place] = text
+            figures = np.array([figures for _, figures in measured], np.float32)
+            values[plan.rows[:, None], np.array(places)] = figures.T
         metrics = dict(zip(self.columns, values, strict=True))
         codes = pa.array(languages, pa.string()).dictionary_encode()
         return Judgement(
@@ -195,16 +199,24 @@ class Quality:
             chosen = chosen_for(self._selection, language)
             columns = [column for bound in chosen for column in bound.profile.columns]
             rows = [self.columns.index(column) for column in columns]
-            self._plans[language] = _Plan(chosen=chosen, rows=np.array(rows, np.intp))
+            steps = tuple((self._measure_of(bound, language), bound.bounds) for bound in chosen)
+            self._plans[language] = _Plan(steps=steps, rows=np.array(rows, np.intp))
         return self._plans[language]
+
+    def _measure_of(self, bound: BoundProfile, language: str) -> Measure:
+        """Return the measure to use in a language: if asked for, the compiled one if that works."""
+        if not self._compiled:
+            return bound.profile.measure
+        from pipelines.quality.compiled import proven_measure  # noqa: PLC0415  imports numba
+
+        return proven_measure(bound.profile, bound.bounds, language, splitters=self._splitters)
 
     def _measure(self, text: str, language: str, plan: "_Plan") -> tuple[str, list[float]]:
         """Return the text that the last profile passes on, and the metrics of all of them."""
         current = MeasuredText(text, language, splitters=self._splitters)
         values: list[float] = []
-        for chosen in plan.chosen:
-            measure = self._measures.get(chosen.profile.name, chosen.profile.measure)
-            current, measured = measure(current, chosen.bounds)
+        for measure, bounds in plan.steps:
+            current, measured = measure(current, bounds)
             values += measured
         return current.text, values
 
@@ -224,16 +236,19 @@ class Quality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """The profiles of a language, and the rows of the array of metrics that theirs go to."""
+    """How to measure texts of a language, and the rows of the array of metrics to fill."""
 
-    chosen: tuple[BoundProfile, ...]
+    steps: tuple[tuple[Measure, Bounds], ...]
+    """Measures in order of application, with their bounds."""
     rows: npt.NDArray[np.intp]
 
 
-def _compiled_measures() -> Mapping[str, Measure]:
-    from pipelines.quality.compiled import MEASURES  # noqa: PLC0415  imports numba
-
-    return MEASURES
+def _places(languages: Sequence[str]) -> dict[str, list[int]]:
+    """Return the places of each language."""
+    places: dict[str, list[int]] = {}
+    for place, language in enumerate(languages):
+        places.setdefault(language, []).append(place)
+    return places
 
 
 def _libraries(profile: Profile, language: str) -> frozenset[str]:

@@ -44,8 +44,9 @@ class Record(NamedTuple):
     @property
     def size(self) -> int:
         """Return roughly how many bytes of text it holds."""
-        texts = (value for value in self.value.values() if isinstance(value, str))
-        return len(self.raw) or sum(map(len, texts))
+        if self.raw:
+            return len(self.raw)
+        return sum(len(value) for value in self.value.values() if isinstance(value, str))
 
     @property
     def head(self) -> bytes:

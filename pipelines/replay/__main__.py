@@ -21,7 +21,8 @@ from pipelines.corpus.flags import parse
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus
-from pipelines.engine.workers import num_workers
+from pipelines.engine.flags import beam_flags
+from pipelines.engine.imports import keep_pandas_out
 from pipelines.readers.reading import splits
 from pipelines.readers.record import MAX_RECORD_BYTES
 from pipelines.readers.rejects import Rejects, rejected_places
@@ -31,7 +32,6 @@ from shards.command import Parser, exit_code, log_plainly
 from shards.errors import UserError
 from shards.flags import flag_of, names, options_of, positive
 from shards.manifest import WORK, Manifest, parse_dataset, read_manifest
-from shards.storage.lock import locked
 from shards.storage.remote import AnyPath
 
 PROGRAM = "pipelines.replay"
@@ -46,6 +46,7 @@ def main(argv: Sequence[str]) -> int:
     def work() -> None:
         run(argv)
 
+    keep_pandas_out()
     log_plainly()
     return exit_code(PROGRAM, work, stopped="the same command goes on from here")
 
@@ -82,9 +83,6 @@ def run(argv: Sequence[str]) -> Manifest:
         nul=ours.nul,
         max_record_bytes=ours.max_record_bytes,
     )
-    # Beam takes seconds to load, --help none.
-    from pipelines.engine.cluster import beam_flags  # noqa: PLC0415 - see above
-
     same = {name for name in defaults if getattr(options, name) == defaults[name]}
     return replay(
         (directory, manifest),
@@ -112,8 +110,8 @@ def replay(
     Raises:
         UserError: It cannot be made; the message says why and what to do.
     """
-    from pipelines.engine.runner import silence_beam  # noqa: PLC0415 - see above
-    from pipelines.run.build import Build, task_runner  # noqa: PLC0415 - see above
+    # It takes a second to load, --help takes none.
+    from pipelines.run.build import opened  # noqa: PLC0415 - see above
 
     directory, manifest = dataset
     options, rejects = corpus.options, corpus.reader_factory
@@ -132,10 +130,7 @@ def replay(
     readings = {name: source.reading for name, source in corpora.items()}
     size = manifest.options["split_bytes"]
     check_unchanged(files, entries, directory=directory, readings=readings, split_bytes=size)
-    silence_beam()
-    workers = num_workers(options.workers, work_bytes=sum(file.bytes for file in files))
-    with locked(options.output), task_runner(options.output, flags, workers=workers) as runner:
-        made = Build(corpus, corpora, files=files, runner=runner)
+    with opened(corpus, corpora, files=files, flags=flags) as made:
         _check_facts(manifest, made.chain.facts, unchanged=unchanged)
         complete = made.existing()
         if complete is not None:

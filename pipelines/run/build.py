@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from pipelines.compiled import kept
 from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
 from pipelines.corpus.part import corpus_fraction, is_share
 from pipelines.corpus.sources import Corpus, match_corpora, others
@@ -22,16 +23,20 @@ from pipelines.engine.runner import Runner, silence_beam
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.files import InputFile
 from pipelines.map.attempts import died_before
+from pipelines.map.description import describe_run
 from pipelines.map.mapper import Job, SplitRecord, segment_versions
 from pipelines.map.phase import MapPhase
-from pipelines.map.stages import Chain
+from pipelines.map.stages import native_parts
 from pipelines.merge.group import group_segments
 from pipelines.merge.holdout import holdout_threshold, num_shards
+from pipelines.merge.ranges import cut_into_ranges
 from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
+from pipelines.quality import Quality
 from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.run import account, existing
-from pipelines.run.commit import Results, clean_up, commit, describe, input_entries, tokenizer_entry
+from pipelines.run.commit import Results, clean_up, commit, describe, input_entries
+from pipelines.run.native import native_pays
 from pipelines.run.origin import given_paths
 from pipelines.segments.plan import Plan, PlannedSegment, task_name
 from pipelines.segments.range import Range
@@ -40,7 +45,6 @@ from shards.manifest import TRAIN, VALIDATION, WORK, Manifest
 from shards.records import to_json
 from shards.storage.files import canonical
 from shards.storage.lock import locked
-from shards.storage.remote import AnyPath
 from shards.vocabulary import write_vocabulary
 
 _LOG = logging.getLogger("corpusmill")
@@ -79,28 +83,44 @@ def map_part(module: str, options: Options, *, flags: Sequence[str] = ()) -> Non
 
 @contextmanager
 def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Build"]:
-    silence_beam()
     files, corpora = match_corpora(module, options)
-    map_bytes = sum(file.bytes for file in files) * corpus_fraction(options.part)
-    workers = num_workers(options.workers, work_bytes=int(map_bytes))
-    with (
-        locked(options.output, shared=is_share(options.part)),
-        task_runner(options.output, flags, workers=workers) as runner,
-    ):
-        yield Build(Corpus(module, options), corpora, files=files, runner=runner)
+    with opened(Corpus(module, options), corpora, files=files, flags=flags) as run:
+        yield run
 
 
-def task_runner(output: AnyPath, flags: Sequence[str], *, workers: int) -> Runner:
-    """Return what runs the tasks of a run; the lock on its output must be held.
+@contextmanager
+def opened(
+    corpus: Corpus,
+    corpora: Mapping[str, Corpus],
+    *,
+    files: Sequence[InputFile],
+    flags: Sequence[str],
+) -> Iterator["Build"]:
+    """Yield a run that holds the lock on its output; the workers end with the block.
 
     Args:
-        output: The folder of the dataset.
+        corpus: The corpus whose command this is.
+        corpora: The corpus of each source.
+        files: The input files.
         flags: Flags for Beam.
-        workers: Worker processes; 0: the tasks run in this one, unless it died of them before.
+
+    Raises:
+        UserError: The output is in use, a model cannot be loaded, or the engine does not answer.
     """
-    if not workers and died_before(output / WORK):
-        workers = 1  # the record that killed the driver kills a child now, and is found
-    return Runner(flags, num_workers=workers)
+    silence_beam()
+    options = corpus.options
+    map_bytes = int(sum(file.bytes for file in files) * corpus_fraction(options.part))
+    workers = num_workers(options.workers, work_bytes=map_bytes)
+    with locked(options.output, shared=is_share(options.part)):
+        if not workers and died_before(options.output / WORK):
+            workers = 1  # the record that killed the driver kills a child now, and is found
+        native = native_pays(options, files, workers=workers)
+        if native and not kept(native_parts(options)):
+            _LOG.info("native loops are compiled first, once on this machine: 5 to 25 s")
+        # What the driver has imported is what tasks need.
+        preload = (__name__, "numba") if native else (__name__,)
+        with Runner(flags, num_workers=workers, preload=preload) as runner:
+            yield Build(corpus, corpora, files=files, runner=runner, compiled=native)
 
 
 class Build:
@@ -113,6 +133,7 @@ class Build:
         *,
         files: Sequence[InputFile],
         runner: Runner,
+        compiled: bool = False,
     ) -> None:
         """Prepare a run.
 
@@ -121,24 +142,30 @@ class Build:
             corpora: The corpus of each source.
             files: The input files.
             runner: Runs the tasks.
+            compiled: Whether tasks use native loops.
         """
         self.options = corpus.options
-        self.chain = Chain(self.options)
+        self.quality = Quality.parse(self.options.quality, overrides=self.options.threshold)
         self.corpus = corpus
         self.readings = {name: source.reading for name, source in corpora.items()}
         self.files = files
         self.output = self.options.output
+        self.runner = runner
+        number = uuid.uuid4().hex
+        # Where an engine runs the tasks, this process only has to know the chain.
+        own = compiled and runner.local
+        self.chain = runner.call(describe_run, (self.options, own, number))
         self.job = Job(
             options=self.options,
             corpora=dict(corpora),
-            versions=segment_versions(self.chain, corpora),
-            run=uuid.uuid4().hex,
+            versions=segment_versions(self.chain.engines, corpora),
+            run=number,
+            compiled=compiled,
         )
         self.work = self.job.work
         self.semantic = semantic(self.options, self.chain.facts, decides=(SEGMENTS, DATASET))
         self.semantic |= others(corpora, corpus)
         self.semantic |= corpus.facts()
-        self.runner = runner
         self.phases = Phases(self.work, runner)
 
     def existing(self) -> Manifest | None:
@@ -196,9 +223,9 @@ class Build:
     def _map_phase(self) -> MapPhase:
         """Return the map phase; log what is read, and by which engines."""
         megabytes = self._megabytes()
-        engines = ", ".join(self.chain.engines.values())
+        engines = ", ".join([*self.chain.engines.values(), *(["native loops"] * self.job.compiled)])
         _LOG.info("%d files, %.1f MB; %s", len(self.files), megabytes, engines)
-        for warning in self.chain.quality.warnings(self.options.languages):
+        for warning in self.quality.warnings(self.options.languages):
             _LOG.warning("%s", warning)
         return MapPhase(self.job, self.chain.facts, files=self.files, phases=self.phases)
 
@@ -208,8 +235,8 @@ class Build:
             results,
             corpus=self.corpus.recipe.name,
             options=self.semantic,
-            tokenizer=tokenizer_entry(self.options.tokenizer, self.chain.tokenizer),
-            vocabulary=write_vocabulary(self.output, self.chain.tokenizer.vocabulary()),
+            tokenizer=self.chain.tokenizer,
+            vocabulary=write_vocabulary(self.output, self.chain.vocabulary),
             number=self._next_number(),
         )
         run = {
@@ -218,10 +245,8 @@ class Build:
             "input_MB": self._megabytes(),
             "dedup": results.dedup.figures,
             "given": given_paths(self.options, self.chain.facts),
-            **figures(results.records, results.merged, quality=self.chain.quality),
-            "examples": showcase(
-                results.plan, results.merged, self.output, quality=self.chain.quality
-            ),
+            **figures(results.records, results.merged, quality=self.quality),
+            "examples": showcase(results.plan, results.merged, self.output, quality=self.quality),
         }
         commit(self.output, made, files=self.files, run=run)
         self._clean_up()
@@ -259,7 +284,7 @@ class Build:
         plan = Plan(
             generation=f"g0001-{fingerprint[:8]}",
             fingerprint=fingerprint,
-            dtype=self.chain.tokenizer.dtype.name,
+            dtype=self.chain.tokenizer.dtype,
             texts=self.options.keep_dropped,
             segments=tuple(
                 PlannedSegment.of(segment, record.source)
@@ -272,7 +297,19 @@ class Build:
 
     def merge(self, plan: Plan, dedup: Deduplicated) -> dict[str, list[MergeRecord]]:
         """Return the merge records of each source: training shards, then validation shards."""
-        tasks = [task for source in plan.sources for task in self._merge_tasks(plan, source, dedup)]
+        shards = {
+            source: self.options.shards
+            or num_shards(plan, source, work=self.work, shard_tokens=self.options.shard_tokens)
+            for source in plan.sources
+        }
+        plans = cut_into_ranges(plan, self.phases, self.output, shards=shards, dedup=dedup)
+        tasks = [
+            task
+            for source in plan.sources
+            for task in self._merge_tasks(
+                plan, source, dedup, shards=shards[source], merged=plans[source]
+            )
+        ]
         records = self.phases.finish(
             "merge",
             tasks,
@@ -288,10 +325,10 @@ class Build:
             for source in plan.sources
         }
 
-    def _merge_tasks(self, plan: Plan, source: str, dedup: Deduplicated) -> list[MergeTask]:
-        shards = self.options.shards or num_shards(
-            plan, source, work=self.work, shard_tokens=self.options.shard_tokens
-        )
+    def _merge_tasks(
+        self, plan: Plan, source: str, dedup: Deduplicated, *, shards: int, merged: Plan
+    ) -> list[MergeTask]:
+        """Return the tasks of a source, which read what the plan `merged` lists."""
         holdout = holdout_threshold(
             plan,
             source,
@@ -304,10 +341,10 @@ class Build:
         shards_by_split = {TRAIN: max(shards, 1), VALIDATION: held}
 
         def task(split: str, index: int, total: int) -> MergeTask:
-            drops = dedup.drops_within(Range.of(index, total))
+            drops = dedup.drops_within(Range.of(index, total)) if merged is plan else ()
             return MergeTask(
-                name=task_name("merge", plan.name, source, split, index, total, holdout, drops),
-                plan=plan.name,
+                name=task_name("merge", merged.name, source, split, index, total, holdout, drops),
+                plan=merged.name,
                 source=source,
                 split=split,
                 index=index,

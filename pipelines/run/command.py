@@ -8,6 +8,8 @@ from pipelines.corpus.flags import parse
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
 from pipelines.corpus.recipe import Recipe, load_recipe
+from pipelines.engine.flags import beam_flags
+from pipelines.engine.imports import keep_pandas_out
 from shards.command import exit_code, log_plainly
 from shards.errors import UserError
 
@@ -18,14 +20,12 @@ def main(module: str, argv: Sequence[str]) -> int:
     def run() -> None:
         recipe = load_recipe(module)
         options, words = parse(recipe.options, argv, program=module, about=recipe.about)
-        # Beam takes seconds to load, --help none.
-        from pipelines.engine.cluster import beam_flags  # noqa: PLC0415 - see above
-
         flags = beam_flags(words)
         options = completed(options, recipe)
         if options.plan and options.part:
             raise UserError("--plan estimates whole runs: leave --part out")
         if options.plan:
+            # What runs take a second to load, --help takes none.
             from pipelines.planning.run import plan  # noqa: PLC0415 - see above
 
             print(plan(module, options))  # noqa: T201 - the output that was asked for
@@ -34,6 +34,7 @@ def main(module: str, argv: Sequence[str]) -> int:
 
         (map_part if is_share(options.part) else build)(module, options, flags=flags)
 
+    keep_pandas_out()
     log_plainly()
     return exit_code(module, run, stopped="the same command goes on from here")
 

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from pipelines.dedup.phases import Deduplicated
@@ -18,7 +17,6 @@ from pipelines.report.write import REPORT, write_page
 from pipelines.run import account
 from pipelines.run.existing import INPUTS
 from pipelines.segments.plan import Plan
-from pipelines.tokenizers.tokenizer import Tokenizer
 from shards import manifest as manifests
 from shards.manifest import Generation, InputEntry, Manifest, SourceEntry, TableEntry
 from shards.storage.files import remove_tree, write_json
@@ -99,20 +97,6 @@ def describe(
         vocabulary=vocabulary,
         libraries=results.records[0].versions,
         generations=(generation,),
-    )
-
-
-def tokenizer_entry(spec: str, tokenizer: Tokenizer) -> manifests.TokenizerEntry:
-    """Return what the manifest says of a tokenizer."""
-    kind, _, name = spec.partition(":")
-    return manifests.TokenizerEntry(
-        spec=kind,
-        name=Path(name).name,
-        sha256=tokenizer.fingerprint,
-        pieces=tokenizer.pieces,
-        vocabulary_size=tokenizer.vocabulary_size,
-        dtype=tokenizer.dtype.name,
-        special=tokenizer.special,
     )
 
 

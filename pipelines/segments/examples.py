@@ -38,15 +38,17 @@ class Examples:
     def add(self, rows: pa.RecordBatch, reasons: pa.Array) -> None:
         """Take judged rows with their text; `reasons` is null for those that are kept."""
         orders = rows["order"].to_numpy()
-        row_reasons = np.array(reasons.fill_null("").to_pylist(), object)
-        for reason in dict.fromkeys(row_reasons.tolist()):
+        for reason, candidates in _by_reason(reasons).items():
             most = PER_REASON if reason else MOST_KEPT
             examples = self._by_reason.get(reason, EXAMPLES.empty_table())
-            candidates = row_reasons == reason
+            chosen = candidates
             if len(examples) == most:
-                candidates &= orders < np.uint64(examples["order"][-1].as_py())
-            if candidates.any():
-                new = self._rows(rows.filter(pa.array(candidates)), reason)
+                chosen = chosen[orders[chosen] < np.uint64(examples["order"][-1].as_py())]
+            if len(chosen) > most:
+                largest = np.partition(orders[chosen], most - 1)[most - 1]
+                chosen = chosen[orders[chosen] <= largest]
+            if len(chosen):
+                new = self._rows(rows.select(_COLUMNS).take(pa.array(chosen)), reason)
                 self._by_reason[reason] = _sorted(pa.concat_tables([examples, new]))[:most]
 
     def _rows(self, rows: pa.RecordBatch, reason: str) -> pa.Table:
@@ -63,6 +65,21 @@ class Examples:
         parts = [self._by_reason[reason] for reason in sorted(self._by_reason)]
         self._by_reason = {}
         return pa.concat_tables([EXAMPLES.empty_table(), *parts])
+
+
+_COLUMNS = ["order", "position", "ordinal", "prompt", "text"]
+
+
+def _by_reason(reasons: pa.Array) -> dict[str, np.ndarray]:
+    """Return the rows (int64) of each reason, "" for none, by their first row."""
+    if reasons.null_count == len(reasons):
+        return {"": np.arange(len(reasons))}
+    coded = reasons.fill_null("").dictionary_encode()
+    codes = coded.indices.to_numpy()
+    return {
+        reason: np.flatnonzero(codes == code)
+        for code, reason in enumerate(coded.dictionary.to_pylist())
+    }
 
 
 def _sorted(examples: pa.Table) -> pa.Table:

@@ -2,9 +2,10 @@
 
 import hashlib
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
+from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.segment import Segment, SieveCounts, with_suffix
 from shards.records import from_json, to_json
 from shards.storage.files import canonical, read_json, write_json
@@ -28,12 +29,16 @@ class PlannedSegment:
     sieved: SieveCounts
     """From documents to here as in Segment."""
     folder: str = "map"
-    """The folder of its files among the intermediate files; merge/group.py makes others."""
+    """The folder of its files among the intermediate files; others are made from those in it by
+    merge/group.py and merge/ranges.py."""
+    index: int = 0
+    total: int = 1
+    """Which of how many ranges of the order holds its rows."""
 
     @classmethod
     def of(cls, segment: Segment, source: str) -> "PlannedSegment":
         """Return a segment of a source as a plan lists it."""
-        own = {"source", "rows", "folder"}
+        own = {"source", "rows", "folder", "index", "total"}
         same = [field.name for field in fields(cls) if field.name not in own]
         return cls(
             source=source,
@@ -45,8 +50,13 @@ class PlannedSegment:
         """Return the stem of its files."""
         return work / self.folder / self.stem
 
+    @property
+    def within(self) -> Range:
+        """The range of the order that holds its rows."""
+        return Range.of(self.index, self.total)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """The segments of a run, numbered by their place in this list, and what is made of them."""
 
@@ -60,9 +70,9 @@ class Plan:
     """Whether the segments hold the texts of dropped documents."""
     segments: tuple[PlannedSegment, ...]
 
-    @property
+    @cached_property
     def name(self) -> str:
-        """A hash of everything in the plan."""
+        """A hash of everything in the plan, which takes a while: the name of every task has it."""
         return hashlib.sha256(canonical(to_json(self))).hexdigest()[:24]
 
     @property
@@ -74,9 +84,15 @@ class Plan:
         """Return the numbers of a source's segments."""
         return [n for n, segment in enumerate(self.segments) if segment.source == source]
 
-    def stems(self, work: AnyPath, source: str) -> dict[int, AnyPath]:
-        """Return the stems of the files of a source's segments, by number."""
-        return {number: self.segments[number].path(work) for number in self.numbers(source)}
+    def stems(
+        self, work: AnyPath, source: str, *, within: Range = EVERYTHING
+    ) -> dict[int, AnyPath]:
+        """Return the stems of the files of a source's segments in a range, by number."""
+        return {
+            number: self.segments[number].path(work)
+            for number in self.numbers(source)
+            if self.segments[number].within.overlaps(within)
+        }
 
     def paths(self, work: AnyPath, suffix: str) -> list[AnyPath]:
         """Return the paths of one file of every segment, by number."""
@@ -102,8 +118,8 @@ def _path(work: AnyPath, name: str) -> AnyPath:
     return work / "plan" / f"{name}.json"
 
 
-TASKS_VERSION = 4
-"""Raised with every change to the code that changes what dedup, merge or their groups write."""
+TASKS_VERSION = 5
+"""Raised with every change to the code that changes what dedup, merge, groups or ranges write."""
 
 
 def task_name(*parts: Any) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -79,3 +80,15 @@ def whole_texts(rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
         return rows["text"]
     nothing = pa.scalar("", pa.large_string())
     return pc.binary_join_element_wise(rows["prompt"], rows["text"], nothing)
+
+
+def utf8(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a column of large_string without nulls is made of.
+
+    Returns:
+        Bytes that hold all texts (uint8[m]), and where in them each of the texts begins and the
+        last one ends (int64[n + 1]).
+    """
+    _, places, content = texts.buffers()
+    offsets = np.frombuffer(places, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return np.frombuffer(content or b"", np.uint8), offsets

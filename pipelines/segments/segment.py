@@ -89,7 +89,7 @@ def with_suffix(stem: AnyPath, suffix: str) -> AnyPath:
 def gather(
     tokens: Sequence[np.ndarray], owners: np.ndarray, *, starts: np.ndarray, lengths: np.ndarray
 ) -> Iterator[np.ndarray]:
-    """Yield the tokens of n documents in this order, some thousands of documents at a time.
+    """Yield the tokens of n documents in this order, a thousand documents at a time.
 
     Args:
         tokens: Arrays of tokens.
@@ -97,7 +97,7 @@ def gather(
         starts: int[n], where the document begins there.
         lengths: int[n], how many tokens it has.
     """
-    for first_row in range(0, len(owners), 4096):
-        part = slice(first_row, first_row + 4096)
+    for first_row in range(0, len(owners), 1024):
+        part = slice(first_row, first_row + 1024)
         rows = zip(*(array[part].tolist() for array in (owners, starts, lengths)), strict=True)
         yield np.concatenate([tokens[owner][first : first + size] for owner, first, size in rows])

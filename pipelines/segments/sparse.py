@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from pipelines.segments.range import EVERYTHING, Range
 from shards.errors import DamageError
 from shards.storage.files import map_bytes
 from shards.storage.remote import AnyPath, RemotePath
@@ -150,12 +151,14 @@ class SparseTable:
         self._dictionaries = _blocks(footer, _DICTIONARIES)
         self._blocks = _blocks(footer, _BATCHES)
         self._reader = pa.ipc.open_file(pa.py_buffer(self._file.data))
+        self._spread = spread_of(self._reader.schema)
 
     def rows(self, rows: slice) -> pa.Table:
         """Return the rows from rows.start to rows.stop, without the rest of their blocks."""
         first = rows.start // BLOCK_ROWS
         table = self._read(first, -(-rows.stop // BLOCK_ROWS))
-        return _copy_rows(table.slice(rows.start - first * BLOCK_ROWS, rows.stop - rows.start))
+        rest = table.slice(rows.start - first * BLOCK_ROWS, rows.stop - rows.start)
+        return _copy_rows(rest.replace_schema_metadata())
 
     def _read(self, first: int, last: int) -> pa.Table:
         """Return the rows of neighbouring blocks, which are one range of the file."""
@@ -170,14 +173,15 @@ class SparseTable:
         """Return the first row whose key is not below a bound; the table is sorted by the key.
 
         Keys are uniformly distributed hashes (uint64): the k-th of n lies near k / n of their
-        range, off by about the square root of n. So the blocks around that guess are fetched, and
-        more of them if the row turns out to lie outside.
+        range (spread_of), off by about the square root of n. So the blocks around that guess are
+        fetched, and more of them if the row turns out to lie outside.
         """
-        num = len(self._blocks)
-        if not bound or not num:
+        num, low, high = len(self._blocks), self._spread.low, self._spread.high
+        if bound <= low or not num:
             return 0
         rows = num * BLOCK_ROWS - BLOCK_ROWS // 2  # the last block is taken to be half full
-        guess, slack = rows * bound >> 64, 64 + 2 * int(rows**0.5)
+        guess = rows * (min(bound, high) - low) // (high - low)
+        slack = 64 + 2 * int(rows**0.5)
         while True:
             first = min(max(0, guess - slack) // BLOCK_ROWS, num - 1)
             last = min((guess + slack) // BLOCK_ROWS + 1, num)
@@ -188,6 +192,13 @@ class SparseTable:
             if (row or not first) and (row < len(values) or last == num):
                 return first * BLOCK_ROWS + row
             slack *= 4
+
+
+def spread_of(schema: pa.Schema) -> Range:
+    """Return the range of the hashes that a table is sorted by: all, unless its schema says."""
+    if not schema.metadata:
+        return EVERYTHING
+    return Range(low=int(schema.metadata[b"low"]), high=int(schema.metadata[b"high"]))
 
 
 def _copy_rows(table: pa.Table) -> pa.Table:

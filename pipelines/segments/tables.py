@@ -9,10 +9,16 @@ import bisect
 import numpy as np
 import pyarrow as pa
 
+from pipelines.segments.range import Range
 from pipelines.segments.sparse import BLOCK_ROWS, SparseTable, open_bytes
 from shards.manifest import TableEntry
 from shards.storage.files import FileEntry, atomic_write, map_bytes
 from shards.storage.remote import AnyPath, RemotePath, relative
+
+
+def spread_over(table: pa.Table, within: Range) -> pa.Table:
+    """Return a table that says in which range its sorted hashes lie (sparse.spread_of)."""
+    return table.replace_schema_metadata({"low": str(within.low), "high": str(within.high)})
 
 
 def write_table(path: AnyPath, table: pa.Table) -> FileEntry:
@@ -76,7 +82,7 @@ class _MappedTable:
         self._table = open_table(path)
 
     def rows(self, rows: slice) -> pa.Table:
-        return self._table.slice(rows.start, rows.stop - rows.start)
+        return self._table.slice(rows.start, rows.stop - rows.start).replace_schema_metadata()
 
     def row_of(self, key: str, bound: int) -> int:
         keys = self._table[key]

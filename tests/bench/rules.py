@@ -11,14 +11,13 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import zstandard
 
 from pipelines import compiled
-from pipelines.dedup.exact import fold
-from pipelines.dedup.minhash import Signer
+from pipelines.dedup.fingerprint import load_fingerprinter
 from pipelines.filters.langid import load_identifier
 from pipelines.quality import Quality
 from tests.bench import inputs, recipes
@@ -94,12 +93,13 @@ def _questions() -> Iterator[tuple[str, str, dict[str, Way]]]:
                 for name, fast in _both()
             },
         )
-    for language in ("en", "zh"):
-        yield (
-            "signatures",
-            language,
-            {name: Way(partial(_sign, Signer(compiled=fast))) for name, fast in _both()},
-        )
+    for near in (False, True):
+        for language in ("en", "zh"):
+            yield (
+                "fingerprints with signatures" if near else "fingerprints",
+                language,
+                {name: _fingerprints(near, fast) for name, fast in _both()},
+            )
 
 
 def _both() -> tuple[tuple[str, bool], ...]:
@@ -113,8 +113,9 @@ def _rules(language: str, spec: str, fast: bool) -> Way:
     return Way(work)
 
 
-def _sign(signer: Signer, texts: Sequence[str]) -> object:
-    return signer.signatures([fold(text) for text in texts])
+def _fingerprints(near: bool, fast: bool) -> Way:
+    fingerprinter = load_fingerprinter(near=near, compiled=fast)
+    return Way(lambda texts: fingerprinter.fingerprints(pa.array(texts, pa.large_string())))
 
 
 def _datatrove(spec: str) -> Way | None:

@@ -1,9 +1,9 @@
 """The chain against its stages: what a run spends beyond the work that it is made of.
 
 Runs of the whole pipeline over one file, in this process. Before or after each batch that the
-chain works on, in turn, every stage does the same batch alone: the bare function on Python strings,
-without Arrow, filters, audit. So both meet the same text and the same moods of the machine, and
-text that a cache has seen is seen by either first equally often.
+chain works on, in turn, every stage does the same batch alone: the bare function, without filters
+and audit. So both meet the same text and the same moods of the machine, and text that a cache has
+seen is seen by either first equally often.
 """
 
 import itertools
@@ -12,24 +12,24 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
+
+from pipelines import compiled
 from pipelines.corpus.document import Rejected
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus, match_corpora
 from pipelines.dedup import tasks as dedup_tasks
-from pipelines.dedup.exact import fold, text_hashes
 from pipelines.engine.runner import Runner
-from pipelines.filters.clean import repair
-from pipelines.filters.langid import LanguageIdentifier, load_identifier
+from pipelines.filters.langid import LanguageIdentifier
 from pipelines.map import mapper as mapping
 from pipelines.map.builder import SegmentBuilder
 from pipelines.map.intake import Intake
 from pipelines.map.mapper import Mapper
-from pipelines.map.stages import Chain
+from pipelines.map.stages import Chain, load_chain
 from pipelines.merge import tasks
 from pipelines.quality import Quality
 from pipelines.readers.reading import open_reader, splits
@@ -37,9 +37,8 @@ from pipelines.readers.record import Damage, Record
 from pipelines.run.build import Build
 from pipelines.segments.rows import Stage
 from pipelines.text import TextOptions
-from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.storage.lock import locked
-from tests.bench import inputs
+from tests.bench import inputs, recipes
 from tests.bench.clock import Clock
 from tests.bench.table import render
 
@@ -49,10 +48,16 @@ STAGES = ("read", "document", "clean", "langid", "quality", "tokenize", "fingerp
 FILES = ("segment", "dedup", "merge")
 """Stages that write files: they are timed where they run, the same seconds count on both sides."""
 
-ONCE = ("Beam", "plan and commit", "rest of the run")
+ONCE = ("handing out tasks", "plan and commit", "rest of the run")
 """What a run pays for each task, however much text is in it."""
 
 ROUNDS = 3
+
+CHAINS = {
+    "en": ("glm", recipes.PAPERS, recipes.FINEWEB),
+    "zh": ("glm", recipes.FINEWEB2, recipes.CHINESE_WEB),
+}
+"""The quality profiles of each chain, by language; glm is a length and nothing else."""
 
 identify, judge_quality = LanguageIdentifier.identify, Quality.judge
 """As they are without a clock around them."""
@@ -72,48 +77,56 @@ class Duel:
 
 
 def measure(*, fast: bool) -> str:
-    """Return for each language the stages, the chain, and its share of what they would reach."""
-    return "\n\n".join(_measured(text, fast=fast) for text in inputs.texts())
+    """Return for each chain its stages, itself, and its share of what they would reach.
+
+    Args:
+        fast: Compiled code where there is any; else plain functions, and no rules but glm.
+    """
+    return "\n\n".join(
+        _measured(text, quality, fast=fast)
+        for text in inputs.texts()
+        for quality in CHAINS[text.language][: None if fast else 1]
+    )
 
 
-def _measured(text: inputs.Text, *, fast: bool) -> str:
+def _measured(text: inputs.Text, quality: str, *, fast: bool) -> str:
     duel = Duel()
     output = inputs.FOLDER / "output-stages"
     for _ in range(ROUNDS):
         shutil.rmtree(output, ignore_errors=True)
-        engines, options = _run(text, output, duel, fast=fast)
+        engines, options = _run(text, quality, output, duel, fast=fast)
     account = json.loads((output / "report.json").read_bytes())["accounting"]
     (megabytes,) = (sum(source["bytes"].values()) / 1e6 for source in account.values())
     shutil.rmtree(output)
     return (
-        f"{text.language}: {engines}; language identified by the first {options.lid_chars} "
-        f"characters; {ROUNDS} runs of {megabytes:.1f} MB of text\n"
+        f"{text.language}, {quality}: {engines}; language identified by the first "
+        f"{options.lid_chars} characters; {ROUNDS} runs of {megabytes:.1f} MB of text\n"
         f"{_table(duel, ROUNDS * megabytes)}"
     )
 
 
-def _run(text: inputs.Text, output: Path, duel: Duel, *, fast: bool) -> tuple[str, Options]:
+def _run(
+    text: inputs.Text, quality: str, output: Path, duel: Duel, *, fast: bool
+) -> tuple[str, Options]:
     options = TextOptions(
         input=(str(text.path),),
         text_field=text.field,
         output=output,
         tokenizer=text.tokenizer,
-        quality=("glm",),
+        quality=(f"{text.language}={quality}",),
         split_bytes=1 << 30,
     )
     with ExitStack() as stack:
         enter = stack.enter_context
-        for name, load in (
-            ("load_identifier", load_identifier),
-            ("load_tokenizer", load_tokenizer),
-        ):
-            enter(patch(f"pipelines.map.stages.{name}", partial(load, fast=fast)))
         files, corpora = match_corpora("pipelines.text", options)
         (corpus,) = corpora.values()
         enter(locked(output))
         runner = enter(Runner((), num_workers=0))
-        run = Build(corpus, corpora, files=files, runner=runner)
-        for patched in _timers(duel, chain=run.chain, corpus=corpus):
+        native = fast and compiled.available()
+        with duel.outside.measure("models"):
+            run = Build(corpus, corpora, files=files, runner=runner, compiled=native)
+            chain = load_chain(options, compiled=native, run=run.job.run)
+        for patched in _timers(duel, chain=chain, corpus=corpus):
             enter(patched)
         with duel.total.measure("chain"):
             run.make()
@@ -136,7 +149,6 @@ def _timers(duel: Duel, *, chain: Chain, corpus: Corpus) -> Iterator[Any]:
 
     yield patch.object(mapping, "group_records", batches)
     yield patch.object(Chain, "stages", property(stages))
-    yield timed(Mapper, "__init__", "models", by=duel.outside)
     yield timed(Intake, "read", "document")
     yield timed(Quality, "judge", "quality")
     yield timed(LanguageIdentifier, "identify", "langid")
@@ -188,24 +200,27 @@ class Turn:
             items = list(itertools.islice(self._items, num_records))
         with measure("document"):
             texts = [text for item in items if (text := self._text(item))]
+        column = pa.array(texts, pa.large_string())
         with measure("clean"):
-            texts = [repair(text) for text in texts]
+            column, _ = chain.cleaner.repaired(column)
+        texts = column.to_pylist()
         with measure("langid"):
             labels, scores = identify(chain.identifier, texts)
         wanted = chain.languages or set(labels)
         sure = (scores >= options.language_threshold).tolist()
         with measure("quality"):
-            reasons = judge_quality(chain.quality, texts, labels).reasons
-        found = zip(texts, labels, sure, reasons, strict=True)
+            judged = judge_quality(chain.quality, texts, labels)
+        rows = zip(judged.texts, labels, sure, judged.reasons, strict=True)
         texts = [
             text
-            for text, label, certain, reason in found
+            for text, label, certain, reason in rows
             if certain and label in wanted and not reason
         ]
         with measure("tokenize"):
             chain.tokenizer.encode_batch(texts)
+        column = pa.array(texts, pa.large_string())
         with measure("fingerprint"):
-            text_hashes(map(fold, texts))
+            chain.fingerprinter.fingerprints(column)
 
     def _text(self, item: Record | Damage) -> str:
         if isinstance(item, Damage):
@@ -257,13 +272,13 @@ def _between(duel: Duel) -> dict[str, float]:
     steps = sum(chain[name] for name in ("read", "document", "judge", "segment"))
     mapped = chain["map"] - outside["turns"]
     tasks_alone = mapped + chain["dedup"] + chain["merge"]
-    beam = chain["runner"] - sum(outside.values()) - tasks_alone
+    handing_out = chain["runner"] - sum(outside.values()) - tasks_alone
     rest = duel.total.cpu["chain"] - chain["runner"] - chain["plan and commit"]
     return {
         "filters between stages": chain["judge"] - sum(chain[name] for name in STAGES[2:]),
         "rejects": chain["rejects"],
         "rest of the map": mapped - steps - chain["rejects"],
-        "Beam": beam,
+        "handing out tasks": handing_out,
         "plan and commit": chain["plan and commit"],
         "rest of the run": rest,
     }

@@ -4,12 +4,15 @@ A task is (name, duty). Every start and end is a line of the log in the folder t
 names: lines are appended whole, so their order is that of the events.
 """
 
+import logging
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import pyarrow as pa
 
 from pipelines.engine.workers import Workers
 from shards.errors import DamageError, UserError
@@ -125,6 +128,23 @@ def prepare(folder: Path) -> Callable[[Task], None]:
     """Return the function that runs tasks, as a runner calls it in each worker."""
     log_event(folder, "prepare", "-")
     return lambda task: work(os.fsencode(folder), task)
+
+
+def answer(folder: Path) -> tuple[str, int]:
+    """What a driver asks a worker for; it may fail or warn, as the name of the folder says."""
+    logging.getLogger("pipelines.somewhere").warning("%s is odd", folder.name)
+    logging.getLogger("elsewhere").warning("not of this package")
+    if (folder / "die").exists():
+        os._exit(7)
+    if (folder / "raise").exists():
+        _raise(folder, "x", (folder / "raise").read_text())
+    return folder.name, os.getpid()
+
+
+def imported(folder: Path) -> list[str]:
+    """The modules that the process has imported after it made an array, as every worker does."""
+    pa.array([folder.name])
+    return [*sys.modules]
 
 
 def drive(folder: str) -> None:

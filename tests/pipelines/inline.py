@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipelines.corpus.options import Options
-from pipelines.engine.runner import RunTask
+from pipelines.engine.task import RunTask
 from pipelines.inputs.files import InputFile
 from pipelines.map.mapper import Job
 from pipelines.map.phase import MapPhase

@@ -12,12 +12,11 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from pipelines.corpus.flags import parse
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.engine.cluster import (
-    beam_flags,
     check_engine_answers,
-    engine_name,
     put_this_python_first,
     with_processes,
 )
+from pipelines.engine.flags import beam_flags, engine_name
 from pipelines.engine.runner import Runner
 from pipelines.run.command import main
 from pipelines.wudao import RECIPE, WudaoOptions

@@ -7,7 +7,8 @@ from typing import Any, cast
 import pytest
 
 from pipelines.engine.phases import Phases, prepare_unfinished
-from pipelines.engine.runner import Runner, RunTask
+from pipelines.engine.runner import Runner
+from pipelines.engine.task import RunTask
 from shards.errors import DamageError, UserError
 from shards.records import sealed
 from shards.storage.files import write_json

@@ -34,27 +34,48 @@ def test_children_prepare_once_for_all_their_tasks(tmp_path: Path) -> None:
     assert [event for event, _, _ in events] == ["prepare", *["start", "end"] * 4]
 
 
-@pytest.mark.parametrize("num_workers", [0, 1])
-def test_a_user_error_comes_through_beam_word_for_word(tmp_path: Path, num_workers: int) -> None:
+WAYS = [((), 0), (("--runner=DirectRunner",), 0), ((), 1)]
+"""Flags and workers: called here, by Beam in this process, in a worker."""
+
+
+@pytest.mark.parametrize(("flags", "num_workers"), WAYS)
+def test_a_user_error_comes_through_word_for_word(
+    tmp_path: Path, flags: tuple[str, ...], num_workers: int
+) -> None:
     with pytest.raises(UserError, match=r"^mend x: 请改$"):
-        run(tmp_path, ("x", "raise:user"), num_workers=num_workers)
+        run(tmp_path, ("x", "raise:user"), num_workers=num_workers, flags=flags)
 
 
-@pytest.mark.parametrize("num_workers", [0, 1])
-def test_any_other_failure_says_where_it_was(tmp_path: Path, num_workers: int) -> None:
+@pytest.mark.parametrize(("flags", "num_workers"), WAYS)
+def test_any_other_failure_says_where_it_was(
+    tmp_path: Path, flags: tuple[str, ...], num_workers: int
+) -> None:
     with pytest.raises(RuntimeError if num_workers else ValueError, match="x is broken"):
-        run(tmp_path, ("x", "raise:other"), num_workers=num_workers)
+        run(tmp_path, ("x", "raise:other"), num_workers=num_workers, flags=flags)
 
 
 def test_lack_of_memory_names_the_task_and_in_a_child_counts_as_its_death(tmp_path: Path) -> None:
     for name in ("here", "child"):
         (tmp_path / name).mkdir()
-    with pytest.raises(UserError, match=r"^there is not enough memory for the \('x', .*ulimit -v"):
-        run(tmp_path / "here", ("x", "raise:memory"))
+    for flags in ((), ("--runner=DirectRunner",)):
+        message = r"^there is not enough memory for the \('x', .*ulimit -v"
+        with pytest.raises(UserError, match=message):
+            run(tmp_path / "here", ("x", "raise:memory"), flags=flags)
     with pytest.raises(UserError, match=r"died 3 times .* it was killed, most likely for lack of"):
         run(tmp_path / "child", ("x", "raise:memory"), ("y", "nothing"), num_workers=1)
     assert duties.starts(tmp_path / "child", "x") == 3
     assert duties.starts(tmp_path / "child", "y") == 1
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_what_the_driver_asks_for_is_called_where_tasks_run(
+    tmp_path: Path, num_workers: int
+) -> None:
+    with Runner((), num_workers=num_workers) as runner:
+        _, pid = runner.call(duties.answer, tmp_path)
+        runner.run([("a", "nothing")], duties.prepare, tmp_path)
+    assert {worker for _, _, worker in read_events(tmp_path)} == {pid}
+    assert (pid == os.getpid()) == (num_workers == 0)
 
 
 def test_other_runners_bring_their_own_workers() -> None:

@@ -57,6 +57,73 @@ def test_children_serve_one_phase_after_the_other(tmp_path: Path) -> None:
     assert len({pid for _, _, pid in read_events(tmp_path)}) == 1
 
 
+def test_a_child_answers_and_then_runs_tasks(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Workers(2, duties.work) as workers:
+        name, pid = workers.call(duties.answer, tmp_path)
+        workers.run_all([("a", "nothing")], os.fsencode(tmp_path))
+    assert name == tmp_path.name
+    assert {worker for _, _, worker in read_events(tmp_path)} == {pid}
+    assert pid != os.getpid()
+    assert caplog.messages == [f"{tmp_path.name} is odd"]
+
+
+@pytest.mark.parametrize(
+    ("error", "error_type", "message"),
+    [
+        ("user", UserError, "^mend x: 请改$"),
+        ("damage", DamageError, "is damaged$"),
+        ("other", RuntimeError, "ValueError: x is broken"),
+    ],
+)
+def test_what_a_child_cannot_answer_is_raised_in_the_driver(
+    tmp_path: Path, error: str, error_type: type[Exception], message: str
+) -> None:
+    (tmp_path / "raise").write_text(error)
+    with Workers(1, duties.work) as workers, pytest.raises(error_type, match=message):
+        workers.call(duties.answer, tmp_path)
+
+
+def test_a_child_that_dies_before_it_answers_ends_the_run(tmp_path: Path) -> None:
+    (tmp_path / "die").touch()
+    message = "^a worker died when it began: it exited with code 7. Finished work is kept"
+    with Workers(1, duties.work) as workers:
+        with pytest.raises(UserError, match=message):
+            workers.call(duties.answer, tmp_path)
+        (tmp_path / "die").unlink()
+        assert workers.call(duties.answer, tmp_path)[0] == tmp_path.name
+
+
+def test_children_find_modules_imported_and_load_neither_beam_nor_pandas(tmp_path: Path) -> None:
+    script = """
+import sys
+from pathlib import Path
+from pipelines.engine.runner import Runner
+from tests.pipelines import duties
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    with Runner((), num_workers=1, preload=("tests.pipelines.duties",)) as runner:
+        runner.run([("a", "nothing")], duties.prepare, folder)
+        print(*sorted(runner.call(duties.imported, folder)))
+    print(*sorted(sys.modules))
+"""
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    done = subprocess.run(
+        [sys.executable, str(path), str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    child, driver = map(str.split, done.stdout.splitlines())
+    assert "pyarrow" in child
+    for modules in (child, driver):
+        assert {"apache_beam", "pandas"}.isdisjoint(modules)
+
+
 def test_tasks_go_to_the_child_that_is_free(tmp_path: Path) -> None:
     """The first task waits for all others: if they were dealt out in advance, it would not end."""
     others = [(f"t{number}", "nothing") for number in range(9)]

@@ -28,11 +28,11 @@ def small_chain() -> Chain:
 @pytest.fixture
 def make_job(small_chain: Chain, monkeypatch: pytest.MonkeyPatch) -> JobMaker:
     """Makes the job of a small run, with its files."""
-    monkeypatch.setattr(mapper, "Chain", lambda _: small_chain)
+    monkeypatch.setattr(mapper, "load_chain", lambda *_, **__: small_chain)
 
     def make(options: Options) -> tuple[Job, Sequence[InputFile]]:
         files, corpora = match_corpora(MODULE, options)
-        versions = segment_versions(small_chain, corpora)
+        versions = segment_versions(small_chain.engines, corpora)
         return Job(options=options, corpora=corpora, versions=versions, run="r"), files
 
     return make

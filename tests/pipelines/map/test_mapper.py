@@ -143,7 +143,7 @@ def attempt(job: Job, tasks: list[MapTask], barrier: Barrier) -> None:
 def job_of(options: WudaoOptions) -> tuple[Job, list[MapTask]]:
     files, corpora = match_corpora(MODULE, options)
     chain, corpus = Chain(options), corpora["wudao"]
-    versions = segment_versions(chain, corpora)
+    versions = segment_versions(chain.engines, corpora)
     tasks = [
         MapTask(name=record_name(split, corpus, versions=versions, facts=chain.facts), split=split)
         for file in files

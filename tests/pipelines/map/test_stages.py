@@ -11,7 +11,8 @@ import sentencepiece
 
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.dedup.exact import fold, text_hashes
-from pipelines.filters.clean import CONFIG
+from pipelines.dedup.fingerprint import PlainFingerprinter
+from pipelines.filters.clean import CONFIG, Cleaner
 from pipelines.map.clock import Clock
 from pipelines.map.stages import Chain, clean, fingerprint, judge, split_verdict
 from pipelines.segments.rows import READ, Verdict
@@ -58,7 +59,7 @@ def check_same_rows(verdict: Verdict, before: pa.RecordBatch) -> None:
 
 def test_clean_repairs_and_says_where() -> None:
     before = batch(CHINESE, "Tom &amp; Jerry", "cafÃ©", "", " \n　")
-    verdict = clean(before)
+    verdict = clean(before, Cleaner())
     check_same_rows(verdict, before)
     assert verdict.batch["text"].to_pylist() == [CHINESE, "Tom & Jerry", "café", "", " \n　"]
     assert verdict.batch["repaired"].to_pylist() == [False, True, True, False, False]
@@ -68,7 +69,7 @@ def test_clean_repairs_and_says_where() -> None:
 def test_clean_drops_what_the_repair_empties() -> None:
     text = "\x01\x02"
     assert ftfy.fix_text(text, CONFIG) == ""
-    verdict = clean(batch(text))
+    verdict = clean(batch(text), Cleaner())
     assert verdict.reasons.to_pylist() == ["empty"]
     assert verdict.batch["repaired"].to_pylist() == [True]
 
@@ -142,7 +143,7 @@ def test_only_a_text_that_the_tokenizer_fails_on_is_quarantined(
 
 def test_fingerprint_folds_white_space() -> None:
     texts = ("a  b\n", "\ta b", "a b", "ab", "a　b")
-    verdict = fingerprint(batch(*texts))
+    verdict = fingerprint(batch(*texts), PlainFingerprinter())
     hashes = list(
         zip(
             verdict.batch["hash_high"].to_pylist(),
@@ -221,13 +222,14 @@ def test_prompts_stand_before_their_texts_and_are_counted(chain: Chain) -> None:
 
 
 def test_the_same_text_after_another_prompt_is_another_document() -> None:
-    rows = fingerprint(with_prompts((CHINESE, CHINESE, "问" + CHINESE), ("", "问", ""))).batch
+    rows = with_prompts((CHINESE, CHINESE, "问" + CHINESE), ("", "问", ""))
+    rows = fingerprint(rows, PlainFingerprinter()).batch
     hashes = rows["hash_high"].to_pylist()
     assert hashes[0] != hashes[1] == hashes[2]
 
 
 def test_prompts_are_repaired_too() -> None:
-    verdict = clean(with_prompts((CHINESE, CHINESE), ("Tom &amp; Jerry", "")))
+    verdict = clean(with_prompts((CHINESE, CHINESE), ("Tom &amp; Jerry", "")), Cleaner())
     assert verdict.batch["prompt"].to_pylist() == ["Tom & Jerry", ""]
     assert verdict.batch["repaired"].to_pylist() == [True, False]
 
@@ -235,7 +237,7 @@ def test_prompts_are_repaired_too() -> None:
 def test_quality_judges_what_is_in_a_language_asked_for_however_unsure() -> None:
     chain = Chain(options(quality=("zh=glm", "en=gopher"), language_threshold=0.99))
     texts = (CHINESE, CHINESE * 3, ENGLISH, JAPANESE * 5)
-    before = clean(batch(*texts)).batch
+    before = clean(batch(*texts), Cleaner()).batch
     verdict = chain.assess(before)
     check_same_rows(verdict, before)
     assert verdict.batch["language"].to_pylist() == ["zh", "zh", "en", "ja"]

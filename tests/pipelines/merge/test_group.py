@@ -99,7 +99,7 @@ def options(corpus: Path, output: Path, **changes: Any) -> Any:
 def small_groups(monkeypatch: pytest.MonkeyPatch, *, rows: int = 40) -> None:
     monkeypatch.setattr(group, "MOST_SLICES", 0)
     monkeypatch.setattr(group, "ROWS_PER_GROUP", rows)
-    monkeypatch.setattr(union, "TOKENS_AT_ONCE", 1000)
+    monkeypatch.setattr(union, "TOKEN_BYTES_AT_ONCE", 2000)
     monkeypatch.setattr(union, "BYTES_AT_ONCE", 10_000)
 
 

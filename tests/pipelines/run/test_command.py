@@ -56,3 +56,27 @@ except SystemExit:
     )
     assert done.returncode == 0, done.stderr
     assert "--shard-tokens" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_run_loads_neither_beam_nor_pandas_unless_it_is_asked_to(tmp_path: Path) -> None:
+    script = """
+import sys
+from pipelines.run.command import main
+flags = sys.argv[1:]
+code = main("pipelines.wudao", flags)
+sys.exit(code or repr({"apache_beam", "pandas", "numba"} & {*sys.modules}))
+"""
+    root = Path(__file__).parents[3]
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", script, "--output", str(tmp_path / name), *flags],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stderr.splitlines()[-1]
+        for name, flags in {"called": [], "beam": ["--runner=DirectRunner"]}.items()
+    ]
+    assert told[0] == "set()"
+    assert "apache_beam" in told[1]

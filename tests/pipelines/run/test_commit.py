@@ -1,12 +1,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from pipelines.inputs.files import match_inputs
 from pipelines.inputs.split import split_file
-from pipelines.run.commit import commit, input_entries, tokenizer_entry
+from pipelines.run.commit import commit, input_entries
 from shards import Dataset
 from shards.manifest import InputEntry
 from shards.storage.files import read_json
@@ -20,16 +19,6 @@ def test_inputs_have_the_checksums_of_their_splits_in_order(file: Path) -> None:
         InputEntry(source="s", path="a.json", bytes=len(CONTENT), crc32c=(7, 8, 9)),
         InputEntry(source="t", path="a.json", bytes=len(CONTENT), crc32c=(7,)),
     )
-
-
-def test_a_tokenizer_is_named_by_its_file_and_not_by_its_folder() -> None:
-    class Made:
-        fingerprint, pieces, vocabulary_size = "ab" * 32, 100, 128
-        dtype, special = np.dtype("uint16"), {"eos": 100}
-
-    entry = tokenizer_entry("sentencepiece:/home/me/a.model", Made())  # type: ignore[arg-type]  # all that is read
-    assert (entry.spec, entry.name, entry.sha256) == ("sentencepiece", "a.model", "ab" * 32)
-    assert (entry.pieces, entry.vocabulary_size, entry.dtype) == (100, 128, "uint16")
 
 
 def test_the_manifest_comes_last(

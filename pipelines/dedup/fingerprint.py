@@ -1,0 +1,110 @@
+"""What dedup compares of each text: the hash of the folded text and, if asked for, its signature.
+
+Native loops give the same as the plain functions of exact.py and minhash.py, from the UTF-8 that a
+column of Arrow holds: no string is made for a text.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.compiled import available, compiling
+from pipelines.dedup.exact import fold, fold_column, text_hashes
+from pipelines.dedup.minhash import PIECE_CHARACTERS, CompiledSigner, Signatures, Signer
+
+_LOG = logging.getLogger("corpusmill")
+
+# All white space and what begins like it, runs of it; scripts; few and many grams; ends of pieces.
+_CHECK_TEXTS = (
+    "",
+    " \t\r\n ",
+    "The old bridge over the river (3.5 km) wasn't closed for REPAIRS during the whole summer.",
+    "".join(f"word{code}{chr(code)}" for code in range(0x3100) if chr(code).isspace()),
+    "\x85\u2028 one\r\n\r\ntwo\u00a0\u1680\u3000three \u200b four\u202f\u205f\u2060 five\u3001\x1f",
+    "清晨的集市上，卖豆腐的老人把担子放下，\u3000慢慢地吆喝起来。\n\n\U00020000\U0001f600é",
+    "ตลาดเช้าริมแม่น้ำ မနက်ခင်းဈေး ផ្សារពេលព្រឹក ຕະຫຼາດ",
+    "아침 시장은 해가 뜨기 전부터 사람들로 붐빈다 Старый мост через реку ძველი ხიდი დაკეტილი იყო",
+    "清晨的 集a市é" * (PIECE_CHARACTERS // 8),
+    " ".join(f"{number:x}é" for number in range(PIECE_CHARACTERS // 5)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprints:
+    """What dedup compares of n texts."""
+
+    high: np.ndarray
+    """uint64[n], one half of the hash of each text."""
+    low: np.ndarray
+    """uint64[n], the other half."""
+    signatures: Signatures | None
+    """None where near-duplicates are not looked for."""
+
+
+class Fingerprinter(Protocol):
+    """Makes the fingerprints of texts."""
+
+    def fingerprints(self, texts: pa.Array) -> Fingerprints:
+        """Return the fingerprints of a column of large_string without nulls."""
+        ...
+
+
+class PlainFingerprinter:
+    """Defines what fingerprints are."""
+
+    def __init__(self, *, near: bool = False) -> None:
+        """Make a fingerprinter; `near` says whether it signs texts."""
+        self._signer = Signer() if near else None
+
+    def fingerprints(self, texts: pa.Array) -> Fingerprints:
+        """Return the fingerprints of a column of large_string without nulls."""
+        folded = [fold(text) for text in texts.to_pylist()]
+        signatures = self._signer.signatures(folded) if self._signer else None
+        return Fingerprints(*text_hashes(folded), signatures)
+
+
+class CompiledFingerprinter:
+    """Makes the same fingerprints by native loops."""
+
+    def __init__(self, *, near: bool = False) -> None:
+        """Make a fingerprinter; `near` says whether it signs texts."""
+        self._signer = CompiledSigner() if near else None
+
+    def fingerprints(self, texts: pa.Array) -> Fingerprints:
+        """Return the fingerprints of a column of large_string without nulls."""
+        folded = fold_column(texts)
+        signatures = self._signer.signatures(folded) if self._signer else None
+        return Fingerprints(*folded.hashes(), signatures)
+
+
+def load_fingerprinter(*, near: bool, compiled: bool = False) -> Fingerprinter:
+    """Return what makes the fingerprints of texts.
+
+    Args:
+        near: Sign texts, so that near-duplicates can be found.
+        compiled: By native loops, if these can be compiled and give the same for a few texts.
+    """
+    plain = PlainFingerprinter(near=near)
+    if not (compiled and available()):
+        return plain
+    texts = pa.array(_CHECK_TEXTS, pa.large_string())
+    with compiling():
+        native = CompiledFingerprinter(near=near)
+        found = native.fingerprints(texts)
+    if _same(found, plain.fingerprints(texts)):
+        return native
+    _LOG.warning("Compiled fingerprints differ from plain ones here, so the plain ones are made.")
+    return plain
+
+
+def _same(one: Fingerprints, other: Fingerprints) -> bool:
+    pairs = [(one.high, other.high), (one.low, other.low)]
+    if one.signatures and other.signatures:
+        names = ("bands", "slots", "signed")
+        pairs += [
+            (getattr(one.signatures, name), getattr(other.signatures, name)) for name in names
+        ]
+    return all(np.array_equal(*pair) for pair in pairs)

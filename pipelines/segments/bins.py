@@ -1,0 +1,47 @@
+"""The .bins of a segment: what lies before each of 4,096 even bins of the order hash."""
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.segments.range import EVERYTHING, Range
+from pipelines.segments.segment import NUM_BINS
+from pipelines.segments.sparse import spread_of
+from pipelines.segments.tables import column, open_table, spread_over
+from shards.storage.remote import AnyPath
+
+
+def bins_table(order: np.ndarray, lengths: np.ndarray, *, within: Range = EVERYTHING) -> pa.Table:
+    """Return documents and tokens before each bin: NUM_BINS + 1 rows.
+
+    Args:
+        order: uint64[n], the documents' orders, sorted.
+        lengths: int[n], their tokens.
+        within: The range that holds them, the 2**k-th part of all orders; its bins are even.
+    """
+    width = (within.high - within.low) // NUM_BINS
+    edges = np.uint64(within.low) + np.arange(NUM_BINS, dtype=np.uint64) * np.uint64(width)
+    documents = np.append(np.searchsorted(order, edges), len(order))
+    tokens = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))[documents]
+    table = pa.table({"documents": documents.astype(np.int64), "tokens": tokens})
+    return table if within == EVERYTHING else spread_over(table, within)
+
+
+class Bins:
+    """The bins of a segment.
+
+    `documents` and `tokens` (int64[NUM_BINS + 1]) are how many lie before each bin, and in all.
+    """
+
+    def __init__(self, path: AnyPath) -> None:
+        """Read them."""
+        table = open_table(path)
+        self._within = spread_of(table.schema)
+        self.documents = column(table, "documents")
+        self.tokens = column(table, "tokens")
+
+    def around(self, within: Range) -> tuple[int, int]:
+        """Return the first bin that a range overlaps, and the bin after the last."""
+        width = (self._within.high - self._within.low) // NUM_BINS
+        common = self._within.common(within)
+        first, last = (order - self._within.low for order in (common.low, common.high - 1))
+        return first // width, last // width + 1

@@ -1,0 +1,32 @@
+import pickle
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.map.description import describe_run, tokenizer_entry
+from pipelines.map.stages import load_chain
+from tests.pipelines.runs import small
+
+
+def test_a_tokenizer_is_named_by_its_file_and_not_by_its_folder() -> None:
+    class Made:
+        fingerprint, pieces, vocabulary_size = "ab" * 32, 100, 128
+        dtype, special = np.dtype("uint16"), {"eos": 100}
+
+    entry = tokenizer_entry("sentencepiece:/home/me/a.model", Made())  # type: ignore[arg-type]  # all that is read
+    assert (entry.spec, entry.name, entry.sha256) == ("sentencepiece", "a.model", "ab" * 32)
+    assert (entry.pieces, entry.vocabulary_size, entry.dtype) == (100, 128, "uint16")
+
+
+def test_the_process_that_describes_a_chain_keeps_it_for_the_run() -> None:
+    options = small(Path("out"), "in")
+    described = describe_run((options, False, "one run"))
+    chain = load_chain(pickle.loads(pickle.dumps(options)), compiled=False, run="one run")
+    assert describe_run((options, False, "one run")).facts == chain.facts == described.facts
+    assert load_chain(options, compiled=False, run="one run") is chain
+    assert described.engines == chain.engines
+    assert described.vocabulary.num_rows == described.tokenizer.vocabulary_size
+    again = pickle.loads(pickle.dumps(described))
+    assert (again.tokenizer, again.facts) == (described.tokenizer, described.facts)
+    # Files may have changed until the next run of the same process.
+    assert load_chain(options, compiled=False, run="another run") is not chain

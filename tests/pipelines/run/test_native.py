@@ -1,0 +1,58 @@
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pipelines import compiled
+from pipelines.inputs.files import InputFile
+from pipelines.run.native import native_pays
+from tests.pipelines.runs import small
+
+RULES = ("en=gopher-repetition+gopher",)
+WORDS = ("zh=fineweb2-zh",)
+
+
+def files(megabytes: float, name: str = "a.jsonl") -> list[InputFile]:
+    size = int(megabytes * 1e6)
+    return [InputFile(source="s", path=f"/{name}", relative=name, bytes=size, mtime_ns=0)]
+
+
+@pytest.mark.parametrize(
+    ("kept", "quality", "name", "megabytes", "workers", "pays"),
+    [
+        (True, (), "a.jsonl", 30, 0, False),
+        (True, (), "a.jsonl", 40, 0, True),
+        (True, (), "a.jsonl", 40, 2, False),
+        (True, (), "a.jsonl.zst", 15, 1, True),
+        (True, RULES, "a.jsonl", 7, 1, False),
+        (True, RULES, "a.jsonl", 9, 1, True),
+        (True, RULES, "a.jsonl", 9, 2, False),
+        (True, WORDS, "a.jsonl", 2, 1, True),
+        (False, RULES, "a.jsonl", 70, 1, False),
+        (False, RULES, "a.jsonl", 90, 1, True),
+        (False, RULES, "a.parquet", 30, 2, True),
+        (False, WORDS, "a.jsonl", 11, 1, True),
+    ],
+)
+def test_native_loops_have_to_earn_their_start(
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    kept: bool,
+    quality: Sequence[str],
+    name: str,
+    megabytes: float,
+    workers: int,
+    pays: bool,
+) -> None:
+    monkeypatch.setattr(compiled, "available", lambda: True)
+    monkeypatch.setattr(compiled, "kept", lambda _: kept)
+    options = small(Path("out"), "in", quality=quality)
+    assert native_pays(options, files(megabytes, name), workers=workers) == pays
+    part = small(Path("out"), "in", quality=quality, part=("1/1000",))
+    assert not native_pays(part, files(megabytes, name), workers=workers)
+
+
+def test_without_numba_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "available", lambda: False)
+    options = small(Path("out"), "in", quality=WORDS)
+    assert not native_pays(options, files(1e6), workers=1)
