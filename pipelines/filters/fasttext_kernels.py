@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.compiled import compiling, kernel
+from pipelines.compiled import compiling, kernel_in_place
 from pipelines.filters.fasttext_model import END_OF_LINE, LABEL_PREFIX, Model
 
 _MOST_WORDS = 1 << 15
@@ -115,13 +115,13 @@ class Scratch(NamedTuple):
     open_scores: np.ndarray
 
 
-@kernel
+@kernel_in_place
 def is_space(byte: int) -> bool:
     """Return whether a byte separates words."""
     return 0 <= byte <= 32 and (byte == 32 or 9 <= byte <= 13 or byte == 0)
 
 
-@kernel
+@kernel_in_place
 def hash_word(text: np.ndarray, begin: int, end: int) -> np.uint64:
     """Return the hash by which a word is remembered."""
     key = _BASIS
@@ -130,7 +130,7 @@ def hash_word(text: np.ndarray, begin: int, end: int) -> np.uint64:
     return key
 
 
-@kernel
+@kernel_in_place
 def split(
     text: np.ndarray, at: int, stop: int, begins: np.ndarray, ends: np.ndarray, keys: np.ndarray
 ) -> tuple[int, int]:
@@ -151,7 +151,7 @@ def split(
     return count, at
 
 
-@kernel
+@kernel_in_place
 def touch(keys: np.ndarray, count: int, slots: np.ndarray, records: np.ndarray) -> int:
     """Read what will be looked at for each word: reads that do not wait for each other are fast.
 
@@ -166,7 +166,7 @@ def touch(keys: np.ndarray, count: int, slots: np.ndarray, records: np.ndarray) 
     return read
 
 
-@kernel
+@kernel_in_place
 def find_word(
     text: np.ndarray,
     begin: int,
@@ -194,7 +194,7 @@ def find_word(
     return slot, -1
 
 
-@kernel
+@kernel_in_place
 def remember(
     text: np.ndarray,
     begin: int,
@@ -229,7 +229,7 @@ def remember(
     sizes[0, 1] += size
 
 
-@kernel
+@kernel_in_place
 def forget(
     slots: np.ndarray, records: np.ndarray, record_bytes: np.ndarray, sizes: np.ndarray
 ) -> None:
@@ -248,7 +248,7 @@ def forget(
         record += 2 + (records[record] + 3) // 4 + records[record + 1]
 
 
-@kernel
+@kernel_in_place
 def is_label(text: np.ndarray, begin: int, end: int) -> bool:
     """Return whether a word that the model does not know is a label: it counts for nothing."""
     at = 0
@@ -257,7 +257,7 @@ def is_label(text: np.ndarray, begin: int, end: int) -> bool:
     return at == len(_PREFIX)
 
 
-@kernel
+@kernel_in_place
 def hash_ngrams(
     text: np.ndarray,
     begin: int,
@@ -294,7 +294,7 @@ def hash_ngrams(
     return count
 
 
-@kernel
+@kernel_in_place
 def find_buckets(keys: np.ndarray, count: int, num_buckets: int) -> None:
     """Reduce hashes of 32 bits to buckets: the remainder of a division, by multiplications."""
     buckets = np.uint64(num_buckets)
@@ -305,7 +305,7 @@ def find_buckets(keys: np.ndarray, count: int, num_buckets: int) -> None:
         keys[i] = rest - buckets if rest >= buckets else rest
 
 
-@kernel
+@kernel_in_place
 def all_rows(keys: np.ndarray, num_keys: int, first_row: int, rows: np.ndarray, count: int) -> int:
     """Write the rows of buckets after `count` others; return how many there are then."""
     for i in range(num_keys):
@@ -313,7 +313,7 @@ def all_rows(keys: np.ndarray, num_keys: int, first_row: int, rows: np.ndarray, 
     return count + num_keys
 
 
-@kernel
+@kernel_in_place
 def kept_rows(
     keys: np.ndarray,
     num_keys: int,
@@ -339,7 +339,7 @@ def kept_rows(
     return end
 
 
-@kernel
+@kernel_in_place
 def find_rows(
     text: np.ndarray,
     begin: int,
@@ -367,7 +367,7 @@ def find_rows(
     return kept_rows(keys, num_keys, first_row, bits, ranks, rows, count)
 
 
-@kernel
+@kernel_in_place
 def add_waiting(
     total: np.ndarray, rows: np.ndarray, waiting: np.ndarray, counts: np.ndarray
 ) -> None:
@@ -388,7 +388,7 @@ def add_waiting(
     counts[1] += count
 
 
-@kernel
+@kernel_in_place
 def take_mean(  # noqa: C901, PLR0912, PLR0915  one loop over the words: calls would pass all of this on
     text: np.ndarray,
     start: int,
@@ -467,7 +467,7 @@ def take_mean(  # noqa: C901, PLR0912, PLR0915  one loop over the words: calls w
         mean[i] *= share
 
 
-@kernel
+@kernel_in_place
 def find_likeliest(tree: Tree, scratch: Scratch) -> tuple[int, np.float32]:
     """Return the leaf with the highest product of probabilities on its way, and the product.
 
@@ -503,7 +503,7 @@ def find_likeliest(tree: Tree, scratch: Scratch) -> tuple[int, np.float32]:
     return best, np.float32(math.exp(best_score))
 
 
-@kernel
+@kernel_in_place
 def classify(
     text: np.ndarray,
     starts: np.ndarray,
@@ -548,7 +548,7 @@ def classify(
             labels[line], scores[line] = find_likeliest(tree, scratch)
 
 
-@kernel
+@kernel_in_place
 def learn(
     text: np.ndarray,
     starts: np.ndarray,
