@@ -7,9 +7,9 @@ kernel has a plain counterpart, which is the definition and takes its place ever
 
 Compiled code is kept in `__pycache__` of this package, or in the user's cache folder where that
 cannot be written, by the sources of all kernels: a kernel is part of those that call it, and numba
-itself would only notice a change of the calling module, or of the processor. From other modules a
-kernel uses nothing but kernels. Where NUMBA_DISABLE_JIT=1 nothing is compiled, and the plain
-functions do all the work.
+itself would only notice a change of the calling module, or of the processor: on another one it
+compiles once more and keeps both. From other modules a kernel uses nothing but kernels. Where
+NUMBA_DISABLE_JIT=1 nothing is compiled, and the plain functions do all the work.
 """
 
 import fcntl
@@ -18,11 +18,13 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
+import shutil
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -43,11 +45,24 @@ def kernel(function: _Function) -> _Function:
     It holds no lock of the interpreter while it runs. Indices are not checked, and division by
     zero gives infinity or NaN.
     """
+    return _compile(function, {})
+
+
+def kernel_in_place(function: _Function) -> _Function:
+    """Return a kernel that makes no arrays, but only uses those that it is given.
+
+    So it need not count references to them. Where short kernels call each other for every word,
+    counting takes ten times as long as their own work. What makes arrays does not compile.
+    """
+    return _compile(function, {"_nrt": False})
+
+
+def _compile(function: _Function, options: dict[str, Any]) -> _Function:
     import numba  # noqa: PLC0415  takes a second, and may be missing
 
     folder = _folder()
     numba.config.CACHE_DIR = str(folder or "")  # type: ignore[attr-defined] # set at run time
-    make: Any = numba.njit(cache=folder is not None, nogil=True, error_model="numpy")
+    make: Any = numba.njit(cache=folder is not None, nogil=True, error_model="numpy", **options)
     compiled: _Function = make(function)
     return compiled
 
@@ -104,19 +119,49 @@ def _processor() -> str:
     return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features")))
 
 
+def use_whole_seconds() -> None:
+    """Give the modules with kernels times of change in whole seconds, once, before any is imported.
+
+    numba takes a file whose time has changed for another one, and images of containers keep no
+    fractions.
+    """
+    for path in _kernel_modules():
+        changed = int(path.stat().st_mtime)
+        os.utime(path, (changed, changed))
+
+
+def _kernel_modules() -> list[Path]:
+    paths = sorted(Path(__file__).parent.rglob("*.py"))
+    return [path for path in paths if b"@kernel" in path.read_bytes()]
+
+
 @cache
 def _folder() -> Path | None:
     """Return the folder for compiled code; None if there is none that can be written."""
-    package = Path(__file__).parent
-    sources = (path.read_bytes() for path in sorted(package.rglob("*.py")))
-    digest = hashlib.sha256(b"".join(source for source in sources if b"@kernel" in source))
-    user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "corpusmill"
-    for parent in (package / "__pycache__", user):
-        folder = parent / f"compiled-{digest.hexdigest()[:16]}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except (OSError, RuntimeError):  # no home
-            continue
-        if os.access(folder, os.W_OK):
-            return folder
-    return None
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in _kernel_modules()))
+    name = f"compiled-{digest.hexdigest()[:16]}"
+    own = Path(__file__).parent / "__pycache__" / name
+    if _is_writable(own):
+        return own
+    user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "corpusmill" / name
+    if own.is_dir() and not user.exists():  # an image, used by somebody else than who made it
+        _copy(own, user)
+    return user if _is_writable(user) else None
+
+
+def _is_writable(folder: Path) -> bool:
+    """Return whether a folder can be written, after making it if need be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # no home
+        return False
+    return os.access(folder, os.W_OK)
+
+
+def _copy(folder: Path, to: Path) -> None:
+    """Copy a folder whole or not at all; another process may do the same."""
+    with suppress(OSError, RuntimeError):
+        to.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=to.parent) as temporary:
+            copy = shutil.copytree(folder, Path(temporary) / to.name)
+            copy.rename(to)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.map.compile import PROGRAM
+
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "Dockerfile").read_text()
 # Instructions with their lines joined; comments stand between them.
@@ -47,6 +49,15 @@ def test_what_is_installed_can_be() -> None:
         assert set(found[1].split(",")) <= set(setup["options.extras_require"])
     assert "pipelines" in INSTALLS[0]
     assert "train" in INSTALLS[1]
+
+
+def test_workers_start_with_native_loops_of_the_installed_package() -> None:
+    worker = LINES[: LINES.index(next(line for line in LINES if line.endswith(" AS trainer")))]
+    install, folder, compile_all = worker[-3:]
+    assert "pip install" in install
+    assert "fast" in install
+    assert folder == "WORKDIR /"
+    assert compile_all == f"RUN python -m {PROGRAM}"
 
 
 def test_what_installing_needs_is_sent_to_the_builder() -> None:

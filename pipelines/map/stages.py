@@ -25,6 +25,7 @@ from pipelines.filters.langid import load_identifier, parse_languages
 from pipelines.filters.pii import KINDS, mask_texts
 from pipelines.map.clock import Clock
 from pipelines.quality import Quality
+from pipelines.quality.selection import parse_selection
 from pipelines.segments.rows import NAME, Stage, Verdict, whole_texts
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
@@ -59,12 +60,14 @@ def load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
 
 def native_parts(options: Options) -> list[str]:
     """Return names of what is compiled for the chain of a run: the same for the same loops."""
-    kind = options.tokenizer.partition(":")[0]
+    selection = parse_selection(options.quality, options.threshold)
+    profiles = {bound.profile.name for chosen in selection.values() for bound in chosen}
     return [
-        f"tokenizer {kind}",
-        f"dedup {options.dedup}",
-        *(["decontaminate"] if options.decontaminate else []),
-        *(f"quality {spec}" for spec in options.quality),
+        "texts",
+        *(["pieces"] if options.tokenizer.startswith("sentencepiece:") else []),
+        *(["signatures"] if options.dedup == "minhash" else []),
+        *(["benchmarks"] if options.decontaminate else []),
+        *(f"profile {name}" for name in sorted(profiles)),
     ]
 
 
@@ -82,7 +85,7 @@ class Chain:
         self.cleaner = Cleaner(compiled=compiled)
         self.languages = None if "all" in options.languages else parse_languages(options.languages)
         model = Path(options.lid_model) if options.lid_model else None
-        self.identifier = load_identifier(model, chars=options.lid_chars)
+        self.identifier = load_identifier(model, chars=options.lid_chars, compiled=compiled)
         self.tokenizer = load_tokenizer(options.tokenizer, compiled=compiled)
         self.fingerprinter = load_fingerprinter(near=options.dedup == "minhash", compiled=compiled)
         self.quality = Quality.parse(

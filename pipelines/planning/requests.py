@@ -127,12 +127,12 @@ def _merge_of_ranges(extent: Extent, *, workers: int) -> dict[str, Requests]:
         for step in passes(extent.sources[name], extent.cuts[name]):
             with counting() as (output, calls):
                 one = _one_range(extent, name, step.before, step.times)
-                model = _Model(one, output / "segments", calls=calls, workers=workers)
+                model = _Model(one, output / "segments", calls=calls, workers=workers, listed=True)
                 total["ranges"] += model.ranges(step.cut, step.after) * step.times
         ranges = step.times * step.cut
         with counting() as (output, calls):
             one = _one_range(extent, name, step.after, ranges)
-            model = _Model(one, output / "segments", calls=calls, workers=workers)
+            model = _Model(one, output / "segments", calls=calls, workers=workers, listed=True)
             total["merge"] += model.merge() * ranges
     more = sum(extent.sources[name].records for name in names) / counted
     total = {phase: requests * more for phase, requests in total.items()}
@@ -190,15 +190,30 @@ class _Model:
     """A run with one segment a source, that of mean size."""
 
     def __init__(
-        self, extent: Extent, output: RemotePath, *, calls: list[Call], workers: int
+        self,
+        extent: Extent,
+        output: RemotePath,
+        *,
+        calls: list[Call],
+        workers: int,
+        listed: bool = False,
     ) -> None:
+        """Write the segments.
+
+        Args:
+            extent: The run.
+            output: Its folder.
+            calls: Where the storage counts.
+            workers: Processes.
+            listed: It stands for several; what the driver lists once for all is left out.
+        """
         self._extent = extent
         self._output = output
         self._work = output / WORK
         self._calls = calls
         self._workers = workers
         self._drops: tuple[str, ...] = ()
-        self._phases: set[str] = set()
+        self._phases = {"ranges", "merge"} if listed else set[str]()
         sources = {f"s{index}": name for index, name in enumerate(sorted(extent.sources))}
         self._segments = {stem: extent.sources[name].segments for stem, name in sources.items()}
         """By stem, how many segments of the run it stands for."""
@@ -464,14 +479,14 @@ def write_mean_segment(
     keys = {
         "documents": {"order": order, "holdout": holdout, "tokens": tokens},
         "holdout": {"holdout": holdout[by_holdout], "row": by_holdout, "order": order[by_holdout]},
-        "hashes": {"hash_high": _hashes(rng, texts)},
+        "hashes": {"hash_high": _hashes(rng, texts), "row": np.arange(texts) % documents},
         "audit": {"order": _hashes(rng, records)},
         "links": {"signer": np.zeros(links)},
     }
     for suffix, columns in keys.items():
         if suffix in source.tables:
             write_table(with_suffix(stem, suffix), _repeated(source.tables[suffix], columns))
-    write_table(with_suffix(stem, "examples"), source.tables["examples"])
+    write_table(with_suffix(stem, "examples"), source.tables["examples"].slice(0, records))
     write_table(with_suffix(stem, "bins"), bins_table(order, tokens))
     stem.with_name(f"{stem.name}.tokens").write(bytes(int(tokens.sum()) * token_bytes))
     if "links" in source.tables:

@@ -4,17 +4,16 @@ There are three splitters: white space; jieba's accurate mode for Chinese; spaCy
 which datatrove uses. The last two take seconds to load, so they are loaded on first use.
 """
 
-import importlib
 import importlib.metadata
-import logging
-import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from pipelines.quality.chinese_words import Cut, load_compiled, load_jieba
+from pipelines.quality.english import English
 
 CHINESE = frozenset({"zh", "yue", "wuu"})
 """Languages (labels of lid.176) that jieba splits into words; datatrove has the same three."""
@@ -27,10 +26,6 @@ ENGLISH = "en"
 SPACES, DATATROVE = "spaces", "datatrove"
 """Ways to count words: str.split() (jieba for Chinese); spaCy for English, jieba for Chinese."""
 
-# spaCy takes this word for a symbol of its own and, from its second occurrence on, fails on an
-# assertion; datatrove 0.10.1 (utils/word_tokenizers.py) removes it when that happens.
-_POISON = "IS_ALPHA"
-
 
 class WordSpans(NamedTuple):
     """Words as ranges of an array of code points, for compiled loops."""
@@ -42,6 +37,11 @@ class WordSpans(NamedTuple):
     ends: npt.NDArray[np.int64]
     """int64[n]: where it ends."""
 
+    def of(self, text: str) -> list[str]:
+        """Return the words, of the text whose code points these are."""
+        pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        return [text[start:end] for start, end in pairs]
+
 
 def code_points(text: str) -> npt.NDArray[np.uint32]:
     """Return the code points of a text, uint32[len(text)]; lone surrogates are among them."""
@@ -50,6 +50,14 @@ def code_points(text: str) -> npt.NDArray[np.uint32]:
 
 class Splitters:
     """The loaded splitters of one process."""
+
+    def __init__(self, *, compiled: bool = False) -> None:
+        """Load nothing yet.
+
+        Args:
+            compiled: Split by native loops where there are any; the words are the same.
+        """
+        self._compiled = compiled
 
     def words(self, text: str, *, language: str, kind: str) -> list[str]:
         """Return the words of a text, none empty or with white space at its ends.
@@ -60,40 +68,56 @@ class Splitters:
             kind: SPACES or DATATROVE.
         """
         if language in CHINESE:
-            return [word for word in map(str.strip, self._jieba.cut(text)) if word]
-        return self._english_words(text) if kind == DATATROVE else text.split()
+            return self._chinese_words(text)
+        return self._english.words(text) if kind == DATATROVE else text.split()
+
+    def spans(
+        self, text: str, codes: npt.NDArray[np.uint32], *, language: str, kind: str
+    ) -> WordSpans | None:
+        """Return the words of a text as ranges of its code points; None if only words() has them.
+
+        Args:
+            text: Any text.
+            codes: Its code points, uint32[len(text)].
+            language: Its label of lid.176.
+            kind: SPACES or DATATROVE.
+        """
+        spans: WordSpans | None = None
+        if language in CHINESE:
+            spans = self._compiled_jieba(codes) if self._compiled_jieba else None
+        elif kind == SPACES:
+            from pipelines.quality.compiled.words import words_at_spaces  # noqa: PLC0415  numba
+
+            spans = words_at_spaces(codes)
+        elif self._compiled:
+            spans = self._english.spans(text, codes)
+        return spans
 
     def num_sentences(self, lines: Iterable[str]) -> int:
         """Return the number of English sentences in lines by spaCy's rules, as in datatrove."""
-        # One zone for all lines, at whose end spaCy forgets the words it has seen.
-        with self._spacy.memory_zone():
-            documents = map(self._spacy, (line.replace(_POISON, "") for line in lines))
-            return sum(len(list(document.sents)) for document in documents)
+        num_sentences: int = self._english.num_sentences(lines)
+        return num_sentences
 
-    def _english_words(self, text: str) -> list[str]:
-        tokenizer = self._spacy.tokenizer
-        with self._spacy.memory_zone():
-            words = [token.text.strip() for token in tokenizer(text.replace(_POISON, ""))]
-        return [word for word in words if word]
+    def _chinese_words(self, text: str) -> list[str]:
+        if self._compiled_jieba is not None:
+            return self._compiled_jieba(code_points(text)).of(text)
+        return [word for word in map(str.strip, self._jieba.cut(text)) if word]
 
     @cached_property
     def _jieba(self) -> Any:
-        with _quiet_import():
-            jieba = importlib.import_module("jieba")
-        jieba.setLogLevel(logging.WARNING)
-        # Its own loader would trust a cache file in the shared temporary folder, whoever wrote it.
-        tokenizer = jieba.Tokenizer()
-        tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
-        tokenizer.initialized = True
-        return tokenizer
+        return load_jieba()
 
     @cached_property
-    def _spacy(self) -> Any:
-        spacy = importlib.import_module("spacy")
-        english = spacy.blank("en")
-        english.add_pipe("sentencizer")
-        english.max_length = 1 << 40
-        return english
+    def _compiled_jieba(self) -> Cut | None:
+        return load_compiled() if self._compiled else None
+
+    @cached_property
+    def _english(self) -> Any:
+        if not self._compiled:
+            return English()
+        from pipelines.quality.compiled.english import CompiledEnglish  # noqa: PLC0415  imports numba
+
+        return CompiledEnglish()
 
 
 class MeasuredText:
@@ -127,20 +151,21 @@ class MeasuredText:
     def spans(self, kind: str) -> WordSpans:
         """Return what words() does, as ranges of code points."""
         kind = SPACES if self.language in CHINESE else kind
-        if kind not in self._spans and kind == SPACES and self.language not in CHINESE:
-            from pipelines.quality.compiled.words import words_at_spaces  # noqa: PLC0415  numba
-
-            self._spans[kind] = words_at_spaces(self.codes)
         if kind not in self._spans:
-            words = self.words(kind)
-            ends = np.cumsum(np.fromiter(map(len, words), np.int64, len(words)))
-            starts = np.concatenate(([0], ends[:-1])) if len(words) else ends
-            self._spans[kind] = WordSpans(code_points("".join(words)), starts, ends)
+            spans = self.splitters.spans(self.text, self.codes, language=self.language, kind=kind)
+            self._spans[kind] = spans or _joined(self.words(kind))
         return self._spans[kind]
 
     def replaced(self, text: str) -> "MeasuredText":
         """Return another text in place of this one, in the same language."""
         return MeasuredText(text, self.language, splitters=self.splitters)
+
+
+def _joined(words: list[str]) -> WordSpans:
+    """Return words as ranges of their code points back to back."""
+    ends = np.cumsum(np.fromiter(map(len, words), np.int64, len(words)))
+    starts = np.concatenate(([0], ends[:-1])) if len(words) else ends
+    return WordSpans(code_points("".join(words)), starts, ends)
 
 
 def engine_version(name: str) -> str:
@@ -150,11 +175,3 @@ def engine_version(name: str) -> str:
         importlib.metadata.PackageNotFoundError: it is not installed.
     """
     return f"{name} {importlib.metadata.version(name)}"
-
-
-@contextmanager
-def _quiet_import() -> Iterator[None]:
-    # jieba 0.42.1 has invalid escapes and imports pkg_resources: warnings that nobody here can fix.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

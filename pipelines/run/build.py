@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from pipelines.compiled import kept
 from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
 from pipelines.corpus.part import corpus_fraction, is_share
 from pipelines.corpus.sources import Corpus, match_corpora, others
@@ -25,6 +26,7 @@ from pipelines.map.attempts import died_before
 from pipelines.map.description import describe_run
 from pipelines.map.mapper import Job, SplitRecord, segment_versions
 from pipelines.map.phase import MapPhase
+from pipelines.map.stages import native_parts
 from pipelines.merge.group import group_segments
 from pipelines.merge.holdout import holdout_threshold, num_shards
 from pipelines.merge.ranges import cut_into_ranges
@@ -113,6 +115,8 @@ def opened(
         if not workers and died_before(options.output / WORK):
             workers = 1  # the record that killed the driver kills a child now, and is found
         native = native_pays(options, files, workers=workers)
+        if native and not kept(native_parts(options)):
+            _LOG.info("native loops are compiled first, once on this machine: 5 to 25 s")
         # What the driver has imported is what tasks need.
         preload = (__name__, "numba") if native else (__name__,)
         with Runner(flags, num_workers=workers, preload=preload) as runner:
@@ -219,7 +223,7 @@ class Build:
     def _map_phase(self) -> MapPhase:
         """Return the map phase; log what is read, and by which engines."""
         megabytes = self._megabytes()
-        engines = ", ".join(self.chain.engines.values())
+        engines = ", ".join([*self.chain.engines.values(), *(["native loops"] * self.job.compiled)])
         _LOG.info("%d files, %.1f MB; %s", len(self.files), megabytes, engines)
         for warning in self.quality.warnings(self.options.languages):
             _LOG.warning("%s", warning)

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import s3fs
 
 from pipelines.planning.run import estimate_run
+from pipelines.planning.sizes import for_merge, with_groups
 from pipelines.planning.storage import Requests
 from pipelines.run.build import build
 from pipelines.run.command import completed
@@ -60,4 +63,85 @@ def test_a_server_counts_the_requests_that_the_plan_expects(
     asked = counted(log)
     assert sum(asked.values()) == pytest.approx(expected.all, rel=0.25)
     for kind in ("put", "get", "head", "delete"):  # a run that takes longer lists more often
+        assert asked[kind] == pytest.approx(getattr(expected, kind), rel=0.25), kind
+
+
+SMALLER = {
+    "BLOCK_ROWS": 8,
+    "SMALL_BYTES": 1024,
+    "END_BYTES": 3072,
+    "GAP_BYTES": 256,
+    "NUM_BINS": 64,
+}
+"""With these, files of fifty rows are fetched in parts as those of millions are."""
+
+LEVELS: dict[str, dict[str, int]] = {
+    "segments": {},
+    "groups": {"MOST_SLICES": 0, "ROWS_PER_GROUP": 120},
+    "ranges": {
+        "MOST_SLICES": 0,
+        "ROWS_PER_GROUP": 120,
+        "MOST_SHARD_SLICES": 0,
+        "PASS_WEIGHT": 0,
+    },
+}
+"""What makes shards read segments, groups of about two, or one of eight ranges of the groups."""
+
+READERS = (
+    "segments.sparse", "segments.tables", "segments.segment", "segments.bins", "merge.union",
+    "merge.holdout", "merge.group", "merge.ranges", "planning.sizes",
+)  # fmt: skip
+"""The modules of pipelines that have these constants."""
+
+
+def scale_down(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
+    for name, value in {**SMALLER, **LEVELS[level]}.items():
+        for reader in READERS:
+            monkeypatch.setattr(import_module(f"pipelines.{reader}"), name, value, raising=False)
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The size of each answer that holds bytes of a file."""
+    sizes: list[int] = []
+    ask = s3fs.S3FileSystem._cat_file
+
+    async def cat_file(self: Any, *arguments: Any, **named: Any) -> bytes:
+        data: bytes = await ask(self, *arguments, **named)
+        sizes.append(len(data))
+        return data
+
+    monkeypatch.setattr(s3fs.S3FileSystem, "_cat_file", cat_file)
+    return sizes
+
+
+@pytest.mark.parametrize(
+    ("level", "slices"), [("segments", 11 * 17), ("groups", 6 * 17), ("ranges", 17)]
+)
+def test_groups_and_ranges_fetch_what_the_plan_expects(
+    log: Path, fetched: list[int], monkeypatch: pytest.MonkeyPatch, level: str, slices: int
+) -> None:
+    scale_down(monkeypatch, level)
+    options = replace(
+        completed(RECIPE.options(), RECIPE),
+        output=RemotePath("s3://output/wudao"),
+        split_bytes=40_000,
+        shard_tokens=10_000,
+    )
+    estimate, _ = estimate_run("pipelines.wudao", options)
+    assert for_merge(with_groups(estimate.extent)).merge_slices == slices
+    assert (
+        set(estimate.requests) & {"group", "ranges"}
+        == {
+            "segments": set(),
+            "groups": {"group"},
+            "ranges": {"group", "ranges"},
+        }[level]
+    )
+    expected = sum(estimate.requests.values(), Requests())
+    build("pipelines.wudao", options)
+    asked = counted(log)
+    assert sum(asked.values()) == pytest.approx(expected.all, rel=0.25)
+    assert sum(fetched) == pytest.approx(expected.bytes, rel=0.25)
+    for kind in ("put", "get", "head"):
         assert asked[kind] == pytest.approx(getattr(expected, kind), rel=0.25), kind

@@ -1,12 +1,15 @@
-"""Who waits for whom when several processes of a machine need the same native code."""
+"""Where native code is kept, and who waits for whom when several processes need the same."""
 
 import fcntl
+import os
 from pathlib import Path
 
 import pytest
 
 from pipelines import compiled
 from pipelines.compiled import compiling, kept
+
+FOLDER = compiled._folder.__wrapped__
 
 
 @pytest.fixture(autouse=True)
@@ -66,3 +69,50 @@ def test_where_nothing_can_be_kept_nobody_waits(monkeypatch: pytest.MonkeyPatch)
     with compiling(["a"]):
         assert not kept(["a"])
     assert not kept([])
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with a module of kernels, as installed; the cache folder of its user is empty."""
+    package = tmp_path / "pipelines"
+    (package / "quality").mkdir(parents=True)
+    (package / "quality" / "loops.py").write_text("@kernel\ndef f(): ...")
+    (package / "plain.py").write_text("def f(): ...")
+    monkeypatch.setattr(compiled, "__file__", str(package / "compiled.py"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return package
+
+
+def test_code_is_kept_beside_the_package_by_the_sources_of_all_kernels(package: Path) -> None:
+    first = FOLDER()
+    assert first.parent == package / "__pycache__"
+    (package / "plain.py").write_text("def g(): ...")
+    assert FOLDER() == first
+    (package / "quality" / "loops.py").write_text("@kernel\ndef g(): ...")
+    assert FOLDER() != first
+
+
+def test_who_cannot_write_there_begins_with_a_copy(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = FOLDER()
+    (made / "loops").mkdir()
+    (made / "loops" / "f.nbi").write_text("native")
+    monkeypatch.setattr(compiled, "_is_writable", lambda path: package not in path.parents)
+    own = FOLDER()
+    assert own == tmp_path / "cache" / "corpusmill" / made.name
+    assert (own / "loops" / "f.nbi").read_text() == "native"
+    assert [path.name for path in own.parent.iterdir()] == [made.name]
+    (own / "loops" / "f.nbi").write_text("newer")
+    assert FOLDER() == own
+    assert (own / "loops" / "f.nbi").read_text() == "newer"
+    monkeypatch.setattr(compiled, "_is_writable", lambda _: False)
+    assert FOLDER() is None
+
+
+def test_times_of_modules_with_kernels_survive_in_an_image(package: Path) -> None:
+    for name in ("plain.py", "quality/loops.py"):
+        os.utime(package / name, (7.5, 7.5))
+    compiled.use_whole_seconds()
+    assert (package / "quality" / "loops.py").stat().st_mtime == 7
+    assert (package / "plain.py").stat().st_mtime == 7.5

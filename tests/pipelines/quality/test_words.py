@@ -5,6 +5,7 @@ from pipelines.quality.words import DATATROVE, SPACES, MeasuredText, Splitters
 
 class Counting(Splitters):
     def __init__(self) -> None:
+        super().__init__()
         self.calls: list[str] = []
 
     def words(self, text: str, *, language: str, kind: str) -> list[str]:

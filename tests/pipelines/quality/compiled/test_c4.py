@@ -97,8 +97,9 @@ def test_all_line_breaks_are_white_space() -> None:
 def test_every_phrase_has_a_trigger() -> None:
     rows = c4._phrases()
     assert len(rows) == len(PHRASES)
-    for phrase, (trigger, place, length, _, *codes) in zip(PHRASES, rows.tolist(), strict=True):
+    for phrase, (pair, place, length, _, *codes) in zip(PHRASES, rows.tolist(), strict=True):
+        trigger, following = divmod(pair, 1 << c4._NEXT)
         assert phrase == phrase.lower() == "".join(map(chr, codes[:length]))
         assert phrase.isascii()
-        assert trigger == ord(phrase[place])
+        assert phrase[place : place + 2] == chr(trigger) + chr(following)
         assert c4._kinds()[trigger] & c4._TRIGGER

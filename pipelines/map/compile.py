@@ -1,0 +1,64 @@
+"""Compile all native loops, as an image is made: containers then start with them.
+
+    python -m pipelines.map.compile
+
+Elsewhere the first run that needs one compiles it, for all processes of the machine.
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipelines import compiled
+from pipelines.corpus.options import Options
+from pipelines.corpus.recipe import SAMPLE
+from pipelines.map.stages import load_chain
+from pipelines.quality.catalog import PROFILES
+from shards.command import Parser, print_text
+from shards.errors import UserError
+
+PROGRAM = "pipelines.map.compile"
+
+
+def main(argv: list[str]) -> int:
+    """Run the command and return its exit code."""
+
+    def text() -> str:
+        Parser(prog=f"python -m {PROGRAM}", description=__doc__.splitlines()[0]).parse_args(argv)
+        return compile_all()
+
+    return print_text(PROGRAM, text, stopped="what was compiled is kept")
+
+
+def compile_all() -> str:
+    """Compile what is not yet compiled on this machine, and say how long it took.
+
+    Raises:
+        UserError: numba is missing.
+    """
+    if not compiled.available():
+        raise UserError("numba is not installed, or switched off: pip install 'corpusmill[fast]'")
+    started = time.process_time()
+    compiled.use_whole_seconds()
+    for number, options in enumerate(_runs()):
+        load_chain(options, compiled=True, run=str(number))
+    return f"native loops are ready after {time.process_time() - started:.0f} CPU seconds"
+
+
+def _runs() -> Iterator[Options]:
+    """Yield the options of runs that between them need every loop."""
+    for language in ("en", "zh"):
+        for profile in PROFILES:
+            if profile.serves(language):
+                yield Options(
+                    output=Path(),
+                    tokenizer=f"sentencepiece:{SAMPLE / 'sample.model'}",
+                    languages=(language,),
+                    dedup="minhash",
+                    quality=(f"{language}={profile.name}",),
+                )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

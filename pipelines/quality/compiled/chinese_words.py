@@ -1,0 +1,116 @@
+"""jieba's dictionary and model as the arrays of its compiled loops."""
+
+import hashlib
+import importlib.metadata
+import math
+import string
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pipelines.compiled import compiling
+from pipelines.quality.compiled.jieba import (
+    BEGIN,
+    END,
+    FIRST_HAN,
+    LETTERS,
+    MIDDLE,
+    SINGLE,
+    SLOTS,
+    SPACE,
+    Tables,
+    cut,
+    read_dictionary,
+)
+from pipelines.quality.words import WordSpans, code_points
+
+_VERSION = "0.42.1"
+_DICTIONARY = "7197c3211ddd98962b036cdf40324d1ea2bfaa12bd028e68faa70111a88e12a8"
+"""The SHA-256 of its dict.txt."""
+
+_IN_BLOCKS = string.ascii_letters + string.digits + "+#&._%-"
+_HAN = range(0x4E00, 0x9FD5 + 1)
+"""The Han that it knows."""
+
+_ROLES = {"B": BEGIN, "E": END, "M": MIDDLE, "S": SINGLE}
+_NEVER = -3.14e100
+"""What it takes for the logarithm of a chance that its model does not have."""
+
+# Words within words, names that only the model finds, Han that it does not know or that no block
+# has, single characters that are a word of the dictionary together, Latin by all its patterns.
+_CHECK = (
+    "他|来到|了|网易|杭研|大厦|，|研究|生命|的|起源|。|李小福|是|创新|办|主任|也|是|云|计算|方面|的|"
+    "专家|；|C++|与|c#|、|T恤衫|：|v1.5%|_|x|.-|3a|.|b| |AT&T|\r\n|鿕|鿖|𠀀|㐀|𠮷|野|家|龘|靐|齉|"
+    "齾|，|一|七|∶|咱们|仨俩|1号店|。|江南style|囧|囧|囍|阿Q|正传|A.1|.|2%|%|2|、|２|3.14|元|100%|纯|—|あ|한"
+)
+
+
+def checked_cut(library: Any) -> Callable[[npt.NDArray[np.uint32]], WordSpans]:
+    """Return what finds the words of a text, given as code points, as jieba's accurate mode does.
+
+    Args:
+        library: The module of jieba.
+
+    Raises:
+        ValueError: it is not what the loops follow, or they do not do what it does.
+    """
+    version = importlib.metadata.version("jieba")
+    if version != _VERSION:
+        raise ValueError(f"they follow jieba {_VERSION}, and {version} is installed")
+    tables = _tables(library)
+
+    def spans(codes: npt.NDArray[np.uint32]) -> WordSpans:
+        return WordSpans(codes, *cut(codes, tables))
+
+    text = _CHECK.replace("|", "")
+    with compiling():
+        words = spans(code_points(text)).of(text)
+    if words != [word for word in map(str.strip, _CHECK.split("|")) if word]:
+        raise ValueError(f"jieba finds others than {'|'.join(words)}")
+    return spans
+
+
+def _tables(library: Any) -> Tables:
+    """Return the dictionary and the model, in 18 MB.
+
+    Raises:
+        ValueError: the dictionary is not that of this version.
+    """
+    letters = np.zeros(1 << 16, np.uint16)
+    letters[[code for code in range(len(letters)) if chr(code).isspace()]] = SPACE
+    letters[code_points(_IN_BLOCKS)] = code_points(_IN_BLOCKS)
+    letters[_HAN] = np.arange(FIRST_HAN, FIRST_HAN + len(_HAN))
+    nodes, scores, unknown = _dictionary(library, letters)
+    model = library.finalseg
+    starts = np.empty(4)
+    steps = np.full((4, 4), _NEVER)
+    shown = np.full((LETTERS, 4), _NEVER)
+    for name, role in _ROLES.items():
+        starts[role] = model.start_P[name]
+        for following, chance in model.trans_P[name].items():
+            steps[role, _ROLES[following]] = chance
+        chances = model.emit_P[name]
+        shown[letters[code_points("".join(chances))], role] = list(chances.values())
+    return Tables(letters, nodes, scores, unknown, starts, steps, shown)
+
+
+def _dictionary(
+    library: Any, letters: npt.NDArray[np.uint16]
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float64], float]:
+    """Return the nodes of the dictionary, their scores, and the score of what is no word."""
+    with library.Tokenizer().get_dict_file() as file:
+        lines = file.read()
+    if hashlib.sha256(lines).hexdigest() != _DICTIONARY:
+        raise ValueError("they follow jieba's own dictionary, and another is in its place")
+    nodes = np.zeros(SLOTS, np.uint64)
+    found = np.empty(lines.count(b"\n"), np.int64)
+    counts = np.empty_like(found)
+    with compiling():
+        read_dictionary(code_points(lines.decode()), letters, nodes, found, counts)
+    total = math.log(int(counts.sum()))
+    scores = np.full(SLOTS, np.nan)
+    # As jieba computes them: numpy's logarithm may differ in the last bit.
+    scores[found] = np.array([math.log(count) for count in counts.tolist()]) - total
+    return nodes, scores, -total

@@ -1,0 +1,305 @@
+"""The accurate mode of jieba 0.42.1, with its hidden Markov model, as native loops.
+
+Its steps are those of jieba's `__init__.py` and `finalseg/__init__.py`. A text consists of blocks
+of Han, Latin letters, digits and the signs +#&._%-, and of characters between them, each of which
+is a word or white space. A block is cut into the words of a dictionary that are likeliest together,
+found from its end to its start. Where that leaves several single characters side by side, Latin
+and digits are cut by a pattern, and Han by a model of the roles that characters have in words.
+
+All sums are made in jieba's order, and ties are broken as Python's max() does for jieba's tuples,
+so the words are the same.
+"""
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pipelines.compiled import kernel
+
+OTHER, SPACE, FIRST_HAN = 0, 1, 128
+"""Letters, which blocks consist of, have numbers: ASCII by code point, Han from FIRST_HAN on.
+
+The first two numbers stand for characters outside of blocks.
+"""
+
+LETTERS = 1 << 15
+"""More than the number of any letter."""
+
+SLOTS = LETTERS + (1 << 20)
+"""Nodes of a dictionary, at most: jieba's has 0.48 million of two letters and more."""
+
+BEGIN, END, MIDDLE, SINGLE = range(4)
+"""Roles of a character in a word, in the order that breaks ties: that of their names in jieba."""
+
+_BEFORE = ((END, SINGLE), (BEGIN, MIDDLE), (BEGIN, MIDDLE), (END, SINGLE))
+"""By role of a character, the two that the character before it can have, in order."""
+
+_Places: TypeAlias = npt.NDArray[np.int64]
+# Any: to mypy numpy's numbers are not Python's.
+_Codes: TypeAlias = npt.NDArray[Any]  # uint32
+_Letters: TypeAlias = npt.NDArray[Any]  # uint16
+_Nodes: TypeAlias = npt.NDArray[np.uint64]
+_Floats: TypeAlias = npt.NDArray[np.float64]
+_Flags: TypeAlias = npt.NDArray[Any]  # uint8
+
+_LINE_END, _WORD_END = ord("\n"), ord(" ")
+_POINT, _PERCENT = ord("."), ord("%")
+_ZERO, _NINE = ord("0"), ord("9")
+_A, _Z, _CASE = ord("A"), ord("Z"), 0x20
+_KEY_BITS, _HASH_SHIFT = np.uint64(16), np.uint64(64 - 20)
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 by the golden ratio
+_HASH_MASK = (1 << 20) - 1
+
+
+class Tables(NamedTuple):
+    """jieba's dictionary and model; compiled/chinese_words.py makes them."""
+
+    letters: _Letters
+    """uint16[0x10000]: the number of each code point; those above are OTHER."""
+    nodes: _Nodes
+    """uint64[SLOTS]: the keys of the dictionary's nodes, 0 where there is none; see _child."""
+    scores: _Floats
+    """float64[SLOTS]: the logarithm of a word's share of all words; NaN where none ends."""
+    unknown: float
+    """The score of a character that begins no word."""
+    starts: _Floats
+    """float64[4]: the logarithm of the chance of each role at the start of a run of Han."""
+    steps: _Floats
+    """float64[4, 4]: that of the second role after the first."""
+    shown: _Floats
+    """float64[LETTERS, 4]: that of each letter in each role."""
+
+
+@kernel
+def read_dictionary(
+    codes: _Codes, letters: _Letters, nodes: _Nodes, found: _Places, counts: _Places
+) -> None:
+    r"""Put the words of a dictionary into a table of nodes.
+
+    Args:
+        codes: Lines of a word, a space, its count, and whatever follows, each with \n at its end.
+        letters: Those of Tables.
+        nodes: The table, all 0.
+        found: int64[lines]; takes the node of each word, 0, which is none, where no block can hold
+            it.
+        counts: int64[lines]; takes the count of each word.
+    """
+    place = 0
+    for line in range(len(found)):
+        node, inside = 0, True
+        while codes[place] != _WORD_END:
+            letter = letters[codes[place]] if codes[place] < len(letters) else OTHER
+            inside = inside and letter > SPACE
+            if inside:
+                child = _child(nodes, node, letter)
+                nodes[child] = _key(node, letter)
+                node = child
+            place += 1
+        place += 1
+        count = 0
+        while _ZERO <= codes[place] <= _NINE:
+            count = 10 * count + codes[place] - _ZERO
+            place += 1
+        while codes[place] != _LINE_END:
+            place += 1
+        place += 1
+        found[line] = node if inside else 0
+        counts[line] = count
+
+
+@kernel
+def cut(codes: _Codes, tables: Tables) -> tuple[_Places, _Places]:
+    """Return where the words of a text begin and where they end, without white space."""
+    letters = tables.letters
+    text = np.empty(len(codes), np.uint16)
+    for place in range(len(codes)):
+        code = codes[place]
+        text[place] = letters[code] if code < len(letters) else OTHER
+    last = np.zeros(len(codes), np.uint8)  # whether a word ends with this character
+    _mark(text, _choose(text, tables), tables, last)
+    words = np.count_nonzero(last)
+    starts, ends = np.empty(words, np.int64), np.empty(words, np.int64)
+    word = begin = 0
+    for place in range(len(codes)):
+        if last[place]:
+            starts[word], ends[word] = begin, place + 1
+            word += 1
+        if last[place] or text[place] == SPACE:
+            begin = place + 1
+    return starts, ends
+
+
+@kernel
+def _key(node: int, letter: int) -> np.uint64:
+    return np.uint64(node) << _KEY_BITS | np.uint64(letter)
+
+
+@kernel
+def _child(nodes: _Nodes, node: int, letter: int) -> Any:
+    """Return the slot of the node that a letter leads to; it is empty, 0, if there is none.
+
+    A node is its slot. The root is 0, and its children are the letters; the others are found by
+    a hash of their key, which names parent and letter.
+    """
+    if node == 0:
+        return np.int64(letter)
+    key = _key(node, letter)
+    slot = np.int64(key * _SPREAD >> _HASH_SHIFT)
+    while nodes[LETTERS + slot] != key and nodes[LETTERS + slot] != 0:
+        slot = (slot + 1) & _HASH_MASK
+    return LETTERS + slot
+
+
+@kernel
+def _choose(text: _Letters, tables: Tables) -> _Places:
+    """Return where the first of the likeliest words from each place to the end of its block ends.
+
+    What is outside of blocks leads to no node, and counts as a word of one character.
+    """
+    # Taken out of the tuple once: the loop is faster.
+    nodes, scores, unknown = tables.nodes, tables.scores, tables.unknown
+    after = np.empty(len(text), np.int64)
+    best = np.empty(len(text) + 1, np.float64)
+    best[len(text)] = 0.0
+    for place in range(len(text) - 1, -1, -1):
+        top, choice = -np.inf, 0
+        node, end = 0, place
+        while end < len(text):
+            node = _child(nodes, node, text[end])
+            if nodes[node] == 0:
+                break
+            end += 1
+            score = scores[node] + best[end]  # NaN where no word ends
+            if score >= top:
+                top, choice = score, end
+        if choice == 0:
+            top, choice = unknown + best[place + 1], place + 1
+        best[place] = top if text[place] > SPACE else 0.0
+        after[place] = choice
+    return after
+
+
+@kernel
+def _mark(text: _Letters, after: _Places, tables: Tables, last: _Flags) -> None:
+    """Mark the last letters of the words of a text.
+
+    Args:
+        text: Its letters.
+        after: What _choose found.
+        tables: The dictionary and the model.
+        last: All 0; takes 1 where a word ends.
+    """
+    nodes, scores = tables.nodes, tables.scores
+    place = 0
+    while place < len(text):
+        begin = place
+        while place < len(text) and text[place] > SPACE and after[place] == place + 1:
+            place += 1
+        if place - begin > 1 and not _is_word(text, begin, place, nodes, scores):
+            _mark_singles(text, begin, place, tables, last)
+        else:
+            for single in range(begin, place):
+                last[single] = 1
+        if place < len(text):
+            place = after[place]
+            last[place - 1] = text[place - 1] != SPACE
+
+
+@kernel
+def _is_word(text: _Letters, begin: int, stop: int, nodes: _Nodes, scores: _Floats) -> bool:
+    node = 0
+    for place in range(begin, stop):
+        node = _child(nodes, node, text[place])
+        if nodes[node] == 0:
+            return False
+    return not np.isnan(scores[node])
+
+
+@kernel
+def _mark_singles(text: _Letters, place: int, stop: int, tables: Tables, last: _Flags) -> None:
+    """Mark the last letters of words in several letters that are no words of the dictionary.
+
+    Han goes to the model; of the rest [a-zA-Z0-9]+([.][0-9]+)?%? is a word, and so is what is
+    between two of those.
+    """
+    while place < stop:
+        begin = place
+        place += 1
+        if text[begin] >= FIRST_HAN:
+            while place < stop and text[place] >= FIRST_HAN:
+                place += 1
+            _mark_han(text, begin, place, tables, last)
+        elif _is_alphanumeric(text[begin]):
+            place = _number_end(text, place, stop)
+        else:
+            while place < stop and text[place] < FIRST_HAN and not _is_alphanumeric(text[place]):
+                place += 1
+        last[place - 1] = 1
+
+
+@kernel
+def _number_end(text: _Letters, place: int, stop: int) -> int:
+    """Return where [a-zA-Z0-9]+([.][0-9]+)?%? ends, from a place after its first character on."""
+    while place < stop and _is_alphanumeric(text[place]):
+        place += 1
+    if place + 1 < stop and text[place] == _POINT and _is_digit(text[place + 1]):
+        place += 2
+        while place < stop and _is_digit(text[place]):
+            place += 1
+    if place < stop and text[place] == _PERCENT:
+        place += 1
+    return place
+
+
+@kernel
+def _is_digit(letter: int) -> bool:
+    return _ZERO <= letter <= _NINE
+
+
+@kernel
+def _is_alphanumeric(letter: int) -> bool:
+    return _is_digit(letter) or _A <= letter & ~_CASE <= _Z
+
+
+@kernel
+def _mark_han(text: _Letters, begin: int, stop: int, tables: Tables, last: _Flags) -> None:
+    """Mark the last letters of words in a run of Han, by Viterbi's algorithm."""
+    letter = text[begin]
+    chances = (
+        tables.starts[BEGIN] + tables.shown[letter, BEGIN],
+        tables.starts[END] + tables.shown[letter, END],
+        tables.starts[MIDDLE] + tables.shown[letter, MIDDLE],
+        tables.starts[SINGLE] + tables.shown[letter, SINGLE],
+    )
+    for place in range(begin + 1, stop):
+        letter = text[place]
+        begins, begins_second = _best(chances, tables, letter, BEGIN)
+        ends, ends_second = _best(chances, tables, letter, END)
+        goes_on, goes_on_second = _best(chances, tables, letter, MIDDLE)
+        stands, stands_second = _best(chances, tables, letter, SINGLE)
+        chances = (begins, ends, goes_on, stands)
+        # Until the way back has come here.
+        last[place] = (
+            begins_second << BEGIN
+            | ends_second << END
+            | goes_on_second << MIDDLE
+            | stands_second << SINGLE
+        )
+    role = SINGLE if chances[SINGLE] >= chances[END] else END
+    for place in range(stop - 1, begin, -1):
+        before = _BEFORE[role][last[place] >> role & 1]
+        last[place] = role in (END, SINGLE)
+        role = before
+    last[begin] = role in (END, SINGLE)
+
+
+@kernel
+def _best(
+    chances: tuple[float, float, float, float], tables: Tables, letter: int, role: int
+) -> tuple[float, Any]:
+    """Return the best chance of a letter in a role, and whether the second of _BEFORE led to it."""
+    first, second = _BEFORE[role]
+    one = chances[first] + tables.steps[first, role] + tables.shown[letter, role]
+    other = chances[second] + tables.steps[second, role] + tables.shown[letter, role]
+    return max(one, other), np.int64(other >= one)

@@ -1,0 +1,163 @@
+import importlib.metadata
+import io
+import itertools
+import json
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.quality.compiled import chinese_words
+from pipelines.quality.compiled.jieba import Tables
+from pipelines.quality.words import SPACES, MeasuredText, Splitters, code_points
+from tests.pipelines.quality.texts import TEXTS
+from tests.pipelines.real import real
+
+Refusal = Callable[[], str]
+
+PLAIN, COMPILED = Splitters(), Splitters(compiled=True)
+
+LATIN = "aZ09+#&._%-"
+FREQUENT = (
+    "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过"
+)
+ODD_HAN = (
+    "\u4e00\u9fa5\u9fa6\u9fd5\u9fd6\u9fff龘靐齉囧㐀\u3400\U00020000\U00020bb7\U0002a6d6\uf900〇々"
+)
+OTHERS = "ａＺ９％．－＿，。！？、—…·あカ한글éя١²½😀\ud800\udfff\U0010ffff\x00\ufeff\u200b"
+WHITE = " \n\r\t\x0b\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2003\u2028\u2029\u3000"
+
+
+def check(text: str) -> None:
+    words = PLAIN.words(text, language="zh", kind=SPACES)
+    assert COMPILED.words(text, language="zh", kind=SPACES) == words
+    measured = MeasuredText(text, "zh", splitters=COMPILED)
+    spans = measured.spans(SPACES)
+    assert spans.codes is measured.codes
+    assert spans.of(text) == measured.words(SPACES) == words
+
+
+def test_texts_have_the_words_of_jieba() -> None:
+    for text in TEXTS:
+        check(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\r\n",
+        "\ud800",
+        "一七",  # a word that is less likely than its characters
+        "还都不",
+        "中华人民共和国中华人民共和",
+        "囧靐齉\u9fd5龘囍",
+        "A.1.2%%3..4.%5.6.7",
+        "1.5%a.b2.c%d_e-f+g#h&i",
+        "B超AT&T和C++、c#与4S店γ射线",
+        "乔布斯iPhone4S的3.14元100%折扣v1.2.3-rc.1",
+        "北京\u3000大学\r\n\r\n清华\x85大学",
+        "ＡＢＣ１２３％",
+        "李小福" * 50,
+        "杭研" * 200,
+        FREQUENT * 3,
+        "。" * 100,
+        "x" * 5_000,
+        "的" * 5_000,
+    ],
+)
+def test_odd_texts_have_the_words_of_jieba(text: str) -> None:
+    check(text)
+
+
+@given(
+    st.lists(
+        st.sampled_from([*LATIN, *FREQUENT, *ODD_HAN, *OTHERS, *WHITE, "\r\n", "清华大学", "网易"]),
+        max_size=40,
+    ).map("".join)
+)
+def test_any_text_has_the_words_of_jieba(text: str) -> None:
+    check(text)
+
+
+@given(st.text(st.characters(min_codepoint=0x4DF0, max_codepoint=0x9FE0), max_size=30))
+def test_any_han_has_the_words_of_jieba(text: str) -> None:
+    check(text)
+
+
+@given(st.text(LATIN + "的龘 ", max_size=30))
+def test_any_latin_has_the_words_of_jieba(text: str) -> None:
+    check(text)
+
+
+def test_words_of_the_dictionary_have_the_words_of_jieba() -> None:
+    words = itertools.islice(sorted(PLAIN._jieba.FREQ), 0, None, 499)
+    check("，".join(words))
+
+
+def test_every_character_is_a_word_or_white_space() -> None:
+    text = ",".join(map(chr, range(0x11000)))
+    check(text.replace(",,,", ","))
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_real_text_has_the_words_of_jieba(language: str) -> None:
+    path = real(f"bench/{language}.jsonl.zst")
+    with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
+        for line in itertools.islice(io.TextIOWrapper(stream, encoding="utf-8"), 100):
+            check(json.loads(line)["text"])
+
+
+def test_jieba_is_not_loaded_where_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.quality.words.load_jieba", None)
+    splitters = Splitters(compiled=True)
+    assert splitters.words("北京大学", language="zh", kind=SPACES) == ["北京大学"]
+
+
+@pytest.fixture
+def refusal(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Refusal:
+    """Return the one warning with which compiled loops are refused; jieba takes their place."""
+    monkeypatch.setattr("pipelines.quality.words.load_jieba", lambda: PLAIN._jieba)
+
+    def text() -> str:
+        splitters = Splitters(compiled=True)
+        assert splitters.words("北京大学", language="zh", kind=SPACES) == ["北京大学"]
+        assert (
+            splitters.spans("北京大学", code_points("北京大学"), language="zh", kind=SPACES) is None
+        )
+        spans = MeasuredText("北京 大学", "zh", splitters=splitters).spans(SPACES)
+        assert spans.ends.tolist() == [2, 4]
+        [record] = caplog.records
+        return record.getMessage()
+
+    return text
+
+
+def test_another_jieba_does_its_own_work(monkeypatch: pytest.MonkeyPatch, refusal: Refusal) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: "0.43")
+    assert "they follow jieba 0.42.1, and 0.43 is installed" in refusal()
+
+
+def test_another_dictionary_is_left_to_jieba(
+    monkeypatch: pytest.MonkeyPatch, refusal: Refusal
+) -> None:
+    monkeypatch.setattr(chinese_words, "_DICTIONARY", "0" * 64)
+    assert "jieba's own dictionary, and another is in its place" in refusal()
+
+
+def test_loops_that_find_other_words_are_not_used(
+    monkeypatch: pytest.MonkeyPatch, refusal: Refusal
+) -> None:
+    def characters(codes: np.ndarray, _: Tables) -> tuple[np.ndarray, np.ndarray]:
+        return np.arange(len(codes)), np.arange(1, len(codes) + 1)
+
+    monkeypatch.setattr(chinese_words, "cut", characters)
+    assert "jieba finds others than 他|来|到|了" in refusal()
+
+
+def test_jieba_works_without_numba(monkeypatch: pytest.MonkeyPatch, refusal: Refusal) -> None:
+    monkeypatch.setitem(sys.modules, "pipelines.quality.compiled.chinese_words", None)
+    assert "Compiled loops cannot find Chinese words" in refusal()
