@@ -24,8 +24,8 @@ _LEAST, _MOST = 5, 10  # of DUP_N
 _COUNTS, _LETTERS, _NUM_TOTALS = 3, 6, 12  # places in totals
 _SPACED = -1
 
-# How many letters represent an n-gram in the searches for candidates; see _candidates. All have as
-# many letters as words, so the first of these is in each of them.
+# How many letters represent an n-gram in the searches for candidates; see _candidates. All have at
+# least as many letters as words, so none is shorter than the first of these.
 _HEADS = (_LEAST, 8, 16)
 _SHORT = 3  # letters of a word
 _BUCKETS = 16
