@@ -85,7 +85,7 @@ class Chain:
         self.cleaner = Cleaner(compiled=compiled)
         self.languages = None if "all" in options.languages else parse_languages(options.languages)
         model = Path(options.lid_model) if options.lid_model else None
-        self.identifier = load_identifier(model, chars=options.lid_chars)
+        self.identifier = load_identifier(model, chars=options.lid_chars, compiled=compiled)
         self.tokenizer = load_tokenizer(options.tokenizer, compiled=compiled)
         self.fingerprinter = load_fingerprinter(near=options.dedup == "minhash", compiled=compiled)
         self.quality = Quality.parse(
