@@ -281,11 +281,11 @@ def copy_tokens(
                 numbers,
                 where=path,
             )
-            for number, data in zip(numbers, found, strict=True):
-                tokens[number] = data
+            for index, number in enumerate(numbers):
+                tokens[number] = found[index]
             for chunk in gather(tokens, owners[part], starts=starts[part], lengths=lengths[part]):
                 handle.write(chunk)
-            del found, data, tokens  # before the next piece is fetched
+            del found, tokens  # before the next piece is fetched
     return handle.entry
 
 
