@@ -5,6 +5,7 @@ work is done. The first two kinds are *semantic*: the manifest records them, and
 continued with others. The third is *operational*. flags.py makes flags of the dataclass.
 """
 
+import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -32,6 +33,16 @@ def option(default: Any, help: str, *, decides: str = NOTHING, **argument: Any) 
         argument: Further arguments of argparse's add_argument.
     """
     return flags.option(default, help, metadata={"decides": decides}, **argument)
+
+
+def count_or_auto(text: str) -> int | str:
+    """Return a whole number from 0 on, or "auto"."""
+    if text == "auto":
+        return text
+    try:
+        return count(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, nor auto") from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,11 +92,12 @@ class Options:
         metavar="FILE",
         decides=SEGMENTS,
     )
-    lid_chars: int = option(
+    lid_chars: int | str = option(
         1024,
-        "Characters of a document that language identification reads; 0: all of them.",
-        metavar="N",
-        type=count,
+        "Characters of a document that language identification reads; 0: all of them; auto: 256, "
+        "and 1024 where they leave doubt.",
+        metavar="N|auto",
+        type=count_or_auto,
         decides=SEGMENTS,
     )
     quality: tuple[str, ...] = option(

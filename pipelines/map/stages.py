@@ -66,6 +66,7 @@ def native_parts(options: Options) -> list[str]:
         "texts",
         *(["pieces"] if options.tokenizer.startswith("sentencepiece:") else []),
         *(["signatures"] if options.dedup == "minhash" else []),
+        *(["benchmarks"] if options.decontaminate else []),
         *(f"profile {name}" for name in sorted(profiles)),
     ]
 
@@ -84,7 +85,7 @@ class Chain:
         self.cleaner = Cleaner(compiled=compiled)
         self.languages = None if "all" in options.languages else parse_languages(options.languages)
         model = Path(options.lid_model) if options.lid_model else None
-        self.identifier = load_identifier(model, chars=options.lid_chars)
+        self.identifier = load_identifier(model, chars=options.lid_chars, compiled=compiled)
         self.tokenizer = load_tokenizer(options.tokenizer, compiled=compiled)
         self.fingerprinter = load_fingerprinter(near=options.dedup == "minhash", compiled=compiled)
         self.quality = Quality.parse(
@@ -94,7 +95,7 @@ class Chain:
         self.benchmarks = (
             load_contamination(options.decontaminate) if options.decontaminate else None
         )
-        self.search = Search(self.benchmarks) if self.benchmarks else None
+        self.search = Search(self.benchmarks, compiled=compiled) if self.benchmarks else None
         self.masking = options.pii == "mask"
 
     @property

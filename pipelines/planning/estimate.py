@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pipelines.dedup.exact import ROWS_PER_TASK
+from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.dedup.phases import BAND_ROWS_PER_TASK
 from pipelines.dedup.tasks import DedupTask
 from pipelines.inputs.split import Split
@@ -19,7 +20,14 @@ from pipelines.merge.ranges import RangeTask
 from pipelines.merge.tasks import MergeTask
 from pipelines.merge.union import TOKEN_BYTES_AT_ONCE
 from pipelines.planning.requests import count_requests, polling_requests
-from pipelines.planning.sizes import Extent, SourceSize, passes, row_width, with_groups
+from pipelines.planning.sizes import (
+    BAND_ROW_BYTES,
+    Extent,
+    SourceSize,
+    passes,
+    row_width,
+    with_groups,
+)
 from pipelines.planning.storage import Requests
 
 START_SECONDS = 4.0
@@ -184,7 +192,7 @@ def worker_bytes(extent: Extent, *, remote: bool) -> dict[str, float]:
     if later is not extent:
         peaks["group"] = max(_union_bytes(source, remote) for source in later.sources.values())
     for name, cuts in later.cuts.items():
-        after = passes(later.sources[name], cuts)[0].after
+        after = replace(passes(later.sources[name], cuts)[0].after, signed=0.0)
         peaks["ranges"] = max(peaks.get("ranges", 0.0), _union_bytes(after, remote))
     if extent.text_ranges:
         rows = min(extent.total("texts") / extent.text_ranges, ROWS_PER_TASK)
@@ -206,9 +214,10 @@ def _segment_bytes(source: SourceSize, token_bytes: int) -> float:
 
 def _union_bytes(source: SourceSize, remote: bool) -> float:
     """Return a worker's memory for a group or range: its longest table twice, fetched once more."""
-    rows = source.records / source.segments
-    tables = rows * row_width(source) * (3 if remote else 2)
-    return max(tables, 2.0 * TOKEN_BYTES_AT_ONCE if remote else 0.0)
+    bands = source.signed / source.segments * NUM_BANDS * BAND_ROW_BYTES
+    table = max(source.records / source.segments * row_width(source), bands)
+    tokens = 2.0 * TOKEN_BYTES_AT_ONCE if remote else 0.0
+    return max(table * (3 if remote else 2), tokens)
 
 
 def _shard_bytes(source: SourceSize, shards: int, token_bytes: int, remote: bool) -> float:

@@ -201,7 +201,6 @@ class Rules:
             ValueError: they are not of the kind that can be applied chunk by chunk.
         """
         tokenizer = spacy.pipeline.tokenizer
-        self._spacy = spacy
         self._prefix, self._suffix = tokenizer.prefix_search, tokenizer.suffix_search
         self._infixes, self._url = tokenizer.infix_finditer, tokenizer.url_match
         self.specials = _specials(spacy)
@@ -241,11 +240,32 @@ class Rules:
             text.encode()  # fails as spaCy does
         words = self.specials.get(text) or self._simple(text) or self._split(text)
         if self._is_loose(words):
-            return Chunk(tuple(self._spacy.words(text)), words, loose=True)
+            return Chunk(self._merged(words), words, loose=True)
         return Chunk(words, words, loose=False)
 
     def _is_loose(self, tokens: Sequence[str]) -> bool:
         return len(tokens) > 1 and not self.replaced.isdisjoint(itertools.pairwise(tokens))
+
+    def _merged(self, tokens: tuple[str, ...]) -> tuple[str, ...]:
+        """Return tokens after special cases have been put in the place of phrases."""
+        # Tokenizer._filter_special_spans: the longest first, then the first; what was passed over
+        # keeps others away as well.
+        taken: dict[int, int] = {}
+        seen: set[int] = set()
+        for length in range(min(self._longest, len(tokens)), 1, -1):
+            for start in range(len(tokens) - length + 1):
+                if tokens[start : start + length] in self._phrases:
+                    if start not in seen and start + length - 1 not in seen:
+                        taken[start] = length
+                    seen.update(range(start, start + length))
+        merged: list[str] = []
+        start = 0
+        while start < len(tokens):
+            length = taken.get(start, 1)
+            text = "".join(tokens[start : start + length])
+            merged += self.specials[text] if length > 1 else (text,)
+            start += length
+        return tuple(merged)
 
     def crossed(self, chunks: Sequence[str], index: int) -> bool:
         """Return whether a phrase crosses the border before a chunk.
@@ -421,7 +441,7 @@ def find_rules(spacy: Spacy) -> Rules | None:
     """Return the rules for chunks; None, with a warning, if they do not give spaCy's words."""
     try:
         rules = Rules(spacy)
-        different = [text for text in _SAMPLES if rules.chunk(text).words != (*spacy.words(text),)]
+        different = [text for text in SAMPLES if rules.chunk(text).words != (*spacy.words(text),)]
         difference = f"it splits {different[0]!r} otherwise" if different else ""
     except ValueError as error:
         difference = str(error)
@@ -466,7 +486,7 @@ def _phrases(tokenizer: Any, specials: Iterable[str]) -> dict[str, tuple[str, ..
     }
 
 
-_SAMPLES = tuple(
+SAMPLES = tuple(
     """
     word Word's 'word' "Don't" (can't), it's. It’s they'll've U.S. U.S.A.) N.Y.), Mr. (Mrs.) a.m.
     10a.m. 7pm 5km 3.5kg, 100% $5.00 US$10 10US$ C$5, €20 20€ +5 5+ 1+2 1-2 3*4 2^-1 x=y a:b a/b/c
@@ -477,3 +497,4 @@ _SAMPLES = tuple(
     你好。“你好！” ½kg 20° π≈3.14 ... ..
     """.split()  # noqa: SIM905  more readable
 )
+"""Chunks that break most rules; fast ways are tried on them before they are trusted."""

@@ -5,6 +5,7 @@ so that other bounds can be tried on the metrics alone.
 """
 
 import importlib.util
+import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ from pipelines.quality.words import (
     engine_version,
 )
 from shards.errors import UserError
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,11 +125,11 @@ class Quality:
             plan = self._plan(language)
             if not plan.steps:
                 continue
-            measured = [self._measure(texts[place], language, plan) for place in places]
-            for place, (text, _) in zip(places, measured, strict=True):
-                passed_on[place] = text
-            figures = np.array([figures for _, figures in measured], np.float32)
-            values[plan.rows[:, None], np.array(places)] = figures.T
+            figures: list[float] = []
+            for place in places:
+                passed_on[place] = self._measure(texts[place], language, plan, figures)
+            rows = np.array(figures, np.float32).reshape(len(places), -1)
+            values[plan.rows[:, None], np.array(places)] = rows.T
         metrics = dict(zip(self.columns, values, strict=True))
         codes = pa.array(languages, pa.string()).dictionary_encode()
         return Judgement(
@@ -207,18 +210,21 @@ class Quality:
         """Return the measure to use in a language: if asked for, the compiled one if that works."""
         if not self._compiled:
             return bound.profile.measure
-        from pipelines.quality.compiled import proven_measure  # noqa: PLC0415  imports numba
-
+        try:
+            from pipelines.quality.compiled import proven_measure  # noqa: PLC0415  imports numba
+        except ImportError as error:  # numba is missing, or made for another numpy
+            _LOG.warning("Compiled measures are not used: %s.", error)
+            self._compiled = False
+            return bound.profile.measure
         return proven_measure(bound.profile, bound.bounds, language, splitters=self._splitters)
 
-    def _measure(self, text: str, language: str, plan: "_Plan") -> tuple[str, list[float]]:
-        """Return the text that the last profile passes on, and the metrics of all of them."""
+    def _measure(self, text: str, language: str, plan: "_Plan", figures: list[float]) -> str:
+        """Return the text that the last profile passes on; add the metrics of all to a list."""
         current = MeasuredText(text, language, splitters=self._splitters)
-        values: list[float] = []
         for measure, bounds in plan.steps:
             current, measured = measure(current, bounds)
-            values += measured
-        return current.text, values
+            figures += measured
+        return current.text
 
     def _reasons(self, languages: pa.Array, metrics: Metrics) -> pa.Array:
         names, codes = language_codes(languages)

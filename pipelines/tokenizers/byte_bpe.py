@@ -1,6 +1,5 @@
 """How byte-level BPE is written down: GPT-2's alphabet of bytes, and ranks turned into merges."""
 
-import itertools
 from collections.abc import Iterator, Mapping
 
 import orjson
@@ -29,7 +28,7 @@ def gpt2_json(ranks: PieceRanks) -> str:
     letters = {byte: letter for letter, byte in byte_alphabet().items()}
 
     def spell(piece: bytes) -> str:
-        return "".join(letters[byte] for byte in piece)
+        return piece.decode("latin-1").translate(letters)
 
     model = {
         "type": "BPE",
@@ -59,10 +58,13 @@ def merges(ranks: PieceRanks) -> Iterator[tuple[bytes, bytes]]:
 
 def _merge_below(piece: bytes, ranks: PieceRanks, limit: int) -> list[bytes]:
     parts = [piece[i : i + 1] for i in range(len(piece))]
-    while len(parts) > 1:
-        joined = (left + right for left, right in itertools.pairwise(parts))
-        rank, i = min((ranks.get(pair, limit), i) for i, pair in enumerate(joined))
-        if rank >= limit:
-            break
+    joined = [ranks.get(piece[i : i + 2], limit) for i in range(len(piece) - 1)]
+    while joined and (rank := min(joined)) < limit:
+        i = joined.index(rank)
         parts[i : i + 2] = [parts[i] + parts[i + 1]]
+        del joined[i]
+        if i > 0:
+            joined[i - 1] = ranks.get(parts[i - 1] + parts[i], limit)
+        if i < len(joined):
+            joined[i] = ranks.get(parts[i] + parts[i + 1], limit)
     return parts

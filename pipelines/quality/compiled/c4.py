@@ -81,7 +81,7 @@ def _small(code: int) -> int:
 
 @kernel
 def _find_phrases(codes: Codes, first: int, last: int, at: int, phrases: Codes) -> int:
-    """Return what is found in a line with the phrases that have their trigger at a place."""
+    """Return what is found in a range with the phrases that have their trigger at a place."""
     if at + 1 == last:
         return 0
     found = 0
@@ -143,14 +143,17 @@ def _copy_uncited(codes: Codes, first: int, last: int, page: Codes, to: int, kin
 
 
 @kernel
-def _mark(codes: Codes, kinds: Kinds, marks: Kinds, spots: Spots) -> int:
-    """Write what characters are, and where those are that have to be looked at; return how many."""
+def _mark(codes: Codes, kinds: Kinds, marks: Kinds, spots: Spots, offset: int) -> int:
+    """Write what characters are, and where those are that have to be looked at; return how many.
+
+    The offset is added to their places.
+    """
     num_spots = 0
     for at in range(len(codes)):
         mark = kinds[codes[at]]
         marks[at] = mark
         # No branch: nobody could guess when it is taken.
-        spots[num_spots] = at
+        spots[num_spots] = offset + at
         num_spots += mark & _SPOT != 0
     return num_spots
 
@@ -199,24 +202,24 @@ def _ends_well(codes: Codes, first: int, last: int, apostrophe: bool) -> bool:
 
 
 @kernel
-def _read_line(  # noqa: PLR0913, PLR0917  ranges of two arrays
-    codes: Codes,
+def _read_line(  # noqa: PLR0913, PLR0917  a line in three arrays
+    page: Codes,
+    shift: int,
     marks: Kinds,
-    spots: Spots,
-    of_line: tuple[int, int],
     first: int,
     last: int,
+    spots: Spots,
     phrases: Codes,
 ) -> tuple[int, bool, int, bool]:
     """Return what is found in a line.
 
     Args:
-        codes: Code points of a text.
-        marks: What they are.
-        spots: Where those are that have to be looked at.
-        of_line: The range of `spots` that are in the line.
-        first: Where the line begins.
-        last: Where it ends.
+        page: Has its code points.
+        shift: Which are so much further on than its marks.
+        marks: What the characters are.
+        first: Where its marks begin.
+        last: Where they end.
+        spots: Places among its marks, of characters that have to be looked at.
         phrases: See _phrases().
 
     Returns:
@@ -227,13 +230,12 @@ def _read_line(  # noqa: PLR0913, PLR0917  ranges of two arrays
     brace = several = False
     # Where the last run of marks with what closes them, and of TERMINAL, ends.
     closed = ended = -1
-    for spot in range(of_line[0], of_line[1]):
-        at = spots[spot]
+    for at in spots:
         mark = marks[at]
         if mark & _TRIGGER:
-            found |= _find_phrases(codes, first, last, at, phrases)
+            found |= _find_phrases(page, first + shift, last + shift, at + shift, phrases)
         elif mark & _BRACKET:
-            brace |= codes[at] != _OPEN
+            brace |= page[at + shift] != _OPEN
         else:  # all of _MARK are _TERMINAL too
             several |= 0 <= ended < at
             ended = at + 1
@@ -279,7 +281,7 @@ def _keep_lines(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  one pass ove
         a curly bracket.
     """
     marks, spots = np.empty(len(codes), np.uint8), np.empty(len(codes), np.int32)
-    num_spots = _mark(codes, kinds, marks, spots)
+    num_spots = _mark(codes, kinds, marks, spots, 0)
     num_chars = num_lines = num_several = num_sentences = num_lorem_ipsum = num_braces = 0
     at = spot = 0
     while at < len(codes):
@@ -306,20 +308,17 @@ def _keep_lines(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  one pass ove
             end = _copy_uncited(codes, first, last, page, start, kinds)
         else:
             end = _copy(codes, first, last, page, start)
-        if terminal and not _ends_well(page, start, end, not paper):
+        if end - start < last - first:
+            last = first + end - start
+            end_spot = first_spot + _mark(
+                page[start:end], kinds, marks[first:last], spots[first_spot:], first
+            )
+            num_words = _count_words(marks, first, last) if paper else num_words
+        if num_words < least_words or (terminal and not _ends_well(page, start, end, not paper)):
             continue
-        if end - start == last - first:
-            of_line = (first_spot, end_spot)
-            read = _read_line(codes, marks, spots, of_line, first, last, phrases)
-        else:
-            copy = page[start:end]
-            line_marks, line_spots = np.empty(len(copy), np.uint8), np.empty(len(copy), np.int32)
-            of_line = (0, _mark(copy, kinds, line_marks, line_spots))
-            read = _read_line(copy, line_marks, line_spots, of_line, 0, len(copy), phrases)
-            num_words = _count_words(line_marks, 0, len(copy)) if paper else num_words
-        if num_words < least_words:
-            continue
-        found, brace, sentences, is_several = read
+        found, brace, sentences, is_several = _read_line(
+            page, start - first, marks, first, last, spots[first_spot:end_spot], phrases
+        )
         num_lorem_ipsum += found & _LOREM_IPSUM > 0
         if found & _JAVASCRIPT:
             continue

@@ -6,6 +6,7 @@ answers are kept in a table by chunk, beside spaCy's special cases. Every token 
 text, for spaCy leaves no character out.
 """
 
+import logging
 import string
 from collections.abc import Iterable
 from functools import cached_property
@@ -13,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.compiled import kernel_in_place
+from pipelines.compiled import compiling, kernel_in_place
 from pipelines.quality.compiled.lines import hash_range, matching
 from pipelines.quality.english import (
     ASCII_UNITS,
@@ -21,11 +22,14 @@ from pipelines.quality.english import (
     MARKS,
     PREFIXES,
     QUOTES,
+    SAMPLES,
     English,
     Rules,
     readable,
 )
 from pipelines.quality.words import WordSpans, code_points
+
+_LOG = logging.getLogger(__name__)
 
 Codes = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]
@@ -227,16 +231,39 @@ def _infix_codes(codes: Codes, start: int, at: int, end: int, classes: Classes) 
 def _may_be_address(codes: Codes, start: int, end: int, classes: Classes) -> bool:
     """Return whether a range of ASCII may match spaCy's expression for addresses.
 
-    That has a full stop before two small letters or more, or four numbers between full stops.
+    Without @ it can only begin with a scheme and ://, or with the host, that is with all letters,
+    digits and signs that hosts have: what may follow a host is none of them. A host ends with a
+    full stop and two small letters or more, or it is four numbers between full stops.
     """
-    num_numbers = 0
-    for at in range(start, end - 1):
-        if codes[at] == ord("."):
-            num_numbers += (classes[codes[at + 1]] & _DIGIT) > 0
-            both = classes[codes[at + 1]] & (classes[codes[at + 2]] if at + 2 < end else 0)
-            if both & _LOWER:
-                return True
-    return num_numbers > 2  # noqa: PLR2004  three full stops
+    for at in range(start, end):
+        if codes[at] == ord("@"):
+            return True
+    last = start
+    num_stops = num_others = 0
+    while last < end and (classes[codes[last]] & (_LETTER | _DIGIT) or _joins_names(codes[last])):
+        if codes[last] == ord("."):
+            num_stops += 1
+        elif not classes[codes[last]] & _DIGIT:
+            num_others += 1
+        last += 1
+    after = codes[last] if last < end else np.uint32(ord("/"))
+    # A scheme may have a plus sign, too. It is not worth a closer look.
+    if after == ord("+") or (after == ord(":") and last + 1 < end and codes[last + 1] == ord("/")):
+        return True
+    if not (after == ord(":") or after == ord("/") or after == ord("?") or after == ord("#")):
+        return False
+    label = last
+    while label > start and classes[codes[label - 1]] & _LOWER:
+        label -= 1
+    if last - label > 1 and label > start and codes[label - 1] == ord("."):
+        return True
+    return num_stops == 3 and num_others == 0  # noqa: PLR2004  between four numbers
+
+
+@kernel_in_place
+def _joins_names(code: np.uint32) -> bool:
+    """Return whether a character that is no letter or digit may be in the name of a host."""
+    return bool(code == ord(".") or code == ord("-") or code == ord("_"))
 
 
 @kernel_in_place
@@ -247,7 +274,7 @@ def _write_known(
     first = table[row, _CODES] + table[row, _LENGTH]
     for index in range(first, first + table[row, _COUNT]):
         size = np.int64(known[index])
-        at += size >> _KIND_BITS
+        at = int(at + (size >> _KIND_BITS))
         scratch[0, count] = (at << _KIND_BITS) | (size & _KINDS)
         count += 1
     return count
@@ -448,7 +475,7 @@ def _may_join(codes: Codes, last: int, first: int, borders: Borders) -> bool:
         return False
     if codes[last] >= _NUM_ASCII or codes[first] >= _NUM_ASCII:
         return True
-    return borders[codes[last], codes[first]] & _PAIRED != 0
+    return bool(borders[codes[last], codes[first]] & _PAIRED)
 
 
 @kernel_in_place
@@ -560,10 +587,7 @@ class CompiledEnglish:
         """Return the words of a text, as Spacy does."""
         text = readable(text)
         spans = self.spans(text, code_points(text))
-        if spans is None:
-            return self._plain.words(text)
-        ends = zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)
-        return [text[start:end] for start, end in ends]
+        return self._plain.words(text) if spans is None else spans.of(text)
 
     def spans(self, text: str, codes: Codes) -> WordSpans | None:
         """Return where the words of a text are, or None: ask for the words.
@@ -574,16 +598,7 @@ class CompiledEnglish:
         """
         if self._table is None or readable(text) is not text:
             return None
-        scratch, words, unknown = self._prepared(len(codes))
-        num_unknown = _UNKNOWN
-        while num_unknown:
-            num_words, num_unknown, unsure = _find_words(
-                codes, *self._table.arrays, scratch, words, unknown
-            )
-            self._learn(text, unknown[:, :num_unknown])
-        if unsure:
-            return None
-        return WordSpans(codes, words[0, :num_words].copy(), words[1, :num_words].copy())
+        return self._spans(self._table, text, codes)
 
     def num_sentences(self, lines: Iterable[str]) -> int:
         """Return the number of sentences in lines, as Spacy does."""
@@ -593,34 +608,56 @@ class CompiledEnglish:
         text = "".join(lines)
         codes = code_points(text)
         line_ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)))
-        scratch, _, unknown = self._prepared(len(codes))
+        scratch, _, unknown = self._prepared(self._table, len(codes))
         num_unknown = _UNKNOWN
         while num_unknown:
             num_sentences, num_unknown, unsure = _count_sentences(
                 codes, line_ends, *self._table.arrays, scratch, unknown
             )
-            self._learn(text, unknown[:, :num_unknown])
-        return self._plain.num_sentences(lines) if unsure else num_sentences
+            if num_unknown:
+                self._table.learn(_distinct(text, unknown[:, :num_unknown]))
+        return self._plain.num_sentences(lines) if unsure else int(num_sentences)
+
+    def _spans(self, table: "_Table", text: str, codes: Codes) -> WordSpans | None:
+        scratch, words, unknown = self._prepared(table, len(codes))
+        num_unknown = _UNKNOWN
+        while num_unknown:
+            num_words, num_unknown, unsure = _find_words(
+                codes, *table.arrays, scratch, words, unknown
+            )
+            if num_unknown:
+                table.learn(_distinct(text, unknown[:, :num_unknown]))
+        if unsure:
+            return None
+        return WordSpans(codes, words[0, :num_words].copy(), words[1, :num_words].copy())
 
     @cached_property
     def _table(self) -> "_Table | None":
-        """What is known of chunks; None if only spaCy knows."""
-        rules = self._plain.rules
-        return None if rules is None else _Table(rules)
+        """What is known of chunks; None if the loops cannot be trusted."""
+        if self._plain.rules is None:
+            return None
+        try:
+            with compiling():
+                table = _Table(self._plain.rules)
+                wrong = [text for text in SAMPLES if not self._agrees(table, text)]
+            difference = f"they split {wrong[0]!r} otherwise" if wrong else ""
+        except Exception as error:  # noqa: BLE001  whatever it is, plain Python does the work
+            difference = repr(error)
+        if difference:
+            _LOG.warning("Native loops do not find English words: %s.", difference)
+            return None
+        return table
 
-    def _prepared(self, num_codes: int) -> tuple[Places, Places, Places]:
+    def _agrees(self, table: "_Table", text: str) -> bool:
+        spans = self._spans(table, text, code_points(text))
+        return spans is not None and spans.of(text) == self._plain.words(text)
+
+    def _prepared(self, table: "_Table", num_codes: int) -> tuple[Places, Places, Places]:
         """Return room for the tokens of a chunk, the words of a text and its unknown chunks."""
-        assert self._table is not None
-        self._table.make_room()
+        table.make_room()
         if self._room[0].shape[1] < num_codes:
             self._room = _room(num_codes + num_codes // 2)
         return self._room
-
-    def _learn(self, text: str, unknown: Places) -> None:
-        assert self._table is not None
-        if unknown.size:
-            places = zip(*unknown.tolist(), strict=True)
-            self._table.learn(dict.fromkeys(text[start:end] for start, end in places))
 
 
 class _Table:
@@ -657,23 +694,16 @@ class _Table:
 
     def learn(self, texts: Iterable[str]) -> None:
         """Ask for the tokens of chunks that are not known, each once."""
-        texts = [*texts]
-        chunks = [*map(self._rules.chunk, texts)]
-        rows = np.zeros((len(texts), _NUM_COLUMNS), np.int64)
-        rows[:, _LENGTH] = [*map(len, texts)]
-        rows[:, _COUNT] = [len(chunk.words) for chunk in chunks]
-        rows[:, _FLAGS] = [
-            _USED | self._flags.get(text, 0) | (_LOOSE if chunk.loose else 0)
-            for text, chunk in zip(texts, chunks, strict=True)
-        ]
-        sizes = rows[:, _LENGTH] + rows[:, _COUNT]
-        rows[:, _CODES] = self._num_codes + np.cumsum(sizes) - sizes
-        known = [
-            part
-            for text, chunk in zip(texts, chunks, strict=True)
-            for part in (code_points(text), [*map(self._size, chunk.words)])
-        ]
-        self._write(np.concatenate(known).astype(np.uint32), rows)
+        rows: list[list[int]] = []
+        known: list[int] = []
+        for text in texts:
+            chunk = self._rules.chunk(text)
+            flags = _USED | self._flags.get(text, 0) | (_LOOSE if chunk.loose else 0)
+            first = self._num_codes + len(known)
+            rows.append([0, first, len(text), len(chunk.words), flags, 0, 0, 0])
+            known += map(ord, text)
+            known += map(self._size, chunk.words)
+        self._write(np.array(known, np.uint32), np.array(rows, np.int64))
 
     def _write(self, known: Codes, rows: Places) -> None:
         num_codes, num_rows = self._num_codes + len(known), self._num_rows + len(rows)
@@ -696,6 +726,11 @@ class _Table:
         else:
             kind = _OTHER if self._rules.is_punctuation(word) else _WORD
         return len(word) << _KIND_BITS | kind
+
+
+def _distinct(text: str, places: Places) -> Iterable[str]:
+    """Return the different strings at places of a text."""
+    return dict.fromkeys(text[start:end] for start, end in zip(*places.tolist(), strict=True))
 
 
 def _room(num_codes: int) -> tuple[Places, Places, Places]:

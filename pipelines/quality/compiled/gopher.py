@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from pipelines.compiled import kernel
+from pipelines.compiled import kernel, kernel_in_place
 from pipelines.quality.compiled.lines import Codes, Kinds, Places
 from pipelines.quality.compiled.words import (
     character_kinds,
@@ -99,7 +99,7 @@ def _rows(stop_words: frozenset[str]) -> Codes:
     return rows
 
 
-@kernel
+@kernel_in_place
 def _count_words(codes: Codes, starts: Places, ends: Places, kinds: Kinds, counts: Places) -> None:
     """Count the letters of words; words that are not symbols alone, their letters; alphabetic ones.
 
@@ -156,7 +156,7 @@ def _count_stop_words(
     return len(stop_words) - num_missing
 
 
-@kernel
+@kernel_in_place
 def _is_word(codes: Codes, start: int, end: int, row: Codes, any_case: bool) -> bool:
     """Return whether a range of code points is the word of a row; any_case as above."""
     if end - start != row[0]:
@@ -170,7 +170,7 @@ def _is_word(codes: Codes, start: int, end: int, row: Codes, any_case: bool) -> 
     return True
 
 
-@kernel
+@kernel_in_place
 def _count_marks(codes: Codes, kinds: Kinds, stars: bool, counts: Places) -> None:
     """Count lines, hash signs, ellipses, lines that begin with a bullet, and with an ellipsis end.
 
@@ -202,7 +202,7 @@ def _count_marks(codes: Codes, kinds: Kinds, stars: bool, counts: Places) -> Non
         _count_line(codes[line:], kinds, stars, counts)
 
 
-@kernel
+@kernel_in_place
 def _count_line(codes: Codes, kinds: Kinds, stars: bool, counts: Places) -> None:
     """Count a line as above; it may be empty."""
     start, end = 0, len(codes)

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.compiled import kernel
+from pipelines.compiled import kernel, kernel_in_place
 from pipelines.quality.words import code_points
 
 Codes = npt.NDArray[np.uint32]
@@ -24,7 +24,7 @@ _HALF = np.uint64(32)
 _ONE = np.uint64(1)
 
 
-@kernel
+@kernel_in_place
 def hash_range(codes: Codes, start: int, end: int) -> np.uint64:
     """Return a hash of a range of code points, uint64, good in its upper half."""
     # Indices of a slice that count up from 0 are known not to be negative, which saves much.
@@ -41,7 +41,7 @@ def hash_range(codes: Codes, start: int, end: int) -> np.uint64:
     return (key ^ (key >> _HALF)) * _FACTOR
 
 
-@kernel
+@kernel_in_place
 def equal_ranges(codes: Codes, first: int, second: int, length: int) -> bool:
     """Return whether the same code points stand at two places."""
     one, other = codes[first : first + length], codes[second : second + length]

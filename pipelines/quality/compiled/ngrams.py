@@ -8,9 +8,9 @@ Hashes only say where to look: what is equal is decided by comparing.
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.compiled import kernel
+from pipelines.compiled import kernel, kernel_in_place
 from pipelines.quality.compiled.lines import Codes, Places, equal_ranges, hash_range
-from pipelines.quality.repetition import DUP_N, TOP_N, datatrove_ngrams, paper_ngrams, ratio
+from pipelines.quality.repetition import TOP_N, datatrove_ngrams, paper_ngrams, ratio
 from pipelines.quality.words import WordSpans
 
 _Numbers = npt.NDArray[np.int32]
@@ -21,6 +21,7 @@ then slots, which hold numbers + 1."""
 
 _TOP = 4  # the longest of TOP_N
 _LEAST, _MOST = 5, 10  # of DUP_N
+_COUNTS, _LETTERS, _NUM_TOTALS = 3, 6, 12  # places in totals
 _SPACED = -1
 
 # How many letters represent an n-gram in the searches for candidates; see _candidates.
@@ -36,29 +37,27 @@ _HALF, _ONE = np.uint64(32), np.uint64(1)
 
 def paper_shares(words: WordSpans) -> tuple[float, ...]:
     """Return the shares of repetition.paper_ngrams()."""
-    tops, covered = np.zeros(2 * len(TOP_N), np.int64), np.zeros(len(DUP_N), np.int64)
-    num_letters = _count_repeated(words.codes, words.starts, words.ends, _MOST, tops, covered)
+    totals = np.zeros(_NUM_TOTALS, np.int64)
+    num_letters = _count_repeated(words.codes, words.starts, words.ends, _MOST, totals)
     if num_letters == _SPACED:
         return paper_ngrams(_strings(words))
-    lengths, counts = tops.reshape(2, -1).tolist()
-    chars = [
-        length * count if count > 1 else 0 for length, count in zip(lengths, counts, strict=True)
-    ]
-    return tuple([ratio(part, num_letters) for part in chars + covered.tolist()])
+    figures = totals.tolist()
+    tops = zip(figures[:_COUNTS], figures[_COUNTS:_LETTERS], strict=True)
+    chars = [length * count if count > 1 else 0 for length, count in tops] + figures[_LETTERS:]
+    return tuple([ratio(part, num_letters) for part in chars])
 
 
 def datatrove_shares(words: WordSpans, num_chars: int) -> tuple[float, ...]:
     """Return the shares of repetition.datatrove_ngrams()."""
-    tops, apart = np.zeros(2 * len(TOP_N), np.int64), np.zeros(len(DUP_N), np.int64)
-    num_letters = _count_repeated(words.codes, words.starts, words.ends, _TOP, tops, apart)
+    totals = np.zeros(_NUM_TOTALS, np.int64)
+    num_letters = _count_repeated(words.codes, words.starts, words.ends, _TOP, totals)
     if num_letters == _SPACED:
         return datatrove_ngrams(_strings(words), num_chars)
-    _count_apart(words.codes, words.starts, words.ends, num_letters, apart)
-    lengths, counts = tops.reshape(2, -1).tolist()
-    chars = [
-        (length + n - 1) * count for n, length, count in zip(TOP_N, lengths, counts, strict=True)
-    ]
-    return tuple([ratio(part, num_chars) for part in chars + apart.tolist()])
+    _count_apart(words.codes, words.starts, words.ends, num_letters, totals)
+    figures = totals.tolist()
+    tops = zip(TOP_N, figures[:_COUNTS], figures[_COUNTS:_LETTERS], strict=True)
+    chars = [(length + n - 1) * count for n, length, count in tops] + figures[_LETTERS:]
+    return tuple([ratio(part, num_chars) for part in chars])
 
 
 def _strings(words: WordSpans) -> list[str]:
@@ -68,9 +67,7 @@ def _strings(words: WordSpans) -> list[str]:
 
 
 @kernel
-def _count_repeated(
-    codes: Codes, starts: Places, ends: Places, most: int, tops: Places, covered: Places
-) -> int:
+def _count_repeated(codes: Codes, starts: Places, ends: Places, most: int, totals: Places) -> int:
     """Count n-grams for every n from 2 to `most`.
 
     Args:
@@ -78,9 +75,9 @@ def _count_repeated(
         starts: Where each word begins in them.
         ends: Where it ends.
         most: At least _TOP.
-        tops: Takes, for n from 2 to _TOP, the letters of the commonest n-gram, the first of equals,
-            and then the counts; zeros if there are no n-grams.
-        covered: Takes, for n from _LEAST to `most`, the letters of words in repeated n-grams.
+        totals: int64[_NUM_TOTALS], zeros. Takes, for n from 2 to _TOP, the letters of the commonest
+            n-gram, the first of equals; then their counts; then, for n from _LEAST to `most`, the
+            letters of words in repeated n-grams.
 
     Returns:
         The letters of all words; _SPACED, and nothing is counted, if a word has a space in it.
@@ -108,10 +105,10 @@ def _count_repeated(
         if n <= _TOP and n <= num_words:
             top = _top(counts, num_grams)
             first = firsts[top] if top >= 0 else 0
-            tops[n - 2] = offsets[first + n] - offsets[first]
-            tops[_TOP + n - 3] = counts[top] if top >= 0 else 1
+            totals[n - 2] = offsets[first + n] - offsets[first]
+            totals[_COUNTS + n - 2] = counts[top] if top >= 0 else 1
         if n >= _LEAST:
-            covered[n - _LEAST] = _covered(offsets, places, num_places, n)
+            totals[_LETTERS + n - _LEAST] = _covered(offsets, places, num_places, n)
     return int(offsets[num_words])
 
 
@@ -125,7 +122,7 @@ def _offsets(starts: Places, ends: Places) -> Places:
     return offsets
 
 
-@kernel
+@kernel_in_place
 def _capacity(num_keys: int) -> int:
     """Return a number of slots for so many keys: a power of two."""
     capacity = 4
@@ -134,7 +131,7 @@ def _capacity(num_keys: int) -> int:
     return capacity
 
 
-@kernel
+@kernel_in_place
 def _number_words(
     codes: Codes, starts: Places, offsets: Places, grams: _Numbers, found: _Found
 ) -> bool:
@@ -173,7 +170,7 @@ def _number_words(
     return True
 
 
-@kernel
+@kernel_in_place
 def _has_space(codes: Codes, start: int, end: int) -> bool:
     for place in range(start, end):  # noqa: SIM110  not a generator in compiled code
         if codes[place] == _SPACE:
@@ -181,7 +178,7 @@ def _has_space(codes: Codes, start: int, end: int) -> bool:
     return False
 
 
-@kernel
+@kernel_in_place
 def _number_pairs(places: _Numbers, grams: _Numbers, found: _Found) -> int:
     """Write numbers of n-grams over those of (n-1)-grams at ascending places; return how many.
 
@@ -210,7 +207,7 @@ def _number_pairs(places: _Numbers, grams: _Numbers, found: _Found) -> int:
     return num_found
 
 
-@kernel
+@kernel_in_place
 def _keep_repeated(places: _Numbers, grams: _Numbers, counts: _Numbers) -> int:
     """Put the places of repeated n-grams first, and return how many; other n-grams become -1."""
     kept = 0
@@ -223,7 +220,7 @@ def _keep_repeated(places: _Numbers, grams: _Numbers, counts: _Numbers) -> int:
     return kept
 
 
-@kernel
+@kernel_in_place
 def _top(counts: _Numbers, num_grams: int) -> int:
     """Return the first place of the greatest count; -1 if none is above 1."""
     top, most = -1, 1
@@ -233,7 +230,7 @@ def _top(counts: _Numbers, num_grams: int) -> int:
     return top
 
 
-@kernel
+@kernel_in_place
 def _covered(offsets: Places, places: _Numbers, num_places: int, n: int) -> int:
     """Return the letters of the words in n-grams at ascending places, each word once."""
     num_letters = end = 0
@@ -246,11 +243,12 @@ def _covered(offsets: Places, places: _Numbers, num_places: int, n: int) -> int:
 
 @kernel
 def _count_apart(
-    codes: Codes, starts: Places, ends: Places, num_letters: int, apart: Places
+    codes: Codes, starts: Places, ends: Places, num_letters: int, totals: Places
 ) -> None:
     """Count the letters in n-grams seen before, none overlapping a counted one, for each of DUP_N.
 
-    n-grams are equal if their letters are, wherever the words in them begin.
+    n-grams are equal if their letters are, wherever the words in them begin. `totals` takes the
+    counts where _count_repeated() has its last ones.
     """
     offsets = _offsets(starts, ends)
     num_words = len(starts)
@@ -265,10 +263,12 @@ def _count_apart(
         keys[index] = _extended(_SEED, letters, offsets[first], offsets[first + _LEAST - 1])
     slots = np.empty(_capacity(num_words), np.int32)
     for n in range(_LEAST, _MOST + 1):
-        apart[n - _LEAST] = _num_repeated_letters(letters, offsets, firsts, keys, slots, n)
+        totals[_LETTERS + n - _LEAST] = _num_repeated_letters(
+            letters, offsets, firsts, keys, slots, n
+        )
 
 
-@kernel
+@kernel_in_place
 def _num_repeated_letters(
     letters: Codes, offsets: Places, firsts: _Numbers, keys: _Hashes, slots: _Numbers, n: int
 ) -> int:
@@ -335,7 +335,7 @@ def _candidates(letters: Codes, offsets: Places, places: _Numbers, keys: _Hashes
     return count
 
 
-@kernel
+@kernel_in_place
 def _extended(key: np.uint64, letters: Codes, start: int, end: int) -> np.uint64:
     """Return the hash of what `key` is the hash of and further letters after that (FNV-1a)."""
     for place in range(start, end):
@@ -343,7 +343,7 @@ def _extended(key: np.uint64, letters: Codes, start: int, end: int) -> np.uint64
     return key
 
 
-@kernel
+@kernel_in_place
 def _spread(key: np.uint64) -> np.uint64:
     """Return a hash of a key, good in its lower bits."""
     key *= _GOLDEN

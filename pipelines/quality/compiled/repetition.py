@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipelines.compiled import kernel
+from pipelines.compiled import kernel, kernel_in_place
 from pipelines.quality.compiled.lines import Codes, Kinds, Places, count_repeats
 from pipelines.quality.compiled.ngrams import datatrove_shares, paper_shares
 from pipelines.quality.compiled.words import character_kinds, is_space
@@ -72,7 +72,7 @@ def _count_parts(codes: Codes, kinds: Kinds, stripped: bool, counts: Places) -> 
             counts[row, 2] += ends[part] - starts[part]
 
 
-@kernel
+@kernel_in_place
 def _split(codes: Codes, start: int, num_feeds: int, starts: Places, ends: Places) -> int:
     """Write the parts of a text between runs of so many line feeds or more; return how many."""
     num_parts = feeds = 0
@@ -94,7 +94,7 @@ def _split(codes: Codes, start: int, num_feeds: int, starts: Places, ends: Place
     return num_parts + 1
 
 
-@kernel
+@kernel_in_place
 def _strip(codes: Codes, kinds: Kinds, num_parts: int, starts: Places, ends: Places) -> int:
     """Take white space off the ends of parts, leave out empty ones, and return how many stay."""
     kept = 0
@@ -106,7 +106,7 @@ def _strip(codes: Codes, kinds: Kinds, num_parts: int, starts: Places, ends: Pla
     return kept
 
 
-@kernel
+@kernel_in_place
 def _stripped(codes: Codes, kinds: Kinds, start: int, end: int) -> tuple[int, int]:
     """Return a range without white space around it."""
     while start < end and is_space(kinds, codes[start]):

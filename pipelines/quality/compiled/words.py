@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from pipelines.compiled import kernel
+from pipelines.compiled import kernel_in_place
 from pipelines.quality.compiled.lines import (
     Codes,
     Kinds,
@@ -28,25 +28,25 @@ def character_kinds() -> Kinds:
     return character_bits(matching(r"\s"), letters, PUNCTUATION, f"{breaks}#.…")
 
 
-@kernel
+@kernel_in_place
 def is_space(kinds: Kinds, code: np.uint32) -> bool:
     """Return what str.isspace() does of a character."""
     return bool(kinds[code] & _SPACE)
 
 
-@kernel
+@kernel_in_place
 def is_letter(kinds: Kinds, code: np.uint32) -> bool:
     """Return what str.isalpha() does of a character."""
     return bool(kinds[code] & _LETTER)
 
 
-@kernel
+@kernel_in_place
 def is_symbol(kinds: Kinds, code: np.uint32) -> bool:
     """Return whether a character is one of PUNCTUATION."""
     return bool(kinds[code] & _SYMBOL)
 
 
-@kernel
+@kernel_in_place
 def is_mark(kinds: Kinds, code: np.uint32) -> bool:
     """Return whether a character ends a line, or is a hash sign, a full stop or an ellipsis."""
     return bool(kinds[code] & _MARK)
@@ -60,7 +60,7 @@ def words_at_spaces(codes: Codes) -> WordSpans:
     return WordSpans(codes, starts[:count], ends[:count])
 
 
-@kernel
+@kernel_in_place
 def _split(codes: Codes, kinds: Kinds, starts: Places, ends: Places) -> int:
     """Write where words begin and end, and return their number.
 

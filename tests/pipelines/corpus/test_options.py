@@ -1,8 +1,10 @@
+import json
 import os
 from dataclasses import fields
 
 import pytest
 
+from pipelines.corpus.flags import parse
 from pipelines.corpus.options import DATASET, NOTHING, SEGMENTS, Options, semantic
 from pipelines.engine.workers import num_workers
 from pipelines.wudao import WudaoOptions
@@ -30,6 +32,23 @@ def test_at_most_five_per_cent_are_held_out() -> None:
 def test_no_language_at_all_is_refused() -> None:
     with pytest.raises(UserError, match=r"--languages names no language; .* zh,en, or all"):
         Options(languages=())
+
+
+@pytest.mark.parametrize(
+    ("written", "value"), [("auto", "auto"), ("0", 0), ("1024", 1024), ("2k", 2000)]
+)
+def test_characters_that_decide_the_language(written: str, value: int | str) -> None:
+    options, _ = parse(Options, ["--lid-chars", written], program="p", about="")
+    assert options.lid_chars == value
+    assert type(options.lid_chars) is type(value)
+    recorded = semantic(options, {}, decides=(SEGMENTS,))["lid_chars"]
+    assert json.dumps(recorded) == json.dumps(value)
+
+
+@pytest.mark.parametrize("written", ["all", "-1", "1.5", "AUTO", ""])
+def test_other_characters_are_refused(written: str) -> None:
+    with pytest.raises(UserError, match=r"--lid-chars: .* is not a whole number .*, nor auto"):
+        parse(Options, [f"--lid-chars={written}"], program="p", about="")
 
 
 LEVELS = {

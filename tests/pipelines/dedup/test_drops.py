@@ -93,6 +93,8 @@ def test_drops_of_a_range_are_listed_by_segment(tmp_path: Path) -> None:
     assert [high.rows(at).tolist() for at in range(4)] == [[], [7], [8], []]
     orders = {reason: found.tolist() for reason, found in low.orders(1).items()}
     assert orders == {EXACT: [2, 5], NEAR: [half - 1]}
+    some = Drops.load(paths, EVERYTHING, segments=[0, 2])
+    assert [some.rows(at).tolist() for at in range(3)] == [[2], [], [8]]
     among = Drops.among(paths, np.array([6, half, 77], np.uint64))
     assert [among.rows(at).tolist() for at in range(3)] == [[2], [7], []]
     assert Drops.load([], EVERYTHING).rows(0).tolist() == []

@@ -1,12 +1,23 @@
+import dataclasses
 import logging
 import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pipelines.compiled import available
 from pipelines.filters import langid
-from pipelines.filters.langid import LANGUAGES, LanguageIdentifier, load_identifier, parse_languages
+from pipelines.filters.langid import (
+    AUTO,
+    GLANCE_CHARS,
+    LANGUAGES,
+    MOST_CHARS,
+    LanguageIdentifier,
+    load_identifier,
+    parse_languages,
+)
 from shards.errors import UserError
 
 
@@ -19,6 +30,13 @@ def reference() -> LanguageIdentifier:
 def fast() -> LanguageIdentifier:
     pytest.importorskip("fasttext_new", reason="the fast engine is optional")
     return load_identifier()
+
+
+@pytest.fixture(scope="module")
+def native() -> LanguageIdentifier:
+    if not available():
+        pytest.skip("numba is not here, or not to be used")
+    return load_identifier(compiled=True)
 
 
 def test_known_texts(reference: LanguageIdentifier) -> None:
@@ -112,15 +130,124 @@ def test_an_engine_that_fails_is_refused(
     assert "cannot load lid.176.ftz" in caplog.text
 
 
+def test_compiled_code_answers_under_the_name_of_the_library(
+    reference: LanguageIdentifier, native: LanguageIdentifier
+) -> None:
+    assert native.engine == load_identifier().engine
+    assert native.fingerprint == reference.fingerprint
+    texts = [text[i:] for text in langid._CHECK_TEXTS for i in range(0, len(text), 9)]
+    texts += ["", " ", "\n\n", "\u3000\t", "\n".join(langid._CHECK_TEXTS)]
+    labels, scores = native.identify(texts)
+    expected_labels, expected_scores = reference.identify(texts)
+    assert labels == expected_labels
+    assert scores.dtype == np.float32
+    np.testing.assert_array_equal(scores, expected_scores)
+    assert native.identify([])[0] == []
+
+
+def test_compiled_code_that_differs_is_refused(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, native: LanguageIdentifier
+) -> None:
+    def other(_: Path) -> langid._Classify:
+        return lambda texts: (["xx"] * len(texts), np.full(len(texts), 0.5, np.float32))
+
+    monkeypatch.setattr(langid, "_native", other)
+    with caplog.at_level(logging.WARNING):
+        identifier = load_identifier(compiled=True)
+    assert identifier.engine == native.engine
+    assert identifier.identify(["The weather is fine today."])[0] == ["en"]
+    [record] = caplog.records
+    assert "is not used" in record.getMessage()
+    assert "for 'The quick brown fox" in record.getMessage()
+    assert native.engine in record.getMessage()
+
+
+def test_compiled_code_does_not_read_every_model(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, native: LanguageIdentifier
+) -> None:
+    def unknown(_: Path) -> None:
+        raise ValueError("it has another loss")
+
+    monkeypatch.setattr(langid, "read_model", unknown)
+    with caplog.at_level(logging.WARNING):
+        identifier = load_identifier(compiled=True)
+    assert "it has another loss" in caplog.text
+    assert identifier.identify(["The weather is fine today."])[0] == ["en"]
+    assert identifier.engine == native.engine
+
+
+def test_without_numba_nothing_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(langid, "available", lambda: False)
+    with caplog.at_level(logging.WARNING):
+        identifier = load_identifier(compiled=True)
+    assert identifier.identify(["The weather is fine today."])[0] == ["en"]
+    assert not caplog.records
+
+
+def test_compiled_code_serves_threads(
+    reference: LanguageIdentifier, native: LanguageIdentifier
+) -> None:
+    texts = [f"{text} {i}" for i in range(20) for text in langid._CHECK_TEXTS]
+    parts = [texts[i::4] for i in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(native.identify, parts))
+    for part, (labels, scores) in zip(parts, found, strict=True):
+        expected_labels, expected_scores = reference.identify(part)
+        assert labels == expected_labels
+        np.testing.assert_array_equal(scores, expected_scores)
+
+
+CHINESE = "人工智能正在改变我们的生活方式，也带来了新的问题。"
+GREEK = "Θέλει αρετή και τόλμη η ελευθερία, του είπε ο γέρος. "
+ENGLISH = "The quick brown fox jumps over the lazy dog. "
+
+
+@pytest.mark.parametrize(
+    ("text", "chars"),
+    [
+        ("", MOST_CHARS),
+        (" " * 2000, MOST_CHARS),
+        (CHINESE, GLANCE_CHARS),
+        (CHINESE * 100, GLANCE_CHARS),
+        (CHINESE * 20 + ENGLISH * 30, GLANCE_CHARS),
+        (CHINESE + ENGLISH * 30, MOST_CHARS),  # unsure
+        (ENGLISH * 10 + CHINESE * 50, MOST_CHARS),  # the first characters are ASCII
+        (ENGLISH * 50, MOST_CHARS),
+        ("“" + ENGLISH * 50, MOST_CHARS),  # English is not sure enough
+        ("\u3000" * 300 + CHINESE * 20, MOST_CHARS),  # nothing but white space at first
+        (GREEK * 30, GLANCE_CHARS),
+    ],
+)
+def test_auto_reads_what_is_needed(reference: LanguageIdentifier, text: str, chars: int) -> None:
+    first, most = (
+        dataclasses.replace(reference, chars=number).identify([text])
+        for number in (GLANCE_CHARS, MOST_CHARS)
+    )
+    if len(text) > MOST_CHARS and not text.isspace():
+        assert first[1] != most[1]  # so that it shows which one was taken
+    expected = first if chars == GLANCE_CHARS else most
+    others = ["Guten Morgen, liebe Sorgen!", CHINESE * 100]
+    auto = dataclasses.replace(reference, chars=AUTO)
+    labels, scores = auto.identify([others[0], text, others[1]])
+    assert (labels[1], scores[1]) == (expected[0][0], expected[1][0])
+    assert (labels[::2], scores.dtype) == (["de", "zh"], np.float32)
+    assert auto.identify([text])[1] == expected[1]
+    assert auto.identify([])[0] == []
+
+
 def in_child(identifier: LanguageIdentifier, results: "multiprocessing.Queue[list[str]]") -> None:
     results.put(identifier.identify(["The weather is fine today.", "今天天气很好"])[0])
 
 
-def test_works_in_a_forked_child_after_use(fast: LanguageIdentifier) -> None:
-    fast.identify(["Used before the fork."])
+@pytest.mark.parametrize("engine", ["fast", "native"])
+def test_works_in_a_forked_child_after_use(engine: str, request: pytest.FixtureRequest) -> None:
+    identifier: LanguageIdentifier = request.getfixturevalue(engine)
+    identifier.identify(["Used before the fork."])
     context = multiprocessing.get_context("fork")
     results: multiprocessing.Queue[list[str]] = context.Queue()
-    child = context.Process(target=in_child, args=(fast, results))
+    child = context.Process(target=in_child, args=(identifier, results))
     child.start()
     assert results.get(timeout=20) == ["en", "zh"]
     child.join(timeout=20)

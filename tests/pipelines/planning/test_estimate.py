@@ -31,6 +31,18 @@ def test_making_groups_takes_time() -> None:
     assert phase_seconds(extent, workers=64)["group"] > 0
 
 
+def test_cutting_groups_takes_time_and_memory() -> None:
+    extent = run_extent({"web": made_source(640_000)}, Options(shards=65_536), token_bytes=2)
+    phases = phase_seconds(extent, workers=1024)
+    assert phases["ranges"] == pytest.approx(phases["group"], rel=0.2)
+    assert (
+        0
+        < worker_bytes(extent, remote=False)["ranges"]
+        < worker_bytes(extent, remote=True)["ranges"]
+    )
+    assert beam_bytes(extent, SPLIT) > 640_000 * 200
+
+
 def test_memory_of_a_worker_does_not_grow_with_the_corpus() -> None:
     plain = Options(dedup="none")
     small, large = (

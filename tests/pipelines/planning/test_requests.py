@@ -10,7 +10,7 @@ import pytest
 from pipelines.corpus.options import Options
 from pipelines.planning import requests as requests_module
 from pipelines.planning.requests import count_requests, polling_requests
-from pipelines.planning.sizes import BAND_ROW_BYTES, Extent, run_extent
+from pipelines.planning.sizes import BAND_ROW_BYTES, Extent, run_extent, with_groups
 from pipelines.planning.storage import CountingStorage, Requests
 from pipelines.segments.tables import open_table
 from tests.pipelines.made_segments import random_docs, write_segment
@@ -128,6 +128,26 @@ def test_groups_are_written_and_read(
     assert phases["group"].get > 100 * 7
     monkeypatch.undo()
     assert phases["merge"].get < count_requests(extent, workers=2)["merge"].get / 10
+
+
+def test_ranges_are_written_and_read(
+    tables: Mapping[str, pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests_module, "MOST_ROWS", 20_000)
+    monkeypatch.setattr("pipelines.planning.sizes.MOST_SLICES", 1000)
+    monkeypatch.setattr("pipelines.planning.sizes.ROWS_PER_GROUP", 10_000)
+    sizes = {"records": 500.0 * 400, "documents": 480.0 * 400, "texts": 480.0 * 400}
+    extent = made_extent(tables, 400, **sizes)
+    before = count_requests(extent, workers=2)
+    assert "ranges" not in before
+    monkeypatch.setattr("pipelines.merge.ranges.MOST_SHARD_SLICES", 1000)
+    assert with_groups(extent).cuts == {"web": (8,)}
+    phases = count_requests(extent, workers=2)
+    assert phases["group"] == before["group"]
+    written = 3 * 8  # 8 of the 20 groups at a time
+    assert phases["ranges"].put == written * (5 + 1)
+    assert phases["ranges"].get > 20 * 8 * 3
+    assert phases["merge"].get < before["merge"].get / 4
 
 
 def test_the_largest_sources_stand_for_the_rest(

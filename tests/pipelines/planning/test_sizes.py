@@ -1,14 +1,20 @@
+from dataclasses import replace
+
 import pytest
 
 from pipelines.corpus.options import Options
 from pipelines.merge.group import MOST_SLICES
 from pipelines.planning.sizes import (
     expected_shards,
+    for_merge,
     num_segments,
+    passes,
     run_extent,
+    share,
     validation_share,
     with_groups,
 )
+from shards.storage.remote import RemotePath
 from tests.pipelines.planning.made_sources import made_source
 
 
@@ -62,3 +68,58 @@ def test_very_many_slices_are_read_from_groups() -> None:
     groups = with_groups(many)
     assert groups.segments == 100_000 // 80
     assert groups.segment_bytes == pytest.approx(many.segment_bytes, rel=0.01)
+
+
+def test_short_slices_are_read_from_groups_behind_a_url() -> None:
+    source = made_source(2000)
+    option = Options(dedup="none", shards=512)
+    assert (local := run_extent({"web": source}, option, token_bytes=2)) is with_groups(local)
+    output = RemotePath("s3://bucket/output")
+    extent = run_extent({"web": source}, replace(option, output=output), token_bytes=2)
+    assert extent.remote
+    assert with_groups(extent).segments == 25
+    long = run_extent({"web": source}, replace(option, output=output, shards=32), token_bytes=2)
+    assert with_groups(long) is long
+
+
+def test_groups_are_cut_into_ranges_where_shards_are_many() -> None:
+    source = made_source(640_000)
+    extent = with_groups(run_extent({"web": source}, Options(shards=65_536), token_bytes=2))
+    assert extent.segments == 8000
+    (cut,) = extent.cuts["web"]
+    (one,) = passes(extent.sources["web"], extent.cuts["web"])
+    assert (one.times, one.cut, one.after.segments) == (1, cut, -(-8000 // cut))
+    assert one.slices == 8000 * cut
+    rows = one.after.records / one.after.segments
+    assert rows == pytest.approx(source.records / 8000, rel=0.02), "as a group"
+    assert for_merge(extent).merge_slices == one.after.segments * (
+        extent.shards["web"] + extent.validation["web"]
+    )
+    whole = run_extent({"web": source}, Options(shards=65_536), token_bytes=2)
+    copies = whole.most_bytes - whole.shard_bytes - whole.other_bytes
+    assert copies == pytest.approx(3 * whole.segment_bytes, rel=0.01), "segments, groups, ranges"
+
+
+@pytest.mark.parametrize("terabytes", [0.1, 1, 10, 100, 200])
+def test_the_slices_of_merge_grow_no_faster_than_the_corpus(terabytes: float) -> None:
+    output = RemotePath("s3://bucket/output")
+    option = Options(output=output, shard_tokens=400_000_000)
+    source = made_source(round(6700 * terabytes))
+    extent = with_groups(run_extent({"web": source}, option, token_bytes=2))
+    slices = sum(
+        step.slices
+        for name, cuts in extent.cuts.items()
+        for step in passes(extent.sources[name], cuts)
+    )
+    merged = for_merge(extent)
+    assert slices + merged.merge_slices < 100_000 + 100_000 * terabytes
+    assert merged.merge_slices < 100_000 or source.records / merged.merge_slices > 1000
+
+
+def test_passes_follow_each_other() -> None:
+    source = made_source(8000, records=4e6 * 8000)
+    first, second = passes(source, (64, 32))
+    assert second.times == 64
+    assert second.before == first.after
+    assert second.tasks == 64 * 32 * second.after.segments
+    assert share(source, 4).tokens == source.tokens / 4

@@ -38,6 +38,13 @@ def test_requests_are_a_table_by_phase_and_kind() -> None:
 def test_groups_and_fuller_segments_are_suggested() -> None:
     many = list(suggestions(estimated(100_000, Options()), Options()))
     assert "1,250 groups" in many[0]
+    cut = estimated(640_000, Options(shards=65_536))
+    assert (
+        "cut into 128 ranges before merge, which reads and writes them 1 more time"
+        in list(suggestions(cut, Options()))[1]
+    )
+    text = "\n".join(plan_lines(cut, Options(), shares={"web": 0.1}))
+    assert "ranges of groups" in text
     few = list(suggestions(estimated(10, Options()), Options()))
     assert few == [
         "only 10 of 64 workers have a split to map: choose a smaller --split-bytes",

@@ -29,3 +29,12 @@ def test_every_order_has_one_range(total: int) -> None:
     assert edges[-1].high == 2**64
     assert all(one.high == other.low for one, other in itertools.pairwise(edges))
     assert all(one.low < one.high for one in edges)
+
+
+def test_ranges_have_orders_in_common_or_not() -> None:
+    first, second, half = Range.of(0, 4), Range.of(1, 4), Range.of(0, 2)
+    assert not first.overlaps(second)
+    assert not second.overlaps(first)
+    assert half.overlaps(second)
+    assert half.common(second) == second == second.common(EVERYTHING)
+    assert half.common(Range(low=5, high=2**64)) == Range(low=5, high=2**63)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.segments import sparse
+from pipelines.segments.range import Range
 from pipelines.segments.sparse import join_ranges, side_by_side
 from pipelines.segments.tables import (
     column,
@@ -18,6 +19,7 @@ from pipelines.segments.tables import (
     open_rows,
     open_table,
     rows_between,
+    spread_over,
     write_table,
 )
 from shards.errors import DamageError
@@ -103,6 +105,23 @@ def test_keys_that_are_not_even_are_found_too(folder: RemotePath) -> None:
         first, last = np.searchsorted(keys, [np.uint64(low), np.uint64(min(high, 2**64 - 1))])
         found = rows_between(folder / "uneven", "order", low=low, high=high)
         assert found == slice(int(first), int(last) if high < 2**64 else len(keys))
+
+
+@pytest.mark.parametrize("bound", [0, 5 << 61, (5 << 61) + (1 << 60), 3 << 62, 2**64])
+def test_a_table_may_say_where_its_hashes_lie(
+    folder: RemotePath, fetched: list[int], bound: int
+) -> None:
+    rng = np.random.default_rng(3)
+    keys = np.sort(rng.integers(5 << 61, 3 << 62, NUM, np.uint64))
+    table = pa.table({"order": keys, "value": np.arange(NUM), "other": np.arange(NUM)})
+    within = Range(low=5 << 61, high=3 << 62)
+    write_table(folder / f"spread-{bound}", spread_over(table, within))
+    high = min(bound + 2**50, 2**64)
+    found = open_between(folder / f"spread-{bound}", "order", low=bound, high=high)
+    assert found.schema.metadata is None
+    assert found["order"].to_pylist() == [key for key in keys.tolist() if bound <= key < high]
+    assert len(fetched) <= 3
+    assert sum(fetched) < 24 * NUM / 2
 
 
 def test_a_part_costs_a_part(path: RemotePath, fetched: list[int]) -> None:

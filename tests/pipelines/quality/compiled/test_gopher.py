@@ -24,7 +24,7 @@ EDGES = (
     "½ ² x² 3rd ... _ the ٣ ª º ⅷ 々 𝒳 \ud800 \U0010ffff",
     " ".join(PUNCTUATION),
     " ".join(f"{mark}a{mark} {mark}{mark} {mark}1" for mark in PUNCTUATION),
-    " ".join(CHINESE_STOP_WORDS),
+    " ".join(sorted(CHINESE_STOP_WORDS)),
 )
 
 

@@ -1,6 +1,7 @@
 """Which compiled measures are used."""
 
 import logging
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -90,3 +91,15 @@ def test_judgements_are_the_same() -> None:
     for name, column in plain.metrics.items():
         assert native.metrics[name].dtype == np.float32
         assert native.metrics[name].tobytes() == column.tobytes()
+
+
+def test_without_numba_all_is_measured_as_before(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # An import of a module that is None fails.
+    monkeypatch.setitem(sys.modules, "pipelines.quality.compiled", None)
+    quality = Quality.parse(("gopher+c4",), compiled=True)
+    plain = Quality.parse(("gopher+c4",)).judge(TEXTS, ["en"] * len(TEXTS))
+    assert quality.judge(TEXTS, ["en"] * len(TEXTS)).reasons == plain.reasons
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith("Compiled measures are not used: ")

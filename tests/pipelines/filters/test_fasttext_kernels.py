@@ -1,0 +1,216 @@
+"""The compiled engine against fastText's own code and, where it is installed, fasttext-new."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import fasttext
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.compiled import available
+from pipelines.filters import langid
+from pipelines.filters.fasttext_model import read_model
+from pipelines.filters.langid import installed_model
+from pipelines.readers.reading import Reading
+from tests.pipelines.real import real_records
+
+if not available():
+    pytest.skip("numba is not here, or not to be used", allow_module_level=True)
+
+from pipelines.filters import fasttext_kernels
+from pipelines.filters.fasttext_kernels import Classifier
+
+Answers = tuple[list[str], list[np.float32]]
+Engine = Callable[[Sequence[str]], Answers]
+
+
+def cplusplus(path: Path) -> Engine:
+    """Return fastText's own code for a model of any labels."""
+    model = fasttext.load_model(str(path)).f
+
+    def answer(lines: Sequence[str]) -> Answers:
+        found = [model.predict(line + "\n", 1, 0.0, "strict")[0] for line in lines]
+        return [label for _, label in found], [np.float32(score) for score, _ in found]
+
+    return answer
+
+
+def compiled(path: Path) -> Engine:
+    model = read_model(path)
+    classifier = Classifier(model)
+
+    def answer(lines: Sequence[str]) -> Answers:
+        numbers, scores = classifier.classify([line.encode() for line in lines])
+        return [model.labels[number].decode() for number in numbers], list(scores)
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def reference() -> Engine:
+    return cplusplus(installed_model())
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return compiled(installed_model())
+
+
+WORDS = (
+    "</s>", "<s>", "__label__", "__label__en", "__label__unknown", "_", "__label_", "a", "<", ">",
+    "the", "de", "\u0301", "e\u0301", "中", "中文", "ゲーム", "\U0001f468\u200d\U0001f469", "\xa0",
+    "\u3000", "\x85", "\u2028", "\x1c", "\x1f", "\x7f", "\x80", "\u07ff", "\u0800", "\uffff",
+    "\U0010ffff", "x" * 47, "x" * 48, "x" * 49, "é" * 24 + "a", "y" * 300, "汉" * 400,
+)  # fmt: skip
+SPACES = (" ", "  ", "\t", "\r", "\v", "\f", "\0", " \0\t ")
+
+texts = st.lists(
+    st.one_of(
+        st.sampled_from(WORDS),
+        st.sampled_from(SPACES),
+        st.text(st.characters(exclude_categories=("Cs",)), max_size=12),
+        st.sampled_from(langid._CHECK_TEXTS),
+    ),
+    min_size=1,
+    max_size=40,
+).map(lambda parts: "".join(parts).replace("\n", " ") or " ")
+
+
+@given(st.lists(texts, min_size=1, max_size=5))
+def test_any_text(reference: Engine, engine: Engine, lines: list[str]) -> None:
+    assert engine(lines) == reference(lines)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        " ",
+        "a",
+        "one </s> two three four",
+        "</s>",
+        "</s>x",
+        "__label__en",
+        "__label__nowhere and so on",
+        "\0\0\0",
+        "\t\r\v\fa\fb\vc\rd\te",
+        "x" * 100_000,
+        "汉字" * 50_000,
+        "a " * 20_000,
+        " ".join(str(number) for number in range(20_000)),
+        "\xa0".join(["Привет", "мир"] * 300),
+    ],
+    ids=lambda line: ascii(line[:20]),
+)
+def test_lines(reference: Engine, engine: Engine, line: str) -> None:
+    expected = reference([line] * 3)
+    assert engine([line] * 3) == expected
+    assert engine([line]) == (expected[0][:1], expected[1][:1])
+
+
+def test_line_breaks_are_spaces(engine: Engine) -> None:
+    assert engine(["one\ntwo \n three\n"]) == engine(["one two   three "])
+
+
+def test_empty_lines_have_no_label() -> None:
+    classifier = Classifier(read_model(installed_model()))
+    numbers, scores = classifier.classify([b"", b"The end.", b""])
+    assert numbers.tolist() == [-1, 0, -1]
+    assert scores[[0, 2]].tolist() == [0, 0]
+    assert classifier.classify([])[0].size == 0
+
+
+def test_pieces_of_the_table(reference: Engine, engine: Engine) -> None:
+    lines = [text[i:] for text in langid._CHECK_TEXTS for i in range(0, len(text), 7)]
+    assert len(lines) > 150
+    expected = reference(lines)
+    for _ in range(3):  # new words, words met before, words that are remembered
+        assert engine(lines) == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["bench/en.jsonl.zst", "bench/zh.jsonl.zst", "corpora/pile/00.jsonl.zst"]
+)
+@pytest.mark.parametrize("chars", [1024, None])
+def test_real_text(reference: Engine, engine: Engine, name: str, chars: int | None) -> None:
+    records = real_records(name, Reading(text_fields=("text",)), most=150)
+    lines = [record.value["text"][:chars].replace("\n", " ") for record in records]
+    assert engine(lines) == reference(lines)
+
+
+def test_words_are_forgotten_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fasttext_kernels, "_MOST_WORDS", 1)
+    model = read_model(installed_model())
+    classifier = Classifier(replace(model, words=model.words[:20], rows=model.rows))
+    memory = classifier._memory
+    room = len(memory.slots) // 2
+    assert room <= 1024
+    words = [f"wort{number}" for number in range(2 * room)]
+    most = 0
+    for i in range(0, len(words), 10):
+        line = " ".join(words[i : i + 10]).encode()
+        first = [classifier.classify([line]) for _ in range(3)]
+        assert len({(*labels.tolist(), *scores.tolist()) for labels, scores in first}) == 1
+        most = max(most, int(memory.sizes[0, 0]))
+    assert room - 10 < most <= room
+    assert memory.sizes[0, 0] < room
+    assert (memory.slots >= 0).sum() == memory.sizes[0, 0]
+
+
+LINES = [
+    "__label__en the cat sat on the mat and looked at the moon",
+    "__label__de die Katze saß auf der Matte und sah den Mond an",
+    "__label__fr le chat était assis sur le tapis et regardait la lune",
+    "__label__zh 猫 坐 在 垫子 上 看着 月亮",
+    "__label__en where did the cat go last night",
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "quantize"),
+    [
+        ({"dim": 16, "minn": 2, "maxn": 4}, None),
+        ({"dim": 5, "minn": 1, "maxn": 3}, None),
+        ({"dim": 3, "minn": 3, "maxn": 3, "bucket": 7}, None),
+        ({"dim": 7, "minn": 0, "maxn": 0}, None),
+        ({"dim": 7, "minn": 0, "maxn": 2}, None),
+        ({"dim": 20, "minn": 2, "maxn": 6}, {}),
+        ({"dim": 5, "minn": 2, "maxn": 4}, {"qnorm": True}),
+        ({"dim": 9, "minn": 2, "maxn": 4}, {"qnorm": True, "qout": True, "dsub": 4}),
+        ({"dim": 8, "minn": 2, "maxn": 4}, {"qnorm": True, "cutoff": 300}),
+        ({"dim": 8, "minn": 1, "maxn": 4}, {"cutoff": 20}),
+    ],
+    ids=str,
+)
+def test_trained_models(
+    tmp_path: Path, options: dict[str, int], quantize: dict[str, int] | None
+) -> None:
+    library = pytest.importorskip("fasttext_new", reason="it trains")
+    lines = tmp_path / "lines.txt"
+    lines.write_text("\n".join(LINES * 60) + "\n", encoding="utf-8")
+    model = library.train_supervised(
+        str(lines),
+        **{"bucket": 2000, "loss": "hs", "thread": 1, "epoch": 20, "verbose": 0, **options},
+    )
+    if quantize is not None:
+        model.quantize(str(lines), verbose=0, **quantize)
+    path = tmp_path / "model.bin"
+    model.save_model(str(path))
+    tests = [*(line.split(" ", 1)[1] for line in LINES), *WORDS, *langid._CHECK_TEXTS]
+    tests = [line for line in tests if line.strip(" \n\r\t\v\f\0")]
+    expected = cplusplus(path)(tests)
+    if not (quantize or {}).get("qout"):  # fasttext-new 0.1.0 has other scores there
+        rust = [model.predict(line) for line in tests]
+        scores = [np.float32(scores[0]) for _, scores in rust]
+        assert expected == ([labels[0] for labels, _ in rust], scores)
+    ours = compiled(path)
+    for _ in range(3):
+        assert ours(tests) == expected
+
+
+def test_a_model_with_very_long_words_is_refused() -> None:
+    model = read_model(installed_model())
+    with pytest.raises(ValueError, match="a word of 255 bytes"):
+        Classifier(replace(model, words=(*model.words[:-1], b"x" * 255)))
