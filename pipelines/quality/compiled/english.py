@@ -69,6 +69,7 @@ _WORD, _END, _OTHER = 0, 1, 2
 _KIND_BITS = 2
 _KINDS = (1 << _KIND_BITS) - 1
 
+_NO, _YES, _MAYBE = 0, 1, 2
 _UNKNOWN = -1
 
 
@@ -228,42 +229,69 @@ def _infix_codes(codes: Codes, start: int, at: int, end: int, classes: Classes) 
 
 
 @kernel_in_place
-def _may_be_address(codes: Codes, start: int, end: int, classes: Classes) -> bool:
-    """Return whether a range of ASCII may match spaCy's expression for addresses.
+def _is_address(codes: Codes, start: int, end: int, classes: Classes) -> int:
+    """Return _YES, _NO, or _MAYBE: whether spaCy's expression for addresses matches.
 
-    Without @ it can only begin with a scheme and ://, or with the host, that is with all letters,
-    digits and signs that hosts have: what may follow a host is none of them. A host ends with a
-    full stop and two small letters or more, or it is four numbers between full stops.
+    Without @ a match begins with a scheme and ://, or with the host, that is with all letters,
+    digits and signs that hosts have: what may follow a host is none of them.
     """
     for at in range(start, end):
         if codes[at] == ord("@"):
-            return True
-    last = start
-    num_stops = num_others = 0
-    while last < end and (classes[codes[last]] & (_LETTER | _DIGIT) or _joins_names(codes[last])):
-        if codes[last] == ord("."):
-            num_stops += 1
-        elif not classes[codes[last]] & _DIGIT:
-            num_others += 1
-        last += 1
+            return _MAYBE
+    host, last = start, _host_end(codes, start, end, classes)
+    scheme = last
+    while scheme < end and codes[scheme] == ord("+"):
+        scheme = _host_end(codes, scheme + 1, end, classes)
+    if scheme + 2 < end and codes[scheme] == ord(":") and codes[scheme + 1] == ord("/"):
+        if codes[scheme + 2] != ord("/") or scheme - start < 2:  # noqa: PLR2004  its least length
+            return _MAYBE
+        host, last = scheme + 3, _host_end(codes, scheme + 3, end, classes)
     after = codes[last] if last < end else np.uint32(ord("/"))
-    # A scheme may have a plus sign, too. It is not worth a closer look.
-    if after == ord("+") or (after == ord(":") and last + 1 < end and codes[last + 1] == ord("/")):
-        return True
-    if not (after == ord(":") or after == ord("/") or after == ord("?") or after == ord("#")):
-        return False
-    label = last
-    while label > start and classes[codes[label - 1]] & _LOWER:
-        label -= 1
-    if last - label > 1 and label > start and codes[label - 1] == ord("."):
-        return True
-    return num_stops == 3 and num_others == 0  # noqa: PLR2004  between four numbers
+    if after == ord(":"):
+        return _MAYBE
+    if not (after == ord("/") or after == ord("?") or after == ord("#")):
+        return _NO
+    return _is_host(codes, host, last, classes)
 
 
 @kernel_in_place
-def _joins_names(code: np.uint32) -> bool:
-    """Return whether a character that is no letter or digit may be in the name of a host."""
-    return bool(code == ord(".") or code == ord("-") or code == ord("_"))
+def _host_end(codes: Codes, at: int, end: int, classes: Classes) -> int:
+    """Return where characters end that may be in the name of a host."""
+    while at < end and (
+        classes[codes[at]] & (_LETTER | _DIGIT)
+        or codes[at] == ord(".")
+        or codes[at] == ord("-")
+        or codes[at] == ord("_")
+    ):
+        at += 1
+    return at
+
+
+@kernel_in_place
+def _is_host(codes: Codes, start: int, end: int, classes: Classes) -> int:
+    """Return _YES, _NO, or _MAYBE for numbers: whether a range of such characters is a host.
+
+    It is, if two small letters or more follow the last full stop, and there is one; and if before
+    it there are names of up to 64 characters, the first and last of them a letter or a digit.
+    """
+    numbers = good = True
+    begin = start
+    for at in range(start, end):
+        numbers = numbers and (codes[at] == ord(".") or classes[codes[at]] & _DIGIT > 0)
+        if codes[at] == ord("."):
+            good = good and 0 < at - begin <= 64  # noqa: PLR2004  as said above
+            if good:
+                outer = classes[codes[begin]] & (_LETTER | _DIGIT) > 0
+                good = outer and classes[codes[at - 1]] & (_LETTER | _DIGIT) > 0
+            begin = at + 1
+    if numbers:
+        return _MAYBE
+    if not good or begin == start or not 1 < end - begin < 64:  # noqa: PLR2004  two to 63 letters
+        return _NO
+    for at in range(begin, end):
+        if not classes[codes[at]] & _LOWER:
+            return _NO
+    return _YES
 
 
 @kernel_in_place
@@ -329,8 +357,11 @@ def _split_middle(
             scratch[0, count] = (begin << _KIND_BITS) | _kind(codes, at, begin, classes)
             count += 1
         at += max(length, 1)
-    if count > first and _may_be_address(codes, start, end, classes):
+    address = _is_address(codes, start, end, classes) if count > first else _NO
+    if address == _MAYBE:
         return _UNKNOWN
+    if address == _YES:
+        count, begin = first, start
     if begin < end:
         scratch[0, count] = (end << _KIND_BITS) | _kind(codes, begin, end, classes)
         count += 1

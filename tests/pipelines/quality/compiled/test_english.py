@@ -71,7 +71,20 @@ def test_special_cases_within_affixes() -> None:
 
 def addresses() -> Iterable[str]:
     schemes = ("", "http://", "a+b.c://", "://", "x:", "me@", "a:b@")
-    hosts = ("a.bc", "a.b", "a-b.c_d.efg", "A.BC", "a.Bc", "1.2.3.4", "10.0.0.1", "a..bc", "a.b1")
+    hosts = (
+        "a.bc",
+        f"{'a' * 64}.bc",
+        f"{'a' * 65}.bc",
+        f"a.{'b' * 64}",
+        "a.b",
+        "a-b.c_d.efg",
+        "A.BC",
+        "a.Bc",
+        "1.2.3.4",
+        "10.0.0.1",
+        "a..bc",
+        "a.b1",
+    )
     ends = ("", ":80", ":8", "/x-y", "?q=a-b", "#a/b", "(a)", "=a", ",a", "-", "/")
     return map("".join, itertools.product(schemes, hosts, ends, ("", "-z")))
 
