@@ -49,7 +49,7 @@ class LostTask(UserError):
 def num_workers(requested: int, *, work_bytes: int) -> int:
     """Return how many worker processes to start; 0 runs the tasks in this process.
 
-    A worker takes seconds to start, so an input of a few megabytes gets none.
+    A worker takes as long to start as some megabytes of text to map, so that many get none.
 
     Args:
         requested: The value of --workers; 0 leaves the choice to this function.

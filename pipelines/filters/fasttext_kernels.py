@@ -27,7 +27,7 @@ import numpy.typing as npt
 from pipelines.compiled import compiling, kernel_in_place
 from pipelines.filters.fasttext_model import END_OF_LINE, LABEL_PREFIX, Model
 
-_MOST_WORDS = 1 << 15
+_MOST_WORDS = 1 << 16
 """Words that are remembered, in 64 bytes each on average."""
 _LONGEST_WORD = 48
 """Bytes of the longest one, if the model has no longer one."""

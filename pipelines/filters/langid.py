@@ -328,7 +328,9 @@ def _verified_native(path: Path, expected: Sequence[_Answer], engine: str) -> _C
         difference = str(error)
     if difference is None:
         return native
-    _LOG.warning("Compiled code is not used with %s: %s. %s is.", path, difference, engine)
+    _LOG.warning(
+        "%s is not read by compiled code: %s. %s takes its place.", path.name, difference, engine
+    )
     return None
 
 

@@ -20,7 +20,7 @@ from pipelines.segments.bins import Bins
 from pipelines.segments.range import Range
 from pipelines.segments.rows import DROPPED, KEPT, NAME, NEAR_DUPLICATE
 from pipelines.segments.segment import gather, with_suffix
-from pipelines.segments.sparse import side_by_side
+from pipelines.segments.sparse import copy_rows, side_by_side
 from pipelines.segments.tables import (
     between,
     column,
@@ -82,7 +82,7 @@ def find_documents(
         keep &= column(documents, "holdout") >= np.uint64(holdout)
     kept = np.flatnonzero(keep)
     return DocumentSlice(
-        documents=documents.take(kept),
+        documents=copy_rows(documents.take(kept)),
         starts=starts[exact.start :][kept],
         size=int(bins.tokens[-1]),
     )

@@ -335,6 +335,8 @@ class Cut:
         ]
         tables = [part.documents for part in parts]
         del parts
+        # Otherwise the allocator keeps what reading took while the new table needs as much.
+        pa.default_memory_pool().release_unused()
         columns = {name: [column(table, name) for table in tables] for name in ("order", "holdout")}
         merged = MergedOrder.of(columns["order"])
         order, holdout = (np.concatenate(values)[merged.rows] for values in columns.values())
@@ -363,6 +365,7 @@ class Cut:
             self._stems.items(),
             where=self._work,
         )
+        pa.default_memory_pool().release_unused()
         orders = [column(part, "order") for part in parts]
         merged = MergedOrder.of(orders)
         files = {"audit": write_sorted(stem, "audit", parts, merged, within=self._within)}

@@ -285,6 +285,7 @@ def copy_tokens(
                 tokens[number] = data
             for chunk in gather(tokens, owners[part], starts=starts[part], lengths=lengths[part]):
                 handle.write(chunk)
+            del found, data, tokens  # before the next piece is fetched
     return handle.entry
 
 

@@ -116,7 +116,7 @@ def opened(
             workers = 1  # the record that killed the driver kills a child now, and is found
         native = native_pays(options, files, workers=workers)
         if native and not kept(native_parts(options)):
-            _LOG.info("native loops are compiled first, once on this machine: 5 to 25 s")
+            _LOG.info("native loops are compiled first, once on this machine: up to half a minute")
         # What the driver has imported is what tasks need.
         preload = (__name__, "numba") if native else (__name__,)
         with Runner(flags, num_workers=workers, preload=preload) as runner:

@@ -12,7 +12,7 @@ from pipelines.inputs.files import InputFile
 from pipelines.map.stages import native_parts
 from pipelines.quality import Quality
 
-START_SECONDS = 2.0
+START_SECONDS = 2.5
 """CPU time of a process that imports numba and loads what was compiled before."""
 
 COMPILE_SECONDS = 20.0

@@ -158,7 +158,7 @@ class SparseTable:
         first = rows.start // BLOCK_ROWS
         table = self._read(first, -(-rows.stop // BLOCK_ROWS))
         rest = table.slice(rows.start - first * BLOCK_ROWS, rows.stop - rows.start)
-        return _copy_rows(rest.replace_schema_metadata())
+        return copy_rows(rest.replace_schema_metadata())
 
     def _read(self, first: int, last: int) -> pa.Table:
         """Return the rows of neighbouring blocks, which are one range of the file."""
@@ -201,8 +201,11 @@ def spread_of(schema: pa.Schema) -> Range:
     return Range(low=int(schema.metadata[b"low"]), high=int(schema.metadata[b"high"]))
 
 
-def _copy_rows(table: pa.Table) -> pa.Table:
-    """Return a table that keeps no more memory than its rows take: tasks hold many at once."""
+def copy_rows(table: pa.Table) -> pa.Table:
+    """Return a table that keeps no more memory than its rows take: tasks hold many at once.
+
+    Rows taken from another table share its dictionaries, and with them the buffer it was read from.
+    """
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

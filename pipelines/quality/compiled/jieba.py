@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.compiled import kernel
+from pipelines.compiled import kernel, kernel_in_place
 
 OTHER, SPACE, FIRST_HAN = 0, 1, 128
 """Letters, which blocks consist of, have numbers: ASCII by code point, Han from FIRST_HAN on.
@@ -51,6 +51,10 @@ _KEY_BITS, _HASH_SHIFT = np.uint64(16), np.uint64(64 - 20)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 by the golden ratio
 _HASH_MASK = (1 << 20) - 1
 
+# For a variable that begins with a literal, numba compiles what it is passed to twice.
+_FIRST: Any = np.int64(0)
+_ROOT: Any = np.int64(0)
+
 
 class Tables(NamedTuple):
     """jieba's dictionary and model; compiled/chinese_words.py makes them."""
@@ -71,7 +75,7 @@ class Tables(NamedTuple):
     """float64[LETTERS, 4]: that of each letter in each role."""
 
 
-@kernel
+@kernel_in_place
 def read_dictionary(
     codes: _Codes, letters: _Letters, nodes: _Nodes, found: _Places, counts: _Places
 ) -> None:
@@ -87,7 +91,7 @@ def read_dictionary(
     """
     place = 0
     for line in range(len(found)):
-        node, inside = 0, True
+        node, inside = _ROOT, True
         while codes[place] != _WORD_END:
             letter = letters[codes[place]] if codes[place] < len(letters) else OTHER
             inside = inside and letter > SPACE
@@ -117,8 +121,12 @@ def cut(codes: _Codes, tables: Tables) -> tuple[_Places, _Places]:
         code = codes[place]
         text[place] = letters[code] if code < len(letters) else OTHER
     last = np.zeros(len(codes), np.uint8)  # whether a word ends with this character
-    _mark(text, _choose(text, tables), tables, last)
-    words = np.count_nonzero(last)
+    after = np.empty(len(codes), np.int64)
+    _choose(text, tables, np.empty(len(codes) + 1, np.float64), after)
+    _mark(text, after, tables, last)
+    words = 0
+    for place in range(len(last)):
+        words += last[place]
     starts, ends = np.empty(words, np.int64), np.empty(words, np.int64)
     word = begin = 0
     for place in range(len(codes)):
@@ -130,19 +138,19 @@ def cut(codes: _Codes, tables: Tables) -> tuple[_Places, _Places]:
     return starts, ends
 
 
-@kernel
+@kernel_in_place
 def _key(node: int, letter: int) -> np.uint64:
     return np.uint64(node) << _KEY_BITS | np.uint64(letter)
 
 
-@kernel
+@kernel_in_place
 def _child(nodes: _Nodes, node: int, letter: int) -> Any:
     """Return the slot of the node that a letter leads to; it is empty, 0, if there is none.
 
-    A node is its slot. The root is 0, and its children are the letters; the others are found by
+    A node is its slot. The root is _ROOT, and its children are the letters; the others are found by
     a hash of their key, which names parent and letter.
     """
-    if node == 0:
+    if node == _ROOT:
         return np.int64(letter)
     key = _key(node, letter)
     slot = np.int64(key * _SPREAD >> _HASH_SHIFT)
@@ -151,20 +159,24 @@ def _child(nodes: _Nodes, node: int, letter: int) -> Any:
     return LETTERS + slot
 
 
-@kernel
-def _choose(text: _Letters, tables: Tables) -> _Places:
-    """Return where the first of the likeliest words from each place to the end of its block ends.
+@kernel_in_place
+def _choose(text: _Letters, tables: Tables, best: _Floats, after: _Places) -> None:
+    """Find the likeliest words from each place of a text to the end of its block.
 
     What is outside of blocks leads to no node, and counts as a word of one character.
+
+    Args:
+        text: Its letters.
+        tables: The dictionary.
+        best: Takes the scores of those words; one longer than the text.
+        after: Takes where the first of them ends.
     """
     # Taken out of the tuple once: the loop is faster.
     nodes, scores, unknown = tables.nodes, tables.scores, tables.unknown
-    after = np.empty(len(text), np.int64)
-    best = np.empty(len(text) + 1, np.float64)
     best[len(text)] = 0.0
     for place in range(len(text) - 1, -1, -1):
         top, choice = -np.inf, 0
-        node, end = 0, place
+        node, end = _ROOT, place
         while end < len(text):
             node = _child(nodes, node, text[end])
             if nodes[node] == 0:
@@ -177,10 +189,9 @@ def _choose(text: _Letters, tables: Tables) -> _Places:
             top, choice = unknown + best[place + 1], place + 1
         best[place] = top if text[place] > SPACE else 0.0
         after[place] = choice
-    return after
 
 
-@kernel
+@kernel_in_place
 def _mark(text: _Letters, after: _Places, tables: Tables, last: _Flags) -> None:
     """Mark the last letters of the words of a text.
 
@@ -191,7 +202,7 @@ def _mark(text: _Letters, after: _Places, tables: Tables, last: _Flags) -> None:
         last: All 0; takes 1 where a word ends.
     """
     nodes, scores = tables.nodes, tables.scores
-    place = 0
+    place = _FIRST
     while place < len(text):
         begin = place
         while place < len(text) and text[place] > SPACE and after[place] == place + 1:
@@ -206,9 +217,9 @@ def _mark(text: _Letters, after: _Places, tables: Tables, last: _Flags) -> None:
             last[place - 1] = text[place - 1] != SPACE
 
 
-@kernel
+@kernel_in_place
 def _is_word(text: _Letters, begin: int, stop: int, nodes: _Nodes, scores: _Floats) -> bool:
-    node = 0
+    node = _ROOT
     for place in range(begin, stop):
         node = _child(nodes, node, text[place])
         if nodes[node] == 0:
@@ -216,7 +227,7 @@ def _is_word(text: _Letters, begin: int, stop: int, nodes: _Nodes, scores: _Floa
     return not np.isnan(scores[node])
 
 
-@kernel
+@kernel_in_place
 def _mark_singles(text: _Letters, place: int, stop: int, tables: Tables, last: _Flags) -> None:
     """Mark the last letters of words in several letters that are no words of the dictionary.
 
@@ -238,7 +249,7 @@ def _mark_singles(text: _Letters, place: int, stop: int, tables: Tables, last: _
         last[place - 1] = 1
 
 
-@kernel
+@kernel_in_place
 def _number_end(text: _Letters, place: int, stop: int) -> int:
     """Return where [a-zA-Z0-9]+([.][0-9]+)?%? ends, from a place after its first character on."""
     while place < stop and _is_alphanumeric(text[place]):
@@ -252,17 +263,17 @@ def _number_end(text: _Letters, place: int, stop: int) -> int:
     return place
 
 
-@kernel
+@kernel_in_place
 def _is_digit(letter: int) -> bool:
     return _ZERO <= letter <= _NINE
 
 
-@kernel
+@kernel_in_place
 def _is_alphanumeric(letter: int) -> bool:
     return _is_digit(letter) or _A <= letter & ~_CASE <= _Z
 
 
-@kernel
+@kernel_in_place
 def _mark_han(text: _Letters, begin: int, stop: int, tables: Tables, last: _Flags) -> None:
     """Mark the last letters of words in a run of Han, by Viterbi's algorithm."""
     letter = text[begin]
@@ -294,7 +305,7 @@ def _mark_han(text: _Letters, begin: int, stop: int, tables: Tables, last: _Flag
     last[begin] = role in (END, SINGLE)
 
 
-@kernel
+@kernel_in_place
 def _best(
     chances: tuple[float, float, float, float], tables: Tables, letter: int, role: int
 ) -> tuple[float, Any]:

@@ -24,8 +24,10 @@ _LEAST, _MOST = 5, 10  # of DUP_N
 _COUNTS, _LETTERS, _NUM_TOTALS = 3, 6, 12  # places in totals
 _SPACED = -1
 
-# How many letters represent an n-gram in the searches for candidates; see _candidates.
-_HEADS = (8, 16)
+# How many letters represent an n-gram in the searches for candidates; see _candidates. All have at
+# least as many letters as words, so none is shorter than the first of these.
+_HEADS = (_LEAST, 8, 16)
+_SHORT = 3  # letters of a word
 _BUCKETS = 16
 
 _SPACE = np.uint32(0x20)
@@ -317,12 +319,17 @@ def _candidates(letters: Codes, offsets: Places, places: _Numbers, keys: _Hashes
     num_buckets = _BUCKETS * _capacity(count)
     buckets = np.empty(num_buckets, np.uint8)
     mask = np.uint64(num_buckets - 1)
+    # Where words are of a letter or two, many n-grams are shorter than the second head; where they
+    # are longer, too many begin with the same few letters.
+    is_short = len(letters) < _SHORT * len(offsets)
     for head in _HEADS:
+        if head < _HEADS[1] and not is_short:
+            continue
         buckets[:] = 0
         for index in range(count):
             start = offsets[places[index]]
             end = start + head if start + head < len(letters) else len(letters)
-            bucket = _spread(_extended(_SEED, letters, start, end)) & mask
+            bucket = (hash_range(letters, start, end) >> _HALF) & mask
             keys[index] = bucket
             buckets[bucket] = 2 if buckets[bucket] else 1
         kept = 0

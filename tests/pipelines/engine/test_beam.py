@@ -6,11 +6,11 @@ import pytest
 
 
 @pytest.mark.slow
-def test_a_script_that_builds_a_dataset_sees_no_warnings_of_beam() -> None:
+def test_a_script_that_runs_tasks_by_beam_sees_no_warnings_of_it() -> None:
     script = """
 import logging
 logging.disable(5)
-from pipelines.run.build import build
+import pipelines.engine.pipeline
 assert logging.root.manager.disable == 5
 """
     done = subprocess.run(

@@ -157,9 +157,9 @@ def test_compiled_code_that_differs_is_refused(
     assert identifier.engine == native.engine
     assert identifier.identify(["The weather is fine today."])[0] == ["en"]
     [record] = caplog.records
-    assert "is not used" in record.getMessage()
+    assert "lid.176.ftz is not read by compiled code" in record.getMessage()
     assert "for 'The quick brown fox" in record.getMessage()
-    assert native.engine in record.getMessage()
+    assert f"{native.engine} takes its place" in record.getMessage()
 
 
 def test_compiled_code_does_not_read_every_model(

@@ -1,3 +1,4 @@
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -5,8 +6,10 @@ import pytest
 
 from pipelines import compiled
 from pipelines.inputs.files import InputFile
+from pipelines.run import build as runs
+from pipelines.run.build import build
 from pipelines.run.native import native_pays
-from tests.pipelines.runs import small
+from tests.pipelines.runs import MODULE, many_splits, shipped, small
 
 RULES = ("en=gopher-repetition+gopher",)
 WORDS = ("zh=fineweb2-zh",)
@@ -21,12 +24,12 @@ def files(megabytes: float, name: str = "a.jsonl") -> list[InputFile]:
     ("kept", "quality", "name", "megabytes", "workers", "pays"),
     [
         (True, (), "a.jsonl", 30, 0, False),
-        (True, (), "a.jsonl", 40, 0, True),
-        (True, (), "a.jsonl", 40, 2, False),
+        (True, (), "a.jsonl", 45, 0, True),
+        (True, (), "a.jsonl", 45, 2, False),
         (True, (), "a.jsonl.zst", 15, 1, True),
         (True, RULES, "a.jsonl", 7, 1, False),
-        (True, RULES, "a.jsonl", 9, 1, True),
-        (True, RULES, "a.jsonl", 9, 2, False),
+        (True, RULES, "a.jsonl", 11, 1, True),
+        (True, RULES, "a.jsonl", 11, 2, False),
         (True, WORDS, "a.jsonl", 2, 1, True),
         (False, RULES, "a.jsonl", 70, 1, False),
         (False, RULES, "a.jsonl", 90, 1, True),
@@ -56,3 +59,26 @@ def test_without_numba_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "available", lambda: False)
     options = small(Path("out"), "in", quality=WORDS)
     assert not native_pays(options, files(1e6), workers=1)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not compiled.available(), reason="numba is missing or switched off")
+def test_native_loops_decide_no_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "corpusmill")
+    for name, pays, workers in [("plain", False, 0), ("here", True, 0), ("workers", True, 2)]:
+        monkeypatch.setattr(runs, "native_pays", lambda *_, pays=pays, **__: pays)
+        options = many_splits(
+            tmp_path / name,
+            dedup="minhash",
+            quality=("zh=chinese-web",),
+            keep_dropped=True,
+            workers=workers,
+        )
+        build(MODULE, options)
+        (first,) = [line for line in caplog.messages if " files, " in line]
+        assert first.endswith(", native loops") == pays
+        caplog.clear()
+    assert shipped(tmp_path / "here") == shipped(tmp_path / "plain")
+    assert shipped(tmp_path / "workers") == shipped(tmp_path / "plain")
