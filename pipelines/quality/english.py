@@ -134,7 +134,7 @@ class English:
         text = readable(text)
         chunks = text.split()
         words = list(itertools.chain.from_iterable(map(self._words.__getitem__, chunks)))
-        return self.spacy.words(text) if self._unsure(chunks, text) else words
+        return self._in_pieces(text) if self._unsure(chunks, text) else words
 
     def num_sentences(self, lines: Iterable[str]) -> int:
         """Return the number of sentences in lines, as Spacy does."""
@@ -176,6 +176,21 @@ class English:
             if closes is not None:
                 after_mark = closes
         return self.spacy.num_sentences([line]) if self._unsure(chunks, line) else num_sentences
+
+    def _in_pieces(self, text: str) -> list[str]:
+        """Return the words of a text, and ask spaCy for pieces that it must see as a whole."""
+        words: list[str] = []
+        # No phrase goes beyond white space that is a token.
+        for is_space, group in itertools.groupby(split_with_space(text), str.isspace):
+            if is_space:
+                continue
+            chunks = [*group]
+            piece = " ".join(chunks)
+            if self._unsure(chunks, piece):
+                words += self.spacy.words(piece)
+            else:
+                words += itertools.chain.from_iterable(map(self._words.__getitem__, chunks))
+        return words
 
     def _unsure(self, chunks: Sequence[str], text: str) -> bool:
         """Return whether chunks of a text may change each other's words."""
