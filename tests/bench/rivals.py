@@ -152,11 +152,12 @@ def _beginning(text: inputs.Text, *, num_texts: int = 0, megabytes: float = 0) -
 
 def _spent(command: Sequence[str]) -> tuple[float, float]:
     """Return CPU seconds and seconds of a command."""
-    started, spent = time.monotonic(), children_cpu()
+    spent, started = children_cpu(), time.monotonic()
     done = subprocess.run(command, cwd=inputs.ROOT, capture_output=True, check=False, text=True)
     if done.returncode:
         raise RuntimeError(f"{command} failed:\n{done.stderr[-2000:]}")
-    return children_cpu() - spent, time.monotonic() - started
+    seconds = time.monotonic() - started
+    return children_cpu() - spent, seconds
 
 
 def _texts(text: inputs.Text) -> list[str]:
