@@ -272,7 +272,7 @@ def _between(duel: Duel) -> dict[str, float]:
     steps = sum(chain[name] for name in ("read", "document", "judge", "segment"))
     mapped = chain["map"] - outside["turns"]
     tasks_alone = mapped + chain["dedup"] + chain["merge"]
-    handing_out = chain["runner"] - sum(outside.values()) - tasks_alone
+    handing_out = chain["runner"] - outside["turns"] - tasks_alone
     rest = duel.total.cpu["chain"] - chain["runner"] - chain["plan and commit"]
     return {
         "filters between stages": chain["judge"] - sum(chain[name] for name in STAGES[2:]),
