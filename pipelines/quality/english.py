@@ -34,8 +34,8 @@ import itertools
 import logging
 import re
 import string
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 _LOG = logging.getLogger(__name__)
@@ -67,6 +67,8 @@ ASCII_UNITS = (  # noqa: SIM905  more readable
     "tb TB T G M K %"
 ).split()
 """Units that are a suffix after a digit, as far as they are ASCII."""
+
+_LATEST_CHUNKS = 1 << 14
 
 _RUNS = re.compile(r"\s+|\S+")
 
@@ -178,19 +180,33 @@ class English:
         return self.spacy.num_sentences([line]) if self._unsure(chunks, line) else num_sentences
 
     def _in_pieces(self, text: str) -> list[str]:
-        """Return the words of a text, and ask spaCy for pieces that it must see as a whole."""
+        """Return the words of a text, and ask spaCy for runs of chunks that it must see together.
+
+        A run is a loose chunk with all that phrases across borders link it to: one that is not
+        replaced may still keep the next one away.
+        """
+        assert self.rules is not None
+        chunks = split_with_space(text)
         words: list[str] = []
-        # No phrase goes beyond white space that is a token.
-        for is_space, group in itertools.groupby(split_with_space(text), str.isspace):
-            if is_space:
+        done = 0
+        for index, chunk in enumerate(chunks):
+            if index < done or chunk not in self._words.loose:
                 continue
-            chunks = [*group]
-            piece = " ".join(chunks)
-            if self._unsure(chunks, piece):
-                words += self.spacy.words(piece)
-            else:
-                words += itertools.chain.from_iterable(map(self._words.__getitem__, chunks))
-        return words
+            first, end = index, index + 1
+            while first > done and self.rules.crossed(chunks, first):
+                first -= 1
+            while end < len(chunks) and self.rules.crossed(chunks, end):
+                end += 1
+            if end - first > 1:
+                words += self._apart(chunks[done:first])
+                words += self.spacy.words(" ".join(chunks[first:end]))
+                done = end
+        return words + self._apart(chunks[done:])
+
+    def _apart(self, chunks: Iterable[str]) -> list[str]:
+        """Return the words of chunks that have no say in each other's, and of white space: none."""
+        every = (self._words[chunk] for chunk in chunks if not chunk.isspace())
+        return list(itertools.chain.from_iterable(every))
 
     def _unsure(self, chunks: Sequence[str], text: str) -> bool:
         """Return whether chunks of a text may change each other's words."""
@@ -245,12 +261,19 @@ class Rules:
         self.is_punctuation = spacy.pipeline.vocab.lex_attr_getters[symbols.IS_PUNCT]
         """Whether a token is made of punctuation."""
 
-    def chunk(self, text: str) -> Chunk:
+    @cached_property
+    def chunk(self) -> Callable[[str], Chunk]:
         """Return what becomes of a chunk: one character or more, none of them white space.
+
+        The same chunks are asked for by tables and when borders are looked at, so the latest are
+        remembered.
 
         Raises:
             UnicodeEncodeError: it has a lone surrogate.
         """
+        return lru_cache(maxsize=_LATEST_CHUNKS)(self._chunk)
+
+    def _chunk(self, text: str) -> Chunk:
         if not text.isascii():
             text.encode()  # fails as spaCy does
         words = self.specials.get(text) or self._simple(text) or self._split(text)

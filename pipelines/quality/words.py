@@ -5,8 +5,9 @@ which datatrove uses. The last two take seconds to load, so they are loaded on f
 """
 
 import importlib.metadata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,12 +124,20 @@ class Splitters:
 class MeasuredText:
     """A text on its way through the profiles; its words are split once."""
 
-    __slots__ = ("_codes", "_spans", "_words", "language", "splitters", "text")
+    __slots__ = ("_codes", "_counts", "_spans", "_words", "language", "splitters", "text")
 
-    def __init__(self, text: str, language: str, *, splitters: Splitters) -> None:
+    def __init__(
+        self,
+        text: str,
+        language: str,
+        *,
+        splitters: Splitters,
+        num_words: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self.text = text
         self.language = language
         self.splitters = splitters
+        self._counts = num_words
         self._words: dict[str, list[str]] = {}
         self._codes: npt.NDArray[np.uint32] | None = None
         self._spans: dict[str, WordSpans] = {}
@@ -156,9 +165,27 @@ class MeasuredText:
             self._spans[kind] = spans or _joined(self.words(kind))
         return self._spans[kind]
 
-    def replaced(self, text: str) -> "MeasuredText":
-        """Return another text in place of this one, in the same language."""
-        return MeasuredText(text, self.language, splitters=self.splitters)
+    def num_words(self, kind: str) -> int:
+        """Return how many words spans() has."""
+        known = self._counts.get(SPACES if self.language in CHINESE else kind)
+        return len(self.spans(kind).starts) if known is None else known
+
+    def own_spans(self) -> Iterator[tuple[str, WordSpans]]:
+        """Yield the kinds of words found so far, as ranges of the code points of this text."""
+        for kind, spans in self._spans.items():
+            if spans.codes is self._codes:
+                yield kind, spans
+
+    def replaced(
+        self, text: str, *, num_words: Mapping[str, int] = MappingProxyType({})
+    ) -> "MeasuredText":
+        """Return another text in place of this one, in the same language.
+
+        Args:
+            text: The other text.
+            num_words: How many words it has, by kind, as far as that is known.
+        """
+        return MeasuredText(text, self.language, splitters=self.splitters, num_words=num_words)
 
 
 def _joined(words: list[str]) -> WordSpans:

@@ -255,12 +255,12 @@ def _keep_lines(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  one pass ove
     kinds: Kinds,
     phrases: Codes,
     page: Codes,
-    several: Places,
+    kept: Places,
     most_chars: float,
     least_words: float,
     terminal: bool,
     paper: bool,
-) -> tuple[int, int, int, int, int, int]:
+) -> tuple[int, int, int, int, int]:
     """Write the lines that stay, joined by line feeds, and count what is in them.
 
     Args:
@@ -268,21 +268,21 @@ def _keep_lines(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  one pass ove
         kinds: See _kinds().
         phrases: See _phrases().
         page: Where the lines are written, uint32[len(codes)] or more.
-        several: Where the range in `page` is written of each line that may have several sentences
-            to spaCy, int64[len(codes) + 1, 2]; none for @paper.
+        kept: Takes the lines, int64[len(codes) + 1, 4]: where each begins in the text, -1 if it
+            lost citations; where it begins and ends in `page`; whether it may have several
+            sentences to spaCy.
         most_chars: Lines with a longer word are removed; NaN for none.
         least_words: Lines of fewer words are removed; NaN for none.
         terminal: Whether lines must end in a mark.
         paper: Read lines as @paper, or else as @datatrove.
 
     Returns:
-        Characters of the page, -1 if they are those of the text; its lines; those with several
-        sentences to spaCy; sentences as the paper counts them; lines with "lorem ipsum"; lines with
-        a curly bracket.
+        Characters of the page, -1 if they are those of the text; its lines; sentences as the paper
+        counts them; lines with "lorem ipsum"; lines with a curly bracket.
     """
     marks, spots = np.empty(len(codes), np.uint8), np.empty(len(codes), np.int32)
     num_spots = _mark(codes, kinds, marks, spots, 0)
-    num_chars = num_lines = num_several = num_sentences = num_lorem_ipsum = num_braces = 0
+    num_chars = num_lines = num_sentences = num_lorem_ipsum = num_braces = 0
     at = spot = 0
     while at < len(codes):
         first, first_spot, seen = at, spot, 0
@@ -308,7 +308,8 @@ def _keep_lines(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  one pass ove
             end = _copy_uncited(codes, first, last, page, start, kinds)
         else:
             end = _copy(codes, first, last, page, start)
-        if end - start < last - first:
+        cited = end - start < last - first
+        if cited:
             last = first + end - start
             end_spot = first_spot + _mark(
                 page[start:end], kinds, marks[first:last], spots[first_spot:], first
@@ -327,15 +328,35 @@ def _keep_lines(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917  one pass ove
             continue
         if num_lines:
             page[num_chars] = _LINE_FEED
+        kept[num_lines, 0], kept[num_lines, 1] = -1 if cited else first, start
+        kept[num_lines, 2], kept[num_lines, 3] = end, is_several
         num_chars = end
         num_lines += 1
         num_sentences += max(1, sentences)
-        if is_several and not paper:
-            several[num_several, 0], several[num_several, 1] = start, num_chars
-            num_several += 1
     if num_chars == len(codes) and _is_same(codes, page):
         num_chars = -1
-    return num_chars, num_lines, num_several, num_sentences, num_lorem_ipsum, num_braces
+    return num_chars, num_lines, num_sentences, num_lorem_ipsum, num_braces
+
+
+@kernel
+def _count_kept(starts: Places, kept: Places, num_lines: int) -> int:
+    """Return how many words of a text, by where they begin, are in lines kept of it.
+
+    White space between lines is a token to spaCy, so that a line has the words it has in any text;
+    -1 if one lost citations, and with them perhaps words.
+    """
+    num_words = word = 0
+    for line in range(num_lines):
+        first = kept[line, 0]
+        if first < 0:
+            return -1
+        last = first + kept[line, 2] - kept[line, 1]
+        while word < len(starts) and starts[word] < first:
+            word += 1
+        while word < len(starts) and starts[word] < last:
+            word += 1
+            num_words += 1
+    return num_words
 
 
 def measure_lines(*, paper: bool) -> Measure:
@@ -344,13 +365,13 @@ def measure_lines(*, paper: bool) -> Measure:
     def measure(text: MeasuredText, bounds: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
         codes = text.codes
         page = np.empty(len(codes), np.uint32)
-        several = np.empty((0 if paper else len(codes) + 1, 2), np.int64)
-        num_chars, num_lines, num_several, num_sentences, lorem_ipsum, braces = _keep_lines(
+        kept = np.empty((len(codes) + 1, 4), np.int64)
+        num_chars, num_lines, num_sentences, lorem_ipsum, braces = _keep_lines(
             codes,
             _kinds(),
             _phrases(),
             page,
-            several,
+            kept,
             float(bounds["max_word_chars"]),
             float(bounds["min_line_words"]),
             bounds["terminal_punctuation"] > 0,
@@ -360,12 +381,18 @@ def measure_lines(*, paper: bool) -> Measure:
             text.text if num_chars < 0 else text_of(page[:num_chars], is_ascii=text.text.isascii())
         )
         if not paper:
-            parts = [lines[start:end] for start, end in several[:num_several].tolist()]
-            num_sentences = num_lines - num_several + text.splitters.num_sentences(parts)
-        kept = lines.strip()
-        return (
-            text if kept == text.text else text.replaced(kept),
-            (num_sentences, lorem_ipsum, braces),
-        )
+            several = kept[:num_lines][kept[:num_lines, 3] > 0]
+            parts = [lines[start:end] for start, end in several[:, 1:3].tolist()]
+            num_sentences = num_lines - len(parts) + text.splitters.num_sentences(parts)
+        counts = (num_sentences, lorem_ipsum, braces)
+        stripped = lines.strip()
+        if stripped == text.text:
+            return text, counts
+        num_words = {
+            kind: count
+            for kind, spans in text.own_spans()
+            if (count := _count_kept(spans.starts, kept, num_lines)) >= 0
+        }
+        return text.replaced(stripped, num_words=num_words), counts
 
     return measure

@@ -66,7 +66,7 @@ def measure_words(kind: str) -> Measure:
             ratio(ended, num_lines),
             ratio(short, num_lines),
             ratio(repeated, len(text.text) - breaks),
-            ratio(breaks, len(text.spans(kind).starts)),
+            ratio(breaks, text.num_words(kind)),
         )
 
     return measure
