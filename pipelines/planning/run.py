@@ -9,6 +9,7 @@ from pipelines.corpus.sources import match_corpora
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.split import Split
 from pipelines.map.mapper import Job, segment_versions
+from pipelines.map.native import native_pays
 from pipelines.map.stages import load_chain
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
 from pipelines.planning.sample import SECONDS, SourceSample, sample
@@ -49,15 +50,18 @@ def estimate_run(
         reading = corpora[file.source].reading
         check_head(file, reading)
         cut[file.source] += splits(file, reading, split_bytes=options.split_bytes)
+    workers = num_workers(options.workers, work_bytes=sum(file.bytes for file in files))
     run = uuid.uuid4().hex
-    chain = load_chain(options, compiled=False, run=run)
+    # The sample is timed by the code that the run would use.
+    native = native_pays(options, files, workers=workers)
+    chain = load_chain(options, compiled=native, run=run)
     versions = segment_versions(chain.engines, corpora)
-    job = Job(options=options, corpora=corpora, versions=versions, run=run)
+    job = Job(options=options, corpora=corpora, versions=versions, run=run, compiled=native)
     samples = sample(corpora, cut, job=job, seconds=seconds)
     sources = {source: source_size(sampled, cut[source]) for source, sampled in samples.items()}
     estimated = estimate(
         run_extent(sources, options, token_bytes=chain.tokenizer.dtype.itemsize),
-        workers=max(1, num_workers(options.workers, work_bytes=sum(file.bytes for file in files))),
+        workers=max(1, workers),
         split=_longest(cut),
         model_bytes=max(0.0, _resident_bytes() - IDLE_BYTES),
         remote=isinstance(options.output, RemotePath),

@@ -25,6 +25,7 @@ from pipelines.inputs.files import InputFile
 from pipelines.map.attempts import died_before
 from pipelines.map.description import describe_run
 from pipelines.map.mapper import Job, SplitRecord, segment_versions
+from pipelines.map.native import native_pays
 from pipelines.map.phase import MapPhase
 from pipelines.map.stages import native_parts
 from pipelines.merge.group import group_segments
@@ -36,7 +37,6 @@ from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.run import account, existing
 from pipelines.run.commit import Results, clean_up, commit, describe, input_entries
-from pipelines.run.native import native_pays
 from pipelines.run.origin import given_paths
 from pipelines.segments.plan import Plan, PlannedSegment, task_name
 from pipelines.segments.range import Range

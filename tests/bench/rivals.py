@@ -36,6 +36,14 @@ COMPARED = 500
 """Texts on which both tokenizers are compared."""
 STARTED = 20
 """Texts of a run that is all start."""
+NATIVE = """
+import sys
+from unittest.mock import patch
+from pipelines.run.command import main
+with patch("pipelines.run.build.native_pays", lambda *_, **__: True):
+    sys.exit(main("pipelines.text", sys.argv[1:]))
+"""
+"""pipelines.text with the start that a large run has, however few the texts."""
 SLOW_MEGABYTES = 10
 """Text that datatrove gets where it has rules."""
 LARGE = 300
@@ -125,16 +133,15 @@ def _datatrove(python: str, race: Race, text: inputs.Text, tokenizer: Path) -> S
 
 
 def _ours(race: Race, text: inputs.Text) -> Spent:
-    def command(of: inputs.Text) -> list[str]:
+    def command(of: inputs.Text, *program: str) -> list[str]:
         output = inputs.FOLDER / "output-rivals"
         shutil.rmtree(output, ignore_errors=True)
-        start = [sys.executable, "-m", "pipelines.text", "--input", str(of.path)]
+        start = [sys.executable, *program, "--input", str(of.path)]
         start += ["--tokenizer", of.tokenizer, "--output", str(output), "--workers", "1"]
         return [*start, *race.flags]
 
-    # A run of a few texts takes the plain engines: what the compiled ones take is in the rate.
-    start, _ = _spent(command(_beginning(text, num_texts=STARTED)))
-    cpu, seconds = _spent(command(text))
+    start, _ = _spent(command(_beginning(text, num_texts=STARTED), "-c", NATIVE))
+    cpu, seconds = _spent(command(text, "-m", "pipelines.text"))
     return Spent(start=start, cpu=cpu, seconds=seconds, megabytes=_megabytes(text))
 
 

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.corpus.options import Options
+from pipelines.map import mapper
+from pipelines.map.stages import Chain, load_chain
+from pipelines.planning import run as planning
 from pipelines.planning.run import estimate_run
 from pipelines.run import command
 from pipelines.run.build import build
@@ -45,6 +49,23 @@ def test_requests_are_counted_where_the_output_is_behind_a_url() -> None:
     estimated, _ = estimate_run("pipelines.wudao", options, seconds=1)
     assert estimated.requests["map"].put > 8 * estimated.extent.segments
     assert not RemotePath("memory://plan/out").files()
+
+
+@pytest.mark.parametrize("pays", [False, True])
+def test_the_sample_is_timed_with_the_loops_of_the_run(
+    monkeypatch: pytest.MonkeyPatch, pays: bool
+) -> None:
+    asked: list[bool] = []
+
+    def loaded(options: Options, *, compiled: bool, run: str) -> Chain:
+        asked.append(compiled)
+        return load_chain(options, compiled=False, run=run)
+
+    monkeypatch.setattr(planning, "native_pays", lambda *_, **__: pays)
+    for module in (planning, mapper):
+        monkeypatch.setattr(module, "load_chain", loaded)
+    estimate_run("pipelines.wudao", completed(RECIPE.options(), RECIPE), seconds=0.1)
+    assert asked == [pays, pays]
 
 
 @pytest.mark.slow

@@ -6,9 +6,9 @@ import pytest
 
 from pipelines import compiled
 from pipelines.inputs.files import InputFile
+from pipelines.map.native import native_pays
 from pipelines.run import build as runs
 from pipelines.run.build import build
-from pipelines.run.native import native_pays
 from tests.pipelines.runs import MODULE, many_splits, shipped, small
 
 RULES = ("en=gopher-repetition+gopher",)
