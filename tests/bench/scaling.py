@@ -32,14 +32,14 @@ def measure(megabytes: int) -> str:
 
 def _workers(folder: Path, megabytes: float) -> str:
     files = sorted(folder.iterdir())
-    small = inputs.recombined(1)
+    small = sorted(inputs.recombined(1).iterdir())
     alone = 0.0
     rows = []
     for workers in range(1, len(os.sched_getaffinity(0)) + 1):
-        start, seconds = _seconds([_command([small], workers)]), 0.0
+        start, seconds = _seconds([_command(small, workers)]), 0.0
         seconds = _seconds([_command(files, workers)]) - start
         shares = [files[index::workers] for index in range(workers)]
-        starts = _seconds([_command([small], 1, str(index)) for index in range(workers)])
+        starts = _seconds([_command(small, 1, str(index)) for index in range(workers)])
         commands = [_command(share, 1, str(index)) for index, share in enumerate(shares)]
         apart = _seconds(commands) - starts
         alone = alone or seconds
@@ -63,10 +63,19 @@ def _command(files: Sequence[Path], workers: int, name: str = "") -> list[str]:
     output = inputs.FOLDER / f"output-scaling{name}"
     shutil.rmtree(output, ignore_errors=True)
     command = [sys.executable, "-m", "pipelines.wudao", "--output", str(output)]
-    for file in files:
-        command += ["--input", str(file)]
+    command += ["--input", str(_folder(files, name))] if files else []
     command += ["--tokenizer", inputs.tokenizer(), "--quality", f"zh={FINEWEB2}"]
     return [*command, "--workers", str(workers)]
+
+
+def _folder(files: Sequence[Path], name: str) -> Path:
+    """Return a folder of links to files."""
+    folder = inputs.FOLDER / f"input-scaling{name}-{len(files)}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for file in files:
+        (folder / file.name).symlink_to(file)
+    return folder
 
 
 def _seconds(commands: Sequence[Sequence[str]]) -> float:
