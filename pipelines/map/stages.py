@@ -6,6 +6,7 @@ Models are loaded once per process, when the chain is built; a stage is RecordBa
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -38,15 +39,20 @@ _PREPARED = ("en", "zh")
 MASKED = tuple(pa.field(f"pii.{kind}", pa.int32()) for kind in KINDS)
 
 
-@lru_cache(maxsize=1)
 def load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
     """Return the chain of a run, which a process loads once.
 
     Args:
-        options: The options of the run.
+        options: The options of the run; where its output is does not matter.
         compiled: Use native loops where there are any; one process of a machine compiles them.
         run: Identifies the run: models may have changed since the last one of this process.
     """
+    # --plan samples into a folder of its own, with the models that it has described.
+    return _load_chain(replace(options, output=Path()), compiled=compiled, run=run)
+
+
+@lru_cache(maxsize=1)
+def _load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
     del run
     if not compiled:
         return Chain(options)

@@ -8,18 +8,11 @@ not those of the version that they follow, jieba does the work.
 import importlib
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from pipelines.quality.words import WordSpans
-
-Cut: TypeAlias = Callable[[npt.NDArray[np.uint32]], "WordSpans"]
-"""From the code points of a text to its words."""
+from pipelines.quality.spans import Cut
 
 _LOG = logging.getLogger(__name__)
 

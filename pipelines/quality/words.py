@@ -8,13 +8,14 @@ import importlib.metadata
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.quality.chinese_words import Cut, load_compiled, load_jieba
+from pipelines.quality.chinese_words import load_compiled, load_jieba
 from pipelines.quality.english import English
+from pipelines.quality.spans import Cut, WordSpans, code_points
 
 CHINESE = frozenset({"zh", "yue", "wuu"})
 """Languages (labels of lid.176) that jieba splits into words; datatrove has the same three."""
@@ -26,27 +27,6 @@ ENGLISH = "en"
 
 SPACES, DATATROVE = "spaces", "datatrove"
 """Ways to count words: str.split() (jieba for Chinese); spaCy for English, jieba for Chinese."""
-
-
-class WordSpans(NamedTuple):
-    """Words as ranges of an array of code points, for compiled loops."""
-
-    codes: npt.NDArray[np.uint32]
-    """Code points: of the whole text, or of its words back to back."""
-    starts: npt.NDArray[np.int64]
-    """int64[n]: where each word begins in `codes`."""
-    ends: npt.NDArray[np.int64]
-    """int64[n]: where it ends."""
-
-    def of(self, text: str) -> list[str]:
-        """Return the words, of the text whose code points these are."""
-        pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-        return [text[start:end] for start, end in pairs]
-
-
-def code_points(text: str) -> npt.NDArray[np.uint32]:
-    """Return the code points of a text, uint32[len(text)]; lone surrogates are among them."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
 class Splitters:

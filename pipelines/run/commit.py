@@ -2,7 +2,6 @@
 
 import hashlib
 import itertools
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,8 +20,6 @@ from shards import manifest as manifests
 from shards.manifest import Generation, InputEntry, Manifest, SourceEntry, TableEntry
 from shards.storage.files import remove_tree, write_json
 from shards.storage.remote import AnyPath
-
-_LOG = logging.getLogger("corpusmill")
 
 
 @dataclass(frozen=True, kw_only=True)

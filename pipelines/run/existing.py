@@ -1,6 +1,5 @@
 """What an earlier run left in the output: leftovers of killed attempts, or a finished dataset."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,8 +13,6 @@ from shards.flags import flag_of
 from shards.manifest import WORK, InputEntry, Manifest
 from shards.storage.files import TEMPORARY, read_json, size_if_there
 from shards.storage.remote import AnyPath, RemotePath
-
-_LOG = logging.getLogger("corpusmill")
 
 INPUTS = "inputs.json"
 """The input files of a dataset with their times: about the run, not part of the dataset."""

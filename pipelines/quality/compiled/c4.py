@@ -14,7 +14,8 @@ from pipelines.quality.c4 import JAVASCRIPT, LOREM_IPSUM, POLICIES
 from pipelines.quality.compiled.lines import Codes, Kinds, Places, character_bits, matching, text_of
 from pipelines.quality.profile import Bounds, Measure
 from pipelines.quality.punctuation import TERMINAL
-from pipelines.quality.words import MeasuredText, code_points
+from pipelines.quality.spans import code_points
+from pipelines.quality.words import MeasuredText
 
 _NEXT = 21  # bits of a code point
 _SPACE, _BREAK, _DIGIT, _MARK, _CLOSING, _TERMINAL, _TRIGGER, _BRACKET = 1, 2, 4, 8, 16, 32, 64, 128

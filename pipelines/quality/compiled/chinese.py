@@ -24,7 +24,8 @@ from pipelines.quality.gopher import CHINESE_STOP_WORDS
 from pipelines.quality.profile import NAN, Bounds
 from pipelines.quality.punctuation import CHINESE_CLOSING, CHINESE_ENDS, UNIT_ENDS
 from pipelines.quality.repetition import ratio
-from pipelines.quality.words import DATATROVE, MeasuredText, code_points
+from pipelines.quality.spans import code_points
+from pipelines.quality.words import DATATROVE, MeasuredText
 
 _SPACE, _END, _CLOSING, _UNIT_END, _DIGIT, _CASED, _UNUSUAL = 1, 2, 4, 8, 16, 32, 64
 _LINE_FEED, _DOT, _CAPITAL_A, _CAPITAL_Z, _SMALL_A, _SMALL_Z = b"\n.AZaz"

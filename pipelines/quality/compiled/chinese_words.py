@@ -4,7 +4,6 @@ import hashlib
 import importlib.metadata
 import math
 import string
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from pipelines.quality.compiled.jieba import (
     cut,
     read_dictionary,
 )
-from pipelines.quality.words import WordSpans, code_points
+from pipelines.quality.spans import Cut, WordSpans, code_points
 
 _VERSION = "0.42.1"
 _DICTIONARY = "7197c3211ddd98962b036cdf40324d1ea2bfaa12bd028e68faa70111a88e12a8"
@@ -47,7 +46,7 @@ _CHECK = (
 )
 
 
-def checked_cut(library: Any) -> Callable[[npt.NDArray[np.uint32]], WordSpans]:
+def checked_cut(library: Any) -> Cut:
     """Return what finds the words of a text, given as code points, as jieba's accurate mode does.
 
     Args:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.compiled import compiling, kernel_in_place
-from pipelines.quality.compiled.lines import hash_range, matching
+from pipelines.quality.compiled.lines import Codes, Places, hash_range, matching
 from pipelines.quality.english import (
     ASCII_UNITS,
     DOTTED,
@@ -27,12 +27,10 @@ from pipelines.quality.english import (
     Rules,
     readable,
 )
-from pipelines.quality.words import WordSpans, code_points
+from pipelines.quality.spans import WordSpans, code_points
 
 _LOG = logging.getLogger(__name__)
 
-Codes = npt.NDArray[np.uint32]
-Places = npt.NDArray[np.int64]
 Classes = npt.NDArray[np.uint16]
 """What each character is, uint16[0x110000]."""
 Borders = npt.NDArray[np.uint8]

@@ -17,7 +17,8 @@ from pipelines.quality.compiled.words import (
 from pipelines.quality.gopher import CHINESE_STOP_WORDS, ENGLISH_STOP_WORDS
 from pipelines.quality.profile import NAN, Bounds
 from pipelines.quality.repetition import ratio
-from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, MeasuredText, WordSpans
+from pipelines.quality.spans import WordSpans
+from pipelines.quality.words import CHINESE, DATATROVE, ENGLISH, SPACES, MeasuredText
 
 _BULLET, _DASH, _STAR = np.uint32(0x2022), np.uint32(0x2D), np.uint32(0x2A)
 _HASH, _DOT, _ELLIPSIS = np.uint32(0x23), np.uint32(0x2E), np.uint32(0x2026)

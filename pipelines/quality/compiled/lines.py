@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.compiled import kernel, kernel_in_place
-from pipelines.quality.words import code_points
+from pipelines.quality.spans import code_points
 
 Codes = npt.NDArray[np.uint32]
 Places = npt.NDArray[np.int64]

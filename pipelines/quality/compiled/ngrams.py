@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pipelines.compiled import kernel, kernel_in_place
 from pipelines.quality.compiled.lines import Codes, Places, equal_ranges, hash_range
 from pipelines.quality.repetition import TOP_N, datatrove_ngrams, paper_ngrams, ratio
-from pipelines.quality.words import WordSpans
+from pipelines.quality.spans import WordSpans
 
 _Numbers = npt.NDArray[np.int32]
 _Hashes = npt.NDArray[np.uint64]

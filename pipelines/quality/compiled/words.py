@@ -14,7 +14,7 @@ from pipelines.quality.compiled.lines import (
     matching,
 )
 from pipelines.quality.punctuation import PUNCTUATION
-from pipelines.quality.words import WordSpans
+from pipelines.quality.spans import WordSpans
 
 _SPACE, _LETTER, _SYMBOL, _MARK = 1, 2, 4, 8
 

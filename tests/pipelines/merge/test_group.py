@@ -1,11 +1,8 @@
 """Groups: a dataset has the same bytes whether its segments were merged before dedup or not."""
 
 import json
-import os
 import random
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +14,9 @@ from pipelines.run.build import build
 from pipelines.segments.plan import PlannedSegment
 from pipelines.segments.segment import SieveCounts
 from tests.pipelines.dedup.pages import related_pages
+from tests.pipelines.merge.killing import MODULE, check_goes_on
 from tests.pipelines.runs import content, page, small, write_wudao
 
-MODULE = "pipelines.wudao"
 KINDS: dict[str, dict[str, Any]] = {
     "none": {"dedup": "none"},
     "exact": {"dedup": "exact"},
@@ -150,29 +147,9 @@ def test_groups_change_no_byte(
 def test_killed_at_a_group_the_same_command_goes_on(
     reference: Path, tmp_path: Path, pattern: str, nth: int
 ) -> None:
-    output, here = tmp_path / "out", Path(__file__).parent
-    shutil.copytree(reference / ".work" / "map", output / ".work" / "map")
-    flags = [MODULE, "--split-bytes", "12000", "--shards", "8", "--output", str(output)]
-
-    def run(pattern: str, nth: int) -> subprocess.CompletedProcess[str]:
-        script = [sys.executable, str(here / "kill_in_group.py"), pattern, str(nth), "kill -9 0"]
-        return subprocess.run(
-            [*script, *flags],
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-            env={**os.environ, "EVENTS_SO_FAR": str(tmp_path / f"events-{pattern[:3]}")},
-            start_new_session=True,
-        )
-
-    assert run(pattern, nth).returncode == -9
-    done = len(list((output / ".work" / "group").glob("[!.]*.json")))
-    again = run("never", 1)
-    assert again.returncode == 0, again.stderr
-    assert "map 100 %" not in again.stderr
-    if done:
-        assert f"group: {done} of " in again.stderr
+    output = tmp_path / "out"
+    says = check_goes_on("kill_in_group.py", reference, output, at=(pattern, nth), phase="group")
+    assert "map 100 %" not in says
     assert dataset(output) == dataset(reference)
 
 

@@ -1,10 +1,7 @@
 """Ranges: a dataset has the same bytes whether its groups were cut before merge or not."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +30,7 @@ from tests.pipelines.made_segments import (
     random_docs,
     write_segments,
 )
+from tests.pipelines.merge.killing import check_goes_on
 from tests.pipelines.merge.test_group import (
     KINDS,
     MODULE,
@@ -208,29 +206,9 @@ def test_one_source_may_be_cut_and_another_not(
 def test_killed_at_a_range_the_same_command_goes_on(
     reference: Path, tmp_path: Path, pattern: str, nth: int
 ) -> None:
-    output, here = tmp_path / "out", Path(__file__).parent
-    shutil.copytree(reference / ".work" / "map", output / ".work" / "map")
-    flags = [MODULE, "--split-bytes", "12000", "--shards", "8", "--output", str(output)]
-
-    def run(pattern: str, nth: int) -> subprocess.CompletedProcess[str]:
-        script = [sys.executable, str(here / "kill_in_ranges.py"), pattern, str(nth), "kill -9 0"]
-        return subprocess.run(
-            [*script, *flags],
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-            env={**os.environ, "EVENTS_SO_FAR": str(tmp_path / f"events-{pattern[:3]}")},
-            start_new_session=True,
-        )
-
-    assert run(pattern, nth).returncode == -9
-    done = len(list((output / ".work" / "ranges").glob("[!.]*.json")))
-    again = run("never", 1)
-    assert again.returncode == 0, again.stderr
-    assert "group 100 %" not in again.stderr
-    if done:
-        assert f"ranges: {done} of " in again.stderr
+    output = tmp_path / "out"
+    says = check_goes_on("kill_in_ranges.py", reference, output, at=(pattern, nth), phase="ranges")
+    assert "group 100 %" not in says
     assert dataset(output) == dataset(reference)
 
 

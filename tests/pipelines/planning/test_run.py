@@ -56,16 +56,19 @@ def test_the_sample_is_timed_with_the_loops_of_the_run(
     monkeypatch: pytest.MonkeyPatch, pays: bool
 ) -> None:
     asked: list[bool] = []
+    chains: list[Chain] = []
 
     def loaded(options: Options, *, compiled: bool, run: str) -> Chain:
         asked.append(compiled)
-        return load_chain(options, compiled=False, run=run)
+        chains.append(load_chain(options, compiled=False, run=run))
+        return chains[-1]
 
     monkeypatch.setattr(planning, "native_pays", lambda *_, **__: pays)
     for module in (planning, mapper):
         monkeypatch.setattr(module, "load_chain", loaded)
     estimate_run("pipelines.wudao", completed(RECIPE.options(), RECIPE), seconds=0.1)
     assert asked == [pays, pays]
+    assert chains[0] is chains[1]  # loaded once
 
 
 @pytest.mark.slow

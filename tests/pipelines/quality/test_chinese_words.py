@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from pipelines.quality.compiled import chinese_words
 from pipelines.quality.compiled.jieba import Tables
-from pipelines.quality.words import SPACES, MeasuredText, Splitters, code_points
+from pipelines.quality.spans import code_points
+from pipelines.quality.words import SPACES, MeasuredText, Splitters
 from tests.pipelines.quality.texts import TEXTS
 from tests.pipelines.real import real
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines import compiled
-from pipelines.quality.words import DATATROVE, MeasuredText, Splitters, code_points
+from pipelines.quality.spans import code_points
+from pipelines.quality.words import DATATROVE, MeasuredText, Splitters
 from tests.pipelines.quality.test_english import ATOMS, ENGLISH, SPACY, TEXT, real_texts
 from tests.pipelines.quality.texts import TEXTS
 

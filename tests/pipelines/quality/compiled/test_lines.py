@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pipelines.quality.compiled import lines
 from pipelines.quality.repetition import count_repeats
-from pipelines.quality.words import code_points
+from pipelines.quality.spans import code_points
 
 
 def repeats(parts: list[str]) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pipelines.quality.compiled.ngrams import datatrove_shares, paper_shares
 from pipelines.quality.repetition import datatrove_ngrams, paper_ngrams
-from pipelines.quality.words import WordSpans, code_points
+from pipelines.quality.spans import WordSpans, code_points
 from tests.pipelines.quality.compiled.comparing import real_texts
 
 EDGES = (

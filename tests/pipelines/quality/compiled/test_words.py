@@ -15,7 +15,8 @@ from pipelines.quality.compiled.words import (
     is_symbol,
 )
 from pipelines.quality.punctuation import PUNCTUATION
-from pipelines.quality.words import DATATROVE, SPACES, MeasuredText, WordSpans
+from pipelines.quality.spans import WordSpans
+from pipelines.quality.words import DATATROVE, SPACES, MeasuredText
 from tests.pipelines.quality.compiled.comparing import ODD, NoLibraries, real_texts
 from tests.pipelines.quality.texts import TEXTS
 
