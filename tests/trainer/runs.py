@@ -29,9 +29,6 @@ Prepare = Callable[[], None]
 
 def _context() -> Any:
     context = multiprocessing.get_context("forkserver")
-    # Inherited by the process that all others are forked from.
-    os.environ["DS_ACCELERATOR"] = "cpu"
-    os.environ["OMP_NUM_THREADS"] = "1"
     context.set_forkserver_preload(_PRELOADED)
     return context
 
