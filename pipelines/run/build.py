@@ -239,7 +239,9 @@ class Build:
         self.clean_up()
         return made
 
-    def add(self, base: Manifest | None, files: Sequence[InputFile], *, lag: Lag = None) -> Manifest:
+    def add(
+        self, base: Manifest | None, files: Sequence[InputFile], *, lag: Lag = None
+    ) -> Manifest:
         """Make a generation of these files, and return the manifest that has it.
 
         Files whose segments are there already, as those of a stream, are not mapped again. Segments
@@ -385,7 +387,9 @@ class Build:
                 for record in records
                 for segment in record.segments
             ),
-            earlier=tuple(Earlier.of(generation, dedup=self.options.dedup) for generation in earlier),
+            earlier=tuple(
+                Earlier.of(generation, dedup=self.options.dedup) for generation in earlier
+            ),
         )
         plan.save(self.work)
         return plan
