@@ -22,13 +22,24 @@ def main(module: str, argv: Sequence[str]) -> int:
         options, words = parse(recipe.options, argv, program=module, about=recipe.about)
         flags = beam_flags(words)
         options = completed(options, recipe)
-        if options.plan and options.part:
-            raise UserError("--plan estimates whole runs: leave --part out")
+        if options.plan and (options.part or options.grows):
+            odd = "--part" if options.part else "--append, --every-tokens and --watch"
+            raise UserError(f"--plan estimates whole runs: leave {odd} out")
+        if options.part and options.grows:
+            raise UserError(
+                "--part is for a dataset that is made at once: leave it out, or leave --append, "
+                "--every-tokens and --watch out"
+            )
         if options.plan:
             # What runs take a second to load, --help takes none.
             from pipelines.planning.run import plan  # noqa: PLC0415 - see above
 
             print(plan(module, options))  # noqa: T201 - the output that was asked for
+            return
+        if options.grows:
+            from pipelines.run.append import append  # noqa: PLC0415 - see above
+
+            append(module, options, flags=flags)
             return
         from pipelines.run.build import build, map_part  # noqa: PLC0415 - see above
 

@@ -158,7 +158,7 @@ def test_drops_name_each_document_once_and_are_counted_by_source(
         "b": {"duplicate": 0, "near-duplicate": 1},
     }
     assert record.renamed == {"a": 1, "b": 0}
-    assert record.known == dict.fromkeys("ab", {"duplicate": 0, "near-duplicate": 0})
+    assert record.known == {key: {"duplicate": 0, "near-duplicate": 0} for key in "ab"}
     table = open_table(drop_path(work, "drops/d"))
     assert table["order"].to_pylist() == [1, 2, 3]
     assert record.files[0].rows == 3
