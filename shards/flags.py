@@ -4,15 +4,18 @@ import argparse
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, field, fields
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-_SCALES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
-_WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)([kMG]?)")
+_SCALES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
+_WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)([kMGB]?)")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd]?)")
 
 
 def count(text: str) -> int:
-    """Return a whole number from 0 on, with k, M or G for powers of ten ("100M")."""
+    """Return a whole number from 0 on, with k, M, G or B for powers of ten ("100M", "1B")."""
     matched = _WHOLE.fullmatch(text)
     if matched is None:
         raise argparse.ArgumentTypeError(
@@ -27,6 +30,28 @@ def positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is not at least 1")
     return value
+
+
+def seconds(text: str) -> float:
+    """Return a length of time in seconds, given with s, m, h or d ("90s", "15m", "1.5h")."""
+    matched = _DURATION.fullmatch(text)
+    if matched is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a length of time, as in 30s, 15m, 1.5h or 2d"
+        )
+    return float(matched[1]) * _SECONDS[matched[2] or "s"]
+
+
+def moment(text: str) -> datetime:
+    """Return a point in time, given in ISO 8601 (local without a zone) or as a time from now."""
+    if _DURATION.fullmatch(text):
+        return datetime.now(UTC) + timedelta(seconds=seconds(text))
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a point in time (2026-12-31T06:00) nor a time from now (15m, 2h)"
+        ) from None
 
 
 def counts(text: str) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ lineage: the files of older numbers no longer exist.
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -103,6 +103,8 @@ class Generation:
     """Records read, kept, dropped by reason and quarantined, as the run counted them."""
     dropped: tuple[TableEntry, ...] = ()
     """Text, reason and metrics of dropped documents, with `--keep-dropped`."""
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    """Versions that differ from the manifest's, which are those of the first generation."""
 
     def tables(self) -> tuple[TableEntry, ...]:
         """Return all its files but those of shards."""
@@ -185,7 +187,7 @@ class Manifest:
     @property
     def identity(self) -> str:
         """SHA-256 of everything but numbers and lineage: equal data have equal identities."""
-        content = to_json(self)
+        content = _content(self)
         del content["number"], content["lineage"]
         for entry in (*content["generations"], *content["removals"]):
             del entry["number"]
@@ -250,7 +252,7 @@ def sum_shards(shards: Iterable[ShardEntry]) -> Totals:
 
 def write_manifest(directory: AnyPath, manifest: Manifest) -> None:
     """Write or replace the dataset's manifest atomically. Every file it names must exist."""
-    content = {"format": _FORMAT, "version": _VERSION, **to_json(manifest)}
+    content = {"format": _FORMAT, "version": _VERSION, **_content(manifest)}
     write_json(directory / NAME, {**content, "sha256": _sha256(content)})
 
 
@@ -305,6 +307,15 @@ def _absence(directory: AnyPath) -> str:
         f"{directory} holds no dataset: it has no {NAME}. Give the folder that a pipeline wrote "
         "(its --output), or run one: python -m pipelines.wudao --output DIR"
     )
+
+
+def _content(manifest: Manifest) -> dict[str, Any]:
+    """Return a manifest as JSON; a generation of the same libraries says nothing of them."""
+    content: dict[str, Any] = to_json(manifest)
+    for generation in content["generations"]:
+        if not generation["libraries"]:
+            del generation["libraries"]
+    return content
 
 
 def _sha256(content: object) -> str:

@@ -93,7 +93,11 @@ def _read_record(record_type: Any, value: Any, where: str) -> Any:
 def _field_types(record_type: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
     """Return the types of a record's fields, and the names of those that may be absent."""
     # A driver reads one record per task, and resolving annotations takes milliseconds.
-    optional = {field.name for field in fields(record_type) if field.default is not MISSING}
+    optional = {
+        field.name
+        for field in fields(record_type)
+        if (field.default, field.default_factory) != (MISSING, MISSING)
+    }
     return get_type_hints(record_type), frozenset(optional)
 
 

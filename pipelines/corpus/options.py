@@ -8,13 +8,14 @@ continued with others. The third is *operational*. flags.py makes flags of the d
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from pipelines.corpus.part import parse_part
 from shards import flags
 from shards.errors import UserError
-from shards.flags import count, fraction, names, positive
+from shards.flags import count, fraction, moment, names, positive, seconds
 from shards.storage.remote import AnyPath, any_path
 
 MOST_VALIDATION = 0.05
@@ -245,6 +246,53 @@ class Options:
         "manifest (python -m shards prune removes the old files).",
         action="store_true",
     )
+    append: bool = option(
+        False,
+        "Add the files that the dataset has not seen, as a new generation; nothing is rewritten "
+        "(docs/growing.md).",
+        action="store_true",
+    )
+    rehash: bool = option(
+        False,
+        "With --append: compare the content of all files seen before, not only size and time.",
+        action="store_true",
+    )
+    allow_changed: bool = option(
+        False,
+        "With --append: go on without files that are gone, and take the new records of files that "
+        "have changed.",
+        action="store_true",
+    )
+    every_tokens: int = option(
+        0,
+        "Commit a generation whenever files with so many tokens are mapped, so that training can "
+        "begin on the first (docs/growing.md).",
+        metavar="N",
+        type=positive,
+    )
+    watch: bool = option(
+        False,
+        "Go on for ever: map files as they arrive, on a runner that streams (docs/streaming.md).",
+        action="store_true",
+    )
+    every: float = option(
+        3600.0,
+        "With --watch: commit a generation at least so often.",
+        metavar="TIME",
+        type=seconds,
+    )
+    settle: float = option(
+        10.0,
+        "With --watch: take a file once it has not changed for so long.",
+        metavar="TIME",
+        type=seconds,
+    )
+    until: datetime | None = option(
+        None,
+        "With --watch: stop then, as in 2026-12-31T06:00 or 8h; what has arrived is committed.",
+        metavar="TIME",
+        type=moment,
+    )
 
     def __post_init__(self) -> None:
         if self.validation > MOST_VALIDATION:
@@ -254,6 +302,20 @@ class Options:
             )
         if not self.languages:
             raise UserError("--languages names no language; give for example zh,en, or all")
+        if (self.rehash or self.allow_changed) and not self.append:
+            raise UserError("--rehash and --allow-changed say how to --append: give that as well")
+        if self.grows and self.overwrite:
+            raise UserError("a dataset is either replaced (--overwrite) or grows: leave one out")
+        if self.grows and self.clusters == "components":
+            raise UserError(
+                "--clusters components joins documents that are already in shards, so a dataset "
+                "made with it cannot grow: make it with --clusters local"
+            )
+
+    @property
+    def grows(self) -> bool:
+        """Whether the run adds generations to the dataset."""
+        return self.append or self.watch or bool(self.every_tokens)
 
 
 def semantic(

@@ -102,6 +102,17 @@ class MapPhase:
             self._job.options.output,
         )
 
+    def forget(self) -> None:
+        """Delete the records and segments of the files; those of other files stay."""
+        whole = [
+            split for file in self._files for split in self._splits_of(file, split_bytes=file.bytes)
+        ]
+        cut = [split for chain in self._chains().values() for split in chain]
+        names = {task.name for task in self._tasks([*cut, *whole])}
+        for name in files_in(self._folder):
+            if name.partition(".")[0].partition("-")[0] in names:
+                (self._folder / name).unlink(missing_ok=True)
+
     def _check_heads(self, files: Sequence[InputFile]) -> None:
         for file in files:
             check_head(file, self._readings[file.source])

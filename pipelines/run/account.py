@@ -147,7 +147,7 @@ def reject_rate(records: Iterable[SplitRecord]) -> tuple[float, Counter[str]]:
 
 
 def check_rejects(records: Sequence[SplitRecord], *, most: float, work: AnyPath) -> None:
-    """Check that not too many records are unreadable, and that some document is left.
+    """Check that not too many records are unreadable.
 
     Args:
         records: Of all splits.
@@ -155,7 +155,7 @@ def check_rejects(records: Sequence[SplitRecord], *, most: float, work: AnyPath)
         work: The folder of intermediate files, named in a message.
 
     Raises:
-        UserError: The share is larger, or no document is left.
+        UserError: The share is larger.
     """
     rate, reasons = reject_rate(records)
     if rate > most:
@@ -166,6 +166,14 @@ def check_rejects(records: Sequence[SplitRecord], *, most: float, work: AnyPath)
             f"first bytes are in {work}/map/*.rejects (Arrow files); mend the input, or "
             "allow more, and run the same command again"
         )
+
+
+def check_kept(records: Sequence[SplitRecord]) -> None:
+    """Check that some document is left.
+
+    Raises:
+        UserError: There is none.
+    """
     if not any(segment.documents for record in records for segment in record.segments):
         account = sorted(expected_account(records, []).items())
         counts = ", ".join(f"{rows:,} {reason}" for (_, _, reason), rows in account)

@@ -36,9 +36,18 @@ from pipelines.quality import Quality
 from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.run import account, existing
-from pipelines.run.commit import Results, clean_up, commit, describe, input_entries
+from pipelines.run.commit import (
+    Lag,
+    Results,
+    clean_up,
+    commit,
+    describe,
+    forget_phases,
+    grown,
+    input_entries,
+)
 from pipelines.run.origin import given_paths
-from pipelines.segments.plan import Plan, PlannedSegment, task_name
+from pipelines.segments.plan import Earlier, Plan, PlannedSegment, task_name
 from pipelines.segments.range import Range
 from shards import manifest as manifests
 from shards.manifest import TRAIN, VALIDATION, WORK, Manifest
@@ -107,20 +116,36 @@ def opened(
     Raises:
         UserError: The output is in use, a model cannot be loaded, or the engine does not answer.
     """
+    options = corpus.options
+    with (
+        locked(options.output, shared=is_share(options.part)),
+        started(corpus, corpora, files=files, flags=flags) as run,
+    ):
+        yield run
+
+
+@contextmanager
+def started(
+    corpus: Corpus,
+    corpora: Mapping[str, Corpus],
+    *,
+    files: Sequence[InputFile],
+    flags: Sequence[str],
+) -> Iterator["Build"]:
+    """Yield a run as `opened` does, for who holds the lock on its output already."""
     silence_beam()
     options = corpus.options
     map_bytes = int(sum(file.bytes for file in files) * corpus_fraction(options.part))
     workers = num_workers(options.workers, work_bytes=map_bytes)
-    with locked(options.output, shared=is_share(options.part)):
-        if not workers and died_before(options.output / WORK):
-            workers = 1  # the record that killed the driver kills a child now, and is found
-        native = native_pays(options, files, workers=workers)
-        if native and not kept(native_parts(options)):
-            _LOG.info("native loops are compiled first, once on this machine: up to half a minute")
-        # What the driver has imported is what tasks need.
-        preload = (__name__, "numba") if native else (__name__,)
-        with Runner(flags, num_workers=workers, preload=preload) as runner:
-            yield Build(corpus, corpora, files=files, runner=runner, compiled=native)
+    if not workers and died_before(options.output / WORK):
+        workers = 1  # the record that killed the driver kills a child now, and is found
+    native = native_pays(options, files, workers=workers)
+    if native and not kept(native_parts(options)):
+        _LOG.info("native loops are compiled first, once on this machine: up to half a minute")
+    # What the driver has imported is what tasks need.
+    preload = (__name__, "numba") if native else (__name__,)
+    with Runner(flags, num_workers=workers, preload=preload) as runner:
+        yield Build(corpus, corpora, files=files, runner=runner, compiled=native)
 
 
 class Build:
@@ -177,8 +202,7 @@ class Build:
         if self.options.overwrite or not (self.output / manifests.NAME).exists():
             return None
         manifest = manifests.read_manifest(self.output)
-        existing.check_corpus(manifest, self.corpus.recipe.name, output=self.output)
-        existing.check_options(manifest, self.semantic, output=self.output)
+        self.check_same(manifest, advice=existing.REPLACE)
         existing.check_inputs(
             manifest,
             self.files,
@@ -187,17 +211,74 @@ class Build:
             output=self.output,
         )
         existing.check_files(manifest, output=self.output)
-        self._clean_up()
+        self.clean_up()
         _LOG.info("%s is complete: nothing to do", self.output)
         return manifest
 
+    def check_same(self, manifest: Manifest, *, advice: str) -> None:
+        """Check that a dataset was made by this corpus with these options.
+
+        Args:
+            manifest: Of the dataset.
+            advice: What the user can do where it was not.
+
+        Raises:
+            UserError: It was not; the message names the options that differ.
+        """
+        name = self.corpus.recipe.name
+        existing.check_corpus(manifest, name, output=self.output, advice=advice)
+        existing.check_options(manifest, self.semantic, output=self.output, advice=advice)
+
     def make(self) -> Manifest:
-        """Run the phases and return the manifest."""
+        """Make the dataset and return its manifest."""
         existing.remove_leftovers(self.output)
-        records = self._map_phase().map_all()
+        records = self.map_phase(self.files).map_all()
         account.check_rejects(records, most=self.options.max_reject_rate, work=self.work)
+        account.check_kept(records)
+        made = self._finish(records, self.files, base=None)
+        self.clean_up()
+        return made
+
+    def add(
+        self, base: Manifest | None, files: Sequence[InputFile], *, lag: Lag = None
+    ) -> Manifest:
+        """Make a generation of these files, and return the manifest that has it.
+
+        Files whose segments are there already, as those of a stream, are not mapped again. Segments
+        of other files stay.
+
+        Args:
+            base: The dataset that gets the generation; None makes its first.
+            files: Input files, in any order.
+            lag: How long files waited from their arrival to now, by "median" and "worst", in
+                seconds.
+
+        Raises:
+            UserError: It cannot be made; the message says why and what to do.
+        """
+        ranked = sorted(files, key=lambda file: (file.source, file.relative))
+        phase = self.map_phase(ranked)
+        records = phase.map_all()
+        if self.options.append:  # a watch goes on whatever arrives
+            account.check_rejects(records, most=self.options.max_reject_rate, work=self.work)
+        made = self._finish(records, ranked, base=base, lag=lag)
+        if not self.options.keep_segments:
+            phase.forget()
+            forget_phases(self.work)
+        self.phases = Phases(self.work, self.runner)
+        return made
+
+    def _finish(
+        self,
+        records: Sequence[SplitRecord],
+        files: Sequence[InputFile],
+        *,
+        base: Manifest | None,
+        lag: Lag = None,
+    ) -> Manifest:
+        """Run the phases after the map, commit and return the manifest."""
         plan = group_segments(
-            self.plan(records),
+            self.plan(records, base=base),
             self.phases,
             work=self.work,
             dedup=self.options.dedup,
@@ -214,22 +295,28 @@ class Build:
         ).run()
         merged = self.merge(plan, dedup)
         results = Results(records=records, plan=plan, dedup=dedup, merged=merged)
-        return self.commit(results)
+        return self._commit(results, files, base=base, lag=lag)
 
     def map_part(self) -> None:
         """Map the shares of this machine and say what to do next."""
-        self._map_phase().map_part()
+        self.map_phase(self.files).map_part()
 
-    def _map_phase(self) -> MapPhase:
-        """Return the map phase; log what is read, and by which engines."""
-        megabytes = self._megabytes()
+    def map_phase(self, files: Sequence[InputFile]) -> MapPhase:
+        """Return the map of some files; log what is read, and by which engines."""
         engines = ", ".join([*self.chain.engines.values(), *(["native loops"] * self.job.compiled)])
-        _LOG.info("%d files, %.1f MB; %s", len(self.files), megabytes, engines)
+        _LOG.info("%d files, %.1f MB; %s", len(files), _megabytes(files), engines)
         for warning in self.quality.warnings(self.options.languages):
             _LOG.warning("%s", warning)
-        return MapPhase(self.job, self.chain.facts, files=self.files, phases=self.phases)
+        return MapPhase(self.job, self.chain.facts, files=files, phases=self.phases)
 
-    def commit(self, results: Results) -> Manifest:
+    def _commit(
+        self,
+        results: Results,
+        files: Sequence[InputFile],
+        *,
+        base: Manifest | None,
+        lag: Lag,
+    ) -> Manifest:
         """Write the manifest and log what was made."""
         made = describe(
             results,
@@ -239,17 +326,18 @@ class Build:
             vocabulary=write_vocabulary(self.output, self.chain.vocabulary),
             number=self._next_number(),
         )
+        if base is not None:
+            made = grown(base, made)
         run = {
             **self.phases.figures(),
             "workers": self.runner.num_workers,
-            "input_MB": self._megabytes(),
+            "input_MB": _megabytes(files),
             "dedup": results.dedup.figures,
             "given": given_paths(self.options, self.chain.facts),
             **figures(results.records, results.merged, quality=self.quality),
             "examples": showcase(results.plan, results.merged, self.output, quality=self.quality),
         }
-        commit(self.output, made, files=self.files, run=run)
-        self._clean_up()
+        commit(self.output, made, inputs=files, run=run, lag=lag)
         for line in account.closing_lines(made.generations[-1].accounting, made, self.output):
             _LOG.info("%s", line)
         return made
@@ -259,15 +347,18 @@ class Build:
             return 1
         return manifests.read_manifest(self.output).number + 1
 
-    def _clean_up(self) -> None:
+    def clean_up(self) -> None:
+        """Delete all intermediate files, unless they are to stay."""
         if not (self.options.keep_segments or is_share(self.options.part)):
             clean_up(self.work)
 
-    def _megabytes(self) -> float:
-        return sum(file.bytes for file in self.files) / 1e6
+    def plan(self, records: Sequence[SplitRecord], *, base: Manifest | None = None) -> Plan:
+        """Return the plan of the later phases; it is written where their tasks read it.
 
-    def plan(self, records: Sequence[SplitRecord]) -> Plan:
-        """Return the plan of the later phases; it is written where their tasks read it."""
+        Args:
+            records: Of all splits.
+            base: The dataset that grows; None for a new one.
+        """
         identity: dict[str, Any] = {
             "corpus": self.corpus.recipe.name,
             "options": self.semantic,
@@ -280,9 +371,14 @@ class Build:
         if replaces and manifests.read_manifest(self.output).libraries != self.job.versions:
             # Other libraries make other bytes, which must not take the names of the old files.
             identity["libraries"] = self.job.versions
+        earlier = () if base is None else base.generations
+        if earlier:
+            identity["earlier"] = [generation.fingerprint for generation in earlier]
+        if base is not None and base.libraries != self.job.versions:
+            identity["libraries"] = self.job.versions
         fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
         plan = Plan(
-            generation=f"g0001-{fingerprint[:8]}",
+            generation=f"g{len(earlier) + 1:04}-{fingerprint[:8]}",
             fingerprint=fingerprint,
             dtype=self.chain.tokenizer.dtype,
             texts=self.options.keep_dropped,
@@ -290,6 +386,9 @@ class Build:
                 PlannedSegment.of(segment, record.source)
                 for record in records
                 for segment in record.segments
+            ),
+            earlier=tuple(
+                Earlier.of(generation, dedup=self.options.dedup) for generation in earlier
             ),
         )
         plan.save(self.work)
@@ -358,3 +457,7 @@ class Build:
             for split, total in shards_by_split.items()
             for index in range(total)
         ]
+
+
+def _megabytes(files: Sequence[InputFile]) -> float:
+    return sum(file.bytes for file in files) / 1e6

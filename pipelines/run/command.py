@@ -22,13 +22,21 @@ def main(module: str, argv: Sequence[str]) -> int:
         options, words = parse(recipe.options, argv, program=module, about=recipe.about)
         flags = beam_flags(words)
         options = completed(options, recipe)
-        if options.plan and options.part:
-            raise UserError("--plan estimates whole runs: leave --part out")
+        if options.part and (options.plan or options.grows):
+            raise UserError(
+                f"--part is for a dataset that is made at once: leave --part out of "
+                f"{'--plan' if options.plan else '--append, --every-tokens and --watch'}"
+            )
         if options.plan:
             # What runs take a second to load, --help takes none.
             from pipelines.planning.run import plan  # noqa: PLC0415 - see above
 
             print(plan(module, options))  # noqa: T201 - the output that was asked for
+            return
+        if options.grows:
+            from pipelines.run.append import append  # noqa: PLC0415 - see above
+
+            append(module, options, flags=flags)
             return
         from pipelines.run.build import build, map_part  # noqa: PLC0415 - see above
 

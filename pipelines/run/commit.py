@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,9 +17,22 @@ from pipelines.run import account
 from pipelines.run.existing import INPUTS
 from pipelines.segments.plan import Plan
 from shards import manifest as manifests
-from shards.manifest import Generation, InputEntry, Manifest, SourceEntry, TableEntry
-from shards.storage.files import remove_tree, write_json
+from shards.manifest import (
+    Generation,
+    InputEntry,
+    Manifest,
+    SourceEntry,
+    TableEntry,
+    sum_shards,
+)
+from shards.storage.files import files, read_json, remove_tree, write_json
 from shards.storage.remote import AnyPath
+
+Lag = Mapping[str, float] | None
+"""Seconds that files waited for their generation: median and worst."""
+
+OF_THE_MAP = {"map", "progress", "attempts", "watch"}
+"""Folders of intermediate files that are not of one generation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,18 +110,38 @@ def describe(
     )
 
 
+def grown(base: Manifest, made: Manifest) -> Manifest:
+    """Return a dataset with a further generation.
+
+    Args:
+        base: The dataset.
+        made: What would be the manifest if the generation were a dataset by itself.
+    """
+    (generation,) = made.generations
+    if made.libraries != base.libraries:
+        generation = replace(generation, libraries=made.libraries)
+    return replace(base, number=made.number, generations=(*base.generations, generation))
+
+
 def commit(
-    output: AnyPath, manifest: Manifest, *, files: Sequence[InputFile], run: Mapping[str, Any]
+    output: AnyPath,
+    manifest: Manifest,
+    *,
+    inputs: Sequence[InputFile],
+    run: Mapping[str, Any],
+    lag: Lag = None,
 ) -> None:
     """Write the files about the run, then the manifest.
 
     Args:
         output: The folder of the dataset.
-        manifest: Of the dataset.
-        files: The input files, with their times.
+        manifest: Of the dataset; its last generation is the new one.
+        inputs: The input files of that generation, with their times.
         run: What report.json holds besides the account.
+        lag: How long files waited, as in Build.add.
     """
-    inputs = [
+    grows = len(manifest.generations) > 1
+    seen = [
         {
             "source": file.source,
             "path": file.relative,
@@ -117,19 +150,72 @@ def commit(
             "etag": file.etag,
             "from": file.path,
         }
-        for file in files
+        for file in inputs
     ]
-    write_json(output / INPUTS, inputs)
+    write_json(output / INPUTS, [*(_inputs_before(output, seen) if grows else ()), *seen])
+    finished = datetime.now(UTC).isoformat(timespec="seconds")
+    before = _generations_before(output, manifest) if grows else ()
+    figures = generation_figures(manifest.generations[-1])
+    known = sum(run["dedup"].get("known", {}).values())
+    figures |= {"known": known, "finished": finished, "seconds": run["elapsed"]}
     report = {
         "dataset": manifest.identity,
         "accounting": manifest.generations[-1].accounting,
         "machine": machine(),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "finished": finished,
         **run,
+        "generations": [*before, {**figures, **({"lag": dict(lag)} if lag else {})}],
     }
     write_json(output / REPORT, report)
     write_page(output, manifest, report)
     manifests.write_manifest(output, manifest)
+
+
+def _inputs_before(output: AnyPath, inputs: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Return what inputs.json says of other files than these."""
+    path = output / INPUTS
+    if not path.exists():
+        return []
+    now = {(file["source"], file["path"]) for file in inputs}
+    return [file for file in read_json(path) if (file["source"], file["path"]) not in now]
+
+
+def _generations_before(output: AnyPath, manifest: Manifest) -> list[Any]:
+    """Return what report.json holds of each generation but the last, or what the manifest does."""
+    path = output / REPORT
+    told = read_json(path).get("generations", []) if path.exists() else []
+    by_name = {generation["name"]: generation for generation in told}
+    return [
+        by_name.get(generation.name, generation_figures(generation))
+        for generation in manifest.generations[:-1]
+    ]
+
+
+def generation_figures(generation: Generation) -> dict[str, Any]:
+    """Return what report.json says of a generation, as far as the manifest knows it."""
+    totals = sum_shards(
+        shard
+        for source in generation.sources.values()
+        for shard in (*source.shards, *source.validation)
+    )
+    accounts = generation.accounting.values()
+    return {
+        "name": generation.name,
+        "number": generation.number,
+        "inputs": len(generation.inputs),
+        "input_bytes": sum(entry.bytes for entry in generation.inputs),
+        "documents": totals.documents,
+        "tokens": totals.tokens,
+        "read": sum(account["read"] for account in accounts),
+        "dropped": sum(sum(account["dropped"].values()) for account in accounts),
+    }
+
+
+def forget_phases(work: AnyPath) -> None:
+    """Remove what the phases after the map left; segments stay, and so does what is under way."""
+    for name in files(work):
+        if name.partition("/")[0] not in OF_THE_MAP:
+            (work / name).unlink(missing_ok=True)
 
 
 def clean_up(work: AnyPath) -> None:

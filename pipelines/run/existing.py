@@ -1,6 +1,7 @@
 """What an earlier run left in the output: leftovers of killed attempts, or a finished dataset."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pipelines.corpus.code import CODE
@@ -13,6 +14,9 @@ from shards.flags import flag_of
 from shards.manifest import WORK, InputEntry, Manifest
 from shards.storage.files import TEMPORARY, read_json, size_if_there
 from shards.storage.remote import AnyPath, RemotePath
+
+REPLACE = "Choose another --output, or give --overwrite to replace it"
+"""Advice where a dataset is another one."""
 
 INPUTS = "inputs.json"
 """The input files of a dataset with their times: about the run, not part of the dataset."""
@@ -29,8 +33,16 @@ def remove_leftovers(output: AnyPath) -> None:
         path.unlink(missing_ok=True)
 
 
-def check_options(manifest: Manifest, options: Mapping[str, Any], *, output: AnyPath) -> None:
+def check_options(
+    manifest: Manifest, options: Mapping[str, Any], *, output: AnyPath, advice: str
+) -> None:
     """Check that a dataset was made with these semantic options.
+
+    Args:
+        manifest: Of the dataset.
+        options: The options.
+        output: Its folder.
+        advice: What the user can do where they differ.
 
     Raises:
         UserError: It was not; the message names the options that differ.
@@ -51,14 +63,11 @@ def check_options(manifest: Manifest, options: Mapping[str, Any], *, output: Any
             f"the code of the corpus {manifest.corpus!r} (its module, and what that imports of its "
             f"own) {changed}"
         )
-    raise UserError(
-        f"{output} holds a dataset made with other options: {'; '.join(odd)}. Choose another "
-        "--output, or give --overwrite to replace it"
-    )
+    raise UserError(f"{output} holds a dataset made with other options: {'; '.join(odd)}. {advice}")
 
 
-def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath) -> None:
-    """Check that a dataset was made by the command of this corpus.
+def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath, advice: str) -> None:
+    """Check that a dataset was made by the command of this corpus; arguments as in check_options.
 
     Raises:
         UserError: Another command made it.
@@ -66,7 +75,7 @@ def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath) -> None:
     if manifest.corpus != corpus:
         raise UserError(
             f"{output} holds a dataset of pipelines.{manifest.corpus}, not of pipelines.{corpus}. "
-            "Choose another --output, or give --overwrite to replace it"
+            f"{advice}"
         )
 
 
@@ -83,12 +92,7 @@ def check_inputs(
     Raises:
         UserError: It was not; the message names the first file that differs.
     """
-    before = {
-        (entry.source, entry.path): entry
-        for generation in manifest.generations
-        for entry in generation.inputs
-    }
-    now = {(file.source, file.relative): file for file in files}
+    before, now = _by_name(manifest), {(file.source, file.relative): file for file in files}
     changes = {key: "is gone" for key in before.keys() - now.keys()}
     changes |= {key: "is new" for key in now.keys() - before.keys()}
     times = _times(output)
@@ -104,9 +108,70 @@ def check_inputs(
         first = min(changes)
         raise UserError(
             f"{output} holds a dataset of other input: {'/'.join(first)} {changes[first]} "
-            f"({len(changes)} files differ). Choose another --output, or give --overwrite to "
-            "replace it"
+            f"({len(changes)} files differ). Give --append to add what is new, or: {REPLACE}"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unseen:
+    """The files of an input that a dataset was not made from."""
+
+    new: Sequence[InputFile]
+    changed: Mapping[InputFile, str]
+    """Files that it was made from and that have changed since, and how."""
+    gone: Sequence[str]
+    """Files that it was made from, as SOURCE/PATH."""
+
+
+def find_unseen(
+    manifest: Manifest,
+    files: Sequence[InputFile],
+    *,
+    readings: Mapping[str, Reading],
+    output: AnyPath,
+    rehash: bool,
+) -> Unseen:
+    """Return which files a dataset was not made from.
+
+    A file is the same if it has the name, the size, and the time or etag of before; where the
+    times of before are not known, if it has the same content.
+
+    Args:
+        manifest: Of the dataset.
+        files: The present input files.
+        readings: How the files of each source are read.
+        output: The folder of the dataset.
+        rehash: Compare the content of every file.
+    """
+    before, now = _by_name(manifest), {(file.source, file.relative): file for file in files}
+    times = _times(output)
+    size = manifest.options["split_bytes"]
+
+    def change(key: tuple[str, str]) -> str:
+        file, entry = now[key], before[key]
+        if file.bytes != entry.bytes:
+            return f"has {file.bytes:,} bytes and had {entry.bytes:,}"
+        if not rehash and key in times:
+            same = unchanged(file, times[key])
+            return "" if same else "has another time (--rehash compares the content)"
+        crc32c = file_crc32c(file, entry, reading=readings[file.source], split_bytes=size)
+        return "" if crc32c == entry.crc32c else "has other content"
+
+    changes = {now[key]: change(key) for key in sorted(before.keys() & now.keys())}
+    return Unseen(
+        new=[now[key] for key in sorted(now.keys() - before.keys())],
+        changed={file: text for file, text in changes.items() if text},
+        gone=["/".join(key) for key in sorted(before.keys() - now.keys())],
+    )
+
+
+def _by_name(manifest: Manifest) -> dict[tuple[str, str], InputEntry]:
+    """Return the inputs of a dataset by source and path, each as it was last read."""
+    return {
+        (entry.source, entry.path): entry
+        for generation in manifest.generations
+        for entry in generation.inputs
+    }
 
 
 def check_files(manifest: Manifest, *, output: AnyPath) -> None:

@@ -1,12 +1,16 @@
 """What the tasks after the map work from, written once instead of sent along with every task."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
+from pathlib import PurePosixPath
 from typing import Any
 
 from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.segment import Segment, SieveCounts, with_suffix
+from shards.errors import UserError
+from shards.manifest import Generation, TableEntry
 from shards.records import from_json, to_json
 from shards.storage.files import canonical, read_json, write_json
 from shards.storage.remote import AnyPath
@@ -57,6 +61,53 @@ class PlannedSegment:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Earlier:
+    """What an earlier generation of the dataset leaves for dedup: paths, relative to the output.
+
+    The k-th of n tables holds the hashes, or the orders, of Range.of(k, n).
+    """
+
+    name: str
+    """Of the generation."""
+    exact: tuple[str, ...]
+    bands: tuple[tuple[str, ...], ...] = ()
+    """The tables of each band; none without --dedup minhash."""
+    slots: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, generation: Generation, *, dedup: str) -> "Earlier":
+        """Return the signature tables of a generation.
+
+        Args:
+            generation: One of the dataset's.
+            dedup: none, exact or minhash, as --dedup says.
+
+        Raises:
+            UserError: Near-duplicates are asked for, and the generation has no bands.
+        """
+        groups = _by_kind(generation.signatures)
+        bands = tuple(paths for kind, paths in groups.items() if kind.startswith("band-"))
+        slots = groups.get("slots", ())
+        if dedup == "minhash" and not (bands and slots):
+            raise UserError(
+                f"generation {generation.name} of this dataset was made by an older corpusmill: it "
+                "has no bands and slots in its signatures, with which --dedup minhash compares new "
+                "documents. Make the dataset again, once, with --overwrite and all of its input; "
+                "after that it can be appended to."
+            )
+        return cls(name=generation.name, exact=groups.get("exact", ()), bands=bands, slots=slots)
+
+
+def _by_kind(tables: Iterable[TableEntry]) -> dict[str, tuple[str, ...]]:
+    """Return the paths of signature tables by what stands before the number in their names."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for path in sorted(table.path for table in tables):
+        kind = PurePosixPath(path).stem.rpartition("-")[0]
+        groups[kind] = (*groups.get(kind, ()), path)
+    return groups
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """The segments of a run, numbered by their place in this list, and what is made of them."""
 
@@ -69,6 +120,8 @@ class Plan:
     texts: bool
     """Whether the segments hold the texts of dropped documents."""
     segments: tuple[PlannedSegment, ...]
+    earlier: tuple[Earlier, ...] = ()
+    """The generations that the dataset has, oldest first: their documents rank before all here."""
 
     @cached_property
     def name(self) -> str:

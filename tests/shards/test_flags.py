@@ -1,13 +1,25 @@
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shards.command import Parser
-from shards.flags import add_flags, count, counts, fraction, names, option, options_of, positive
+from shards.flags import (
+    add_flags,
+    count,
+    counts,
+    fraction,
+    moment,
+    names,
+    option,
+    options_of,
+    positive,
+    seconds,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +88,12 @@ def test_counts() -> None:
         (count, "3k", 3_000),
         (count, "100M", 100_000_000),
         (count, "2G", 2_000_000_000),
+        (count, "1B", 1_000_000_000),
+        (seconds, "90", 90),
+        (seconds, "1.5h", 5400),
+        (seconds, "15m", 900),
+        (seconds, "2d", 172_800),
+        (moment, "2026-12-31T06:00:00+08:00", datetime(2026, 12, 30, 22, tzinfo=UTC)),
         (positive, "1", 1),
         (positive, "1k", 1_000),
         (names, "zh,en", ("zh", "en")),
@@ -98,6 +116,12 @@ def test_values_are_read_as_people_write_them(
         (fraction, "nan", "nan is not between 0 and 1"),
         (positive, "0", "0 is not at least 1"),
         (positive, "0M", "0M is not at least 1"),
+        (seconds, "soon", "'soon' is not a length of time, as in 30s, 15m, 1.5h or 2d"),
+        (
+            moment,
+            "noon",
+            "'noon' is neither a point in time .2026-12-31T06:00. nor a time from now .15m, 2h.",
+        ),
     ],
 )
 def test_values_out_of_range_are_refused(
@@ -105,6 +129,12 @@ def test_values_out_of_range_are_refused(
 ) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=f"^{message}$"):
         read(text)
+
+
+def test_a_moment_may_be_a_time_from_now() -> None:
+    before = datetime.now(UTC)
+    found = moment("15m")
+    assert timedelta(minutes=15) <= found - before < timedelta(minutes=16)
 
 
 @pytest.mark.parametrize("read", [count, positive])

@@ -84,6 +84,14 @@ LEVELS = {
         "skip_poison",
         "keep_segments",
         "overwrite",
+        "append",
+        "rehash",
+        "allow_changed",
+        "every_tokens",
+        "watch",
+        "every",
+        "settle",
+        "until",
     },
 }
 
