@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.compiled import available, compiling
-from pipelines.dedup.exact import fold, fold_column, text_hashes
+from pipelines.dedup.exact import fold_column, text_hashes
 from pipelines.dedup.minhash import PIECE_CHARACTERS, CompiledSigner, Signatures, Signer
+from shards.text_hash import fold
 
 _LOG = logging.getLogger("corpusmill")
 
