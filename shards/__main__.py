@@ -1,6 +1,6 @@
 """Inspects and maintains datasets.
 
-`python -m shards inspect|verify|stats|prune|place DIR`, `python -m shards trace RUN`
+`python -m shards inspect|verify|stats|compact|prune|place DIR`, `python -m shards trace RUN`
 """
 
 import argparse
@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from shards import place, prune, show, trace
+from shards import compact, place, prune, show, trace
 from shards.command import Parser, exit_code
 from shards.errors import UserError
 from shards.flags import count, counts
-from shards.manifest import TRAIN, VALIDATION, read_manifest
+from shards.manifest import TRAIN, VALIDATION, Generation, read_manifest
 from shards.order.scatter import scatters_of_node
 from shards.order.streams import check_scatters, streams_of
 from shards.reader import Dataset
@@ -53,9 +53,25 @@ def _parser() -> argparse.ArgumentParser:
     clean = _command(commands, "prune", "delete what the manifest does not name")
     clean.set_defaults(command=_prune)
     clean.add_argument("--dry-run", action="store_true", help="list it only")
+    _add_compact(commands)
     _add_place(commands)
     _add_trace(commands)
     return parser
+
+
+def _add_compact(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "compact", "make one generation of many, with the same documents")
+    parser.set_defaults(command=_compact)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--older-than",
+        type=count,
+        metavar="N",
+        help="only generations that came before manifest number N. Default: all",
+    )
+    which.add_argument(
+        "--generations", type=_span, metavar="A-B", help="only these, as inspect counts them"
+    )
 
 
 def _add_place(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -101,7 +117,7 @@ def _command(
     commands: "argparse._SubParsersAction[Parser]", name: str, text: str
 ) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=text, description=text)
-    names = "a dataset" if name == "prune" else "a dataset; DIR@n: as it was at n"
+    names = "a dataset" if name in ("compact", "prune") else "a dataset; DIR@n: as it was at n"
     command.add_argument("dataset", metavar="DIR", help=names)
     return command
 
@@ -155,6 +171,48 @@ def _prune(options: argparse.Namespace) -> int:
     state = "would be freed" if options.dry_run else "freed"
     print(f"{sum(leftover.bytes for leftover in leftovers):>16,}  bytes {state}")
     return OK
+
+
+def _compact(options: argparse.Namespace) -> int:
+    directory = any_path(options.dataset)
+    read_manifest(directory)  # refuses a folder without a dataset before anything is locked
+    with locked(directory):
+        dataset = Dataset.open(directory)
+        members = compact.choose(
+            dataset.manifest, older_than=options.older_than, between=options.generations
+        )
+        if len(members) < compact.LEAST:
+            print(f"{directory}: nothing to compact: {len(members)} of its generations chosen")
+            return OK
+        made = _run_compaction(compact.Compaction(dataset, members))
+    print(
+        f"{directory}: {len(members)} generations are now {made.name}; readers of the old ones go "
+        f"on until python -m shards prune {directory} deletes them"
+    )
+    return OK
+
+
+def _run_compaction(compaction: compact.Compaction) -> Generation:
+    """Print a line for each part that is written, and return the new generation."""
+    compaction.check_room()
+    compaction.check()
+    records = {}
+    for number, part in enumerate(compaction.parts, 1):
+        record = compaction.finished(part)
+        if record is None:
+            record = compaction.write(part)
+            of = f"{number} of {len(compaction.parts)}"
+            print(f"{record.bytes:>16,}  {of:>14}  {part}", flush=True)
+        records[part] = record
+    return compaction.commit(records)
+
+
+def _span(text: str) -> tuple[int, int]:
+    """Return the numbers of `A-B`."""
+    first, dash, last = text.partition("-")
+    if not (first.isdigit() and (last.isdigit() or not dash)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no range such as 2-9")
+    return int(first), int(last or first)
 
 
 def _place(options: argparse.Namespace) -> int:

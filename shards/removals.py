@@ -12,9 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.errors import DamageError
-from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry
-from shards.storage.files import map_bytes
-from shards.storage.remote import AnyPath
+from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, TableEntry
+from shards.storage.files import atomic_write, crc32c_of, map_bytes
+from shards.storage.remote import AnyPath, relative
+
+FOLDER = "removals"
+"""The folder of a dataset's removals."""
 
 Rows = NDArray[np.int64]
 """Distinct rows of one shard, sorted."""
@@ -50,6 +53,25 @@ def removed_rows(directory: AnyPath, manifest: Manifest) -> dict[str, Rows]:
                 )
             rows_by_path[entry.path].append(rows)
     return {path: np.unique(np.concatenate(rows)) for path, rows in rows_by_path.items()}
+
+
+def write_removal(directory: AnyPath, number: int, rows: pa.Table) -> TableEntry:
+    """Write the removal of manifest `number` under a name with its checksum; return its entry.
+
+    Args:
+        directory: the dataset's folder.
+        number: of the manifest that will name the removal.
+        rows: columns of `SCHEMA`, in any order of rows; each document once.
+    """
+    ranked = rows.cast(SCHEMA).sort_by([(name, "ascending") for name in SCHEMA.names])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, SCHEMA) as writer:
+        writer.write_table(ranked.combine_chunks())
+    content = sink.getvalue()
+    path = directory / FOLDER / f"{number:05d}-{crc32c_of(content):08x}.arrow"
+    with atomic_write(path) as handle:
+        handle.write(content)
+    return TableEntry(path=relative(path, directory), rows=len(rows), **vars(handle.entry))
 
 
 _Key = tuple[str, str, str, int]

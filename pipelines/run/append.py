@@ -62,6 +62,7 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
         with started(corpus, corpora, files=[*begun, *new], flags=flags) as run:
             check_base(run, base)
             existing.remove_leftovers(output)
+            run.announce()
             if begun:
                 _LOG.info("the generation that an earlier run had begun is finished first")
                 base = grow(run, begun)
