@@ -13,6 +13,7 @@ manifest: as of older numbers it no longer exists.
 """
 
 import hashlib
+import itertools
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -366,6 +367,11 @@ class Compaction:
         Args:
             records: Of all parts, in their order.
         """
+
+        def tables(folder: str) -> Any:
+            written = [record.tables for part, record in records.items() if part.folder == folder]
+            return tuple(itertools.chain.from_iterable(written))
+
         generation = Generation(
             number=self.number,
             name=self.name,
@@ -378,21 +384,14 @@ class Compaction:
                 )
                 for source in self._source_shards
             },
-            **{
-                folder: tuple(
-                    table
-                    for part, record in records.items()
-                    if part.folder == folder
-                    for table in record.tables
-                )
-                for folder in (*TABLES, SIGNATURES)
-            },
+            **{field: tables(field) for field in (*TABLES, SIGNATURES)},
             accounting=added(
                 [
                     self._erasure.accounting(member) if self._erasure else member.accounting
                     for member in self.members
                 ]
             ),
+            libraries=self._libraries(),
         )
         first = self.manifest.generations.index(self.members[0])
         rest = self.manifest.generations[first + len(self.members) :]
@@ -409,6 +408,16 @@ class Compaction:
         write_manifest(self.directory, manifest)
         remove_tree(self.directory / WORK / FOLDER)
         return generation
+
+    def _libraries(self) -> dict[str, str]:
+        """Return the versions of members that differ from the dataset's, all that made a byte."""
+        usual = self.manifest.libraries
+        names = sorted({name for member in self.members for name in member.libraries})
+        versions = {
+            name: {member.libraries.get(name, usual.get(name, "")) for member in self.members}
+            for name in names
+        }
+        return {name: " and ".join(sorted(found)) for name, found in versions.items()}
 
     def _translated(self, removal: Removal, records: Mapping[Part, PartRecord]) -> Removal:
         """Write a removal with the rows of the new shards, and return its entry."""
