@@ -261,9 +261,9 @@ def _erase(dataset: Dataset) -> int:
         for name in erasure.clear_report():  # before the manifest, which then knows no removal
             print(f"{name}: without examples")
         made = compaction.commit(records)
-        print(
-            f"{directory}: {erasure.num_documents:,} documents erased; all others are {made.name}"
-        )
+        number = erasure.num_documents
+        erased = "1 document" if number == 1 else f"{number:,} documents"
+        print(f"{directory}: {erased} erased; all others are in {made.name}")
     else:
         print(f"{directory}: no document is removed; files that no manifest names are deleted")
     if held := _delete_leftovers(directory):

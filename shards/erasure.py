@@ -3,7 +3,8 @@
     shards        their rows and tokens
     audit         their rows
     rejects       rows from the same places of the input
-    dropped       these, and all texts that are equal to one of theirs
+    dropped       these, all texts that are equal to one of theirs, and all near-duplicates, because
+                  nobody knows any more of which documents they are
     signatures    their bands and slots; of their text nothing but the bare 128-bit hash stays, by
                   which a later crawl that brings the text back is recognized
     report        every example: texts of the run, whichever documents they are of
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -32,6 +34,8 @@ REPORT, PAGE = "report.json", "report.html"
 """About the run that made a dataset, no part of it: `pipelines.report` writes them."""
 
 _PLACE = ("path", "position")
+_NEAR_DUPLICATE = "near-duplicate"
+"""The reason of a document that is similar to another (pipelines/segments/rows.py)."""
 
 
 class Erasure:
@@ -113,10 +117,11 @@ class Erasure:
         if folder == "audit":
             return stay
         stay &= ~self._in_places(rows, source)
-        if folder == "dropped" and self._digests:
+        if folder == "dropped":
             texts = rows["text"].to_pylist()
             equal = [digest(fold(text).encode()) in self._digests for text in texts]
             stay &= ~np.array(equal, np.bool_)
+            stay &= pc.fill_null(pc.not_equal(rows["reason"], _NEAR_DUPLICATE), True).to_numpy()
         return stay
 
     def _in_places(self, rows: pa.Table, source: str) -> NDArray[np.bool_]:

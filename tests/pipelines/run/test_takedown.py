@@ -35,7 +35,12 @@ def grown(output: Path, folder: Path, **changes: Any) -> Manifest:
 
 def asked_page(number: int = 7) -> dict[str, Any]:
     """The page that is taken down, under an id of its own."""
-    return {**page(7, f"{MARKER}{words(7)}{MARKER}"), "uniqueKey": f"{number:032x}"}
+    return {**page(7, f"{MARKER} {words(7)} {MARKER}"), "uniqueKey": f"{number:032x}"}
+
+
+def changed(number: int, old: str, new: str) -> dict[str, Any]:
+    """That page with one change to its text."""
+    return {**asked_page(number), "content": asked_page()["content"].replace(old, new, 1)}
 
 
 def kept_ids(output: Path) -> list[str]:
@@ -62,7 +67,7 @@ def test_a_later_crawl_cannot_bring_a_text_back(tmp_path: Path, dedup: str) -> N
     write_wudao(folder / "part-1.json", [*pages[:2], asked_page()])
     build(MODULE, small(output, folder, dedup=dedup))
     assert main(["remove", str(output), "--id", f"{7:032x}", "--reason", "letter"]) == 0
-    near = {**asked_page(8), "content": asked_page()["content"].replace("急不得", "急也没用", 1)}
+    near = changed(8, "急不得", "急也没用")
     write_wudao(folder / "part-2.json", [asked_page(9), near, pages[2]])
     manifest = grown(output, folder, dedup=dedup)
     assert [removal.documents.rows for removal in manifest.removals] == [1]
@@ -111,29 +116,28 @@ PAGES = [page(number, words(number)) for number in range(6)]
 @pytest.fixture(scope="module")
 def taken(tmp_path_factory: pytest.TempPathFactory) -> Taken:
     folder, output = (tmp_path_factory.mktemp("taken") / name for name in ("in", "out"))
-    spaced = {**asked_page(11), "content": asked_page()["content"].replace("，", "，  ")}
+    spaced, near = changed(11, f" {MARKER}", f" \n {MARKER}"), changed(12, "急不得", "急也没用")
     copies = [asked_page(8), {**asked_page(9), "dataType": "别的"}]
     write_wudao(folder / "part-1.json", [*PAGES[:3], asked_page(), *copies])
     options = {"dedup": "minhash", "keep_dropped": True, "keep_segments": True}
     build(MODULE, small(output, folder, **options))
-    write_wudao(folder / "part-2.json", [*PAGES[3:], asked_page(10), spaced])
+    write_wudao(folder / "part-2.json", [*PAGES[3:], asked_page(10), spaced, near])
     grown(output, folder, **options)
     dataset = Dataset.open(output)
-    (found,) = [
-        (shard, row)
+    ((shard, row, key),) = [
+        (shard, row, key)
         for shard in dataset.documents().shards()
         for row, key in enumerate(shard.documents["id"].to_pylist())
-        if key == f"{7:032x}"
+        if key in ids(asked_page(7), *copies)  # the one with the smallest order
     ]
-    shard, row = found
     tokens = shard[row][10:40].tobytes()
     order = shard.documents["order"][row].as_py().to_bytes(8, "little")
     first, second = (generation.name for generation in dataset.manifest.generations)
-    assert main(["remove", str(output), "--id", f"{7:032x}", "--reason", "letter"]) == 0
+    assert main(["remove", str(output), "--id", key, "--reason", "letter"]) == 0
     # What is sought afterwards is found now.
     texts = {name.rpartition("/")[0] for name in files_with(output, MARKER.encode())}
     assert texts == {"", ".work/map", f"{first}/dropped", f"{second}/dropped"}
-    assert len(files_with(output, tokens)) == 2  # the shard and its segment
+    assert {Path(name).suffix for name in files_with(output, tokens)} == {".bin", ".tokens"}
     places = {Path(name).parent.name for name in files_with(output, order)}
     assert places >= {"wudao", "signatures", "map"}
     with redirect_stdout(StringIO()) as said:
@@ -152,7 +156,7 @@ def test_everything_else_stays(taken: Taken) -> None:
     assert kept_ids(taken.output) == ids(*PAGES)
     manifest = Dataset.open(taken.output).manifest
     assert (len(manifest.generations), manifest.removals) == (1, ())
-    assert "1 erased; all other documents are" in taken.said
+    assert "1 document erased; all others are in" in taken.said
     with pytest.raises(UserError, match="there is no manifest number 3"):
         Dataset.open(f"{taken.output}@3")
 
@@ -160,10 +164,10 @@ def test_everything_else_stays(taken: Taken) -> None:
 def test_the_account_has_the_erased(taken: Taken) -> None:
     (generation,) = Dataset.open(taken.output).manifest.generations
     account = generation.accounting["wudao"]
-    assert (account["read"], account["kept"], account["erased"]) == (11, 6, 1)
-    assert account["dropped"] == {"duplicate": 4}
+    assert (account["read"], account["kept"], account["erased"]) == (12, 6, 1)
+    assert account["dropped"] == {"duplicate": 4, "near-duplicate": 1}
     audit = pq.read_table(taken.output / generation.audit[0].path).to_pylist()
-    assert len(audit) == 10
+    assert len(audit) == 11
     kept = [row["bytes"] for row in audit if row["verdict"] == "kept"]
     assert (len(kept), sum(kept)) == (6, account["bytes"]["kept"])
     assert account["groups"]["手艺"]["kept"] == {"rows": 6, "bytes": sum(kept)}
