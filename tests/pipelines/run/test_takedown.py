@@ -20,6 +20,8 @@ from shards.reader import Dataset
 from shards.verify import verify
 from tests.pipelines.runs import MODULE, page, small, write_wudao
 
+pytestmark = pytest.mark.slow
+
 MARKER = "ZQXJ"
 
 
