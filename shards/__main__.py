@@ -163,13 +163,15 @@ def _prune(options: argparse.Namespace) -> int:
     directory = any_path(options.dataset)
     read_manifest(directory)  # refuses a folder without a dataset before anything is locked
     with locked(directory):
-        leftovers = list(prune.leftovers(directory, read_manifest(directory)))
-        for leftover in leftovers:
-            if not options.dry_run:
-                prune.delete(leftover)
-            print(f"{leftover.bytes:>16,}  {leftover.path}")
-    state = "would be freed" if options.dry_run else "freed"
-    print(f"{sum(leftover.bytes for leftover in leftovers):>16,}  bytes {state}")
+        freed = 0
+        for leftover in prune.leftovers(directory, read_manifest(directory)):
+            with prune.unread(directory, leftover) as free:
+                if free and not options.dry_run:
+                    prune.delete(leftover)
+            freed += leftover.bytes if free else 0
+            state = "" if free else ": stays, a reader has it open"
+            print(f"{leftover.bytes:>16,}  {leftover.path}{state}")
+    print(f"{freed:>16,}  bytes {'would be freed' if options.dry_run else 'freed'}")
     return OK
 
 
@@ -194,6 +196,7 @@ def _compact(options: argparse.Namespace) -> int:
 
 def _run_compaction(compaction: compact.Compaction) -> Generation:
     """Print a line for each part that is written, and return the new generation."""
+    compaction.check_idle()
     compaction.check_room()
     compaction.check()
     records = {}
