@@ -20,7 +20,7 @@ from shards.reader import Dataset
 from shards.run import Run
 from shards.run_flags import add_run_flags, run_of
 from shards.storage.lock import locked
-from shards.storage.remote import any_path
+from shards.storage.remote import AnyPath, any_path
 from shards.verify import verify
 
 OK = 0
@@ -163,16 +163,22 @@ def _prune(options: argparse.Namespace) -> int:
     directory = any_path(options.dataset)
     read_manifest(directory)  # refuses a folder without a dataset before anything is locked
     with locked(directory):
-        freed = 0
-        for leftover in prune.leftovers(directory, read_manifest(directory)):
-            with prune.unread(directory, leftover) as free:
-                if free and not options.dry_run:
-                    prune.delete(leftover)
-            freed += leftover.bytes if free else 0
-            state = "" if free else ": stays, a reader has it open"
-            print(f"{leftover.bytes:>16,}  {leftover.path}{state}")
-    print(f"{freed:>16,}  bytes {'would be freed' if options.dry_run else 'freed'}")
+        _delete_leftovers(directory, dry_run=options.dry_run)
     return OK
+
+
+def _delete_leftovers(directory: AnyPath, *, dry_run: bool = False) -> int:
+    """Delete what no manifest names, with a line for each; return the bytes that have to stay."""
+    sizes = {True: 0, False: 0}
+    for leftover in prune.leftovers(directory, read_manifest(directory)):
+        with prune.unread(directory, leftover) as free:
+            if free and not dry_run:
+                prune.delete(leftover)
+        sizes[free] += leftover.bytes
+        state = "" if free else ": stays, a reader has it open"
+        print(f"{leftover.bytes:>16,}  {leftover.path}{state}")
+    print(f"{sizes[True]:>16,}  bytes {'would be freed' if dry_run else 'freed'}")
+    return sizes[False]
 
 
 def _compact(options: argparse.Namespace) -> int:

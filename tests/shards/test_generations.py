@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shards import reader
 from shards.__main__ import main
 from shards.errors import UserError
-from shards.manifest import read_manifest
+from shards.manifest import Manifest, read_manifest
 from shards.reader import Dataset
+from shards.storage.remote import AnyPath
 from tests.shards.generations import grow
 
 
@@ -129,3 +131,25 @@ def test_older_numbers_are_refused_after_compacting(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=rf"no manifest number {number}: .* numbers 4 to 4"):
             Dataset.open(f"{directory}@{number}")
     assert len(Dataset.open(f"{directory}@4").manifest.generations) == 2
+
+
+def test_a_manifest_that_is_replaced_before_it_is_held_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "dataset"
+    grow(directory)
+    grow(directory)
+    pending = [["compact", str(directory)], ["prune", str(directory)]]
+
+    def read_and_replace(path: AnyPath) -> Manifest:
+        manifest = read_manifest(path)
+        changes = pending.copy()
+        pending.clear()  # they read manifests themselves
+        for change in changes:
+            assert main(change) == 0
+        return manifest
+
+    monkeypatch.setattr(reader, "read_manifest", read_and_replace)
+    dataset = Dataset.open(directory)
+    assert dataset.manifest.number == 3
+    assert total(dataset) > 0
