@@ -13,6 +13,7 @@ manifest: as of older numbers it no longer exists.
 """
 
 import hashlib
+import itertools
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -398,6 +399,11 @@ class Compaction:
         Args:
             records: Of all parts, in their order.
         """
+
+        def tables(folder: str) -> Any:
+            written = [record.tables for part, record in records.items() if part.folder == folder]
+            return tuple(itertools.chain.from_iterable(written))
+
         generation = Generation(
             number=self.number,
             name=self.name,
@@ -410,15 +416,7 @@ class Compaction:
                 )
                 for source in self._source_shards
             },
-            **{
-                folder: tuple(
-                    table
-                    for part, record in records.items()
-                    if part.folder == folder
-                    for table in record.tables
-                )
-                for folder in (*TABLES, SIGNATURES)
-            },
+            **{field: tables(field) for field in (*TABLES, SIGNATURES)},
             accounting=added([member.accounting for member in self.members]),
             libraries=self._libraries(),
         )
@@ -442,14 +440,14 @@ class Compaction:
         return generation
 
     def _libraries(self) -> dict[str, str]:
-        """Return versions that differ from the manifest's; of several that were used, all."""
-        common = self.manifest.libraries
-        used = [{**common, **member.libraries} for member in self.members]
+        """Return the versions of members that differ from the dataset's, all that made a byte."""
+        usual = self.manifest.libraries
+        names = sorted({name for member in self.members for name in member.libraries})
         versions = {
-            name: ", ".join(sorted({libraries[name] for libraries in used if name in libraries}))
-            for name in sorted({name for libraries in used for name in libraries})
+            name: {member.libraries.get(name, usual.get(name, "")) for member in self.members}
+            for name in names
         }
-        return {name: text for name, text in versions.items() if text != common.get(name)}
+        return {name: " and ".join(sorted(found)) for name, found in versions.items()}
 
     def _translated(self, removal: Removal, records: Mapping[Part, PartRecord]) -> Removal:
         """Write a removal with the rows of the new shards, and return its entry."""
