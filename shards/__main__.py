@@ -220,23 +220,25 @@ def _prune(options: argparse.Namespace) -> int:
 
 def _delete_leftovers(directory: AnyPath, *, dry_run: bool = False) -> int:
     """Delete what no manifest names, with a line for each; return the bytes that have to stay."""
-    leftovers = list(prune.leftovers(directory, read_manifest(directory)))
-    for leftover in leftovers:
-        if not dry_run:
-            prune.delete(leftover)
-        print(f"{leftover.bytes:>16,}  {leftover.path}")
-    state = "would be freed" if dry_run else "freed"
-    print(f"{sum(leftover.bytes for leftover in leftovers):>16,}  bytes {state}")
-    return 0
+    sizes = {True: 0, False: 0}
+    for leftover in prune.leftovers(directory, read_manifest(directory)):
+        with prune.unread(directory, leftover) as free:
+            if free and not dry_run:
+                prune.delete(leftover)
+        sizes[free] += leftover.bytes
+        state = "" if free else ": stays, a reader has it open"
+        print(f"{leftover.bytes:>16,}  {leftover.path}{state}")
+    print(f"{sizes[True]:>16,}  bytes {'would be freed' if dry_run else 'freed'}")
+    return sizes[False]
 
 
 def _compact(options: argparse.Namespace) -> int:
     directory = any_path(options.dataset)
     read_manifest(directory)  # refuses a folder without a dataset before anything is locked
     with locked(directory):
-        dataset = Dataset.open(directory)
         if options.erase:
-            return _erase(dataset)
+            return _erase(directory)
+        dataset = Dataset.open(directory)
         members = compact.choose(
             dataset.manifest, older_than=options.older_than, between=options.generations
         )
@@ -251,9 +253,11 @@ def _compact(options: argparse.Namespace) -> int:
     return OK
 
 
-def _erase(dataset: Dataset) -> int:
+def _erase(directory: AnyPath) -> int:
     """Compact a dataset without its removed documents, and delete every file that has them."""
-    directory, erasure = dataset.directory, Erasure(dataset)
+    # Opened by its own name, not held as by a reader: what is read here is to be deleted here.
+    dataset = Dataset(directory, read_manifest(directory))
+    erasure = Erasure(dataset)
     if erasure.num_documents:
         generations = dataset.manifest.generations
         compaction = compact.Compaction(dataset, generations, erasure=erasure)
@@ -282,6 +286,7 @@ def _run_compaction(compaction: compact.Compaction) -> Generation:
 
 def _write_parts(compaction: compact.Compaction) -> dict[compact.Part, compact.PartRecord]:
     """Print a line for each part that is written, and return the records of all."""
+    compaction.check_idle()
     compaction.check_room()
     compaction.check()
     records = {}

@@ -16,6 +16,7 @@ import hashlib
 import itertools
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
@@ -63,6 +64,9 @@ from shards.storage.files import (
 from shards.storage.remote import AnyPath, RemotePath
 from shards.storage.sparse import copy_rows
 from shards.tables import between, column, map_items, open_between, write_entry, write_parquet
+
+LEDGER = "ledger.json"
+"""Names the files of a generation in the making (pipelines/run/ledger.py)."""
 
 FOLDER = "compact"
 """The folder in .work that holds the records of finished parts."""
@@ -177,8 +181,12 @@ class Compaction:
         self._folder = self.directory / self.name
         self._records = self.directory / WORK / FOLDER / self.fingerprint[:16]
         self._source_shards = {
-            source: _SourceShards(self, source)
-            for source in sorted({name for member in members for name in member.sources})
+            name: _SourceShards(
+                dataset,
+                [member.sources[name] for member in members if name in member.sources],
+                self.erased,
+            )
+            for name in sorted({name for member in members for name in member.sources})
         }
 
     # What is read
@@ -195,6 +203,21 @@ class Compaction:
                     f"{self.directory / path} is missing or damaged, and nothing was compacted: "
                     f"restore it from a copy. python -m shards verify {self.directory} names all."
                 )
+
+    def check_idle(self) -> None:
+        """Check that no generation is in the making: it is made for the ones that are there.
+
+        Raises:
+            UserError: An --append or --watch was interrupted.
+        """
+        path = self.directory / LEDGER
+        # The manifest's own number is no measure: a removal may have come since.
+        last = max(generation.number for generation in self.manifest.generations)
+        if path.exists() and read_json(path).get("number", 0) > last:
+            raise UserError(
+                f"{path} names a generation that is not finished: run the command that was making "
+                "it (--append or --watch) once more, then compact."
+            )
 
     def check_room(self) -> None:
         """Check that the disk has room for the new generation beside the old ones.
@@ -249,8 +272,9 @@ class Compaction:
                     yield Part(folder=folder, name=name, index=index, total=total)
 
     def _signature_parts(self) -> Iterator[Part]:
-        signatures = [table for member in self.members for table in member.signatures]
-        for kind in sorted({_kind(table) for table in signatures}):
+        # A kind that a member lacks would say too little of it: dedup misses it, and says so.
+        kinds = [{_kind(table) for table in member.signatures} for member in self.members]
+        for kind in sorted(set.intersection(*kinds)):
             groups = [
                 [table for table in member.signatures if _kind(table) == kind]
                 for member in self.members
@@ -407,6 +431,9 @@ class Compaction:
         )
         write_manifest(self.directory, manifest)
         remove_tree(self.directory / WORK / FOLDER)
+        if isinstance(self.directory, Path):
+            with suppress(OSError):  # a run may have left something of its own there
+                (self.directory / WORK).rmdir()
         return generation
 
     def _libraries(self) -> dict[str, str]:
@@ -444,11 +471,11 @@ class Compaction:
 class _SourceShards:
     """The shards of one source in all members."""
 
-    def __init__(self, compaction: Compaction, source: str) -> None:
-        self._compaction = compaction
-        entries = [
-            member.sources[source] for member in compaction.members if source in member.sources
-        ]
+    def __init__(
+        self, dataset: Dataset, entries: Sequence[SourceEntry], erased: Mapping[str, Rows]
+    ) -> None:
+        self._dataset = dataset
+        self._erased = erased
         self.entries = {
             split: [shard for entry in entries for shard in entry.split(split)]
             for split in (TRAIN, VALIDATION)
@@ -456,10 +483,10 @@ class _SourceShards:
 
     def _table(self, shard: ShardEntry) -> tuple[pa.Table, np.ndarray]:
         """Return the documents of a shard, and the rows (int64) that are not erased."""
-        table = self._compaction.dataset.table(shard)
+        table = self._dataset.table(shard)
         rows = np.arange(len(table))
-        if shard.path in self._compaction.erased:
-            rows = np.delete(rows, self._compaction.erased[shard.path])
+        if shard.path in self._erased:
+            rows = np.delete(rows, self._erased[shard.path])
         return table, rows
 
     @cached_property
@@ -468,14 +495,14 @@ class _SourceShards:
         spans = {}
         for shard in (shard for shards in self.entries.values() for shard in shards):
             if shard.documents:
-                order = column(self._compaction.dataset.table(shard), "order")
+                order = column(self._dataset.table(shard), "order")
                 spans[shard.path] = Range(low=int(order[0]), high=int(order[-1]) + 1)
         return spans
 
     @cached_property
     def num_shards(self) -> int:
         """How many the new generation gets, by the rules of the pipelines."""
-        options, shards = self._compaction.manifest.options, self.entries[TRAIN]
+        options, shards = self._dataset.manifest.options, self.entries[TRAIN]
         if not shards or options.get("shards"):
             return int(options["shards"]) if shards else 0
         tokens, longest = np.zeros(_NUM_BINS), 0
@@ -514,7 +541,7 @@ class _SourceShards:
         return slices, places
 
     def _slice(self, shard: ShardEntry, table: pa.Table, rows: np.ndarray) -> ShardSlice:
-        directory = self._compaction.directory
+        directory = self._dataset.directory
         whole = len(rows) and len(rows) == rows[-1] + 1 - rows[0]
         chosen = table.slice(rows[0], len(rows)) if whole else table.take(rows)
         starts, documents = column(chosen, "offset"), chosen.drop_columns(["offset"])
