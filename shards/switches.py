@@ -105,6 +105,29 @@ def _parsed(data: Sequence[str]) -> list[WeightedData]:
     return [parse_data(text) for text in data]
 
 
+def agreed(runs: Sequence[Run]) -> Run:
+    """Return the run that all nodes can read: of each dataset the lowest number of theirs."""
+    mixes = []
+    for of_nodes in zip(*(run.mixes for run in runs), strict=True):
+        columns = zip(*(_parsed(mix.data) for mix in of_nodes), strict=True)
+        lowest = (min(column, key=lambda data: data.number or 0) for column in columns)
+        mixes.append(replace(of_nodes[0], data=tuple(map(str, lowest))))
+    return replace(runs[0], mixes=tuple(mixes))
+
+
+def same_until(run: Run, other: Run, position: int) -> bool:
+    """Return whether two runs have the same mixes before a position, in whatever folders."""
+    return _content(run, position) == _content(other, position)
+
+
+def _content(run: Run, position: int) -> list[object]:
+    return [
+        (mix.start, dict(mix.weights), [(d.source, d.weight, d.number) for d in parse_mix(mix)])
+        for mix in run.mixes
+        if mix.start < position
+    ]
+
+
 def eras(run: Run) -> tuple[tuple[int, Run], ...]:
     """Return where each era begins, and the run as it was then: a switch begins an era.
 
