@@ -219,6 +219,14 @@ class Dataset:
         """The removed rows by the path of their shard's entry."""
         return removed_rows(self.directory, self.manifest)
 
+    def table(self, entry: ShardEntry) -> pa.Table:
+        """Return the documents of one of the dataset's shards without opening its tokens.
+
+        Raises:
+            DamageError: the file is missing or damaged.
+        """
+        return _map_documents(shard_file(self.directory / entry.path, ARROW), entry.documents)
+
     def shard(self, entry: ShardEntry) -> Shard:
         """Open one of the dataset's shards, with its removed rows.
 

@@ -30,6 +30,11 @@ def overview(dataset: Dataset) -> Iterator[str]:
     yield f"options    {_pairs(manifest.options)}"
     yield f"libraries  {_pairs(manifest.libraries)}"
     yield f"generations {' '.join(generation.name for generation in manifest.generations)}"
+    for removal in manifest.removals:
+        yield (
+            f"removed    {_documents(removal.documents.rows)} at manifest {removal.number}: "
+            f"{removal.reason}"
+        )
     yield ""
     yield _LINE.format("source", "documents", "tokens", "shards", "MB")
     for name, split in _splits(dataset):
@@ -59,6 +64,8 @@ def document(dataset: Dataset, number: int, *, source: str | None, split: str) -
     yield f"document  {number} of {len(documents):,} ({split})"
     yield f"shard     {shard.entry.path}, row {row}"
     more = " …" if len(tokens) > _NUM_IDS else ""
+    if row in shard.removed:
+        yield "removed   yes: windows leave it out"
     yield f"tokens    {len(tokens):,}"
     yield f"ids       {' '.join(map(str, tokens[:_NUM_IDS].tolist()))}{more}"
     for name in shard.documents.column_names:
@@ -90,6 +97,10 @@ def _pairs(values: Mapping[str, Any]) -> str:
     return " ".join(f"{key}={value}" for key, value in sorted(values.items()))
 
 
+def _documents(number: int) -> str:
+    return "1 document" if number == 1 else f"{number:,} documents"
+
+
 def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
     for key, value in sorted(values.items()):
         if isinstance(value, Mapping):
@@ -102,8 +113,10 @@ def _statistics(label: str, documents: Documents) -> Iterator[str]:
     """Yield the statistics of some documents; only one shard is open at a time."""
     lengths: Counter[int] = Counter()
     languages: Counter[str] = Counter()
-    text_bytes = 0
+    text_bytes = removed = removed_tokens = 0
     for shard in documents.shards():
+        removed += len(shard.removed)
+        removed_tokens += pc.sum(shard.documents["tokens"].take(shard.removed)).as_py() or 0
         lengths.update(_counts(shard, "tokens"))
         languages.update(_counts(shard, "language"))
         if "bytes" in shard.documents.column_names:
@@ -115,6 +128,8 @@ def _statistics(label: str, documents: Documents) -> Iterator[str]:
     yield f"  tokens a document: mean {mean:,.1f}, median {median:,}, 90th percentile {p90:,}"
     if text_bytes:
         yield f"  bytes a token: {text_bytes / num_tokens:.2f}"
+    if removed:
+        yield f"  removed: {_documents(removed)}, {removed_tokens:,} tokens"
     for language, count in sorted(languages.items(), key=lambda item: (-item[1], item[0])):
         yield f"  {language:<10} {count:>12,} documents ({count / len(documents):.1%})"
 

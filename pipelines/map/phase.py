@@ -104,7 +104,9 @@ class MapPhase:
 
     def forget(self) -> None:
         """Delete the records and segments of the files; those of other files stay."""
-        whole = [split for file in self._files for split in self._splits_of(file, split_bytes=file.bytes)]
+        whole = [
+            split for file in self._files for split in self._splits_of(file, split_bytes=file.bytes)
+        ]
         cut = [split for chain in self._chains().values() for split in chain]
         names = {task.name for task in self._tasks([*cut, *whole])}
         for name in files_in(self._folder):

@@ -28,7 +28,6 @@ from shards.manifest import (
 from shards.storage.files import files, read_json, remove_tree, write_json
 from shards.storage.remote import AnyPath
 
-
 Lag = Mapping[str, float] | None
 """Seconds that files waited for their generation: median and worst."""
 

@@ -63,9 +63,7 @@ def check_options(
             f"the code of the corpus {manifest.corpus!r} (its module, and what that imports of its "
             f"own) {changed}"
         )
-    raise UserError(
-        f"{output} holds a dataset made with other options: {'; '.join(odd)}. {advice}"
-    )
+    raise UserError(f"{output} holds a dataset made with other options: {'; '.join(odd)}. {advice}")
 
 
 def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath, advice: str) -> None:
