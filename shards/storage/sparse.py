@@ -99,6 +99,17 @@ class SparseFile:
             self._memory[start:stop] = data
         self._fetched = join_ranges(np.concatenate([self._fetched, np.array(missing)]), gap=0)
 
+    def release(self, start: int, stop: int) -> None:
+        """Give back the memory of a range of bytes: they are fetched again when asked for."""
+        first, last = -(-start // mmap.PAGESIZE), stop // mmap.PAGESIZE
+        if first < last:
+            length = (last - first) * mmap.PAGESIZE
+            self._memory.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, length)
+        before = np.minimum(self._fetched, start)
+        after = np.maximum(self._fetched, stop)
+        left = np.concatenate([before, after])
+        self._fetched = join_ranges(left[left[:, 0] < left[:, 1]], gap=0)
+
     def _has(self, start: int, stop: int) -> bool:
         index = int(np.searchsorted(self._fetched[:, 0], start, "right")) - 1
         return index >= 0 and bool(self._fetched[index, 1] >= stop)
@@ -119,6 +130,10 @@ class MappedFile:
         """Do nothing: the system reads pages when they are touched."""
         del ranges
 
+    def release(self, start: int, stop: int) -> None:
+        """Do nothing: the system takes pages back when it needs them."""
+        del start, stop
+
 
 def open_bytes(path: AnyPath) -> SparseFile | MappedFile:
     """Return the bytes of a file in `data`; what is used of them is asked for by `fetch` first."""
@@ -126,20 +141,20 @@ def open_bytes(path: AnyPath) -> SparseFile | MappedFile:
 
 
 class SparseTable:
-    """A table behind a URL, in the blocks that write_table made of its rows.
+    """A table in the blocks that write_table made of its rows, on a disk or behind a URL.
 
-    The footer is fetched first, which says where the blocks lie, then the blocks that hold the rows
+    The footer is read first, which says where the blocks lie, then the blocks that hold the rows
     asked for. The layout is that of the Arrow IPC file format (File.fbs and Message.fbs of
     apache/arrow).
     """
 
-    def __init__(self, path: RemotePath) -> None:
+    def __init__(self, path: AnyPath) -> None:
         """Fetch the footer.
 
         Raises:
             DamageError: There is no such file, or it holds no table.
         """
-        self._file = SparseFile(path)
+        self._file = open_bytes(path)
         size = len(self._file.data)
         self._file.fetch(np.array([[max(0, size - END_BYTES), size]]))
         ending = self._file.data[-10:].tobytes()
@@ -156,11 +171,25 @@ class SparseTable:
     def rows(self, rows: slice) -> pa.Table:
         """Return the rows from rows.start to rows.stop, without the rest of their blocks."""
         first = rows.start // BLOCK_ROWS
-        table = self._read(first, -(-rows.stop // BLOCK_ROWS))
+        table = self.read(first, -(-rows.stop // BLOCK_ROWS))
         rest = table.slice(rows.start - first * BLOCK_ROWS, rows.stop - rows.start)
         return copy_rows(rest.replace_schema_metadata())
 
-    def _read(self, first: int, last: int) -> pa.Table:
+    @property
+    def num_blocks(self) -> int:
+        """How many blocks it has; all but the last have BLOCK_ROWS rows."""
+        return len(self._blocks)
+
+    @property
+    def block_bytes(self) -> int:
+        """Size of a block; the last may be smaller."""
+        return int(self._blocks[0, 1] - self._blocks[0, 0]) if len(self._blocks) else 0
+
+    def release(self, first: int, last: int) -> None:
+        """Give back the memory of neighbouring blocks; nothing read from them may be in use."""
+        self._file.release(int(self._blocks[first, 0]), int(self._blocks[last - 1, 1]))
+
+    def read(self, first: int, last: int) -> pa.Table:
         """Return the rows of neighbouring blocks, which are one range of the file."""
         last = min(last, len(self._blocks))
         if first < last:
@@ -185,7 +214,7 @@ class SparseTable:
         while True:
             first = min(max(0, guess - slack) // BLOCK_ROWS, num - 1)
             last = min((guess + slack) // BLOCK_ROWS + 1, num)
-            values = self._read(first, last)[key].to_numpy()
+            values = self.read(first, last)[key].to_numpy()
             row = len(values)
             if bound < 2**64:
                 row = int(np.searchsorted(values, np.uint64(bound)))

@@ -126,7 +126,7 @@ def test_train_and_validation_share_no_document_and_miss_none(docs: list[Doc], s
 
 def drops(*rows: tuple[int, ...]) -> pa.Table:
     """Drops of (order, segment, row), for being equal, or with a reason."""
-    full = sorted((*row, 0)[:4] for row in rows)
+    full = sorted((*(*row, 0)[:4], 1) for row in rows)
     return pa.table(list(map(list, zip(*full, strict=True))), schema=DROPS)
 
 
