@@ -2,10 +2,8 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +11,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 HEADINGS = {"README.md": "## A corpus that grows", "README.zh.md": "## 不断增长的语料"}
-PRISM = ROOT / ".engines" / "bin" / "prism"
 
 _VARYING = re.compile(
     r"((?:loss|accuracy|lr|grad norm|tokens/s|lag|documents/s|files/s) )[\d.,e-]+|"
@@ -31,11 +28,13 @@ class Command:
 
     def check(self, output: str) -> None:
         """Check that the output is what the page shows: … stands for anything."""
-        lines = [
-            ".*" if line == "…" else "[^\n]*".join(map(_pattern, line.split("…")))
+        wanted = "".join(
+            r"(?:[^\n]*\n)*"
+            if line == "…"
+            else r"[^\n]*".join(map(_pattern, line.split("…"))) + r"\n"
             for line in self.shown
-        ]
-        assert re.fullmatch("\n?".join(lines) + "\n?", output, re.DOTALL), (
+        )
+        assert re.fullmatch(wanted, output), (
             f"{self.text}\nshows\n{chr(10).join(self.shown)}\nand says\n{output}"
         )
 
@@ -82,9 +81,52 @@ def run(command: Command, folder: Path) -> str:
     return done.stdout
 
 
-def prepare(folder: Path) -> Path:
-    """Return the folder, which looks like a checkout as far as the commands can tell."""
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that looks like a checkout as far as the commands can tell."""
+    folder = tmp_path_factory.mktemp("checkout")
     (folder / "pipelines").mkdir()
     (folder / "pipelines" / "sample").symlink_to(ROOT / "pipelines" / "sample")
     (folder / ".engines").symlink_to(ROOT / ".engines")
     return folder
+
+
+def test_both_pages_have_the_same_commands() -> None:
+    english, chinese = map(commands, HEADINGS)
+    assert english == chinese
+    assert len(english) >= 4
+
+
+@pytest.mark.slow
+def test_every_command_says_what_the_page_shows(place: Path) -> None:
+    for command in commands("README.md"):
+        command.check(run(command, place))
+
+
+@pytest.mark.parametrize(
+    ("shown", "output", "same"),
+    [
+        (["a", "…", "b 1"], "a\nx\ny\nb 1\n", True),
+        (["a", "…", "b 1"], "a\nb 1\n", True),
+        (["…", "b 1"], "a\nb 12\n", False),
+        (["b…2"], "b 1 2\n", True),
+        (["b…2"], "b\n2\n", False),
+        (
+            ["step 5/30  train  loss 7.9  lr 2e-3"],
+            "step 5/30  train  loss 7.8123  lr 0.002\n",
+            True,
+        ),
+        (["step 5/30  train  loss 7.9"], "step 6/30  train  loss 7.9\n", False),
+        (["map 100 % | 5 documents | 0:01"], "map 100 % | 5 documents | 0:03\n", True),
+        ([], "a\n", False),
+    ],
+)
+def test_what_a_page_shows_is_compared_line_by_line(
+    shown: list[str], output: str, *, same: bool
+) -> None:
+    command = Command("x", tuple(shown))
+    if same:
+        command.check(output)
+    else:
+        with pytest.raises(AssertionError):
+            command.check(output)
