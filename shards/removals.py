@@ -1,11 +1,13 @@
 """Removed documents: rows of shards that stay on disk and are no longer trained on.
 
-A removal is an Arrow IPC file with the columns of `SCHEMA`, named by the manifest. Windows leave
-its rows out; nothing else about a shard changes, so that all other windows stay the same.
+A removal is an Arrow IPC file with the columns of `SCHEMA`, sorted by them; the manifest names it.
+Windows leave its rows out; nothing else about a shard changes, so that all other windows stay the
+same.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -72,6 +74,23 @@ def write_removal(directory: AnyPath, number: int, rows: pa.Table) -> TableEntry
     with atomic_write(path) as handle:
         handle.write(content)
     return TableEntry(path=relative(path, directory), rows=len(rows), **vars(handle.entry))
+
+
+def check_removals(directory: AnyPath, manifest: Manifest) -> Iterator[str]:
+    """Yield what is wrong with the content of removals whose files are whole."""
+    for removal in manifest.removals:
+        alone = replace(manifest, removals=(removal,))
+        try:
+            rows_by_path = removed_rows(directory, alone)
+        except DamageError as error:
+            yield str(error)
+            continue
+        num_rows = sum(len(rows) for rows in rows_by_path.values())
+        if num_rows != removal.documents.rows:
+            yield (
+                f"{directory / removal.documents.path} removes {num_rows:,} documents, the "
+                f"manifest says {removal.documents.rows:,}"
+            )
 
 
 _Key = tuple[str, str, str, int]
