@@ -10,24 +10,32 @@ cannot be written, by the sources of all kernels: a kernel is part of those that
 itself would only notice a change of the calling module, or of the processor: on another one it
 compiles once more and keeps both. From other modules a kernel uses nothing but kernels. Where
 NUMBA_DISABLE_JIT=1 nothing is compiled, and the plain functions do all the work.
+
+Nothing fast is trusted, kernels and libraries alike: `proven` tries it beside the plain one at the
+start of each process, and what fails or differs costs a line and time, but never a run.
 """
 
 import fcntl
 import hashlib
 import importlib.metadata
 import importlib.util
+import logging
 import os
 import platform
 import shutil
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Fast = TypeVar("_Fast")
+_Plain = TypeVar("_Plain")
+
+_LOG = logging.getLogger(__name__)
 
 _holding = threading.local()
 
@@ -37,6 +45,72 @@ def available() -> bool:
     """Return whether kernels can be compiled here."""
     disabled = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
     return not disabled and importlib.util.find_spec("numba") is not None
+
+
+@cache
+def usable() -> bool:
+    """Return whether numba is there and can be imported, which takes a second.
+
+    If it is there and cannot, a line says so.
+    """
+    if not available():
+        return False
+    try:
+        importlib.import_module("numba")
+    except Exception as error:  # noqa: BLE001  made for another numpy, it fails in many ways
+        _warn(f"numba cannot be imported: {_reason(error)}. Nothing is compiled, which is slower.")
+        return False
+    return True
+
+
+def proven(
+    name: str,
+    make: Callable[[], _Fast | None],
+    differs: Callable[[_Fast], str | None],
+    *,
+    plain: _Plain,
+    instead: str = "Plain Python",
+    native: bool = True,
+) -> _Fast | _Plain:
+    """Return a fast way to do something if it does what the plain one does, else the plain one.
+
+    Where there is a fast one that is not used, a line says why, once in a process.
+
+    Args:
+        name: What the line calls the fast one, such as "Compiled code for fingerprints".
+        make: Makes it, with the imports it needs; None if there is none. A ValueError is a sentence
+            on why it cannot be used.
+        differs: Tries it on a few inputs, which also compiles it, and returns a sentence on where
+            it differs from the plain one, or None.
+        plain: The plain one, or what stands for it.
+        instead: What the line calls the plain one.
+        native: Whether the fast one is made of kernels. Where these cannot be compiled it is not
+            made, and where they can, one process at a time compiles.
+    """
+    if native and not usable():
+        return plain
+    try:
+        with compiling() if native else nullcontext():
+            fast = make()
+            difference = None if fast is None else differs(fast)
+    except Exception as error:  # noqa: BLE001  whatever fails here, the plain one can do
+        fast, difference = None, _reason(error)
+    if difference is not None:
+        _warn(f"{name} is not used: {difference}. {instead} takes its place.")
+        return plain
+    return plain if fast is None else fast
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of an error; numba's have dozens."""
+    line = str(error).strip().partition("\n")[0].rstrip(".")
+    return line if isinstance(error, ValueError) else f"{type(error).__name__}: {line}"
+
+
+@cache
+def _warn(line: str) -> None:
+    """Say something once."""
+    _LOG.warning("%s", line)
 
 
 def kernel(function: _Function) -> _Function:
@@ -78,7 +152,7 @@ def compiling(parts: Collection[str] = ()) -> Iterator[None]:
             them, nobody waits for anybody.
     """
     folder = _folder()
-    if folder is None or getattr(_holding, "lock", False):
+    if folder is None or getattr(_holding, "lock", False) or not usable():
         yield
         return
     with (folder / "lock").open("wb") as lock:

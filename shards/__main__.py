@@ -1,34 +1,41 @@
 """Inspects and maintains datasets.
 
-`python -m shards inspect|verify|stats|prune|place DIR`, `python -m shards trace RUN`
+`python -m shards inspect|verify|stats|remove|compact|prune|place DIR`, `python -m shards trace RUN`
 """
 
 import argparse
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
-from shards import place, prune, show, trace
+from shards import compact, place, prune, show, trace
 from shards.command import Parser, exit_code
+from shards.erasure import Erasure
 from shards.errors import UserError
 from shards.flags import count, counts
-from shards.manifest import TRAIN, VALIDATION, read_manifest
+from shards.manifest import TRAIN, VALIDATION, Generation, parse_dataset, read_manifest
+from shards.names import Names, read_names
 from shards.order.scatter import scatters_of_node
 from shards.order.streams import check_scatters, streams_of
 from shards.reader import Dataset
+from shards.remove import Selection, remove
 from shards.run import Run
 from shards.run_flags import add_run_flags, run_of
 from shards.storage.lock import locked
-from shards.storage.remote import any_path
+from shards.storage.remote import AnyPath, any_path
+from shards.takedown import Takedown, takedown, takedown_lines
 from shards.verify import verify
 
 OK = 0
 DAMAGED = 1
+UNFINISHED = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 well, 1 damage found, 2 refused."""
+    """Run one command and return its exit code: 0 well, 1 damage found or bytes left, 2 refused."""
 
     def run() -> int:
         options = _parser().parse_args(arguments)
@@ -53,9 +60,31 @@ def _parser() -> argparse.ArgumentParser:
     clean = _command(commands, "prune", "delete what the manifest does not name")
     clean.set_defaults(command=_prune)
     clean.add_argument("--dry-run", action="store_true", help="list it only")
+    _add_compact(commands)
     _add_place(commands)
     _add_trace(commands)
+    _add_remove(commands)
     return parser
+
+
+def _add_compact(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "compact", "make one generation of many, with the same documents")
+    parser.set_defaults(command=_compact)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--older-than",
+        type=count,
+        metavar="N",
+        help="only generations that came before manifest number N. Default: all",
+    )
+    which.add_argument(
+        "--generations", type=_span, metavar="A-B", help="only these, as inspect counts them"
+    )
+    which.add_argument(
+        "--erase",
+        action="store_true",
+        help="all of them, without what was removed, and delete every file that had it",
+    )
 
 
 def _add_place(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -97,11 +126,49 @@ def _add_trace(commands: "argparse._SubParsersAction[Parser]") -> None:
     add_run_flags(parser)
 
 
+def _add_remove(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _command(commands, "remove", "take documents out of training, whatever they are named")
+    parser.set_defaults(command=_remove)
+    parser.add_argument(
+        "--documents",
+        type=Path,
+        metavar="FILE",
+        help="a file with a name on each line: SHARD:ROW, PATH:POSITION, id or url",
+    )
+    parser.add_argument(
+        "--id",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="one such name; may be repeated",
+    )
+    parser.add_argument(
+        "--url",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="whole urls; * stands for any characters, / included; may be repeated",
+    )
+    parser.add_argument("--reason", metavar="TEXT", help="kept in the manifest: name no person")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would go")
+    parser.add_argument(
+        "--missing-ok", action="store_true", help="go on if some names stand for no document"
+    )
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write all of it as JSON")
+    parser.add_argument(
+        "--run", type=Path, metavar="RUN", help="a run's saved options: show the steps that saw it"
+    )
+    parser.add_argument(
+        "--until", type=count, metavar="N", help="with --run: all steps before N, as for trace"
+    )
+
+
 def _command(
     commands: "argparse._SubParsersAction[Parser]", name: str, text: str
 ) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=text, description=text)
-    names = "a dataset" if name == "prune" else "a dataset; DIR@n: as it was at n"
+    now = name in ("compact", "prune", "remove")
+    names = "a dataset" if now else "a dataset; DIR@n: as it was at n"
     command.add_argument("dataset", metavar="DIR", help=names)
     return command
 
@@ -147,14 +214,98 @@ def _prune(options: argparse.Namespace) -> int:
     directory = any_path(options.dataset)
     read_manifest(directory)  # refuses a folder without a dataset before anything is locked
     with locked(directory):
-        leftovers = list(prune.leftovers(directory, read_manifest(directory)))
-        for leftover in leftovers:
-            if not options.dry_run:
-                prune.delete(leftover)
-            print(f"{leftover.bytes:>16,}  {leftover.path}")
-    state = "would be freed" if options.dry_run else "freed"
-    print(f"{sum(leftover.bytes for leftover in leftovers):>16,}  bytes {state}")
+        _delete_leftovers(directory, dry_run=options.dry_run)
     return OK
+
+
+def _delete_leftovers(directory: AnyPath, *, dry_run: bool = False) -> int:
+    """Delete what no manifest names, with a line for each; return the bytes that have to stay."""
+    sizes = {True: 0, False: 0}
+    for leftover in prune.leftovers(directory, read_manifest(directory)):
+        with prune.unread(directory, leftover) as free:
+            if free and not dry_run:
+                prune.delete(leftover)
+        sizes[free] += leftover.bytes
+        state = "" if free else ": stays, a reader has it open"
+        print(f"{leftover.bytes:>16,}  {leftover.path}{state}")
+    print(f"{sizes[True]:>16,}  bytes {'would be freed' if dry_run else 'freed'}")
+    return sizes[False]
+
+
+def _compact(options: argparse.Namespace) -> int:
+    directory = any_path(options.dataset)
+    read_manifest(directory)  # refuses a folder without a dataset before anything is locked
+    with locked(directory):
+        if options.erase:
+            return _erase(directory)
+        dataset = Dataset.open(directory)
+        members = compact.choose(
+            dataset.manifest, older_than=options.older_than, between=options.generations
+        )
+        if len(members) < compact.LEAST:
+            print(f"{directory}: nothing to compact: {len(members)} of its generations chosen")
+            return OK
+        made = _run_compaction(compact.Compaction(dataset, members))
+    print(
+        f"{directory}: {len(members)} generations are now {made.name}; readers of the old ones go "
+        f"on until python -m shards prune {directory} deletes them"
+    )
+    return OK
+
+
+def _erase(directory: AnyPath) -> int:
+    """Compact a dataset without its removed documents, and delete every file that has them."""
+    # Opened by its own name, not held as by a reader: what is read here is to be deleted here.
+    dataset = Dataset(directory, read_manifest(directory))
+    erasure = Erasure(dataset)
+    if erasure.num_documents:
+        generations = dataset.manifest.generations
+        compaction = compact.Compaction(dataset, generations, erasure=erasure)
+        records = _write_parts(compaction)
+        for name in erasure.clear_report():  # before the manifest, which then knows no removal
+            print(f"{name}: without examples")
+        made = compaction.commit(records)
+        number = erasure.num_documents
+        erased = "1 document" if number == 1 else f"{number:,} documents"
+        print(f"{directory}: {erased} erased; all others are in {made.name}")
+    else:
+        print(f"{directory}: no document is removed; files that no manifest names are deleted")
+    if held := _delete_leftovers(directory):
+        print(
+            f"{held:,} bytes stay, which readers have open: end them (training, loaders), then run "
+            f"python -m shards prune {directory}. Until then not everything is erased"
+        )
+        return UNFINISHED
+    return OK
+
+
+def _run_compaction(compaction: compact.Compaction) -> Generation:
+    """Write all parts and the manifest, and return the new generation."""
+    return compaction.commit(_write_parts(compaction))
+
+
+def _write_parts(compaction: compact.Compaction) -> dict[compact.Part, compact.PartRecord]:
+    """Print a line for each part that is written, and return the records of all."""
+    compaction.check_idle()
+    compaction.check_room()
+    compaction.check()
+    records = {}
+    for number, part in enumerate(compaction.parts, 1):
+        record = compaction.finished(part)
+        if record is None:
+            record = compaction.write(part)
+            of = f"{number} of {len(compaction.parts)}"
+            print(f"{record.bytes:>16,}  {of:>14}  {part}", flush=True)
+        records[part] = record
+    return records
+
+
+def _span(text: str) -> tuple[int, int]:
+    """Return the numbers of `A-B`."""
+    first, dash, last = text.partition("-")
+    if not (first.isdigit() and (last.isdigit() or not dash)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no range such as 2-9")
+    return int(first), int(last or first)
 
 
 def _place(options: argparse.Namespace) -> int:
@@ -197,6 +348,46 @@ def _trace(options: argparse.Namespace) -> int:
         until = run.steps if options.until is None else options.until
         _print(trace.document_lines(tracer, options.document, until=until))
     return OK
+
+
+def _remove(options: argparse.Namespace) -> int:
+    if not options.dry_run and not (options.reason or "").strip():
+        raise UserError("say why: --reason TEXT, which stays in the manifest; or give --dry-run.")
+    if options.until is not None and options.run is None:
+        raise UserError("--until N says how far a run is looked at: give --run RUN as well.")
+    listed = [] if options.documents is None else read_names(options.documents)
+    names = Names([*listed, *options.id], patterns=options.url)
+    directory, number = parse_dataset(options.dataset)
+    if number is not None:
+        raise UserError(
+            f"{options.dataset}: remove changes the dataset as it is now; leave @n out."
+        )
+    read_manifest(directory)  # refuses a folder without a dataset before anything is locked
+    with nullcontext() if options.dry_run else locked(directory):
+        dataset = Dataset.open(directory)
+        selection = Selection.of(dataset, names)
+        if not (options.dry_run or options.missing_ok):
+            selection.check_complete()
+        run = None if options.run is None else (options.run, options.until)
+        told = takedown(dataset, selection, reason=options.reason or "", run=run)
+        _print(takedown_lines(told, dry_run=options.dry_run))
+        if not options.dry_run and selection.num_documents:
+            changed = remove(directory, dataset.manifest, selection, reason=options.reason)
+            told = replace(told, removed_in=changed.number)
+    if options.report is not None:
+        told.save(options.report)
+    print(_outcome(told))
+    return OK
+
+
+def _outcome(told: Takedown) -> str:
+    if told.removed_in is None:
+        return "nothing was changed"
+    return (
+        f"manifest {told.removed_in}: these documents are padding from here on. Restart what reads "
+        f"the dataset, place copies again; their bytes are still in {told.dataset}, until python "
+        f"-m shards compact {told.dataset} --erase"
+    )
 
 
 if __name__ == "__main__":

@@ -1,20 +1,25 @@
 """Removed documents: rows of shards that stay on disk and are no longer trained on.
 
-A removal is an Arrow IPC file with the columns of `SCHEMA`, named by the manifest. Windows leave
-its rows out; nothing else about a shard changes, so that all other windows stay the same.
+A removal is an Arrow IPC file with the columns of `SCHEMA`, sorted by them; the manifest names it.
+Windows leave its rows out; nothing else about a shard changes, so that all other windows stay the
+same.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.errors import DamageError
-from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry
-from shards.storage.files import map_bytes
-from shards.storage.remote import AnyPath
+from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, TableEntry
+from shards.storage.files import atomic_write, crc32c_of, map_bytes
+from shards.storage.remote import AnyPath, relative
+
+FOLDER = "removals"
+"""The folder of a dataset's removals."""
 
 Rows = NDArray[np.int64]
 """Distinct rows of one shard, sorted."""
@@ -50,6 +55,42 @@ def removed_rows(directory: AnyPath, manifest: Manifest) -> dict[str, Rows]:
                 )
             rows_by_path[entry.path].append(rows)
     return {path: np.unique(np.concatenate(rows)) for path, rows in rows_by_path.items()}
+
+
+def write_removal(directory: AnyPath, number: int, rows: pa.Table) -> TableEntry:
+    """Write the removal of manifest `number` under a name with its checksum; return its entry.
+
+    Args:
+        directory: the dataset's folder.
+        number: of the manifest that will name the removal.
+        rows: columns of `SCHEMA`, in any order of rows; each document once.
+    """
+    ranked = rows.cast(SCHEMA).sort_by([(name, "ascending") for name in SCHEMA.names])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, SCHEMA) as writer:
+        writer.write_table(ranked.combine_chunks())
+    content = sink.getvalue()
+    path = directory / FOLDER / f"{number:05d}-{crc32c_of(content):08x}.arrow"
+    with atomic_write(path) as handle:
+        handle.write(content)
+    return TableEntry(path=relative(path, directory), rows=len(rows), **vars(handle.entry))
+
+
+def check_removals(directory: AnyPath, manifest: Manifest) -> Iterator[str]:
+    """Yield what is wrong with the content of removals whose files are whole."""
+    for removal in manifest.removals:
+        alone = replace(manifest, removals=(removal,))
+        try:
+            rows_by_path = removed_rows(directory, alone)
+        except DamageError as error:
+            yield str(error)
+            continue
+        num_rows = sum(len(rows) for rows in rows_by_path.values())
+        if num_rows != removal.documents.rows:
+            yield (
+                f"{directory / removal.documents.path} removes {num_rows:,} documents, the "
+                f"manifest says {removal.documents.rows:,}"
+            )
 
 
 _Key = tuple[str, str, str, int]

@@ -7,22 +7,20 @@ The sampler is inverted for the second question, so neither one replays a run.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from shards.errors import UserError
 from shards.manifest import VALIDATION
+from shards.names import Names
 from shards.order.streams import Stream, streams_of
-from shards.reader import Documents, Shard
+from shards.reader import Dataset, Documents, Shard
 from shards.run import Run
 from shards.windows import Piece, WindowVocabulary, num_windows, span_pieces, window_span
 
-_ORIGIN = ("source", "path", "position", "id", "url")
+ORIGIN = ("source", "path", "position", "id", "url")
 """Columns that say where a document comes from; a corpus has some of them."""
 
 
@@ -54,10 +52,16 @@ class TracedSample:
 
 
 class Tracer:
-    """Answers for one run."""
+    """Answers for one run.
 
-    def __init__(self, run: Run) -> None:
+    Args:
+        run: its options.
+        removed: trace removed documents as if they had not been: windows are the same with them.
+    """
+
+    def __init__(self, run: Run, *, removed: bool = False) -> None:
         self.run = run
+        self._removed = removed
         self.sampler = run.sampler()
         self._documents: dict[int, Documents] = {}
         self._vocabularies: dict[int, WindowVocabulary] = {}
@@ -65,7 +69,7 @@ class Tracer:
     def shard(self, stream: int, number: int) -> Shard:
         """Return a shard of a stream, opened once."""
         if stream not in self._documents:
-            self._documents[stream] = _documents(self.sampler.streams[stream])
+            self._documents[stream] = _documents(self.sampler.streams[stream], self._removed)
         return self._documents[stream].shard(number)
 
     def samples(self, step: int) -> Iterator[TracedSample]:
@@ -110,8 +114,17 @@ class Tracer:
             document: one that `find` returned.
             until: the step to stop before; None: stop after the first epoch of its stream.
         """
+        return list(self._samples_at(self.positions_of(document, until=until)))
+
+    def steps_of(self, document: TracedDocument, *, until: int | None) -> list[int]:
+        """Return the steps that train on a document, sorted; arguments as of `samples_of`."""
+        positions = self.positions_of(document, until=until)
+        return list(dict.fromkeys(self.run.step_of(position) for position in positions))
+
+    def positions_of(self, document: TracedDocument, *, until: int | None) -> list[int]:
+        """Return the positions of `samples_of`, sorted; arguments as there."""
         if until is None:
-            return list(self._samples_at(self._positions(document, epoch=0)))
+            return self._positions(document, epoch=0)
         end = self.run.position_of(until)
         positions: list[int] = []
         late_epochs = 0
@@ -123,7 +136,7 @@ class Tracer:
             late_epochs = 0 if in_epoch and in_epoch[0] < end else late_epochs + 1
             if late_epochs == 2:  # noqa: PLR2004
                 break
-        return list(self._samples_at(sorted(positions)))
+        return sorted(positions)
 
     def _positions(self, document: TracedDocument, *, epoch: int) -> list[int]:
         """Return the sorted positions of a document's windows in an epoch, those ever drawn."""
@@ -163,11 +176,11 @@ class Tracer:
         Raises:
             UserError: there is none.
         """
-        streams = self.sampler.streams
+        streams, names = self.sampler.streams, Names([text])
         documents = [
             document
             for i, stream in enumerate(streams)
-            for document in _find_in_stream(stream, i, text)
+            for document in _find_in_stream(stream, i, names)
         ]
         if documents:
             return documents
@@ -175,7 +188,7 @@ class Tracer:
         held_out = (
             stream for dataset in datasets for stream in streams_of(dataset, split=VALIDATION)
         )
-        if any(_find_in_stream(stream, 0, text) for stream in held_out):
+        if any(_find_in_stream(stream, 0, names) for stream in held_out):
             raise UserError(f"{text} is held out for validation: no step trains on it.")
         raise UserError(
             f"there is no document {text} in the data of this run: give SHARD:ROW, the input's "
@@ -185,46 +198,25 @@ class Tracer:
     def describe(self, document: TracedDocument) -> str:
         """Return SHARD:ROW of a document and where it comes from."""
         shard = self.shard(document.stream, document.shard)
-        names = [name for name in _ORIGIN if name in shard.documents.column_names]
+        names = [name for name in ORIGIN if name in shard.documents.column_names]
         values = [(name, shard.documents[name][document.row].as_py()) for name in names]
         origin = [f"{name}={value}" for name, value in values if value not in (None, "")]
         return " ".join([f"{shard.entry.path}:{document.row}", *origin])
 
 
-def _documents(stream: Stream) -> Documents:
-    return Documents(stream.dataset, stream.shards)
+def _documents(stream: Stream, removed: bool) -> Documents:
+    dataset = stream.dataset
+    if removed:
+        dataset = Dataset(dataset.directory, replace(dataset.manifest, removals=()))
+    return Documents(dataset, stream.shards)
 
 
-def _find_in_stream(stream: Stream, index: int, text: str) -> list[TracedDocument]:
-    head, _, tail = text.rpartition(":")
-    number = int(tail) if tail.isdecimal() else -1
-    for i, entry in enumerate(stream.shards):
-        if entry.path == head and 0 <= number < entry.documents:
-            return [TracedDocument(stream=index, shard=i, row=number)]
+def _find_in_stream(stream: Stream, index: int, names: Names) -> list[TracedDocument]:
     return [
         TracedDocument(stream=index, shard=i, row=row)
-        for i, shard in enumerate(_documents(stream).shards())
-        for row in _rows(shard.documents, text, path=head, position=number)
+        for i, hits in enumerate(names.find(stream.dataset, stream.shards))
+        for row in hits.rows.tolist()
     ]
-
-
-def _rows(documents: pa.Table, text: str, *, path: str, position: int) -> list[int]:
-    """Return the rows with this id or URL, or from this position of the input, sorted."""
-    by_name = _equal(documents, "id", text) | _equal(documents, "url", text)
-    by_position = _equal(documents, "path", path) & _equal(documents, "position", str(position))
-    rows: list[int] = np.flatnonzero(by_name | by_position).tolist()
-    return rows
-
-
-def _equal(documents: pa.Table, name: str, text: str) -> NDArray[np.bool_]:
-    """Return bool[documents]: whether a column has this text; False without such a column."""
-    if name not in documents.column_names:
-        return np.zeros(len(documents), np.bool_)
-    column = documents[name]
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    equal = pc.equal(column.cast(pa.large_string()), text)
-    return np.asarray(pc.fill_null(equal, False).to_numpy(), np.bool_)
 
 
 def step_lines(tracer: Tracer, step: int) -> Iterator[str]:

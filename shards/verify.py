@@ -1,6 +1,7 @@
 """Checks a dataset by reading every file that its manifest names."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from shards.errors import DamageError
 from shards.format import ARROW, BIN, IDX, SUFFIXES, read_index
 from shards.manifest import TRAIN, VALIDATION, ShardEntry, TokenizerEntry
 from shards.reader import Dataset, Shard
+from shards.removals import check_removals
 from shards.storage.files import FileEntry, crc32c, size
 from shards.storage.remote import AnyPath
 
@@ -23,6 +25,10 @@ def verify(dataset: Dataset) -> Iterator[str]:
             yield problem
     if dataset.manifest.vocabulary.path not in damaged:
         yield from _check_vocabulary(dataset)
+    whole = tuple(
+        removal for removal in dataset.manifest.removals if removal.documents.path not in damaged
+    )
+    yield from check_removals(dataset.directory, replace(dataset.manifest, removals=whole))
     for split in (TRAIN, VALIDATION):
         for _, _, source in dataset.manifest.source_entries():
             yield from _check_stream(dataset, source.split(split), damaged=damaged, split=split)

@@ -21,6 +21,7 @@ from pipelines.dedup.exact import MOST_COPIES
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, similarity
 from pipelines.dedup.runs import run_starts, start_rows
 from pipelines.segments.sparse import open_bytes
+from pipelines.segments.tables import between
 from shards.storage.files import FileEntry, atomic_write
 from shards.storage.remote import AnyPath
 
@@ -155,6 +156,32 @@ def read_slots(path: AnyPath, name: str, signers: np.ndarray | None = None) -> n
     values = file.data[start:stop].view(dtype)
     values = values.reshape(num, NUM_SLOTS) if name == "slots" else values
     return values if signers is None else values[signers]
+
+
+def signers_between(path: AnyPath, *, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the signers of a .slots file with low <= order < high (int64[n]), and their orders.
+
+    Orders are uniformly distributed hashes: only those around the two ends of the range, and what
+    lies between, are fetched.
+
+    Args:
+        path: The file.
+        low: Least order.
+        high: First order above the range; may be 2**64.
+    """
+    file = open_bytes(path)
+    num = len(file.data) // _SIGNER_BYTES
+    orders = file.data[: 8 * num].view("<u8")
+    slack = 64 + 2 * int(num**0.5)
+    while True:
+        first = max(0, (num * low >> 64) - slack)
+        last = min(num, (num * high >> 64) + slack)
+        file.fetch(np.array([[8 * first, 8 * last]]))
+        inside = between(orders[first:last], low, high)
+        start, stop = first + inside.start, first + inside.stop
+        if (start > first or not first) and (stop < last or last == num):
+            return np.arange(start, stop), orders[start:stop]
+        slack *= 4
 
 
 _SLOT_COLUMNS = {"order": (0, 8, "<u8"), "row": (8, 4, "<u4"), "slots": (12, NUM_SLOTS, "u1")}

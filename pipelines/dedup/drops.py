@@ -18,9 +18,13 @@ DROPS = pa.schema(
         ("segment", pa.uint32()),
         ("row", pa.uint32()),
         ("reason", pa.uint8()),
+        ("own", pa.uint8()),
     ]
 )
-"""A drop file: the documents to drop, by segment number and row, and why; sorted by all columns."""
+"""A drop file: the documents to drop, by segment number and row, and why; sorted by all columns.
+
+`own` is 1 if a document of this generation is why, 0 if one of an earlier generation is.
+"""
 
 REASONS = (DUPLICATE, NEAR_DUPLICATE)
 """What `reason` numbers. A document with both reasons gets the first."""
@@ -31,11 +35,27 @@ NO_ROW = 2**32 - 1
 """The row of a document that was dropped within its segment: a drop can only change its reason."""
 
 
-def drop_table(order: np.ndarray, segment: np.ndarray, row: np.ndarray, *, reason: int) -> pa.Table:
-    """Return documents as a table of DROPS, all with one reason."""
+def drop_table(
+    order: np.ndarray,
+    segment: np.ndarray,
+    row: np.ndarray,
+    *,
+    reason: int,
+    known: np.ndarray | None = None,
+) -> pa.Table:
+    """Return documents as a table of DROPS, all with one reason.
+
+    Args:
+        order: uint64[n].
+        segment: uint32[n].
+        row: uint32[n].
+        reason: EXACT or NEAR.
+        known: bool[n], whether an earlier generation is why; None for none of them.
+    """
     ranked = np.lexsort((row, segment, order))
     reasons = np.full(len(ranked), reason, np.uint8)
-    return pa.table([order[ranked], segment[ranked], row[ranked], reasons], schema=DROPS)
+    own = np.ones(len(ranked), np.uint8) if known is None else (~known[ranked]).astype(np.uint8)
+    return pa.table([order[ranked], segment[ranked], row[ranked], reasons, own], schema=DROPS)
 
 
 def merge_drops(
@@ -62,14 +82,17 @@ def merge_drops(
     columns = [column(table, name) for name in DROPS.names]
     ranked = np.lexsort(columns[::-1])
     columns = [values[ranked] for values in columns]
-    first = run_starts(*columns[:-1])  # of a document's drops the one with the least reason
+    # Of a document's drops the one with the least reason, and an earlier generation before its own.
+    first = run_starts(*columns[:3])
     return pa.table([values[first] for values in columns], schema=DROPS)
 
 
-def count_drops(
-    table: pa.Table, owners: Sequence[str]
-) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
-    """Return the drops by source and reason, and by source those that only change the reason.
+Counts = dict[str, dict[str, int]]
+"""Drops by source and reason."""
+
+
+def count_drops(table: pa.Table, owners: Sequence[str]) -> tuple[Counts, dict[str, int], Counts]:
+    """Return the drops, by source those that only change the reason, and the known of both kinds.
 
     Args:
         table: Drops.
@@ -78,18 +101,21 @@ def count_drops(
     sources = sorted(set(owners))
     numbers = np.array([sources.index(source) for source in owners], np.int64)
     source, no_row = numbers[column(table, "segment")], column(table, "row") == NO_ROW
-    reasons = column(table, "reason")
-    dropped = {
-        name: {
-            reason: int(((source == number) & ~no_row & (reasons == code)).sum())
-            for code, reason in enumerate(REASONS)
+    reasons, known = column(table, "reason"), column(table, "own") == 0
+
+    def counts(chosen: np.ndarray) -> Counts:
+        return {
+            name: {
+                reason: int(((source == number) & chosen & (reasons == code)).sum())
+                for code, reason in enumerate(REASONS)
+            }
+            for number, name in enumerate(sources)
         }
-        for number, name in enumerate(sources)
-    }
+
     renamed = {
         name: int(((source == number) & no_row).sum()) for number, name in enumerate(sources)
     }
-    return dropped, renamed
+    return counts(~no_row), renamed, counts(known)
 
 
 def drop_path(work: AnyPath, reference: str) -> AnyPath:

@@ -4,18 +4,16 @@ Native loops give the same as the plain functions of exact.py and minhash.py, fr
 column of Arrow holds: no string is made for a text.
 """
 
-import logging
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from pipelines.compiled import available, compiling
-from pipelines.dedup.exact import fold, fold_column, text_hashes
+from pipelines.compiled import proven
+from pipelines.dedup.exact import fold_column, text_hashes
 from pipelines.dedup.minhash import PIECE_CHARACTERS, CompiledSigner, Signatures, Signer
-
-_LOG = logging.getLogger("corpusmill")
+from shards.text_hash import fold
 
 # All white space and what begins like it, runs of it; scripts; few and many grams; ends of pieces.
 _CHECK_TEXTS = (
@@ -88,16 +86,20 @@ def load_fingerprinter(*, near: bool, compiled: bool = False) -> Fingerprinter:
         compiled: By native loops, if these can be compiled and give the same for a few texts.
     """
     plain = PlainFingerprinter(near=near)
-    if not (compiled and available()):
+    if not compiled:
         return plain
     texts = pa.array(_CHECK_TEXTS, pa.large_string())
-    with compiling():
-        native = CompiledFingerprinter(near=near)
-        found = native.fingerprints(texts)
-    if _same(found, plain.fingerprints(texts)):
-        return native
-    _LOG.warning("Compiled fingerprints differ from plain ones here, so the plain ones are made.")
-    return plain
+
+    def differs(native: Fingerprinter) -> str | None:
+        same = _same(native.fingerprints(texts), plain.fingerprints(texts))
+        return None if same else "it makes others"
+
+    return proven(
+        "Compiled code for fingerprints",
+        lambda: CompiledFingerprinter(near=near),
+        differs,
+        plain=plain,
+    )
 
 
 def _same(one: Fingerprints, other: Fingerprints) -> bool:

@@ -90,11 +90,18 @@ def read_range(
     return rows, starts
 
 
+def segments_of(rows: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return the segments (uint32[n]) of rows of a range; `starts` as read_range returns it."""
+    found: np.ndarray = (np.searchsorted(starts, rows, "right") - 1).astype(np.uint32)
+    return found
+
+
 def pair_with_smallest(
     rows: BandRows,
     starts: np.ndarray,
     *,
     slots: Sequence[AnyPath],
+    known: np.ndarray,
     range_bits: int,
     threshold: float,
 ) -> Iterator[Pairs]:
@@ -104,18 +111,21 @@ def pair_with_smallest(
         rows: The rows of the range.
         starts: Where each segment's rows begin.
         slots: The .slots files of all segments.
+        known: bool[n], the rows whose hash an earlier generation has: they are in groups, and in no
+            pairs, since none of these documents is the smallest with the hash.
         range_bits: Number of leading bits of the hash that the whole range has in common.
         threshold: Least similarity; with 0 a shared band is enough.
     """
     for block in colliding_rows(rows.hash, range_bits=range_bits):
-        segment = (np.searchsorted(starts, block, "right") - 1).astype(np.uint32)
+        segment = segments_of(block, starts)
         signer = rows.signer[block]
         order = look_up(slots, "order", segment=segment, signer=signer)
         hashes = rows.hash[block]
         ranked = np.lexsort((signer, segment, order, hashes))
         first = run_starts(hashes[ranked])
         members = Members(order[ranked], segment[ranked], signer[ranked])
-        one, other = members[~first], members[start_rows(first)[~first]]
+        paired = ~first & ~known[block[ranked]]
+        one, other = members[paired], members[start_rows(first)[paired]]
         passed = _passed(slots, one, other, threshold=threshold)
         yield Pairs(one, other, passed, HashGroups(block[ranked], first))
 
@@ -169,11 +179,23 @@ _COLUMNS: Mapping[str, tuple[type[Any], tuple[int, ...]]] = {
 }
 
 
-def near_drops(slots: Sequence[AnyPath], member: Members) -> pa.Table:
-    """Return documents as drops, without those that were dropped within their segment."""
+def near_drops(slots: Sequence[AnyPath], member: Members, *, known: bool = False) -> pa.Table:
+    """Return documents as drops, without those that were dropped within their segment.
+
+    Args:
+        slots: The .slots files of all segments.
+        member: The documents.
+        known: Whether they are similar to documents of earlier generations.
+    """
     row = look_up(slots, "row", segment=member.segment, signer=member.signer)
     kept = row != NO_ROW
-    return drop_table(member.order[kept], member.segment[kept], row[kept], reason=NEAR)
+    return drop_table(
+        member.order[kept],
+        member.segment[kept],
+        row[kept],
+        reason=NEAR,
+        known=np.full(int(kept.sum()), known),
+    )
 
 
 def is_linked(order: np.ndarray, linked: int) -> np.ndarray:

@@ -1,8 +1,10 @@
 """Dedup as a part of a run: the tasks of its phases, in order, and their results.
 
 dedup        ranges of the text hash, and of each band
+known        documents that share a band with one of an earlier generation, compared with it
 components   passes until nothing changes            (--clusters components)
 drops        the documents to drop, each once, by order
+slots        the slots of the signatures that are left for later generations
 mates        how many of them are similar to nothing that is kept   (--clusters local)
 """
 
@@ -25,24 +27,38 @@ from pipelines.dedup.tasks import (
     DedupTask,
     DropsRecord,
     DropsTask,
+    KnownRecord,
+    KnownTask,
     MatesRecord,
     MatesTask,
+    SlotsRecord,
+    SlotsTask,
     StarRecord,
     StarTask,
     prepare_dedup,
     prepare_drops,
+    prepare_known,
     prepare_links,
+    prepare_slots,
 )
 from pipelines.engine.phases import Phases
 from pipelines.engine.records import complete_files
 from pipelines.segments.plan import Plan, task_name
 from pipelines.segments.range import Range
+from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
 from pipelines.segments.segment import SieveCounts
+from shards.errors import UserError
 from shards.manifest import TableEntry
 from shards.storage.remote import AnyPath
 
-BAND_ROWS_PER_TASK = 4_000_000
+BAND_ROWS_PER_TASK = 2_000_000
 """Rows of a band that a task takes at most: some 0.1 GB above the size of an idle worker."""
+
+CANDIDATES_PER_TASK = 1_000_000
+"""Candidates of earlier generations that a task compares at most."""
+
+SLOTS_PER_TASK = 500_000
+"""Documents whose slots a task writes at most: about 0.1 GB."""
 
 EDGES_PER_TASK = 1_000_000
 """Edges that a task of the components takes at most: about 0.2 GB."""
@@ -74,6 +90,10 @@ class Deduplicated:
         """Return how many documents in a source's segments are dropped."""
         return sum(sum(record.dropped[source].values()) for record in self.records)
 
+    def known(self, source: str) -> int:
+        """Return how many documents of a source are dropped because of an earlier generation."""
+        return sum(sum(record.known[source].values()) for record in self.records)
+
 
 class Dedup:
     """The phases of dedup of one run."""
@@ -97,6 +117,9 @@ class Dedup:
             dedup: none, exact or minhash, as --dedup says.
             clusters: local or components, as --clusters says.
             threshold: Lowest similarity of near-duplicates.
+
+        Raises:
+            UserError: Components are asked for, and there are earlier generations.
         """
         self._phases = phases
         self._plan = plan
@@ -106,6 +129,12 @@ class Dedup:
         self._near = dedup == "minhash"
         self._components = self._near and clusters == "components"
         self._sieved = [segment.sieved for segment in plan.segments]
+        if self._components and plan.earlier:
+            raise UserError(
+                "--clusters components cannot be appended to: which documents of a cluster are "
+                "dropped would change with every generation. Use --clusters local (the default), "
+                "or make the dataset again from all of its input with --overwrite"
+            )
 
     def run(self) -> Deduplicated:
         """Run the phases and return their results."""
@@ -117,23 +146,29 @@ class Dedup:
         records: dict[str, DedupRecord] = self._finish("dedup", tasks, DedupRecord, prepare_dedup)
         near = {task.name: records[task.name] for task in tasks if task.band != TEXT}
         exact = [records[task.name] for task in tasks if task.band == TEXT]
+        known = self._known(near)
         stars = self._stars(near) if self._components else {}
         drops = self._drops(
             {f"dedup/{name}": record.drops for name, record in records.items()}
+            | {f"known/{name}": record.drops for name, record in known.items()}
             | {f"components/{name}": record.drops for name, record in stars.items()}
         )
+        signatures: list[DedupRecord | SlotsRecord] = [*records.values()]
+        signatures += self._slots(near).values()
         references = tuple(f"drops/{name}" for name in drops)
         figures: dict[str, Any] = {"exact": {"groups": _sizes(exact)}}
         if self._near:
-            figures["near"] = self._near_figures(near.values())
+            figures["near"] = self._near_figures(near.values(), known.values())
         if stars:
             figures["near"]["components"] = _sizes(stars.values())
         elif self._near:
             figures["near"]["without_kept_mate"] = self._mates(near, references)
+        if self._plan.earlier:
+            figures["known"] = _known_figures(drops.values())
         return Deduplicated(
             drops=references,
             records=tuple(drops.values()),
-            signatures=tuple(entry for record in exact for entry in record.signatures),
+            signatures=tuple(entry for record in signatures for entry in record.signatures),
             figures=figures,
         )
 
@@ -209,6 +244,46 @@ class Dedup:
         ]
         return self._finish("components", tasks, StarRecord, prepare_links)
 
+    def _known(self, near: Mapping[str, DedupRecord]) -> dict[str, KnownRecord]:
+        """Return the records of the comparisons with earlier generations."""
+        inputs = tuple(f"dedup/{name}" for name, record in near.items() if record.candidates)
+        candidates = sum(record.candidates for record in near.values())
+        if not candidates:
+            return {}
+        ranges = num_ranges(candidates, rows_per_task=CANDIDATES_PER_TASK)
+        tasks = [
+            KnownTask(
+                name=self._name("known", index, ranges, self._threshold, inputs),
+                plan=self._plan.name,
+                index=index,
+                ranges=ranges,
+                threshold=self._threshold,
+                inputs=inputs,
+            )
+            for index in range(ranges)
+        ]
+        return self._finish("known", tasks, KnownRecord, prepare_known)
+
+    def _slots(self, near: Mapping[str, DedupRecord]) -> dict[str, SlotsRecord]:
+        """Return the records of the slots of the signatures."""
+        if not self._near or self._components:
+            return {}
+        inputs = tuple(f"dedup/{name}" for name in near)
+        signed = sum(counts.signed for counts in self._sieved)
+        most = min(signed, sum(record.owners for record in near.values()))
+        ranges = num_ranges(most, rows_per_task=SLOTS_PER_TASK)
+        tasks = [
+            SlotsTask(
+                name=self._name("slots", index, ranges, inputs),
+                plan=self._plan.name,
+                index=index,
+                ranges=ranges,
+                inputs=inputs,
+            )
+            for index in range(ranges)
+        ]
+        return self._finish("slots", tasks, SlotsRecord, prepare_slots)
+
     def _drops(self, rows: Mapping[str, int]) -> dict[str, DropsRecord]:
         """Return the records of the final drop files, by name."""
         inputs = tuple(name for name, count in rows.items() if count)
@@ -225,10 +300,12 @@ class Dedup:
         ]
         return self._finish("drops", tasks, DropsRecord, prepare_drops)
 
-    def _near_figures(self, near: Iterable[DedupRecord]) -> dict[str, Any]:
+    def _near_figures(
+        self, near: Iterable[DedupRecord], known: Iterable[KnownRecord]
+    ) -> dict[str, Any]:
         """Return groups by size, of all bands together, and how many candidates there were."""
         records = list(near)
-        counts: list[DedupRecord | SieveCounts] = [*records, *self._sieved]
+        counts: list[DedupRecord | KnownRecord | SieveCounts] = [*records, *known, *self._sieved]
         return {
             "band_groups": _sizes(records),
             "compared": sum(part.compared for part in counts),
@@ -262,6 +339,15 @@ def num_tasks(plan: Plan, dedup: str) -> int:
     sieved = [segment.sieved for segment in plan.segments]
     exact = 0 if dedup == "none" else _ranges(sieved, TEXT)
     return exact + (NUM_BANDS * _ranges(sieved, 0) if dedup == "minhash" else 0)
+
+
+def _known_figures(records: Iterable[DropsRecord]) -> dict[str, int]:
+    """Return how many documents of all sources are dropped because of earlier generations."""
+    counts: Counter[str] = Counter()
+    for record in records:
+        for known in record.known.values():
+            counts.update(known)
+    return {"exact": counts[DUPLICATE], "near": counts[NEAR_DUPLICATE]}
 
 
 def _sizes(records: Iterable[DedupRecord | StarRecord]) -> dict[str, int]:

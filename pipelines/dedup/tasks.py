@@ -1,8 +1,11 @@
 """The tasks of dedup.
 
-    DedupTask   a range of the text hash, or of one band's hash  ─▶  .drops and .edges (links)
+    DedupTask   a range of the text hash, or of one band's hash  ─▶  .drops and .edges (links),
+                    signatures and their .owners; .known: what to compare with earlier generations
+    KnownTask   a range of the order of earlier documents: the .known of all tasks  ─▶  .drops
     StarTask    a range of the order: one pass of the connected components  ─▶  .edges, last .drops
     DropsTask   a range of the order: the drops of all tasks, each document once  ─▶  .drops
+    SlotsTask   a range of the order: the slots of the .owners of all tasks  ─▶  signatures
     MatesTask   a count: dropped documents of which nothing similar was kept
 
 A task's files are named after it, in the folder of its phase under .work; "phase/name" refers to
@@ -16,6 +19,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from pipelines.dedup.bands import BandRows
 from pipelines.dedup.components import Edges, Stars, component_members, large_star, small_star
 from pipelines.dedup.drops import (
     DROPS,
@@ -26,6 +30,14 @@ from pipelines.dedup.drops import (
     drop_path,
     drop_table,
     merge_drops,
+)
+from pipelines.dedup.earlier import (
+    CANDIDATES,
+    KnownPairs,
+    candidate_table,
+    known_bands,
+    known_path,
+    known_texts,
 )
 from pipelines.dedup.exact import (
     Candidates,
@@ -46,7 +58,9 @@ from pipelines.dedup.near import (
     pair_with_smallest,
     read_range,
     segment_links,
+    segments_of,
 )
+from pipelines.dedup.signatures import band_table, owner_path, owner_table, slot_table
 from pipelines.segments.plan import Plan, load_plan
 from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.sparse import side_by_side
@@ -100,6 +114,58 @@ class DedupRecord:
     signatures: tuple[TableEntry, ...]
     files: tuple[TableEntry, ...]
     """Its files for later phases."""
+    owners: int = 0
+    """Rows of the file of owners."""
+    candidates: int = 0
+    """Rows of the file of candidates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTask:
+    """One range of the order of documents of earlier generations."""
+
+    name: str
+    plan: str
+    index: int
+    ranges: int
+    threshold: float
+    inputs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"documents similar to earlier ones, order range {self.index} of {self.ranges}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownRecord:
+    """Documents that are similar to one of an earlier generation."""
+
+    drops: int
+    compared: int
+    failed: int
+    """As in DedupRecord, once per band."""
+    files: tuple[TableEntry, ...]
+    """The drops."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotsTask:
+    """One range of the order."""
+
+    name: str
+    plan: str
+    index: int
+    ranges: int
+    inputs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"slots of order range {self.index} of {self.ranges}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotsRecord:
+    """What a SlotsTask wrote."""
+
+    signatures: tuple[TableEntry, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +219,8 @@ class DropsRecord:
     """By source and reason."""
     renamed: Mapping[str, int]
     """By source: near-duplicates dropped within their segment that equal a text elsewhere."""
+    known: Mapping[str, Mapping[str, int]]
+    """By source and reason: those of both for which an earlier generation is the reason."""
     files: tuple[TableEntry, ...] = ()
     """The drop file."""
 
@@ -189,6 +257,16 @@ def prepare_links(output: AnyPath) -> Callable[[StarTask | MatesTask], None]:
     return partial(run_links, output)
 
 
+def prepare_known(output: AnyPath) -> Callable[[KnownTask], None]:
+    """Return the function that compares documents of the run in `output` with earlier ones."""
+    return partial(run_known, output)
+
+
+def prepare_slots(output: AnyPath) -> Callable[[SlotsTask], None]:
+    """Return the function that writes the slots of signatures of the run in `output`."""
+    return partial(run_slots, output)
+
+
 def prepare_drops(output: AnyPath) -> Callable[[DropsTask], None]:
     """Return the function that runs drops tasks of the run in `output`."""
     return partial(run_drops, output)
@@ -213,6 +291,44 @@ def run_links(output: AnyPath, task: StarTask | MatesTask) -> None:
         write_json(work / "mates" / f"{task.name}.json", sealed(mates))
 
 
+def run_known(output: AnyPath, task: KnownTask) -> None:
+    """Write the drops of documents similar to those of a range of the order, then the record."""
+    work = output / WORK
+    plan = load_plan(work, task.plan)
+    slots = plan.paths(work, "slots")
+    pairs = KnownPairs(
+        [known_path(work, name) for name in task.inputs], Range.of(task.index, task.ranges)
+    )
+    parts, failed = [DROPS.empty_table()], 0
+    for part, passed in pairs.similar(output, plan.earlier, slots, threshold=task.threshold):
+        parts.append(near_drops(slots, pairs.members(slots, part, passed), known=True))
+        failed += int(pairs.bands[part][~passed].sum())
+    drops = pa.concat_tables(parts).sort_by("order")
+    path = drop_path(work, f"known/{task.name}")
+    record = KnownRecord(
+        drops=len(drops),
+        compared=int(pairs.bands.sum()),
+        failed=failed,
+        files=(write_entry(path, drops, directory=output),),
+    )
+    write_json(work / "known" / f"{task.name}.json", sealed(record))
+
+
+def run_slots(output: AnyPath, task: SlotsTask) -> None:
+    """Write the slots of a range of the order into the signatures, then the record."""
+    work = output / WORK
+    plan = load_plan(work, task.plan)
+    owners = [owner_path(work, name) for name in task.inputs]
+    table = slot_table(owners, plan.paths(work, "slots"), Range.of(task.index, task.ranges))
+    path = _signature_path(output, plan, "slots", task.index)
+    record = SlotsRecord(signatures=(write_entry(path, table, directory=output),))
+    write_json(work / "slots" / f"{task.name}.json", sealed(record))
+
+
+def _signature_path(output: AnyPath, plan: Plan, kind: str, index: int) -> AnyPath:
+    return output / plan.generation / "signatures" / f"{kind}-{index:05}.arrow"
+
+
 def run_drops(output: AnyPath, task: DropsTask) -> None:
     """Write the documents of a range of the order to drop, each once, then the record."""
     work = output / WORK
@@ -220,19 +336,23 @@ def run_drops(output: AnyPath, task: DropsTask) -> None:
     paths = [drop_path(work, name) for name in task.inputs]
     drops = merge_drops(paths, Range.of(task.index, task.ranges))
     file = write_entry(drop_path(work, f"drops/{task.name}"), drops, directory=output)
-    dropped, renamed = count_drops(drops, [segment.source for segment in plan.segments])
-    record = DropsRecord(dropped=dropped, renamed=renamed, files=(file,))
+    dropped, renamed, known = count_drops(drops, [segment.source for segment in plan.segments])
+    record = DropsRecord(dropped=dropped, renamed=renamed, known=known, files=(file,))
     write_json(work / "drops" / f"{task.name}.json", sealed(record))
 
 
 def _run_exact(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
-    work = output / WORK
-    found = _candidates(plan.paths(work, "hashes"), Range.of(task.index, task.ranges))
+    work, within = output / WORK, Range.of(task.index, task.ranges)
+    found = _candidates(plan.paths(work, "hashes"), within)
     groups = list(group_by_hash(found, range_bits=(task.ranges - 1).bit_length()))
     mask = duplicate_mask(len(found.high), groups)
-    drops = drop_table(found.order[mask], found.segment[mask], found.row[mask], reason=EXACT)
+    known = known_texts(output, plan.earlier, within, high=found.high, low=found.low)
+    mask |= known
+    drops = drop_table(
+        found.order[mask], found.segment[mask], found.row[mask], reason=EXACT, known=known[mask]
+    )
     path = drop_path(work, f"dedup/{task.name}")
-    signatures = output / plan.generation / "signatures" / f"exact-{task.index:05}.arrow"
+    signatures = _signature_path(output, plan, "exact", task.index)
     return DedupRecord(
         drops=len(drops),
         links=0,
@@ -270,10 +390,12 @@ def _run_near(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
     rows, starts = read_range(
         plan.paths(work, "bands"), task.band, index=task.index, ranges=task.ranges
     )
-    drop_parts, link_parts, groups = [DROPS.empty_table()], [], []
-    compared = failed = 0
+    earlier = _against_earlier(output, plan, task, rows, starts)
+    owners = ~earlier.known
+    drop_parts, link_parts, groups = [earlier.drops], [], []
+    compared, failed = earlier.compared, 0
     for pairs in pair_with_smallest(
-        rows, starts, slots=slots, range_bits=bits, threshold=task.threshold
+        rows, starts, slots=slots, known=earlier.known, range_bits=bits, threshold=task.threshold
     ):
         member, smallest = pairs.member[pairs.passed], pairs.smallest[pairs.passed]
         if task.drops:
@@ -281,22 +403,67 @@ def _run_near(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
         linked = is_linked(member.order, task.linked)
         link_parts.append(edges_between(member[linked], smallest[linked]))
         groups.append(pairs.groups)
+        owners[pairs.groups.rows[~pairs.groups.first]] = False
         compared += len(pairs.passed)
         failed += int((~pairs.passed).sum())
+    sizes = group_sizes(rows.copies, groups)
     drops, links = pa.concat_tables(drop_parts), Edges.concatenate(link_parts)
     tables = {
         drop_path(work, f"dedup/{task.name}"): drops.sort_by("order"),
         edge_path(work, f"dedup/{task.name}"): links.table(),
     }
+    if plan.earlier:
+        tables[known_path(work, f"dedup/{task.name}")] = earlier.candidates
+    files = [write_entry(path, table, directory=output) for path, table in tables.items()]
+    signatures = []
+    if task.drops:  # nothing is appended to a dataset whose clusters are components
+        del drop_parts, link_parts, groups, tables
+        bands = band_table(rows, starts, owners, slots=slots)
+        path = _signature_path(output, plan, f"band-{task.band:02}", task.index)
+        signatures.append(write_entry(path, bands, directory=output))
+        path = owner_path(work, f"dedup/{task.name}")
+        files.append(write_entry(path, owner_table(bands), directory=output))
     return DedupRecord(
         drops=len(drops),
         links=len(links),
-        groups=group_sizes(rows.copies, groups),
+        groups=sizes,
         compared=compared,
         failed=failed,
-        signatures=(),
-        files=tuple(write_entry(path, table, directory=output) for path, table in tables.items()),
+        signatures=tuple(signatures),
+        files=tuple(files),
+        owners=sum(entry.rows for entry in signatures),
+        candidates=len(earlier.candidates),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Against:
+    """What a range of a band has in common with earlier generations."""
+
+    known: np.ndarray
+    """bool[n]: the rows whose hash they have."""
+    candidates: pa.Table
+    """Documents to compare, if there is a threshold."""
+    drops: pa.Table
+    """Documents to drop, if there is none."""
+    compared: int
+
+
+def _against_earlier(
+    output: AnyPath, plan: Plan, task: DedupTask, rows: BandRows, starts: np.ndarray
+) -> _Against:
+    within, slots = Range.of(task.index, task.ranges), plan.paths(output / WORK, "slots")
+    found = known_bands(output, plan.earlier, task.band, within, hashes=rows.hash)
+    places = found.places(rows.hash)
+    known = places >= 0
+    chosen = np.flatnonzero(known)
+    segment = segments_of(chosen, starts)
+    if task.threshold:
+        candidates = candidate_table(found, places[chosen], segment, rows.signer[chosen])
+        return _Against(known, candidates, DROPS.empty_table(), 0)
+    order = look_up(slots, "order", segment=segment, signer=rows.signer[chosen])
+    drops = near_drops(slots, Members(order, segment, rows.signer[chosen]), known=True)
+    return _Against(known, CANDIDATES.empty_table(), drops, len(chosen))
 
 
 def _run_star(output: AnyPath, plan: Plan, task: StarTask) -> StarRecord:

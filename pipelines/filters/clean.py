@@ -8,7 +8,6 @@ and typeset English are written with them.
 """
 
 import itertools
-import logging
 import re
 from collections.abc import Callable, Iterator
 
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 from ftfy.badness import MOJIBAKE_CATEGORIES
 from ftfy.chardata import CONTROL_CHARS, HTML_ENTITY_RE
 
-from pipelines.compiled import available, compiling
+from pipelines.compiled import proven
 from pipelines.segments.rows import utf8
 
 SEGMENT_CHARACTERS = 16_384
@@ -75,8 +74,6 @@ _ENTITY = re.compile(HTML_ENTITY_RE.pattern)
 # In ASCII text only control characters matter, and bytes find them faster than a pattern.
 _ASCII_CONTROLS = bytes(code for code in CONTROL_CHARS if chr(code).isascii())
 
-_LOG = logging.getLogger("corpusmill")
-
 # In turn: what repair() changes or might, and what looks like it.
 _CHECK_TEXTS = (
     "cafÃ©", "café", "\x07", "\t\r\n", "a\u200bb\ufeff", "\u3000", "&amp;", "&amp", "&#65;", "&#;",
@@ -112,7 +109,7 @@ class Cleaner:
             compiled: Find by native loops which texts need no repair, if these can be compiled and
                 find the same among a few texts.
         """
-        self._suspects = _compiled_suspects() if compiled and available() else _all_rows
+        self._suspects = _compiled_suspects() if compiled else _all_rows
 
     def repaired(self, texts: pa.Array) -> tuple[pa.Array, np.ndarray]:
         """Return a column of large_string repaired, and which texts that changed (bool[n])."""
@@ -149,14 +146,13 @@ def _all_rows(texts: pa.Array) -> np.ndarray:
 
 def _compiled_suspects() -> Callable[[pa.Array], np.ndarray]:
     """Return what finds the rows that repair() may change, by a native loop if that is right."""
-    texts = pa.array(_CHECK_TEXTS, pa.large_string())
-    with compiling():
-        suspects = _CompiledSuspects()
-        found = suspects(texts)
-    if found.tolist() == [row for row, text in enumerate(_CHECK_TEXTS) if _may_change(text)]:
-        return suspects
-    _LOG.warning("Compiled code finds other texts to repair than it should: it is not used.")
-    return _all_rows
+
+    def differs(suspects: Callable[[pa.Array], np.ndarray]) -> str | None:
+        found = suspects(pa.array(_CHECK_TEXTS, pa.large_string())).tolist()
+        right = [row for row, text in enumerate(_CHECK_TEXTS) if _may_change(text)]
+        return None if found == right else "it finds other texts to repair than it should"
+
+    return proven("Compiled code for repairs", _CompiledSuspects, differs, plain=_all_rows)
 
 
 class _CompiledSuspects:

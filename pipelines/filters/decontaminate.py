@@ -14,7 +14,6 @@ text), so 13 words are 23 characters and 8 are 14. An item counts as Chinese (or
 """
 
 import hashlib
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipelines.compiled import available, compiling
+from pipelines.compiled import proven
 from pipelines.filters.listing import read_whole
 from pipelines.filters.units import (
     BASE,
@@ -43,8 +42,6 @@ WORDS = 13
 FEWEST_WORDS = 8
 """A shorter item is ignored: everyday phrases would drop everything (GPT-3's least N)."""
 CHARACTERS_PER_WORD = 1.75
-
-_LOG = logging.getLogger("corpusmill")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +91,7 @@ class Search:
             compiled: By a native loop, if it can be compiled and finds the same in a few texts.
         """
         self._benchmarks = benchmarks
-        self._native = _native_search(benchmarks) if compiled and available() else None
+        self._native = _native_search(benchmarks) if compiled else None
 
     def hits(self, texts: pa.Array) -> np.ndarray:
         """Return how many distinct runs of the benchmarks each text holds (int32[n]).
@@ -118,12 +115,15 @@ def _native_search(benchmarks: Contamination) -> "_NativeSearch | None":
     """Return a search by native loops; None if it finds other runs in texts that hold some."""
     check = _contamination([_runs(text, 3) for text in _CHECK_TEXTS], head=3)
     texts = [*_CHECK_TEXTS, *(text[len(text) // 2 :] * 2 for text in _CHECK_TEXTS)]
-    with compiling():
-        hits = _NativeSearch(check).hits(pa.array(texts, pa.large_string()))
-    if np.array_equal(hits, check.hits(texts)):
-        return _NativeSearch(benchmarks)
-    _LOG.warning("Compiled code finds other runs of benchmarks than it should: it is not used.")
-    return None
+
+    def differs(native: _NativeSearch) -> str | None:
+        hits = native.hits(pa.array(texts, pa.large_string()))
+        same = np.array_equal(hits, check.hits(texts))
+        return None if same else "it finds other runs than it should"
+
+    name = "Compiled code for benchmarks"
+    found = proven(name, lambda: _NativeSearch(check), differs, plain=None)
+    return found and _NativeSearch(benchmarks)
 
 
 class _NativeSearch:

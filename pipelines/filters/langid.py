@@ -11,7 +11,6 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import importlib.util
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.compiled import available
+from pipelines.compiled import proven
 from pipelines.filters.fasttext_model import LABEL_PREFIX, read_model
 from shards.errors import UserError
 
@@ -137,7 +136,6 @@ _Classify = Callable[[Sequence[str]], tuple[list[str], npt.NDArray[np.float32]]]
 _ROUNDS = 3
 """How often compiled code is asked: new words, words met before, words that are remembered."""
 _PREFIX = LABEL_PREFIX.decode()
-_LOG = logging.getLogger(__name__)
 
 
 def parse_languages(codes: Iterable[str]) -> frozenset[str]:
@@ -229,7 +227,7 @@ def load_identifier(
     expected = [predict(text) for text in _CHECK_TEXTS]
     rapid = _verified_rapid(path, expected) if fast else None
     engine = _reference_engine() if rapid is None else _version("fasttext-new")
-    native = _verified_native(path, expected, engine) if compiled and available() else None
+    native = _verified_native(path, expected, engine) if compiled else None
     return LanguageIdentifier(
         classify=native or _one_by_one(rapid or predict),
         engine=engine,
@@ -291,16 +289,14 @@ def _verified_rapid(path: Path, expected: Sequence[_Answer]) -> _Predict | None:
     """Return the fast engine if it is installed and answers as the reference does, else None."""
     if importlib.util.find_spec("fasttext_new") is None:
         return None
-    try:
-        rapid = _rapid(path)
-        difference = _first_difference(expected, map(rapid, _CHECK_TEXTS))
-    except ValueError as error:
-        difference = str(error)
-    if difference is None:
-        return rapid
-    engines = _version("fasttext-new"), _reference_engine()
-    _LOG.warning("%s is not used: %s. %s takes its place.", engines[0], difference, engines[1])
-    return None
+    return proven(
+        _version("fasttext-new"),
+        lambda: _rapid(path),
+        lambda rapid: _first_difference(expected, map(rapid, _CHECK_TEXTS)),
+        plain=None,
+        instead="fastText itself",
+        native=False,
+    )
 
 
 def _rapid(path: Path) -> _Predict:
@@ -318,20 +314,14 @@ def _rapid(path: Path) -> _Predict:
 
 def _verified_native(path: Path, expected: Sequence[_Answer], engine: str) -> _Classify | None:
     """Return the compiled engine if it reads the model and answers as expected, else None."""
-    try:
-        native = _native(path)
-        for _ in range(_ROUNDS):
-            difference = _first_difference(expected, zip(*native(_CHECK_TEXTS), strict=True))
-            if difference is not None:
-                break
-    except (ValueError, ImportError, OSError) as error:
-        difference = str(error)
-    if difference is None:
-        return native
-    _LOG.warning(
-        "%s is not read by compiled code: %s. %s takes its place.", path.name, difference, engine
-    )
-    return None
+
+    def differs(native: _Classify) -> str | None:
+        rounds = (zip(*native(_CHECK_TEXTS), strict=True) for _ in range(_ROUNDS))
+        differences = (_first_difference(expected, answers) for answers in rounds)
+        return next(filter(None, differences), None)
+
+    name = f"Compiled code for {path.name}"
+    return proven(name, lambda: _native(path), differs, plain=None, instead=engine)
 
 
 def _native(path: Path) -> _Classify:

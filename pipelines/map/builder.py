@@ -16,8 +16,9 @@ from pipelines.segments.audit import AUDIT, audit_rows, tally
 from pipelines.segments.bins import bins_table
 from pipelines.segments.examples import Examples
 from pipelines.segments.rows import NAME, Verdict, whole_texts
-from pipelines.segments.segment import REJECT, Segment, SieveCounts, gather, with_suffix
+from pipelines.segments.segment import REJECT, Segment, SieveCounts, with_suffix
 from pipelines.segments.tables import write_table
+from shards.merged import gather
 from shards.storage.files import FileEntry, atomic_write
 from shards.storage.remote import AnyPath
 

@@ -38,8 +38,10 @@ def compile_all() -> str:
     Raises:
         UserError: numba is missing.
     """
-    if not compiled.available():
-        raise UserError("numba is not installed, or switched off: pip install 'corpusmill[fast]'")
+    if not compiled.usable():
+        raise UserError(
+            "numba is not installed, broken or switched off: pip install 'corpusmill[fast]'"
+        )
     started = time.process_time()
     compiled.use_whole_seconds()
     with TemporaryDirectory() as folder:

@@ -5,21 +5,17 @@ what is held out, sorts by order and writes the shard, and with it the final aud
 of the range. Validation shards are gathered from the held-out rows.
 """
 
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipelines.dedup.drops import EXACT, REASONS, Drops
 from pipelines.segments.bins import Bins
-from pipelines.segments.range import Range
 from pipelines.segments.rows import DROPPED, KEPT, NAME, NEAR_DUPLICATE
-from pipelines.segments.segment import gather, with_suffix
+from pipelines.segments.segment import with_suffix
 from pipelines.segments.sparse import copy_rows, side_by_side
 from pipelines.segments.tables import (
     between,
@@ -29,23 +25,9 @@ from pipelines.segments.tables import (
     open_rows,
     rows_between,
 )
-from shards.manifest import ShardEntry, TableEntry
-from shards.storage.files import atomic_write
-from shards.storage.remote import AnyPath, relative
-from shards.writer import write_shard
-
-ROWS_AT_ONCE = 500_000
-BYTES_AT_ONCE = 128 << 20
-"""Audit rows, and bytes of texts and rejects, that are merged at a time."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentSlice:
-    """Documents of one segment, and where the tokens of each begin in `tokens`."""
-
-    documents: pa.Table
-    starts: np.ndarray
-    tokens: np.ndarray
+from shards.merged import ShardSlice
+from shards.range import Range
+from shards.storage.remote import AnyPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +70,13 @@ def find_documents(
     )
 
 
-def take_range(stem: AnyPath, within: Range, *, dropped: np.ndarray, holdout: int) -> SegmentSlice:
+def take_range(stem: AnyPath, within: Range, *, dropped: np.ndarray, holdout: int) -> ShardSlice:
     """Return what find_documents returns, with the tokens; arguments as there."""
     found = find_documents(stem, within, dropped=dropped, holdout=holdout)
     return _with_tokens(stem, found.documents, found.starts, size=found.size)
 
 
-def take_rows(stem: AnyPath, rows: np.ndarray) -> SegmentSlice:
+def take_rows(stem: AnyPath, rows: np.ndarray) -> ShardSlice:
     """Return the documents of a segment in these rows, which are sorted."""
     bins = Bins(with_suffix(stem, "bins"))
     before, tokens = bins.documents, bins.tokens
@@ -110,7 +92,7 @@ def take_rows(stem: AnyPath, rows: np.ndarray) -> SegmentSlice:
 
 def _with_tokens(
     stem: AnyPath, documents: pa.Table, starts: np.ndarray, *, size: int
-) -> SegmentSlice:
+) -> ShardSlice:
     """Return documents whose tokens begin at `starts` in the segment's file of `size` tokens."""
     tokens = map_items(
         with_suffix(stem, "tokens"),
@@ -118,7 +100,8 @@ def _with_tokens(
         lengths=column(documents, "tokens"),
         size=size,
     )
-    return SegmentSlice(documents=documents, starts=starts, tokens=tokens)
+    documents = documents.drop_columns(["holdout"])
+    return ShardSlice(documents=documents, starts=starts, tokens=tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,32 +142,6 @@ def find_held_out(
         number: held_out[~np.isin(held_out.rows, dropped.rows(number))]
         for number, (held_out, _) in zip(stems, parts, strict=True)
     }
-
-
-def write_merged_shard(
-    stem: AnyPath, slices: Sequence[SegmentSlice], *, directory: AnyPath, dtype: np.dtype[Any]
-) -> ShardEntry:
-    """Write the documents of all slices as a shard, sorted by order.
-
-    Equal orders keep the order of the slices, which is that of the documents' identities.
-    """
-    parts = [part.documents.drop_columns(["holdout"]) for part in slices]
-    documents = pa.concat_tables(parts).unify_dictionaries()
-    ranked = np.argsort(column(documents, "order"), kind="stable")
-    owners = np.repeat(np.arange(len(slices)), [len(part.starts) for part in slices])
-    documents = documents.take(ranked)
-    return write_shard(
-        stem,
-        documents,
-        directory=directory,
-        tokens=gather(
-            [part.tokens.view(dtype) for part in slices],
-            owners[ranked],
-            starts=np.concatenate([part.starts for part in slices])[ranked],
-            lengths=column(documents, "tokens"),
-        ),
-        dtype=dtype,
-    )
 
 
 def merged_rows(
@@ -241,22 +198,6 @@ def dropped_rows(stems: Mapping[int, AnyPath], within: Range, *, drops: Drops) -
     return rows.take(np.argsort(column(rows, "order"), kind="stable"))
 
 
-def split_range(within: Range, *, rows: int, held_bytes: int) -> list[Range]:
-    """Return a range in parts of bounded size, taking rows to be uniformly distributed.
-
-    Args:
-        within: The range.
-        rows: Rows of .audit of all segments, over all orders.
-        held_bytes: Size of their texts and rejects.
-    """
-    width = within.high - within.low
-    parts = max(
-        1, -(-rows * width // (ROWS_AT_ONCE << 64)), -(-held_bytes * width // (BYTES_AT_ONCE << 64))
-    )
-    edges = [within.low + width * number // parts for number in range(parts + 1)]
-    return [Range(low=low, high=high) for low, high in itertools.pairwise(edges)]
-
-
 def judged_rows(stem: AnyPath, within: Range, *, dropped: Mapping[int, np.ndarray]) -> pa.Table:
     """Return the audit rows of a segment in a range with dedup's verdicts, in the same schema.
 
@@ -294,32 +235,3 @@ def _with_verdicts(audit: pa.Table, dropped: Mapping[int, np.ndarray]) -> pa.Tab
             changed = pc.if_else(mask, pa.scalar(value, pa.large_string()), audit[name])
             audit = audit.set_column(audit.schema.get_field_index(name), name, changed)
     return audit
-
-
-def write_parquet(
-    path: AnyPath, tables: Iterable[pa.Table], *, directory: AnyPath
-) -> tuple[TableEntry, ...]:
-    """Write tables of the dataset as one parquet file, whole or not at all, and return its entry.
-
-    Tables without rows are skipped, except the first. If there are no tables, nothing is written
-    and there is no entry.
-    """
-    rows, remaining = 0, iter(tables)
-    first = next(remaining, None)
-    if first is None:
-        return ()
-    with (
-        atomic_write(path) as handle,
-        pq.ParquetWriter(handle, first.schema, compression="zstd") as writer,
-    ):
-        for table in itertools.chain([first], remaining):
-            if table.num_rows or table is first:
-                writer.write_table(table)
-            rows += table.num_rows
-    entry = TableEntry(
-        path=relative(path, directory),
-        rows=rows,
-        bytes=handle.entry.bytes,
-        crc32c=handle.entry.crc32c,
-    )
-    return (entry,)

@@ -24,7 +24,7 @@ from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.phases import Deduplicated
 from pipelines.engine.phases import Phases
 from pipelines.merge.group import plan_union, slices_are_short, split_into_groups
-from pipelines.merge.merge import find_documents, judged_rows, merged_rows, split_range
+from pipelines.merge.merge import find_documents, judged_rows, merged_rows
 from pipelines.merge.union import (
     MergedOrder,
     TokenRuns,
@@ -34,7 +34,6 @@ from pipelines.merge.union import (
 )
 from pipelines.segments.bins import bins_table
 from pipelines.segments.plan import Plan, PlannedSegment, load_plan, task_name
-from pipelines.segments.range import Range
 from pipelines.segments.segment import with_suffix
 from pipelines.segments.sparse import BLOCK_ROWS, side_by_side
 from pipelines.segments.tables import (
@@ -46,6 +45,7 @@ from pipelines.segments.tables import (
     write_table,
 )
 from shards.manifest import WORK
+from shards.range import Range, split_range
 from shards.records import sealed
 from shards.storage.files import FileEntry, atomic_write, intact, write_json
 from shards.storage.remote import AnyPath, RemotePath

@@ -13,25 +13,23 @@ import pyarrow as pa
 
 from pipelines.dedup.drops import Drops, drop_path
 from pipelines.merge.merge import (
-    SegmentSlice,
     dropped_rows,
     find_held_out,
     merged_rows,
-    split_range,
     take_range,
     take_rows,
-    write_merged_shard,
-    write_parquet,
 )
 from pipelines.segments.audit import AUDIT, Tally, tally
 from pipelines.segments.histograms import Histogram, add_histograms, histograms
 from pipelines.segments.plan import Plan, load_plan
-from pipelines.segments.range import Range
 from pipelines.segments.sparse import side_by_side
 from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
+from shards.merged import ShardSlice, write_merged_shard
+from shards.range import Range, split_range
 from shards.records import sealed
 from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
+from shards.tables import write_parquet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +95,7 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
     if task.split == TRAIN:
         drops = Drops.load(paths, within)
 
-        def take(item: tuple[int, AnyPath]) -> SegmentSlice:
+        def take(item: tuple[int, AnyPath]) -> ShardSlice:
             number, stem = item
             return take_range(stem, within, dropped=drops.rows(number), holdout=task.holdout)
 
@@ -117,7 +115,7 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
 
 
 def _write_shard(
-    output: AnyPath, task: MergeTask, plan: Plan, slices: Sequence[SegmentSlice]
+    output: AnyPath, task: MergeTask, plan: Plan, slices: Sequence[ShardSlice]
 ) -> tuple[ShardEntry, ...]:
     """Write the shard, if the source has documents, and return its entry."""
     if not any(plan.segments[number].documents for number in plan.numbers(task.source)):

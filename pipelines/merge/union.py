@@ -31,7 +31,7 @@ from pipelines.dedup.drops import NO_ROW
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.segments.examples import EXAMPLES, most_examples
 from pipelines.segments.range import EVERYTHING, Range
-from pipelines.segments.segment import gather, with_suffix
+from pipelines.segments.segment import with_suffix
 from pipelines.segments.sparse import BLOCK_ROWS, side_by_side
 from pipelines.segments.tables import (
     column,
@@ -41,6 +41,7 @@ from pipelines.segments.tables import (
     spread_over,
     write_table,
 )
+from shards.merged import gather
 from shards.storage.files import FileEntry, atomic_write, size_if_there
 from shards.storage.remote import AnyPath
 

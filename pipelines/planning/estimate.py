@@ -15,7 +15,6 @@ from pipelines.dedup.tasks import DedupTask
 from pipelines.inputs.split import Split
 from pipelines.map.builder import MAX_HELD_BYTES, MAX_RECORDS, MAX_TOKENS
 from pipelines.map.mapper import MapTask
-from pipelines.merge.merge import BYTES_AT_ONCE, ROWS_AT_ONCE
 from pipelines.merge.ranges import RangeTask
 from pipelines.merge.tasks import MergeTask
 from pipelines.merge.union import TOKEN_BYTES_AT_ONCE
@@ -29,6 +28,7 @@ from pipelines.planning.sizes import (
     with_groups,
 )
 from pipelines.planning.storage import Requests
+from shards.range import BYTES_AT_ONCE, ROWS_AT_ONCE
 
 START_SECONDS = 4.0
 """From the command to the first task: Python, Beam, models."""

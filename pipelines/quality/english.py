@@ -31,14 +31,14 @@ neither an end mark nor other punctuation after an end mark.
 
 import importlib
 import itertools
-import logging
 import re
 import string
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-_LOG = logging.getLogger(__name__)
+from pipelines.compiled import proven
+from pipelines.quality.spans import code_points
 
 # spaCy takes this word for a symbol of its own and, from its second occurrence on, fails on an
 # assertion; datatrove 0.10.1 (utils/word_tokenizers.py) removes it when that happens.
@@ -477,16 +477,40 @@ def readable(text: str) -> str:
 
 def find_rules(spacy: Spacy) -> Rules | None:
     """Return the rules for chunks; None, with a warning, if they do not give spaCy's words."""
-    try:
-        rules = Rules(spacy)
-        different = [text for text in SAMPLES if rules.chunk(text).words != (*spacy.words(text),)]
-        difference = f"it splits {different[0]!r} otherwise" if different else ""
-    except ValueError as error:
-        difference = str(error)
-    if difference:
-        _LOG.warning("English words are found by spaCy alone, which is slow: %s.", difference)
+
+    def differs(rules: Rules) -> str | None:
+        different = (text for text in SAMPLES if rules.chunk(text).words != (*spacy.words(text),))
+        return next((f"it splits {text!r} otherwise" for text in different), None)
+
+    return proven(
+        "A memory of English words",
+        lambda: Rules(spacy),
+        differs,
+        plain=None,
+        instead="spaCy, which is slow,",
+        native=False,
+    )
+
+
+def load_compiled(plain: English) -> Any:
+    """Return the CompiledEnglish of an English; None, with a warning, if it may not be used."""
+    rules = plain.rules
+    if rules is None:
         return None
-    return rules
+
+    def make() -> Any:
+        from pipelines.quality.compiled.english import CompiledEnglish  # noqa: PLC0415  numba
+
+        return CompiledEnglish(plain, rules)
+
+    def differs(compiled: Any) -> str | None:
+        spans = ((text, compiled.spans(text, code_points(text))) for text in SAMPLES)
+        different = (
+            text for text, found in spans if found is None or found.of(text) != plain.words(text)
+        )
+        return next((f"it splits {text!r} otherwise" for text in different), None)
+
+    return proven("Compiled code for English words", make, differs, plain=None)
 
 
 def split_with_space(text: str) -> list[str]:

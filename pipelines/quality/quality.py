@@ -5,7 +5,6 @@ so that other bounds can be tried on the metrics alone.
 """
 
 import importlib.util
-import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pipelines.quality.catalog import PROFILES, REASONS
+from pipelines.quality.compiled import proven_measure
 from pipelines.quality.profile import Bounds, Measure, Profile, Rule
 from pipelines.quality.selection import (
     EVERY,
@@ -36,8 +36,6 @@ from pipelines.quality.words import (
     engine_version,
 )
 from shards.errors import UserError
-
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,12 +207,6 @@ class Quality:
     def _measure_of(self, bound: BoundProfile, language: str) -> Measure:
         """Return the measure to use in a language: if asked for, the compiled one if that works."""
         if not self._compiled:
-            return bound.profile.measure
-        try:
-            from pipelines.quality.compiled import proven_measure  # noqa: PLC0415  imports numba
-        except ImportError as error:  # numba is missing, or made for another numpy
-            _LOG.warning("Compiled measures are not used: %s.", error)
-            self._compiled = False
             return bound.profile.measure
         return proven_measure(bound.profile, bound.bounds, language, splitters=self._splitters)
 

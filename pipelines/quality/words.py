@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.quality.chinese_words import load_compiled, load_jieba
-from pipelines.quality.english import English
+from pipelines.quality import chinese_words, english
 from pipelines.quality.spans import Cut, WordSpans, code_points
 
 CHINESE = frozenset({"zh", "yue", "wuu"})
@@ -50,7 +49,7 @@ class Splitters:
         """
         if language in CHINESE:
             return self._chinese_words(text)
-        return self._english.words(text) if kind == DATATROVE else text.split()
+        return self._any_english.words(text) if kind == DATATROVE else text.split()
 
     def spans(
         self, text: str, codes: npt.NDArray[np.uint32], *, language: str, kind: str
@@ -70,13 +69,13 @@ class Splitters:
             from pipelines.quality.compiled.words import words_at_spaces  # noqa: PLC0415  numba
 
             spans = words_at_spaces(codes)
-        elif self._compiled:
-            spans = self._english.spans(text, codes)
+        elif self._compiled_english:
+            spans = self._compiled_english.spans(text, codes)
         return spans
 
     def num_sentences(self, lines: Iterable[str]) -> int:
         """Return the number of English sentences in lines by spaCy's rules, as in datatrove."""
-        num_sentences: int = self._english.num_sentences(lines)
+        num_sentences: int = self._any_english.num_sentences(lines)
         return num_sentences
 
     def _chinese_words(self, text: str) -> list[str]:
@@ -86,19 +85,23 @@ class Splitters:
 
     @cached_property
     def _jieba(self) -> Any:
-        return load_jieba()
+        return chinese_words.load_jieba()
 
     @cached_property
     def _compiled_jieba(self) -> Cut | None:
-        return load_compiled() if self._compiled else None
+        return chinese_words.load_compiled() if self._compiled else None
 
     @cached_property
-    def _english(self) -> Any:
-        if not self._compiled:
-            return English()
-        from pipelines.quality.compiled.english import CompiledEnglish  # noqa: PLC0415  imports numba
+    def _english(self) -> english.English:
+        return english.English()
 
-        return CompiledEnglish()
+    @cached_property
+    def _compiled_english(self) -> Any:
+        return english.load_compiled(self._english) if self._compiled else None
+
+    @property
+    def _any_english(self) -> Any:
+        return self._compiled_english or self._english
 
 
 class MeasuredText:

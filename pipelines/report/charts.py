@@ -14,9 +14,11 @@ from pipelines.segments.rows import DROPPED, KEPT
 
 WIDTH, HEIGHT = 320, 96
 """Of the picture, and of what the bars take of its height."""
-_MARGIN, _LABEL_HEIGHT, _FOOT = 6, 12, 16
-_LETTER = 6.6
+MARGIN = 6
+"""Beside it on both sides."""
+LETTER = 6.6
 """Width of a letter of a label, about."""
+_LABEL_HEIGHT, _FOOT = 12, 16
 _CUT = 4
 """A bar this many times taller than the next is cut off."""
 
@@ -137,7 +139,7 @@ def _shares(counts: Histogram, axis: Axis) -> dict[int, float]:
 
 
 def _x(axis: Axis, cells: float) -> float:
-    return _MARGIN + (WIDTH - 2 * _MARGIN) * cells / axis.cells
+    return MARGIN + (WIDTH - 2 * MARGIN) * cells / axis.cells
 
 
 def _limit(sides: Sequence[Mapping[int, float]]) -> float:
@@ -210,8 +212,8 @@ def _lines(
     ends: list[float] = []
     for threshold in sorted(thresholds, key=lambda line: (line.value, line.label)):
         x = _x(axis, axis.place(threshold.value))
-        half = _LETTER * len(threshold.label) / 2
+        half = LETTER * len(threshold.label) / 2
         middle = min(max(x, half), WIDTH - half)
         row = next((row for row, end in enumerate(ends) if end < middle - half), len(ends))
-        ends[row : row + 1] = [middle + half + _LETTER]
+        ends[row : row + 1] = [middle + half + LETTER]
         yield threshold, x, middle, row

@@ -5,11 +5,13 @@ section, called by the section's id, and report.css.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pipelines.report import formats, sections
 from pipelines.report.distributions import distributions
+from pipelines.report.growth import growth, moment
 from pipelines.report.projection import run_costs, text_read
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from shards.errors import UserError
@@ -30,6 +32,7 @@ _FILTERS = (
     formats.whole,
     sections.in_order,
     sections.sums,
+    moment,
     flag_of,
 )
 
@@ -51,12 +54,19 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
             "page shows. Build the dataset again to get one"
         )
 
+    last = replace(manifest, generations=manifest.generations[-1:])
+    grown = growth(report)
+
     def shard_totals(source: str | None, split: str) -> Totals:
         return sum_shards(manifest.shards(source, split=split))
 
+    def run_totals(source: str, split: str) -> Totals:
+        return sum_shards(last.shards(source, split=split))
+
     duplicates = dict(sections.duplicates(report.get("dedup", {})))
-    costs = run_costs(manifest, report)
+    costs = run_costs(last, report)
     shown = {
+        "Generations": grown is not None,
         "Funnel": True,
         "Parts": any(report["groups"].values()),
         "Distributions": True,
@@ -75,6 +85,8 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
         costs=costs,
         distributions=distributions(report, manifest.options),
         duplicates=duplicates,
+        growth=grown,
+        run_totals=run_totals,
         sections={_section_id(title): title for title, has_content in shown.items() if has_content},
         shard_totals=shard_totals,
         text_bytes=text_read(report),

@@ -13,13 +13,13 @@ from pipelines.inputs.files import InputFile
 from pipelines.readers.reading import Reading
 from pipelines.run import existing
 from pipelines.run.build import Build, started
-from pipelines.run.commit import Lag
+from pipelines.run.commit import Lag, clean_up
 from pipelines.run.existing import Unseen, find_unseen
 from pipelines.run.ledger import Ledger
 from pipelines.segments.plan import Earlier
 from shards import manifest as manifests
 from shards.errors import UserError
-from shards.manifest import Manifest
+from shards.manifest import WORK, Manifest
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath
 
@@ -57,11 +57,14 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
         names = {(file.source, file.relative) for file in begun}
         new = [file for file in new if (file.source, file.relative) not in names]
         if base is not None and not begun and not new:
+            if not options.keep_segments:
+                clean_up(output / WORK)  # of a run that was killed at its very end
             _LOG.info("%s has all %d files of the input: nothing is new", output, len(files))
             return base
         with started(corpus, corpora, files=[*begun, *new], flags=flags) as run:
             check_base(run, base)
             existing.remove_leftovers(output)
+            run.announce()
             if begun:
                 _LOG.info("the generation that an earlier run had begun is finished first")
                 base = grow(run, begun)

@@ -232,6 +232,7 @@ class Build:
     def make(self) -> Manifest:
         """Make the dataset and return its manifest."""
         existing.remove_leftovers(self.output)
+        self.announce()
         records = self.map_phase(self.files).map_all()
         account.check_rejects(records, most=self.options.max_reject_rate, work=self.work)
         account.check_kept(records)
@@ -257,6 +258,8 @@ class Build:
             UserError: It cannot be made; the message says why and what to do.
         """
         ranked = sorted(files, key=lambda file: (file.source, file.relative))
+        number = 1 if base is None else len(base.generations) + 1
+        _LOG.info("generation %d: %d files, %.1f MB", number, len(files), _megabytes(files))
         phase = self.map_phase(ranked)
         records = phase.map_all()
         if self.options.append:  # a watch goes on whatever arrives
@@ -299,15 +302,19 @@ class Build:
 
     def map_part(self) -> None:
         """Map the shares of this machine and say what to do next."""
+        self.announce()
         self.map_phase(self.files).map_part()
 
     def map_phase(self, files: Sequence[InputFile]) -> MapPhase:
-        """Return the map of some files; log what is read, and by which engines."""
+        """Return the map of some files."""
+        return MapPhase(self.job, self.chain.facts, files=files, phases=self.phases)
+
+    def announce(self) -> None:
+        """Log what is read, and by which engines."""
         engines = ", ".join([*self.chain.engines.values(), *(["native loops"] * self.job.compiled)])
-        _LOG.info("%d files, %.1f MB; %s", len(files), _megabytes(files), engines)
+        _LOG.info("%d files, %.1f MB; %s", len(self.files), _megabytes(self.files), engines)
         for warning in self.quality.warnings(self.options.languages):
             _LOG.warning("%s", warning)
-        return MapPhase(self.job, self.chain.facts, files=files, phases=self.phases)
 
     def _commit(
         self,

@@ -22,10 +22,13 @@ def main(module: str, argv: Sequence[str]) -> int:
         options, words = parse(recipe.options, argv, program=module, about=recipe.about)
         flags = beam_flags(words)
         options = completed(options, recipe)
-        if options.part and (options.plan or options.grows):
+        if options.plan and (options.part or options.grows):
+            odd = "--part" if options.part else "--append, --every-tokens and --watch"
+            raise UserError(f"--plan estimates whole runs: leave {odd} out")
+        if options.part and options.grows:
             raise UserError(
-                f"--part is for a dataset that is made at once: leave --part out of "
-                f"{'--plan' if options.plan else '--append, --every-tokens and --watch'}"
+                "--part is for a dataset that is made at once: leave it out, or leave --append, "
+                "--every-tokens and --watch out"
             )
         if options.plan:
             # What runs take a second to load, --help takes none.

@@ -13,10 +13,9 @@
 All but .tokens, .slots and .bands are Arrow IPC files, mapped when read.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
 
 from pipelines.segments.audit import Tally
@@ -84,20 +83,3 @@ class Segment:
 def with_suffix(stem: AnyPath, suffix: str) -> AnyPath:
     """Return the path of one of a segment's files."""
     return stem.with_name(f"{stem.name}.{suffix}")
-
-
-def gather(
-    tokens: Sequence[np.ndarray], owners: np.ndarray, *, starts: np.ndarray, lengths: np.ndarray
-) -> Iterator[np.ndarray]:
-    """Yield the tokens of n documents in this order, a thousand documents at a time.
-
-    Args:
-        tokens: Arrays of tokens.
-        owners: int[n], the array that holds each document.
-        starts: int[n], where the document begins there.
-        lengths: int[n], how many tokens it has.
-    """
-    for first_row in range(0, len(owners), 1024):
-        part = slice(first_row, first_row + 1024)
-        rows = zip(*(array[part].tolist() for array in (owners, starts, lengths)), strict=True)
-        yield np.concatenate([tokens[owner][first : first + size] for owner, first, size in rows])

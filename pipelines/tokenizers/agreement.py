@@ -1,10 +1,9 @@
-"""Fast encoders are used only if they give the ids of the reference.
+"""Texts on which fast encoders have to give the ids of the reference each time a model is loaded.
 
-That is checked each time a model is loaded, on texts where implementations of BPE tend to differ.
+They are those where implementations of BPE tend to differ.
 """
 
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -53,32 +52,6 @@ CHECK_TEXTS = (
     "supercalifragilistic" * 12,
 )
 """White space, contractions, digits, scripts, combining marks, controls, specials, long runs."""
-
-_LOG = logging.getLogger(__name__)
-
-
-def verified_encoder(
-    build: Callable[[], tuple[Encode, Sequence[str]] | None], reference: Encode, *, refusal: str
-) -> Encode | None:
-    """Return a fast encoder if there is one and it agrees with the reference, else None.
-
-    Args:
-        build: returns the encoder and the texts to compare it on, or None if there is no encoder.
-        reference: gives the right ids.
-        refusal: the warning if the two differ, in which %s stands for the difference.
-    """
-    try:
-        candidate = build()
-        if candidate is None:
-            return None
-        encode, texts = candidate
-        difference = first_difference(encode, reference, texts)
-    except Exception as error:  # noqa: BLE001  whatever fails here, the reference can do
-        difference = f"it fails ({error})"
-    if difference is None:
-        return encode
-    _LOG.warning(refusal, difference)
-    return None
 
 
 def first_difference(encode: Encode, reference: Encode, texts: Sequence[str]) -> str | None:

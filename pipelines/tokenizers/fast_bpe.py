@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.tokenizers.agreement import CHECK_TEXTS, verified_encoder
+from pipelines.compiled import proven
+from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference
 from pipelines.tokenizers.model import Encode, version
 
 
@@ -29,8 +30,14 @@ def fastokens_encoder(
     """
     if importlib.util.find_spec("fastokens") is None:
         return None
-    refusal = f"{version('fastokens')} is not used: %s. {engine} takes its place."
-    return verified_encoder(lambda: (build(), CHECK_TEXTS), reference, refusal=refusal)
+    return proven(
+        version("fastokens"),
+        build,
+        lambda encode: first_difference(encode, reference, CHECK_TEXTS),
+        plain=None,
+        instead=engine,
+        native=False,
+    )
 
 
 def fast_from_json(description: str) -> Encode:

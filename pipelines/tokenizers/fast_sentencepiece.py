@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.tokenizers.agreement import CHECK_TEXTS, verified_encoder
+from pipelines.compiled import proven
+from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference
 from pipelines.tokenizers.model import Encode, flatten, version
 from pipelines.tokenizers.sentencepiece_model import (
     SHOWN_SPACE,
@@ -34,16 +35,22 @@ def piece_encoder(content: bytes, reference: Encode) -> Encode | None:
         content: the model.
         reference: the library's encoder of it.
     """
+    texts = [*CHECK_TEXTS]
 
-    def build() -> tuple[Encode, list[str]] | None:
+    def build() -> Encode | None:
         model = read_cuttable_model(content)
         if model is None:
             return None
-        encode = compiled_encoder(model, reference)
-        return encode, [*CHECK_TEXTS, *_piece_texts(model)]
+        texts.extend(_piece_texts(model))
+        return compiled_encoder(model, reference)
 
-    refusal = f"{version('sentencepiece')} encodes by itself: compiled, %s."
-    return verified_encoder(build, reference, refusal=refusal)
+    return proven(
+        "Compiled code for SentencePiece",
+        build,
+        lambda encode: first_difference(encode, reference, texts),
+        plain=None,
+        instead=version("sentencepiece"),
+    )
 
 
 def _piece_texts(model: CuttableModel) -> list[str]:

@@ -1,9 +1,12 @@
+import importlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
+from pipelines import compiled
 from pipelines.inputs.files import InputFile, match_inputs
 from pipelines.run.build import build
 from tests.pipelines.mapped import CONTENT
@@ -16,6 +19,33 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("reference") / "dataset"
     build("pipelines.wudao", many_splits(output, keep_segments=True))
     return output
+
+
+@pytest.fixture(autouse=True)
+def unwarned() -> Iterator[None]:
+    """What a process finds out and says once, it finds out and says in each test."""
+    remembering = (compiled.available, compiled.usable, compiled._warn)
+    for function in remembering:
+        function.cache_clear()
+    yield
+    for function in remembering:
+        function.cache_clear()
+
+
+@pytest.fixture
+def broken_numba(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A numba that is installed and cannot be imported; the one line that says so."""
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    (folder / "numba.py").write_text("raise ImportError('Numba needs NumPy 2.3 or less.')")
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
+    importlib.invalidate_caches()
+    return (
+        "numba cannot be imported: ImportError: Numba needs NumPy 2.3 or less. "
+        "Nothing is compiled, which is slower."
+    )
 
 
 @pytest.fixture

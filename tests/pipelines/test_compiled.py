@@ -1,15 +1,21 @@
-"""Where native code is kept, and who waits for whom when several processes need the same."""
+"""What is trusted, where native code is kept, and who waits for whom when several need it."""
 
 import fcntl
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pipelines import compiled
-from pipelines.compiled import compiling, kept
+from pipelines.compiled import compiling, kept, proven
 
 FOLDER = compiled._folder.__wrapped__
+
+needs_numba = pytest.mark.skipif(
+    not compiled.available(), reason="numba is missing or switched off"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -116,3 +122,92 @@ def test_times_of_modules_with_kernels_survive_in_an_image(package: Path) -> Non
     compiled.use_whole_seconds()
     assert (package / "quality" / "loops.py").stat().st_mtime == 7
     assert (package / "plain.py").stat().st_mtime == 7.5
+
+
+# --- fast and plain
+
+
+def half(number: int) -> float:
+    return number / 2
+
+
+def third(number: int) -> float:
+    return number / 3
+
+
+def no_half(_: int) -> float:
+    raise ZeroDivisionError("no half\n  at line 1\n  at line 2")
+
+
+def wrong_half(half: Callable[[int], float]) -> str | None:
+    return None if half(1) == 0.5 else f"half of 1 is {half(1):.2f}"
+
+
+def refused() -> Callable[[int], float]:
+    raise ValueError("it only halves on Mondays")
+
+
+def unmade() -> Callable[[int], float]:
+    raise RuntimeError("Cannot compile.\nLong story")
+
+
+@pytest.mark.parametrize("native", [False, pytest.param(True, marks=needs_numba)])
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: third, "half of 1 is 0.33"),
+        (lambda: no_half, "ZeroDivisionError: no half"),
+        (refused, "it only halves on Mondays"),
+        (unmade, "RuntimeError: Cannot compile"),
+    ],
+    ids=["other", "fails", "refused", "unmade"],
+)
+def test_what_does_not_do_as_the_plain_one_is_not_used(
+    make: Callable[[], Callable[[int], float]],
+    why: str,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    native: bool,
+) -> None:
+    for _ in range(2):
+        chosen = proven(
+            "Fast halving", make, wrong_half, plain=half, instead="Long division", native=native
+        )
+        assert chosen is half
+    assert caplog.messages == [f"Fast halving is not used: {why}. Long division takes its place."]
+
+
+@pytest.mark.parametrize("native", [False, pytest.param(True, marks=needs_numba)])
+def test_what_does_as_the_plain_one_is_used(
+    caplog: pytest.LogCaptureFixture, *, native: bool
+) -> None:
+    assert proven("Halving", lambda: half, wrong_half, plain=None, native=native) is half
+    assert proven("None", lambda: None, wrong_half, plain=half, native=native) is half
+    assert caplog.messages == []
+
+
+def test_numba_that_cannot_be_imported_costs_one_line(
+    broken_numba: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def unasked() -> None:
+        raise AssertionError
+
+    for name in ("Halving", "Doubling"):
+        assert proven(name, unasked, wrong_half, plain=third) is third
+    with compiling(["a"]):
+        pass
+    assert not kept(["a"])
+    assert caplog.messages == [broken_numba]
+    assert proven("Halving", lambda: half, wrong_half, plain=None, native=False) is half
+
+
+@pytest.mark.parametrize("why", ["missing", "disabled"])
+def test_where_no_native_code_is_wanted_nothing_is_said(
+    why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    if why == "disabled":
+        monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    else:
+        monkeypatch.setitem(sys.modules, "numba", None)
+    assert proven("Halving", refused, wrong_half, plain=half) is half
+    assert caplog.messages == []

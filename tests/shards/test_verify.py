@@ -10,7 +10,7 @@ from shards.manifest import ShardEntry, SourceEntry, read_manifest, write_manife
 from shards.reader import Dataset
 from shards.verify import verify
 from tests.shards.conftest import put_texts
-from tests.shards.datasets import put_shard, with_sources
+from tests.shards.datasets import put_shard, remove, with_sources
 
 
 def problems(directory: Path) -> list[str]:
@@ -132,3 +132,20 @@ def test_a_vocabulary_of_another_size(dataset: Path) -> None:
     )
     (problem,) = problems(dataset)
     assert "has 384 rows, 512 expected" in problem
+
+
+def test_removals(dataset: Path) -> None:
+    remove(dataset, [("wudao", "train", 2, 2), ("pile", "train", 0, 1)])
+    assert problems(dataset) == []
+    remove(dataset, [("wudao", "train", 2, 0), ("wudao", "train", 2, 0)], number=3)
+    remove(dataset, [("wudao", "train", 2, 3)], number=4)
+    twice, beyond = problems(dataset)
+    assert twice.endswith("0003.arrow removes 1 documents, the manifest says 2")
+    assert "0004.arrow removes rows of g0001-3f9c12ab/wudao/train/2 that this" in beyond
+
+
+def test_a_removal_that_is_gone(dataset: Path) -> None:
+    remove(dataset, [("wudao", "train", 2, 2)])
+    (dataset / "removals" / "0002.arrow").unlink()
+    (problem,) = problems(dataset)
+    assert re.search(r"0002\.arrow is missing \([\d,]+ bytes expected\)", problem)

@@ -1,39 +1,13 @@
 """The measures of profiles as native loops, equal to the plain ones number by number.
 
-Importing this package imports numba: see pipelines/compiled.py.
+Importing a module of this package imports numba: see pipelines/compiled.py.
 """
-
-import logging
-from collections.abc import Mapping
-from functools import cache
-from types import MappingProxyType
 
 import numpy as np
 
-from pipelines.compiled import compiling
-from pipelines.quality.compiled import c4, chinese, fineweb, gopher, repetition
+from pipelines.compiled import proven
 from pipelines.quality.profile import Bounds, Measure, Profile
-from pipelines.quality.words import DATATROVE, SPACES, MeasuredText, Splitters
-
-_LOG = logging.getLogger(__name__)
-
-MEASURES: Mapping[str, Measure] = MappingProxyType(
-    {
-        "c4@paper": c4.measure_lines(paper=True),
-        "c4@datatrove": c4.measure_lines(paper=False),
-        "c4@fineweb": c4.measure_lines(paper=False),
-        "chinese-web": chinese.measure_web,
-        "fineweb2-zh@sentences": chinese.measure_units,
-        "fineweb2-zh@datatrove": chinese.measure_lines,
-        "fineweb@paper": fineweb.measure_words(SPACES),
-        "fineweb@code": fineweb.measure_words(DATATROVE),
-        "gopher@paper": gopher.measure_paper,
-        "gopher@datatrove": gopher.measure_datatrove,
-        "gopher-repetition@paper": repetition.measure_paper,
-        "gopher-repetition@datatrove": repetition.measure_datatrove,
-    }
-)
-"""By the name of a profile, what takes the place of its `measure`."""
+from pipelines.quality.words import MeasuredText, Splitters
 
 _PAGE = (
     "  The quick brown fox jumps over the lazy dog, and THAT is that.\n"
@@ -72,36 +46,20 @@ def proven_measure(
         language: A label of lid.176.
         splitters: What splits the words of these texts.
     """
-    if profile.name not in MEASURES:
-        return profile.measure
-    difference = _first_difference(profile, bounds, language, splitters)
-    if difference is None:
-        return MEASURES[profile.name]
-    _warn(profile.name, difference)
-    return profile.measure
 
+    def make() -> Measure | None:
+        from pipelines.quality.compiled.measures import MEASURES  # noqa: PLC0415  imports numba
 
-def _first_difference(
-    profile: Profile, bounds: Bounds, language: str, splitters: Splitters
-) -> str | None:
+        return MEASURES.get(profile.name)
+
     def results(measure: Measure) -> list[tuple[str, bytes]]:
         texts = (MeasuredText(text, language, splitters=splitters) for text in _CHECKS)
         measured = [measure(text, bounds) for text in texts]
         return [(text.text, np.array(metrics, np.float64).tobytes()) for text, metrics in measured]
 
-    expected = results(profile.measure)
-    try:
-        with compiling():
-            given = results(MEASURES[profile.name])
-    except Exception as error:  # noqa: BLE001  whatever it is, the plain measure does the work
-        return repr(error)
-    places = [
-        place for place, pair in enumerate(zip(given, expected, strict=True)) if len({*pair}) > 1
-    ]
-    return f"they differ for {_CHECKS[places[0]]!r}" if places else None
+    def differs(measure: Measure) -> str | None:
+        both = zip(_CHECKS, results(measure), results(profile.measure), strict=True)
+        different = (text for text, given, expected in both if given != expected)
+        return next((f"it differs for {text!r}" for text in different), None)
 
-
-@cache
-def _warn(name: str, difference: str) -> None:
-    """Say once why a compiled measure is not used."""
-    _LOG.warning("The compiled measure of %s is not used: %s.", name, difference)
+    return proven(f"Compiled code for {profile.name}", make, differs, plain=profile.measure)

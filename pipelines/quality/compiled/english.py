@@ -6,15 +6,13 @@ answers are kept in a table by chunk, beside spaCy's special cases. Every token 
 text, for spaCy leaves no character out.
 """
 
-import logging
 import string
 from collections.abc import Iterable
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.compiled import compiling, kernel_in_place
+from pipelines.compiled import kernel_in_place
 from pipelines.quality.compiled.lines import Codes, Places, hash_range, matching
 from pipelines.quality.english import (
     ASCII_UNITS,
@@ -22,14 +20,11 @@ from pipelines.quality.english import (
     MARKS,
     PREFIXES,
     QUOTES,
-    SAMPLES,
     English,
     Rules,
     readable,
 )
 from pipelines.quality.spans import WordSpans, code_points
-
-_LOG = logging.getLogger(__name__)
 
 Classes = npt.NDArray[np.uint16]
 """What each character is, uint16[0x110000]."""
@@ -607,9 +602,15 @@ def _count_sentences(  # noqa: C901, PLR0913, PLR0917  one pass over the lines
 class CompiledEnglish:
     """Words and sentences by compiled loops."""
 
-    def __init__(self) -> None:
-        """Load nothing yet."""
-        self._plain = English()
+    def __init__(self, plain: English, rules: Rules) -> None:
+        """Prepare the loops.
+
+        Args:
+            plain: Does what they leave.
+            rules: Its rules.
+        """
+        self._plain = plain
+        self._table = _Table(rules)
         self._room = _room(0)
 
     def words(self, text: str) -> list[str]:
@@ -625,19 +626,29 @@ class CompiledEnglish:
             text: A text.
             codes: Its code points.
         """
-        if self._table is None or readable(text) is not text:
+        if readable(text) is not text:
             return None
-        return self._spans(self._table, text, codes)
+        scratch, words, unknown = self._prepared(len(codes))
+        num_unknown = _UNKNOWN
+        while num_unknown:
+            num_words, num_unknown, unsure = _find_words(
+                codes, *self._table.arrays, scratch, words, unknown
+            )
+            if num_unknown:
+                self._table.learn(_distinct(text, unknown[:, :num_unknown]))
+        if unsure:
+            return None
+        return WordSpans(codes, words[0, :num_words].copy(), words[1, :num_words].copy())
 
     def num_sentences(self, lines: Iterable[str]) -> int:
         """Return the number of sentences in lines, as Spacy does."""
         lines = [*map(readable, lines)]
-        if self._table is None or not lines:
-            return self._plain.num_sentences(lines)
+        if not lines:
+            return 0
         text = "".join(lines)
         codes = code_points(text)
         line_ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)))
-        scratch, _, unknown = self._prepared(self._table, len(codes))
+        scratch, _, unknown = self._prepared(len(codes))
         num_unknown = _UNKNOWN
         while num_unknown:
             num_sentences, num_unknown, unsure = _count_sentences(
@@ -647,43 +658,9 @@ class CompiledEnglish:
                 self._table.learn(_distinct(text, unknown[:, :num_unknown]))
         return self._plain.num_sentences(lines) if unsure else int(num_sentences)
 
-    def _spans(self, table: "_Table", text: str, codes: Codes) -> WordSpans | None:
-        scratch, words, unknown = self._prepared(table, len(codes))
-        num_unknown = _UNKNOWN
-        while num_unknown:
-            num_words, num_unknown, unsure = _find_words(
-                codes, *table.arrays, scratch, words, unknown
-            )
-            if num_unknown:
-                table.learn(_distinct(text, unknown[:, :num_unknown]))
-        if unsure:
-            return None
-        return WordSpans(codes, words[0, :num_words].copy(), words[1, :num_words].copy())
-
-    @cached_property
-    def _table(self) -> "_Table | None":
-        """What is known of chunks; None if the loops cannot be trusted."""
-        if self._plain.rules is None:
-            return None
-        try:
-            with compiling():
-                table = _Table(self._plain.rules)
-                wrong = [text for text in SAMPLES if not self._agrees(table, text)]
-            difference = f"they split {wrong[0]!r} otherwise" if wrong else ""
-        except Exception as error:  # noqa: BLE001  whatever it is, plain Python does the work
-            difference = repr(error)
-        if difference:
-            _LOG.warning("Native loops do not find English words: %s.", difference)
-            return None
-        return table
-
-    def _agrees(self, table: "_Table", text: str) -> bool:
-        spans = self._spans(table, text, code_points(text))
-        return spans is not None and spans.of(text) == self._plain.words(text)
-
-    def _prepared(self, table: "_Table", num_codes: int) -> tuple[Places, Places, Places]:
+    def _prepared(self, num_codes: int) -> tuple[Places, Places, Places]:
         """Return room for the tokens of a chunk, the words of a text and its unknown chunks."""
-        table.make_room()
+        self._table.make_room()
         if self._room[0].shape[1] < num_codes:
             self._room = _room(num_codes + num_codes // 2)
         return self._room

@@ -2,6 +2,7 @@ import functools
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.compiled import available
+from pipelines.compiled import available, kernel
 from pipelines.corpus.fields import value_at
 from pipelines.dedup import fingerprint
-from pipelines.dedup.exact import fold, text_hashes
+from pipelines.dedup.exact import text_hashes
 from pipelines.dedup.fingerprint import (
     CompiledFingerprinter,
     Fingerprinter,
@@ -22,6 +23,7 @@ from pipelines.dedup.fingerprint import (
 )
 from pipelines.dedup.minhash import PIECE_CHARACTERS, Signer
 from pipelines.readers.reading import Reading
+from shards.text_hash import fold
 from tests.pipelines.real import real_records
 
 compiled_only = pytest.mark.skipif(not available(), reason="numba is missing or switched off")
@@ -96,11 +98,24 @@ def test_plain_fingerprints_are_made_unless_compiled_ones_are_asked_for() -> Non
     assert isinstance(load_fingerprinter(near=True), PlainFingerprinter)
 
 
-def test_plain_fingerprints_are_made_where_nothing_can_be_compiled(
-    monkeypatch: pytest.MonkeyPatch,
+def test_plain_fingerprints_are_made_where_numba_cannot_be_imported(
+    broken_numba: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(fingerprint, "available", lambda: False)
     assert isinstance(load_fingerprinter(near=True, compiled=True), PlainFingerprinter)
+    assert caplog.messages == [broken_numba]
+
+
+@compiled_only
+def test_plain_fingerprints_are_made_where_loops_do_not_compile(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def untyped(data: Any, offsets: Any, *_: Any) -> Any:
+        return data + offsets.no_such_thing
+
+    monkeypatch.setattr("pipelines.dedup.kernels.fold", kernel(untyped))
+    assert isinstance(load_fingerprinter(near=True, compiled=True), PlainFingerprinter)
+    [line] = caplog.messages
+    assert line.startswith("Compiled code for fingerprints is not used: TypingError: ")
 
 
 @compiled_only
@@ -120,7 +135,9 @@ def test_plain_fingerprints_are_made_where_compiled_ones_differ(
     with caplog.at_level(logging.WARNING):
         found = load_fingerprinter(near=near, compiled=True)
     assert isinstance(found, PlainFingerprinter)
-    assert len(caplog.records) == 1
+    assert caplog.messages == [
+        "Compiled code for fingerprints is not used: it makes others. Plain Python takes its place."
+    ]
 
 
 @compiled_only

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,9 +79,9 @@ def test_each_is_paired_with_the_smallest_ties_by_segment(
     hashes = np.array([1, 1, 2, 1, 1], np.uint64) << np.uint64(40)
     signers = np.array([1, 0, 2, 0, 1], np.uint32)
     rows = BandRows(hashes, signers, np.ones(5, np.uint8))
-    (found,) = pair_with_smallest(
-        rows, np.array([0, 3, 3, 5]), slots=slots, range_bits=0, threshold=threshold
-    )
+    starts, known = np.array([0, 3, 3, 5]), np.zeros(5, bool)
+    options: dict[str, Any] = {"slots": slots, "range_bits": 0, "threshold": threshold}
+    (found,) = pair_with_smallest(rows, starts, known=known, **options)
     assert found.member.order.tolist() == [5, 6, 7]
     assert found.member.segment.tolist() == [2, 2, 0]
     assert found.smallest.order.tolist() == [5, 5, 5]
@@ -89,6 +90,10 @@ def test_each_is_paired_with_the_smallest_ties_by_segment(
     assert found.passed.tolist() == [expected[order] for order in [5, 6, 7]]
     assert found.groups.rows.tolist() == [1, 3, 4, 0]
     assert found.groups.first.tolist() == [True, False, False, False]
+    known[[0, 1, 3, 4]] = True
+    (left_out,) = pair_with_smallest(rows, starts, known=known, **options)
+    assert len(left_out.member) == len(left_out.passed) == 0
+    assert left_out.groups.rows.tolist() == found.groups.rows.tolist()
 
 
 def test_a_share_of_the_documents_is_linked() -> None:

@@ -115,7 +115,7 @@ def test_near_dedup_of_a_band_writes_drops_and_links(tmp_path: Path, chain: Plan
     assert (record.drops, record.links, record.compared, record.failed) == (1, 1, 1, 0)
     assert record.groups["2"] == 1
     drops = open_table(drop_path(tmp_path / ".work", "dedup/band0")).to_pylist()
-    assert drops == [{"order": 3, "segment": 1, "row": 0, "reason": NEAR}]
+    assert drops == [{"order": 3, "segment": 1, "row": 0, "reason": NEAR, "own": 1}]
     links = Edges.of(open_table(edge_path(tmp_path / ".work", "dedup/band0")))
     assert (links.order.tolist(), links.to_order.tolist()) == ([3], [1])
     assert (links.place.tolist(), links.to_place.tolist()) == ([1 << 32], [0])
@@ -158,6 +158,7 @@ def test_drops_name_each_document_once_and_are_counted_by_source(
         "b": {"duplicate": 0, "near-duplicate": 1},
     }
     assert record.renamed == {"a": 1, "b": 0}
+    assert record.known == {key: {"duplicate": 0, "near-duplicate": 0} for key in "ab"}
     table = open_table(drop_path(work, "drops/d"))
     assert table["order"].to_pylist() == [1, 2, 3]
     assert record.files[0].rows == 3

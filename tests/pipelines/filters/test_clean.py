@@ -278,12 +278,15 @@ def test_the_loop_is_not_used_where_it_finds_other_texts(
     monkeypatch.setattr(clean, "_has_suspect", lambda text: text == "a")
     with caplog.at_level(logging.WARNING):
         assert Cleaner(compiled=True)._suspects is clean._all_rows
-    assert len(caplog.records) == 1
+    [line] = caplog.messages
+    assert line.startswith("Compiled code for repairs is not used: it finds other texts ")
 
 
-def test_the_loop_is_not_used_where_it_cannot_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clean, "available", lambda: False)
+def test_the_loop_is_not_used_where_numba_cannot_be_imported(
+    broken_numba: str, caplog: pytest.LogCaptureFixture
+) -> None:
     assert Cleaner(compiled=True)._suspects is clean._all_rows
+    assert caplog.messages == [broken_numba]
 
 
 @compiled_only

@@ -283,11 +283,12 @@ def test_the_native_search_is_not_used_where_it_finds_other_runs(
     monkeypatch.setattr(decontaminate, "NOTHING", decontaminate.WORD)
     with caplog.at_level(logging.WARNING):
         assert Search(loaded(tmp_path, QUESTION), compiled=True)._native is None
-    assert len(caplog.records) == 1
+    [line] = caplog.messages
+    assert line.startswith("Compiled code for benchmarks is not used: it finds other runs ")
 
 
-def test_the_native_search_is_not_used_where_it_cannot_be_compiled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_native_search_is_not_used_where_numba_cannot_be_imported(
+    tmp_path: Path, broken_numba: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(decontaminate, "available", lambda: False)
     assert Search(loaded(tmp_path, QUESTION), compiled=True)._native is None
+    assert caplog.messages == [broken_numba]

@@ -157,7 +157,7 @@ def test_compiled_code_that_differs_is_refused(
     assert identifier.engine == native.engine
     assert identifier.identify(["The weather is fine today."])[0] == ["en"]
     [record] = caplog.records
-    assert "lid.176.ftz is not read by compiled code" in record.getMessage()
+    assert "Compiled code for lid.176.ftz is not used: for" in record.getMessage()
     assert "for 'The quick brown fox" in record.getMessage()
     assert f"{native.engine} takes its place" in record.getMessage()
 
@@ -179,11 +179,19 @@ def test_compiled_code_does_not_read_every_model(
 def test_without_numba_nothing_is_said(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(langid, "available", lambda: False)
+    monkeypatch.setattr("pipelines.compiled.available", lambda: False)
     with caplog.at_level(logging.WARNING):
         identifier = load_identifier(compiled=True)
     assert identifier.identify(["The weather is fine today."])[0] == ["en"]
     assert not caplog.records
+
+
+def test_numba_that_cannot_be_imported_costs_one_line(
+    broken_numba: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    identifier = load_identifier(compiled=True)
+    assert identifier.identify(["The weather is fine today."])[0] == ["en"]
+    assert caplog.messages == [broken_numba]
 
 
 def test_compiled_code_serves_threads(

@@ -10,14 +10,15 @@ import pytest
 import sentencepiece
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.dedup.exact import fold, text_hashes
+from pipelines.dedup.exact import text_hashes
 from pipelines.dedup.fingerprint import PlainFingerprinter
 from pipelines.filters.clean import CONFIG, Cleaner
 from pipelines.map.clock import Clock
-from pipelines.map.stages import Chain, clean, fingerprint, judge, split_verdict
+from pipelines.map.stages import Chain, clean, fingerprint, judge, load_chain, split_verdict
 from pipelines.segments.rows import READ, Verdict
 from pipelines.wudao import RECIPE, WudaoOptions
 from shards.errors import UserError
+from shards.text_hash import fold
 
 CHINESE = "清晨的集市上，卖豆腐的老人把担子放下，慢慢地吆喝起来，邻居们提着篮子围了过来。"
 ENGLISH = "The old bridge over the river was closed for repairs during the whole summer."
@@ -55,6 +56,26 @@ def check_same_rows(verdict: Verdict, before: pa.RecordBatch) -> None:
     """Check that a stage kept all rows in order; it may only add columns."""
     assert verdict.batch["position"].equals(before["position"])
     assert len(verdict.reasons) == before.num_rows
+
+
+def test_native_loops_that_cannot_be_had_cost_one_line(
+    tmp_path: Path, broken_numba: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    benchmark = tmp_path / "benchmark.txt"
+    benchmark.write_text(ENGLISH)
+    chosen = options(
+        dedup="minhash", quality=("zh=chinese-web", "en=gopher"), decontaminate=(str(benchmark),)
+    )
+    native, plain = (
+        load_chain(chosen, compiled=compiled, run=str(tmp_path)) for compiled in (True, False)
+    )
+    assert caplog.messages == [broken_numba]
+    rows = batch(CHINESE, f"{ENGLISH} &amp; more", JAPANESE)
+    for given, expected in zip(
+        judge(rows, native.stages, Clock())[1], judge(rows, plain.stages, Clock())[1], strict=True
+    ):
+        assert given == expected
+    assert native.engines == plain.engines
 
 
 def test_clean_repairs_and_says_where() -> None:

@@ -132,7 +132,9 @@ def test_only_documents_that_dedup_leaves_are_counted(tmp_path: Path) -> None:
     other = [Doc(order=at, holdout=0, position=at) for at in range(500)]
     made = write_segments(tmp_path, [docs[:1000], other, docs[1000:]], sources=["s", "other", "s"])
     dropped = [doc for doc in docs if doc.position % 2 == 0]
-    rows = [(doc.order, 0 if doc.position < 1000 else 2, doc.position % 1000, 0) for doc in dropped]
+    rows = [
+        (doc.order, 0 if doc.position < 1000 else 2, doc.position % 1000, 0, 1) for doc in dropped
+    ]
     paths = []
     for name, part in (("a", rows[:300]), ("b", rows[300:])):
         paths.append(tmp_path / name)
@@ -174,7 +176,7 @@ def test_a_fraction_too_small_for_a_hash_still_ends(
 
 def test_a_source_of_which_nothing_survives_holds_out_nothing(tmp_path: Path) -> None:
     made = write_segments(tmp_path, [[Doc(order=1, reason="empty")], [Doc(order=2)]], sources="ab")
-    write_table(tmp_path / "d", pa.table([[2], [1], [0], [0]], schema=DROPS))
+    write_table(tmp_path / "d", pa.table([[2], [1], [0], [0], [1]], schema=DROPS))
     assert [num_shards(made, name, work=tmp_path, shard_tokens=10) for name in "ab"] == [0, 1]
     for name in "ab":
         assert threshold_of(tmp_path, made, 0.05, source=name, drops=(tmp_path / "d",)) == 0

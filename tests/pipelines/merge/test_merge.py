@@ -7,22 +7,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.dedup.drops import DROPS, EXACT, NEAR, NO_ROW, Drops
-from pipelines.merge import merge
 from pipelines.merge.merge import (
-    SegmentSlice,
     find_held_out,
     merged_rows,
-    split_range,
     take_range,
     take_rows,
-    write_merged_shard,
-    write_parquet,
 )
-from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.rows import NAME
 from pipelines.segments.segment import NUM_BINS
 from pipelines.segments.tables import write_table
+from shards import range as ranges
+from shards.merged import ShardSlice, write_merged_shard
+from shards.range import EVERYTHING, Range, split_range
 from shards.storage.files import crc32c
+from shards.tables import write_parquet
 from tests.pipelines.made_segments import (
     DTYPE,
     Doc,
@@ -37,7 +35,7 @@ NONE = np.zeros(0, np.uint32)
 TOTALS = (1, 2, 3, 7, 64, 1000, NUM_BINS - 1, NUM_BINS, 3 * NUM_BINS + 1)
 
 
-def texts(piece: SegmentSlice) -> list[list[int]]:
+def texts(piece: ShardSlice) -> list[list[int]]:
     """The tokens of each document of a piece."""
     tokens = piece.tokens.view(DTYPE)
     lengths = piece.documents["tokens"].to_pylist()
@@ -128,11 +126,11 @@ def test_train_and_validation_share_no_document_and_miss_none(docs: list[Doc], s
 
 def drops(*rows: tuple[int, ...]) -> pa.Table:
     """Drops of (order, segment, row), for being equal, or with a reason."""
-    full = sorted((*row, 0)[:4] for row in rows)
+    full = sorted((*(*row, 0)[:4], 1) for row in rows)
     return pa.table(list(map(list, zip(*full, strict=True))), schema=DROPS)
 
 
-def shard_of(tmp_path: Path, pieces: list[SegmentSlice]) -> tuple[pa.Table, list[int]]:
+def shard_of(tmp_path: Path, pieces: list[ShardSlice]) -> tuple[pa.Table, list[int]]:
     stem = tmp_path / "out" / "00000"
     entry = write_merged_shard(stem, pieces, directory=tmp_path, dtype=np.dtype("<u2"))
     table = pa.ipc.open_file(stem.with_suffix(".arrow")).read_all()
@@ -291,7 +289,7 @@ def test_rows_are_merged_in_parts_of_bounded_size(
     write_segment(tmp_path / "s", docs)
     whole = merged_rows({0: tmp_path / "s"}, "audit", ALL)
     assert split_range(ALL, rows=300, held_bytes=0) == [ALL]
-    monkeypatch.setattr(merge, "ROWS_AT_ONCE", 40)
+    monkeypatch.setattr(ranges, "ROWS_AT_ONCE", 40)
     for within in (ALL, Range.of(1, 3)):
         parts = split_range(within, rows=300, held_bytes=0)
         assert (parts[0].low, parts[-1].high) == (within.low, within.high)
@@ -301,7 +299,7 @@ def test_rows_are_merged_in_parts_of_bounded_size(
         expected = merged_rows({0: tmp_path / "s"}, "audit", within)
         assert pa.concat_tables(tables).combine_chunks().equals(expected.combine_chunks())
     assert len(split_range(ALL, rows=300, held_bytes=0)) == 8
-    monkeypatch.setattr(merge, "BYTES_AT_ONCE", 100)
+    monkeypatch.setattr(ranges, "BYTES_AT_ONCE", 100)
     assert len(split_range(ALL, rows=300, held_bytes=1500)) == 15
     assert len(split_range(Range.of(1, 3), rows=300, held_bytes=3000)) == 10
     assert whole.num_rows == 300

@@ -14,7 +14,7 @@ from pipelines.dedup.phases import Deduplicated
 from pipelines.engine.phases import Phases
 from pipelines.engine.runner import Runner
 from pipelines.map import builder
-from pipelines.merge import group, merge, ranges
+from pipelines.merge import group, ranges
 from pipelines.merge.merge import merged_rows, take_range
 from pipelines.merge.ranges import choose_cuts, cut_into_ranges
 from pipelines.run.build import build
@@ -22,6 +22,7 @@ from pipelines.segments.plan import Plan
 from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.segment import with_suffix
 from pipelines.segments.tables import open_table
+from shards import range as range_module
 from tests.pipelines.made_segments import (
     DTYPE,
     distinct_texts,
@@ -167,7 +168,7 @@ def test_ranges_change_no_byte(
     cuts: tuple[int, ...],
 ) -> None:
     monkeypatch.setattr(builder, "MAX_RECORDS", 7)
-    monkeypatch.setattr(merge, "ROWS_AT_ONCE", 10)
+    monkeypatch.setattr(range_module, "ROWS_AT_ONCE", 10)
     plain, merged = tmp_path / "plain", tmp_path / "merged"
     build(MODULE, options(corpus, plain, **KINDS[kind]))
     shutil.copytree(plain / ".work" / "map", merged / ".work" / "map")

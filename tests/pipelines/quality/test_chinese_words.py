@@ -113,7 +113,7 @@ def test_real_text_has_the_words_of_jieba(language: str) -> None:
 
 
 def test_jieba_is_not_loaded_where_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.quality.words.load_jieba", None)
+    monkeypatch.setattr("pipelines.quality.chinese_words.load_jieba", None)
     splitters = Splitters(compiled=True)
     assert splitters.words("北京大学", language="zh", kind=SPACES) == ["北京大学"]
 
@@ -121,7 +121,7 @@ def test_jieba_is_not_loaded_where_it_is_compiled(monkeypatch: pytest.MonkeyPatc
 @pytest.fixture
 def refusal(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Refusal:
     """Return the one warning with which compiled loops are refused; jieba takes their place."""
-    monkeypatch.setattr("pipelines.quality.words.load_jieba", lambda: PLAIN._jieba)
+    monkeypatch.setattr("pipelines.quality.chinese_words.load_jieba", lambda: PLAIN._jieba)
 
     def text() -> str:
         splitters = Splitters(compiled=True)
@@ -139,7 +139,7 @@ def refusal(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -
 
 def test_another_jieba_does_its_own_work(monkeypatch: pytest.MonkeyPatch, refusal: Refusal) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda _: "0.43")
-    assert "they follow jieba 0.42.1, and 0.43 is installed" in refusal()
+    assert "it follows jieba 0.42.1, and 0.43 is installed" in refusal()
 
 
 def test_another_dictionary_is_left_to_jieba(
@@ -156,9 +156,13 @@ def test_loops_that_find_other_words_are_not_used(
         return np.arange(len(codes)), np.arange(1, len(codes) + 1)
 
     monkeypatch.setattr(chinese_words, "cut", characters)
-    assert "jieba finds others than 他|来|到|了" in refusal()
+    assert "it finds 他|来|到|了" in refusal()
 
 
-def test_jieba_works_without_numba(monkeypatch: pytest.MonkeyPatch, refusal: Refusal) -> None:
+def test_jieba_works_without_numba(broken_numba: str, refusal: Refusal) -> None:
+    assert refusal() == broken_numba
+
+
+def test_jieba_works_without_the_loops(monkeypatch: pytest.MonkeyPatch, refusal: Refusal) -> None:
     monkeypatch.setitem(sys.modules, "pipelines.quality.compiled.chinese_words", None)
-    assert "Compiled loops cannot find Chinese words" in refusal()
+    assert "Compiled code for Chinese words is not used: ModuleNotFoundError" in refusal()

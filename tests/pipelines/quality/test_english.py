@@ -189,7 +189,8 @@ def test_other_rules_than_expected(
     assert other.num_sentences([text]) == SPACY.num_sentences([text])
     assert other.rules is None
     assert caplog.messages == [
-        "English words are found by spaCy alone, which is slow: it splits '100%' otherwise."
+        "A memory of English words is not used: it splits '100%' otherwise. "
+        "spaCy, which is slow, takes its place."
     ]
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from pipelines.report.page import page
 from shards.manifest import Manifest
+from tests.pipelines.report.test_growth import generation, lag
 from tests.pipelines.report.test_page import HOSTILE, hostile
 
 BROWSER = next(
@@ -103,6 +104,8 @@ def test_a_hostile_document_does_nothing_and_nothing_is_wider_than_a_narrow_scre
 ) -> None:
     address, requested = server
     hostile(report, every_evil(address))
+    grown = [generation(number, number, lag=lag(1, 2)) for number in range(1, 90)]
+    report["generations"] = [*grown, generation(90, 90, name=every_evil(address)[:200])]
     (tmp_path / "page.html").write_text(page(manifest, report))
     (tmp_path / "harness.html").write_text(HARNESS)
     dom = browse(tmp_path, "--dump-dom", f"{address}/harness.html")

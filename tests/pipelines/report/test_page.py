@@ -1,5 +1,7 @@
 """The page of a real run: valid, true to the account, and indifferent to what documents say."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pipelines.report.page
-from pipelines.report.formats import visible
+from pipelines.report.formats import amount, visible
 from pipelines.report.page import _environment, page
 from shards import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
@@ -131,6 +133,25 @@ def test_figures_of_the_page_are_those_of_the_account(
     assert {"duplicate", "too-short", "glm-few-chars", "wrong-type"} <= {
         row[1] for row in cells if len(row) > 1
     }
+
+
+def test_figures_of_a_run_are_those_of_its_own_generation(
+    manifest: Manifest, report: dict[str, Any]
+) -> None:
+    (first,) = manifest.generations
+    later = replace(first, number=2, name="g0002-later")
+    grown = replace(manifest, number=2, generations=(first, later))
+    alone, after = page(manifest, report), page(grown, report)
+    for name in ("funnel", "projection"):
+        assert section(after, name) == section(alone, name)
+    tokens = sum_shards(manifest.shards(split=TRAIN)).tokens
+    assert f"<b>{amount(tokens)}</b>" in alone
+    assert f"<b>{amount(2 * tokens)}</b>" in after
+
+
+def section(html: str, name: str) -> str:
+    (found,) = re.findall(f'<section id="{name}">.*?</section>', html, re.DOTALL)
+    return str(found)
 
 
 def test_every_threshold_is_drawn_and_named(manifest: Manifest, report: dict[str, Any]) -> None:

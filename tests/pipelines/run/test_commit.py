@@ -34,9 +34,9 @@ def test_the_manifest_comes_last(
     with monkeypatch.context() as patch:
         patch.setattr("pipelines.run.commit.write_page", fail)
         with pytest.raises(ZeroDivisionError):
-            commit(tmp_path / "out", manifest, files=files, run=report)
+            commit(tmp_path / "out", manifest, inputs=files, run=report)
     assert not (tmp_path / "out" / "manifest.json").exists()
-    commit(tmp_path / "out", manifest, files=files, run=report)
+    commit(tmp_path / "out", manifest, inputs=files, run=report)
     assert read_json(tmp_path / "out" / "manifest.json") == read_json(reference / "manifest.json")
     (entry,) = read_json(tmp_path / "out" / "inputs.json")
     assert (entry["source"], entry["path"], entry["from"]) == ("s", "a.json", str(file))

@@ -54,16 +54,16 @@ def manifest(options: dict[str, Any], *inputs: InputEntry) -> Manifest:
 
 def test_a_dataset_is_continued_with_its_own_options_alone(tmp_path: Path) -> None:
     had = {"seed": 0, "languages": ["zh", "en"], "title": "always"}
-    existing.check_options(manifest(had), dict(had), output=tmp_path)
+    existing.check_options(manifest(had), dict(had), output=tmp_path, advice="Do.")
     now = {"seed": 0, "languages": ["zh"], "min_chars": 5}
     with pytest.raises(UserError) as raised:
-        existing.check_options(manifest(had), now, output=tmp_path)
+        existing.check_options(manifest(had), now, output=tmp_path, advice="Do that.")
     text = str(raised.value)
     assert "--languages is zh, the dataset has zh,en; " in text
     assert "--min-chars is 5, the dataset has None; " in text
     assert "--title is None, the dataset has always. " in text
     assert "--seed" not in text
-    assert text.endswith("Choose another --output, or give --overwrite to replace it")
+    assert text.endswith(" Do that.")
 
 
 def entry(file: Path, **changes: Any) -> InputEntry:
@@ -125,7 +125,7 @@ def test_a_file_of_the_same_etag_is_not_read_again(
 
 
 def test_other_inputs_are_told_by_the_first(tmp_path: Path, file: Path) -> None:
-    with pytest.raises(UserError, match=r"s/a\.json is new \(1 files differ\)\. Choose another"):
+    with pytest.raises(UserError, match=r"s/a\.json is new \(1 files differ\)\. Give --append"):
         check(tmp_path, file)
     with pytest.raises(UserError, match=r"s/0\.json is gone \(2 files differ\)"):
         check(tmp_path, file, entry(file, path="0.json"))

@@ -1,6 +1,5 @@
 import itertools
 import json
-import logging
 import random
 import threading
 from collections.abc import Sequence
@@ -210,15 +209,23 @@ def test_an_encoder_that_differs_is_refused(
         return used
 
     monkeypatch.setattr(piece_kernels, "encode_texts", changed)
-    with caplog.at_level(logging.WARNING):
-        assert piece_encoder(nmt_nfkc, reference(nmt_nfkc)) is None
-    assert "encodes by itself: compiled, for " in caplog.text
+    assert piece_encoder(nmt_nfkc, reference(nmt_nfkc)) is None
+    [line] = caplog.messages
+    assert line.startswith("Compiled code for SentencePiece is not used: for ")
+    assert line.endswith(" takes its place.")
 
 
 def test_an_encoder_that_fails_is_refused(
     nmt_nfkc: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(piece_kernels, "encode_texts", None)
-    with caplog.at_level(logging.WARNING):
-        assert piece_encoder(nmt_nfkc, reference(nmt_nfkc)) is None
-    assert "compiled, it fails (" in caplog.text
+    assert piece_encoder(nmt_nfkc, reference(nmt_nfkc)) is None
+    [line] = caplog.messages
+    assert "SentencePiece is not used: TypeError: 'NoneType' object is not callable. " in line
+
+
+def test_without_numba_the_library_encodes(
+    nmt_nfkc: bytes, broken_numba: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert piece_encoder(nmt_nfkc, reference(nmt_nfkc)) is None
+    assert caplog.messages == [broken_numba]

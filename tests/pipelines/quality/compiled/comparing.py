@@ -12,7 +12,7 @@ import zstandard
 from hypothesis import strategies as st
 
 from pipelines.quality.catalog import find_profile
-from pipelines.quality.compiled import MEASURES
+from pipelines.quality.compiled.measures import MEASURES
 from pipelines.quality.profile import Measure
 from pipelines.quality.words import MeasuredText, Splitters
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines import compiled
+from pipelines.quality.english import English
 from pipelines.quality.spans import code_points
 from pipelines.quality.words import DATATROVE, MeasuredText, Splitters
 from tests.pipelines.quality.test_english import ATOMS, ENGLISH, SPACY, TEXT, real_texts
@@ -22,7 +23,14 @@ from pipelines.quality.compiled.english import CompiledEnglish
 # spaCy takes seconds to load, and loops to compile.
 pytestmark = pytest.mark.slow
 
-COMPILED = CompiledEnglish()
+
+def fresh() -> CompiledEnglish:
+    plain = English()
+    assert plain.rules is not None
+    return CompiledEnglish(plain, plain.rules)
+
+
+COMPILED = fresh()
 ASCII = st.lists(st.sampled_from([atom for atom in ATOMS if atom.isascii()]), max_size=60).map(
     "".join
 )
@@ -130,14 +138,14 @@ def test_long_chunks() -> None:
 
 def test_chunks_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(english, "_MOST_CHUNKS", 10)
-    splitter = CompiledEnglish()
+    splitter = fresh()
     for _ in range(2):
         for text in ("One, two (three). hi:) ) x é à l’ü", *TEXTS):
             check(text, splitter)
 
 
 def test_many_chunks() -> None:
-    splitter = CompiledEnglish()
+    splitter = fresh()
     check(" ".join(f"é{number} {number}à" for number in range(5000)), splitter)
 
 
@@ -145,13 +153,25 @@ def test_other_words_than_expected(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(english, "MARKS", english.MARKS | {"0"})
-    splitter = CompiledEnglish()
     text = "It was $5.00, (really)."
-    check(text, splitter)
-    assert splitter.spans(text, code_points(text)) is None
+    check_plain(text)
     assert caplog.messages == [
-        "Native loops do not find English words: they split '100%' otherwise."
+        "Compiled code for English words is not used: it splits '100%' otherwise. "
+        "Plain Python takes its place."
     ]
+
+
+def test_without_numba(broken_numba: str, caplog: pytest.LogCaptureFixture) -> None:
+    check_plain("Don't stop, Mr. Smith.")
+    assert caplog.messages == [broken_numba]
+
+
+def check_plain(text: str) -> None:
+    """Plain Python splits where loops were asked for."""
+    splitters = Splitters(compiled=True)
+    assert splitters.words(text, language="en", kind=DATATROVE) == SPACY.words(text)
+    assert splitters.num_sentences([text]) == SPACY.num_sentences([text])
+    assert splitters.spans(text, code_points(text), language="en", kind=DATATROVE) is None
 
 
 def test_words_of_a_measured_text() -> None:

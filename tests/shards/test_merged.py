@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 
-from pipelines.segments.segment import gather
+from shards.merged import gather
 
 
 def test_gather_takes_documents_from_everywhere_in_chunks() -> None:

@@ -1,0 +1,258 @@
+"""What earlier generations have: their signature tables, searched for what is new, without a text.
+
+    text hash  ─▶  exact tables  ─▶  known: dropped
+    band hash  ─▶  band tables   ─▶  the smallest document that has it  ─▶  candidates
+    candidates, by the order of that document  ─▶  slots tables  ─▶  similar enough: dropped
+
+A hash is in the tables of the first generation that has it and in no other. A task takes what it
+finds for its own hashes, at most a row for each; of the tables it holds one piece at a time.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.dedup.bands import PAIRS_AT_ONCE, are_similar
+from pipelines.dedup.exact import BLOCK_ROWS, SIGNATURES
+from pipelines.dedup.minhash import NUM_SLOTS
+from pipelines.dedup.near import Members, look_up
+from pipelines.dedup.runs import run_starts
+from pipelines.dedup.signatures import BAND_SIGNATURES, SLOT_SIGNATURES
+from pipelines.segments.matches import matching_rows
+from pipelines.segments.plan import Earlier
+from pipelines.segments.range import EVERYTHING, Range
+from pipelines.segments.sparse import side_by_side
+from pipelines.segments.tables import between, column, open_between
+from shards.errors import DamageError
+from shards.storage.remote import AnyPath
+
+CANDIDATES = pa.schema(
+    [
+        ("order", pa.uint64()),
+        ("generation", pa.uint32()),
+        ("segment", pa.uint32()),
+        ("signer", pa.uint32()),
+    ]
+)
+"""A file of candidates: documents of the run by segment and signer, each with the order and the
+generation (its place in the plan) of the earlier document to compare it with; sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHashes:
+    """Hashes of a band that earlier generations have, as columns of equal length, by hash.
+
+    `hash` uint64[n]; `order` uint64[n], of the smallest document that has it; `generation`
+    uint32[n], the place of its generation in the plan.
+    """
+
+    hash: np.ndarray
+    order: np.ndarray
+    generation: np.ndarray
+
+    def places(self, hashes: np.ndarray) -> np.ndarray:
+        """Return where each of some hashes stands here (int32[n]), -1 where it does not."""
+        places = np.full(len(hashes), -1, np.int32)
+        if len(self.hash):
+            for start in range(0, len(hashes), BLOCK_ROWS):
+                part = hashes[start : start + BLOCK_ROWS]
+                at = np.minimum(np.searchsorted(self.hash, part), len(self.hash) - 1)
+                places[start : start + len(part)] = np.where(self.hash[at] == part, at, -1)
+        return places
+
+
+class _Table(NamedTuple):
+    """One table of the earlier generations."""
+
+    generation: int
+    path: AnyPath
+    within: Range
+
+
+def _tables(output: AnyPath, groups: Sequence[Sequence[str]], within: Range) -> list[_Table]:
+    """Return the tables of each generation that overlap a range."""
+    return [
+        _Table(number, output / path, own)
+        for number, paths in enumerate(groups)
+        for index, path in enumerate(paths)
+        if (own := Range.of(index, len(paths))).overlaps(within)
+    ]
+
+
+def _matches(tables: Sequence[_Table], key: str, values: np.ndarray) -> list[pa.Table]:
+    """Return the rows of each table whose key is one of some values (uint64[n], any order)."""
+    if not tables:
+        return []
+    values = np.sort(values)
+    values = values[run_starts(values)] if len(values) else values
+
+    def read(table: _Table) -> pa.Table:
+        mine = values[between(values, table.within.low, table.within.high)]
+        return matching_rows(table.path, key, mine, within=table.within)
+
+    return side_by_side(read, tables, where=tables[0].path)
+
+
+def known_texts(
+    output: AnyPath, earlier: Sequence[Earlier], within: Range, *, high: np.ndarray, low: np.ndarray
+) -> np.ndarray:
+    """Return which text hashes (bool[n]) an earlier generation has.
+
+    Args:
+        output: The folder of the dataset.
+        earlier: The generations.
+        within: The range of `high`.
+        high: uint64[n], the first half of each hash.
+        low: uint64[n], the second.
+    """
+    tables = _tables(output, [generation.exact for generation in earlier], within)
+    known = np.zeros(len(high), bool)
+    found = pa.concat_tables([SIGNATURES.empty_table(), *_matches(tables, "hash_high", high)])
+    if not len(found):
+        return known
+    high_found, low_found = column(found, "hash_high"), column(found, "hash_low")
+    ranked = np.lexsort((low_found, high_found))
+    high_found, low_found = high_found[ranked], low_found[ranked]
+    starts = np.flatnonzero(run_starts(high_found))
+    longest = int(np.diff(starts, append=len(high_found)).max())
+    for start in range(0, len(high), BLOCK_ROWS):
+        part = slice(start, start + BLOCK_ROWS)
+        first = np.searchsorted(high_found, high[part])
+        for step in range(longest):  # hashes of which only the first half is equal
+            at = np.minimum(first + step, len(high_found) - 1)
+            known[part] |= (high_found[at] == high[part]) & (low_found[at] == low[part])
+    return known
+
+
+def known_bands(
+    output: AnyPath, earlier: Sequence[Earlier], band: int, within: Range, *, hashes: np.ndarray
+) -> KnownHashes:
+    """Return the hashes of a range of a band that an earlier generation has.
+
+    Args:
+        output: The folder of the dataset.
+        earlier: The generations.
+        band: Number of the band.
+        within: The range.
+        hashes: uint64[n], those to look for.
+    """
+    tables = _tables(output, [generation.bands[band] for generation in earlier], within)
+    parts = _matches(tables, "hash", hashes)
+    found = pa.concat_tables([BAND_SIGNATURES.empty_table(), *parts])
+    numbers = np.array([table.generation for table in tables], np.uint32)
+    generation = np.repeat(numbers, [len(part) for part in parts])
+    values, order = column(found, "hash"), column(found, "order")
+    ranked = np.argsort(values)
+    return KnownHashes(values[ranked], order[ranked], generation[ranked])
+
+
+def known_path(work: AnyPath, reference: str) -> AnyPath:
+    """Return the path of a file of candidates."""
+    return work / f"{reference}.known"
+
+
+def candidate_table(
+    known: KnownHashes, places: np.ndarray, segment: np.ndarray, signer: np.ndarray
+) -> pa.Table:
+    """Return documents with what each is to be compared with, as CANDIDATES.
+
+    Args:
+        known: Hashes of the earlier generations.
+        places: int[n], where each document's hash stands there.
+        segment: uint32[n].
+        signer: uint32[n].
+    """
+    columns = [known.order[places], known.generation[places], segment, signer]
+    ranked = np.lexsort(columns[::-1])
+    return pa.table([values[ranked] for values in columns], schema=CANDIDATES)
+
+
+class KnownPairs:
+    """The candidates of a range of the earlier documents' order, each pair once."""
+
+    def __init__(self, paths: Sequence[AnyPath], within: Range) -> None:
+        """Read them.
+
+        Args:
+            paths: The files of candidates.
+            within: The range.
+        """
+        parts = side_by_side(
+            lambda path: open_between(path, "order", low=within.low, high=within.high),
+            paths,
+            where=paths[0],
+        )
+        table = pa.concat_tables(parts)
+        names = ("generation", "order", "segment", "signer")
+        columns = [column(table, name) for name in names]
+        ranked = np.lexsort(columns[::-1])
+        columns = [values[ranked] for values in columns]
+        first = run_starts(*columns)
+        starts = np.flatnonzero(first)
+        self.bands = np.diff(starts, append=len(first))
+        """int[n]: of how many bands each pair comes."""
+        self._generation, self._order, self._segment, self._signer = (
+            values[starts] for values in columns
+        )
+
+    def similar(
+        self,
+        output: AnyPath,
+        earlier: Sequence[Earlier],
+        slots: Sequence[AnyPath],
+        *,
+        threshold: float,
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield pairs, a block at a time, and which of them (bool[n]) are similar enough.
+
+        Args:
+            output: The folder of the dataset.
+            earlier: The earlier generations.
+            slots: The .slots files of all segments.
+            threshold: Least similarity.
+        """
+        for start in range(0, len(self._order), PAIRS_AT_ONCE):
+            part = slice(start, min(start + PAIRS_AT_ONCE, len(self._order)))
+            other = self._earlier_slots(output, earlier, part)
+            own = look_up(slots, "slots", segment=self._segment[part], signer=self._signer[part])
+            yield part, are_similar(own, other, threshold=threshold)
+
+    def members(self, slots: Sequence[AnyPath], part: slice, chosen: np.ndarray) -> Members:
+        """Return the documents of chosen pairs (bool[n]) of a part."""
+        segment, signer = self._segment[part][chosen], self._signer[part][chosen]
+        order = look_up(slots, "order", segment=segment, signer=signer)
+        return Members(order, segment, signer)
+
+    def _earlier_slots(
+        self, output: AnyPath, earlier: Sequence[Earlier], part: slice
+    ) -> np.ndarray:
+        """Return the slots (uint8[n, NUM_SLOTS]) of the earlier documents of a part."""
+        found = np.empty((part.stop - part.start, NUM_SLOTS), np.uint8)
+        generation, order = self._generation[part], self._order[part]
+        for number in np.unique(generation).tolist():
+            rows = np.flatnonzero(generation == number)
+            found[rows] = _slots_of(output, earlier[number], order[rows])
+        return found
+
+
+def _slots_of(output: AnyPath, generation: Earlier, order: np.ndarray) -> np.ndarray:
+    """Return the slots of documents (uint8[n, NUM_SLOTS]) of a generation, by order."""
+    tables = _tables(output, [generation.slots], EVERYTHING)
+    within = Range(low=int(order.min()), high=int(order.max()) + 1)
+    tables = [table for table in tables if table.within.overlaps(within)]
+    found = pa.concat_tables([SLOT_SIGNATURES.empty_table(), *_matches(tables, "order", order)])
+    orders = column(found, "order")
+    at = np.searchsorted(orders, order)
+    at[at == len(orders)] = 0
+    if not len(orders) or (orders[at] != order).any():
+        raise DamageError(
+            f"the signatures of generation {generation.name} do not belong together: slots-*.arrow "
+            "lack documents that band-*.arrow name. Restore both, or make the dataset again"
+        )
+    values = found["slots"].combine_chunks()
+    rows = np.frombuffer(values.buffers()[1], np.uint8)[values.offset * NUM_SLOTS :]
+    slots: np.ndarray = rows.reshape(-1, NUM_SLOTS)[at]
+    return slots

@@ -1,0 +1,75 @@
+"""Rows of a sorted table by the values of its key, of tables too long to be read whole."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.segments.range import Range
+from pipelines.segments.sparse import BLOCK_ROWS, SparseTable
+from pipelines.segments.tables import between, column
+from shards.storage.remote import AnyPath
+
+PIECE_BYTES = 2 << 20
+"""What is read of a table at a time."""
+
+
+def matching_rows(path: AnyPath, key: str, values: np.ndarray, *, within: Range) -> pa.Table:
+    """Return the rows of a table whose key is one of some values; a piece of it is held at a time.
+
+    Keys are uniformly distributed hashes, so the row of each value is nearly known: only the blocks
+    around these rows are read. If the values are many, that is every block, once.
+
+    Args:
+        path: A table that write_table wrote.
+        key: A column (uint64) that it is sorted by.
+        values: uint64[n], sorted, all different.
+        within: The range of the hashes that the table holds.
+    """
+    table = SparseTable(path)
+    found = [table.read(0, 0)]
+    for wanted, first, last in _windows(table, key, values, within):
+        step = max(1, PIECE_BYTES // table.block_bytes)
+        for start in range(first, last, step):
+            stop = min(start + step, last)
+            found.append(_chosen(table.read(start, stop), key, wanted))
+            table.release(start, stop)
+    return pa.concat_tables(found).replace_schema_metadata()
+
+
+def _windows(
+    table: SparseTable, key: str, values: np.ndarray, within: Range
+) -> Iterator[tuple[np.ndarray, int, int]]:
+    """Yield values with the first block that may have them and the block after the last."""
+    num_blocks = table.num_blocks
+    if not num_blocks or not len(values):
+        return
+    rows = num_blocks * BLOCK_ROWS - BLOCK_ROWS // 2  # the last block is taken to be half full
+    guess = (values - np.uint64(within.low)) / float(within.high - within.low) * rows
+    slack = 64 + 2 * rows**0.5
+    first = np.clip((guess - slack) // BLOCK_ROWS, 0, num_blocks - 1).astype(np.int64)
+    last = np.clip((guess + slack) // BLOCK_ROWS + 1, 1, num_blocks).astype(np.int64)
+    cuts = np.flatnonzero(first[1:] >= last[:-1]) + 1
+    for start, stop in zip([0, *cuts.tolist()], [*cuts.tolist(), len(values)], strict=True):
+        wanted, window = values[start:stop], [int(first[start]), int(last[stop - 1])]
+        # A row may lie further from its guess: then so does one at an end of the window.
+        while window[0] and _keys(table, key, window[0])[0] >= wanted[0]:
+            window[0] -= 1
+        while window[1] < num_blocks and _keys(table, key, window[1] - 1)[-1] <= wanted[-1]:
+            window[1] += 1
+        yield wanted, window[0], window[1]
+
+
+def _keys(table: SparseTable, key: str, block: int) -> np.ndarray:
+    return column(table.read(block, block + 1), key)
+
+
+def _chosen(piece: pa.Table, key: str, wanted: np.ndarray) -> pa.Table:
+    keys = column(piece, key)
+    inside = wanted[between(wanted, int(keys[0]), int(keys[-1]) + 1)]
+    starts = np.searchsorted(keys, inside, "left")
+    lengths = np.searchsorted(keys, inside, "right") - starts
+    # Of each value that occurs, its rows from the first on.
+    skipped = np.cumsum(lengths) - lengths
+    rows = np.repeat(starts - skipped, lengths) + np.arange(lengths.sum())
+    return piece.take(rows)

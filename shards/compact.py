@@ -1,0 +1,602 @@
+"""Compaction: neighbouring generations become one, which holds the same documents.
+
+    generations ── ranges of the order ──> shards, validation, audit, rejects, dropped
+                ── ranges of the hash ───> signatures
+
+A part is one range of one of these: its rows of all generations, sorted. It takes the memory of one
+shard, however many generations there are, and leaves a record, so that the same command goes on
+where another was killed. The manifest comes last; until then the dataset is what it was. The files
+of the old generations stay: readers may have them open (`prune` deletes them).
+
+A dataset that was compacted has a new lineage. All its generations get the number of the new
+manifest: as of older numbers it no longer exists.
+"""
+
+import hashlib
+import itertools
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from shards.erasure import Erasure
+from shards.errors import DamageError, UserError
+from shards.format import BIN, shard_file
+from shards.manifest import (
+    TRAIN,
+    VALIDATION,
+    WORK,
+    Generation,
+    Manifest,
+    Removal,
+    ShardEntry,
+    SourceEntry,
+    TableEntry,
+    write_manifest,
+)
+from shards.merged import ShardSlice, merged_order, write_merged_shard
+from shards.merged_tables import (
+    OrderedTable,
+    Spared,
+    merged_signatures,
+    merged_tables,
+    num_signature_files,
+)
+from shards.range import Range
+from shards.reader import Dataset
+from shards.records import sealed, unsealed
+from shards.removals import SCHEMA, Rows, removed_rows, write_removal
+from shards.storage.files import (
+    canonical,
+    files,
+    intact,
+    read_json,
+    remove_tree,
+    size_if_there,
+    write_json,
+)
+from shards.storage.remote import AnyPath, RemotePath
+from shards.storage.sparse import copy_rows
+from shards.tables import between, column, map_items, open_between, write_entry, write_parquet
+
+LEDGER = "ledger.json"
+"""Names the files of a generation in the making (pipelines/run/ledger.py)."""
+
+FOLDER = "compact"
+"""The folder in .work that holds the records of finished parts."""
+
+LEAST = 2
+"""Fewer generations are not worth compacting."""
+
+SHARD_TOKENS = 100_000_000
+"""Most tokens of a shard where the options do not say."""
+
+TABLES = ("audit", "rejects", "dropped")
+SIGNATURES = "signatures"
+_HASHES = {"exact": "hash_high", "band": "hash", "slots": "order"}
+"""The column that sorts a signature table, by the first word of its name."""
+
+_NUM_BINS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One range of what a compaction writes."""
+
+    folder: str
+    """train or validation, one of TABLES, or SIGNATURES."""
+    name: str
+    """A source; of signatures their kind, such as exact or band-07."""
+    index: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"{self.folder}/{self.name}-{self.index:05}"
+
+    @property
+    def within(self) -> Range:
+        """Its range of the order or the hash."""
+        return Range.of(self.index, self.total)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartRecord:
+    """What was written for a part."""
+
+    part: str
+    shards: tuple[ShardEntry, ...] = ()
+    tables: tuple[TableEntry, ...] = ()
+    removed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Rows of the shard by path of the removal that has them."""
+
+    @property
+    def bytes(self) -> int:
+        """Size of its files."""
+        files = [file for shard in self.shards for file in shard.files.values()]
+        return sum(file.bytes for file in (*files, *self.tables))
+
+
+def choose(
+    manifest: Manifest, *, older_than: int | None = None, between: tuple[int, int] | None = None
+) -> tuple[Generation, ...]:
+    """Return the generations to compact: all, or a run of neighbours.
+
+    Args:
+        manifest: Of the dataset.
+        older_than: Those that came with a smaller manifest number.
+        between: The first and the last, counted from 1.
+
+    Raises:
+        UserError: There are no such generations.
+    """
+    generations = manifest.generations
+    if older_than is not None:
+        return tuple(generation for generation in generations if generation.number < older_than)
+    if between is None:
+        return generations
+    first, last = between
+    if not 1 <= first <= last <= len(generations):
+        raise UserError(
+            f"there are no generations {first}-{last}: this dataset has the generations 1 to "
+            f"{len(generations)}, as python -m shards inspect counts them."
+        )
+    return generations[first - 1 : last]
+
+
+class Compaction:
+    """Neighbouring generations of a dataset as they become one; the dataset must be locked."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        members: Sequence[Generation],
+        *,
+        erasure: Erasure | None = None,
+    ) -> None:
+        """Prepare it.
+
+        Args:
+            dataset: The dataset.
+            members: Generations of it that stand next to each other.
+            erasure: What is left out of everything; then the members are all generations.
+        """
+        self.dataset = dataset
+        self.directory = dataset.directory
+        self.manifest = dataset.manifest
+        self.members = tuple(members)
+        self._erasure = erasure
+        self.erased: Mapping[str, Rows] = erasure.rows if erasure else {}
+        self.number = self.manifest.number + 1
+        identity: list[Any] = ["compact", *(member.fingerprint for member in members)]
+        if self.erased:
+            identity.append({path: rows.tolist() for path, rows in self.erased.items()})
+        self.fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
+        self.name = f"g{self.number:04d}-{self.fingerprint[:8]}"
+        self._folder = self.directory / self.name
+        self._records = self.directory / WORK / FOLDER / self.fingerprint[:16]
+        self._source_shards = {
+            name: _SourceShards(
+                dataset,
+                [member.sources[name] for member in members if name in member.sources],
+                self.erased,
+            )
+            for name in sorted({name for member in members for name in member.sources})
+        }
+
+    # What is read
+
+    def check(self) -> None:
+        """Read all files of the members, so that no damage is written under a new checksum.
+
+        Raises:
+            DamageError: A file is missing or damaged.
+        """
+        for path, entry in self._files():
+            if not intact(self.directory / path, entry):
+                raise DamageError(
+                    f"{self.directory / path} is missing or damaged, and nothing was compacted: "
+                    f"restore it from a copy. python -m shards verify {self.directory} names all."
+                )
+
+    def check_idle(self) -> None:
+        """Check that no generation is in the making: it is made for the ones that are there.
+
+        Raises:
+            UserError: An --append or --watch was interrupted.
+        """
+        path = self.directory / LEDGER
+        # The manifest's own number is no measure: a removal may have come since.
+        last = max(generation.number for generation in self.manifest.generations)
+        if path.exists() and read_json(path).get("number", 0) > last:
+            raise UserError(
+                f"{path} names a generation that is not finished: run the command that was making "
+                "it (--append or --watch) once more, then compact."
+            )
+
+    def check_room(self) -> None:
+        """Check that the disk has room for the new generation beside the old ones.
+
+        Raises:
+            UserError: It has not.
+        """
+        if not isinstance(self.directory, Path):
+            return
+        needed = sum(entry.bytes for _, entry in self._files())
+        needed -= sum(files(self._folder).values())
+        if needed > (free := shutil.disk_usage(self.directory).free):
+            raise UserError(
+                f"compacting writes about {needed / 1e6:,.0f} MB beside what is there, and the "
+                f"disk of {self.directory} has {free / 1e6:,.0f} MB free: make room, or compact "
+                "fewer generations at a time (--generations A-B), with prune after each."
+            )
+
+    def _files(self) -> Iterator[tuple[str, Any]]:
+        alone = replace(self.manifest, generations=self.members, removals=())
+        return (pair for pair in alone.files() if pair[0] != self.manifest.vocabulary.path)
+
+    @cached_property
+    def removed(self) -> Mapping[str, Mapping[str, Rows]]:
+        """The rows of each removal by its path, then by the path of their shard's entry."""
+        return {
+            removal.documents.path: removed_rows(
+                self.directory, replace(self.manifest, removals=(removal,))
+            )
+            for removal in self.manifest.removals
+        }
+
+    # What is written
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """All parts, in the order in which they are written."""
+        return (*self._source_parts(), *self._signature_parts())
+
+    def _source_parts(self) -> Iterator[Part]:
+        for name, shards in self._source_shards.items():
+            totals = {
+                TRAIN: shards.num_shards,
+                VALIDATION: shards.num_validation,
+                **{
+                    folder: max(1, shards.num_shards) if self._tables(folder, name) else 0
+                    for folder in TABLES
+                },
+            }
+            for folder, total in totals.items():
+                for index in range(total):
+                    yield Part(folder=folder, name=name, index=index, total=total)
+
+    def _signature_parts(self) -> Iterator[Part]:
+        # A kind that a member lacks would say too little of it: dedup misses it, and says so.
+        kinds = [{_kind(table) for table in member.signatures} for member in self.members]
+        for kind in sorted(set.intersection(*kinds)):
+            groups = [
+                [table for table in member.signatures if _kind(table) == kind]
+                for member in self.members
+            ]
+            total = num_signature_files(groups)
+            for index in range(total):
+                yield Part(folder=SIGNATURES, name=kind, index=index, total=total)
+
+    def _tables(self, folder: str, source: str) -> list[tuple[Generation, TableEntry]]:
+        return [
+            (member, table)
+            for member in self.members
+            for table in getattr(member, folder)
+            if table.source == source
+        ]
+
+    def finished(self, part: Part) -> PartRecord | None:
+        """Return the record of a part that was written, None if there is none or a file is gone."""
+        path = self._record_path(part)
+        if size_if_there(path) < 0:
+            return None
+        try:
+            record = unsealed(PartRecord, read_json(path), where=str(path))
+        except (ValueError, DamageError):
+            return None
+        wanted = [
+            (shard_file(self.directory / shard.path, suffix), entry)
+            for shard in record.shards
+            for suffix, entry in shard.files.items()
+        ] + [(self.directory / table.path, table) for table in record.tables]
+        return record if all(intact(path, entry) for path, entry in wanted) else None
+
+    def _record_path(self, part: Part) -> AnyPath:
+        return self._records / part.folder / f"{part.name}-{part.index:05}-{part.total}.json"
+
+    def write(self, part: Part) -> PartRecord:
+        """Write the files of a part, then its record."""
+        if part.folder in (TRAIN, VALIDATION):
+            record = self._write_shard(part)
+        elif part.folder == SIGNATURES:
+            record = PartRecord(part=str(part), tables=(self._write_signatures(part),))
+        else:
+            record = PartRecord(part=str(part), tables=self._write_table(part))
+        write_json(self._record_path(part), sealed(record))
+        return record
+
+    def _write_shard(self, part: Part) -> PartRecord:
+        slices, places = self._source_shards[part.name].slices(part)
+        prefix = "validation-" if part.folder == VALIDATION else ""
+        shard = write_merged_shard(
+            self._folder / part.name / f"{prefix}{part.index:05}",
+            slices,
+            directory=self.directory,
+            dtype=self.manifest.tokenizer.token_dtype,
+        )
+        ranked = merged_order(slices)
+        removed = {
+            removal: np.flatnonzero(_among(places, rows)[ranked])
+            for removal, rows in self.removed.items()
+        }
+        return PartRecord(
+            part=str(part),
+            shards=(shard,),
+            removed={path: tuple(rows.tolist()) for path, rows in removed.items() if len(rows)},
+        )
+
+    def _write_table(self, part: Part) -> tuple[TableEntry, ...]:
+        found = self._tables(part.folder, part.name)
+        tables = merged_tables(
+            [
+                OrderedTable(self.directory / table.path, self._spared(part, member))
+                for member, table in found
+            ],
+            part.within,
+            rows=sum(table.rows for _, table in found),
+        )
+        if part.folder == "rejects":
+            tables = (rows for rows in tables if rows.num_rows)
+        path = self._folder / part.folder / f"{part.name}-{part.index:05}.parquet"
+        return write_parquet(path, tables, directory=self.directory)
+
+    def _spared(self, part: Part, member: Generation) -> Spared | None:
+        """Return what says which rows of a member's tables stay."""
+        if self._erasure is None:
+            return None
+        return partial(
+            self._erasure.spared, folder=part.folder, generation=member.name, source=part.name
+        )
+
+    def _write_signatures(self, part: Part) -> TableEntry:
+        kind, _, _ = part.name.partition("-")
+        tables = []
+        for member in self.members:
+            for entry in member.signatures:
+                if _kind(entry) == part.name:
+                    rows = open_between(
+                        self.directory / entry.path,
+                        _HASHES[kind],
+                        low=part.within.low,
+                        high=part.within.high,
+                    )
+                    if self._erasure is not None:
+                        rows = self._erasure.without(rows, kind=kind, generation=member.name)
+                    tables.append(rows)
+        rows = merged_signatures(tables, part.within)
+        path = self._folder / SIGNATURES / f"{part.name}-{part.index:05}.arrow"
+        return write_entry(path, rows, directory=self.directory)
+
+    # The end
+
+    def commit(self, records: Mapping[Part, PartRecord]) -> Generation:
+        """Write the removals and the manifest, and return the new generation; the records go.
+
+        Args:
+            records: Of all parts, in their order.
+        """
+
+        def tables(folder: str) -> Any:
+            written = [record.tables for part, record in records.items() if part.folder == folder]
+            return tuple(itertools.chain.from_iterable(written))
+
+        generation = Generation(
+            number=self.number,
+            name=self.name,
+            fingerprint=self.fingerprint,
+            inputs=tuple(entry for member in self.members for entry in member.inputs),
+            sources={
+                source: SourceEntry(
+                    shards=_shards(records, source, TRAIN),
+                    validation=_shards(records, source, VALIDATION),
+                )
+                for source in self._source_shards
+            },
+            **{field: tables(field) for field in (*TABLES, SIGNATURES)},
+            accounting=added(
+                [
+                    self._erasure.accounting(member) if self._erasure else member.accounting
+                    for member in self.members
+                ]
+            ),
+            libraries=self._libraries(),
+        )
+        first = self.manifest.generations.index(self.members[0])
+        rest = self.manifest.generations[first + len(self.members) :]
+        generations = (*self.manifest.generations[:first], generation, *rest)
+        manifest = replace(
+            self.manifest,
+            number=self.number,
+            lineage=hashlib.sha256(f"{self.fingerprint}:{self.number}".encode()).hexdigest(),
+            generations=tuple(replace(item, number=self.number) for item in generations),
+            removals=()
+            if self._erasure
+            else tuple(self._translated(removal, records) for removal in self.manifest.removals),
+        )
+        write_manifest(self.directory, manifest)
+        remove_tree(self.directory / WORK / FOLDER)
+        if isinstance(self.directory, Path):
+            with suppress(OSError):  # a run may have left something of its own there
+                (self.directory / WORK).rmdir()
+        return generation
+
+    def _libraries(self) -> dict[str, str]:
+        """Return the versions of members that differ from the dataset's, all that made a byte."""
+        usual = self.manifest.libraries
+        names = sorted({name for member in self.members for name in member.libraries})
+        versions = {
+            name: {member.libraries.get(name, usual.get(name, "")) for member in self.members}
+            for name in names
+        }
+        return {name: " and ".join(sorted(found)) for name, found in versions.items()}
+
+    def _translated(self, removal: Removal, records: Mapping[Part, PartRecord]) -> Removal:
+        """Write a removal with the rows of the new shards, and return its entry."""
+        path = removal.documents.path
+        rows = [
+            (generation.name, name, split, index, row)
+            for generation, name, source in self.manifest.source_entries()
+            if generation not in self.members
+            for split in (TRAIN, VALIDATION)
+            for index, shard in enumerate(source.split(split))
+            for row in self.removed[path].get(shard.path, ())
+        ]
+        rows += [
+            (self.name, part.name, part.folder, part.index, row)
+            for part, record in records.items()
+            for row in record.removed.get(path, ())
+        ]
+        columns = [list(values) for values in zip(*rows, strict=True)] or [[]] * len(SCHEMA)
+        table = pa.table(columns, schema=SCHEMA)
+        documents = write_removal(self.directory, self.number, table)
+        return replace(removal, number=self.number, documents=documents)
+
+
+class _SourceShards:
+    """The shards of one source in all members."""
+
+    def __init__(
+        self, dataset: Dataset, entries: Sequence[SourceEntry], erased: Mapping[str, Rows]
+    ) -> None:
+        self._dataset = dataset
+        self._erased = erased
+        self.entries = {
+            split: [shard for entry in entries for shard in entry.split(split)]
+            for split in (TRAIN, VALIDATION)
+        }
+
+    def _table(self, shard: ShardEntry) -> tuple[pa.Table, np.ndarray]:
+        """Return the documents of a shard, and the rows (int64) that are not erased."""
+        table = self._dataset.table(shard)
+        rows = np.arange(len(table))
+        if shard.path in self._erased:
+            rows = np.delete(rows, self._erased[shard.path])
+        return table, rows
+
+    @cached_property
+    def _spans(self) -> dict[str, Range]:
+        """The range of the orders of each shard that has documents, by its path."""
+        spans = {}
+        for shard in (shard for shards in self.entries.values() for shard in shards):
+            if shard.documents:
+                order = column(self._dataset.table(shard), "order")
+                spans[shard.path] = Range(low=int(order[0]), high=int(order[-1]) + 1)
+        return spans
+
+    @cached_property
+    def num_shards(self) -> int:
+        """How many the new generation gets, by the rules of the pipelines."""
+        options, shards = self._dataset.manifest.options, self.entries[TRAIN]
+        if not shards or options.get("shards"):
+            return int(options["shards"]) if shards else 0
+        tokens, longest = np.zeros(_NUM_BINS), 0
+        for shard in shards:
+            table, rows = self._table(shard)
+            bins = column(table, "order")[rows] >> np.uint64(64 - 16)
+            lengths = column(table, "tokens")[rows]
+            tokens += np.bincount(bins.astype(np.int64), lengths, _NUM_BINS)
+            longest = max(longest, int(lengths.max(initial=0)))
+        limit = max(options.get("shard_tokens", SHARD_TOKENS), longest, 1)
+        return _least_shards(tokens.astype(np.int64), limit)
+
+    @cached_property
+    def num_validation(self) -> int:
+        """How many shards of validation it gets: as long as those of training."""
+        train, validation = (
+            sum(shard.documents for shard in self.entries[split]) for split in (TRAIN, VALIDATION)
+        )
+        if not self.entries[VALIDATION]:
+            return 0
+        return max(1, -(-self.num_shards * validation // max(1, train + validation)))
+
+    def slices(self, part: Part) -> tuple[list[ShardSlice], list[tuple[str, np.ndarray]]]:
+        """Return what the shards have in the range of a part, and path and rows of each."""
+        slices, places = [], []
+        for shard in self.entries[part.folder]:
+            span = self._spans.get(shard.path)
+            if span is not None and span.overlaps(part.within):
+                table, rows = self._table(shard)
+                inside = between(column(table, "order")[rows], part.within.low, part.within.high)
+                slices.append(self._slice(shard, table, rows[inside]))
+                places.append((shard.path, rows[inside]))
+        if not slices:  # the columns must come from somewhere
+            shard = self.entries[part.folder][0]
+            slices.append(self._slice(shard, self._table(shard)[0], np.zeros(0, np.int64)))
+        return slices, places
+
+    def _slice(self, shard: ShardEntry, table: pa.Table, rows: np.ndarray) -> ShardSlice:
+        directory = self._dataset.directory
+        whole = len(rows) and len(rows) == rows[-1] + 1 - rows[0]
+        chosen = table.slice(rows[0], len(rows)) if whole else table.take(rows)
+        starts, documents = column(chosen, "offset"), chosen.drop_columns(["offset"])
+        if isinstance(directory, RemotePath):
+            starts, documents = starts.copy(), copy_rows(documents)
+        tokens = map_items(
+            shard_file(directory / shard.path, BIN),
+            starts=starts,
+            lengths=column(documents, "tokens"),
+            size=shard.tokens,
+        )
+        return ShardSlice(documents=documents, starts=starts, tokens=tokens)
+
+
+def _least_shards(tokens: np.ndarray, limit: int) -> int:
+    """Return the least power of two of shards that have at most `limit` tokens each.
+
+    Args:
+        tokens: int64[n], in each of n even bins of the order.
+        limit: Not below the longest document.
+    """
+    shards = 1
+    while shards < len(tokens) and tokens.reshape(shards, -1).sum(axis=1).max() > limit:
+        shards *= 2
+    # Shards smaller than a bin: as if the fullest bin were evenly spread.
+    fullest = int(tokens.reshape(shards, -1).sum(axis=1).max())
+    return shards << (max(0, fullest - 1) // limit).bit_length()
+
+
+def _among(places: Sequence[tuple[str, np.ndarray]], rows: Mapping[str, Rows]) -> np.ndarray:
+    """Return which documents (bool[n]) of shards are among rows, given by path."""
+    none = np.zeros(0, np.int64)
+    masks = [np.isin(kept, rows.get(path, none)) for path, kept in places]
+    return np.concatenate([np.zeros(0, bool), *masks])
+
+
+def _shards(records: Mapping[Part, PartRecord], source: str, split: str) -> tuple[ShardEntry, ...]:
+    return tuple(
+        shard
+        for part, record in records.items()
+        if (part.name, part.folder) == (source, split)
+        for shard in record.shards
+    )
+
+
+def _kind(table: TableEntry) -> str:
+    """Return what a signature table holds, by its name: KIND-NUMBER."""
+    return PurePosixPath(table.path).stem.rpartition("-")[0]
+
+
+def added(accounts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the sums of accounts, key by key."""
+    sums: dict[str, Any] = {}
+    for key in sorted({key for account in accounts for key in account}):
+        values = [account[key] for account in accounts if key in account]
+        nested = isinstance(values[0], Mapping)
+        sums[key] = added(values) if nested else sum(values)
+    return sums

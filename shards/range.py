@@ -1,0 +1,48 @@
+"""A range of the order hash, such as a task of merge works on."""
+
+import itertools
+from dataclasses import dataclass
+
+ROWS_AT_ONCE = 500_000
+BYTES_AT_ONCE = 128 << 20
+"""Audit rows, and bytes of texts and rejects, that are merged at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """The documents with low <= order < high."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, index: int, total: int) -> "Range":
+        """Return the range of the orders with (order * total) >> 64 == index."""
+        return cls(low=-(-(index << 64) // total), high=-(-((index + 1) << 64) // total))
+
+    def overlaps(self, other: "Range") -> bool:
+        """Return whether an order may lie in both."""
+        return self.low < other.high and other.low < self.high
+
+    def common(self, other: "Range") -> "Range":
+        """Return the range of the orders that lie in both, which overlap."""
+        return Range(low=max(self.low, other.low), high=min(self.high, other.high))
+
+
+EVERYTHING = Range(low=0, high=2**64)
+
+
+def split_range(within: Range, *, rows: int, held_bytes: int) -> list[Range]:
+    """Return a range in parts of bounded size, taking rows to be uniformly distributed.
+
+    Args:
+        within: The range.
+        rows: Audit rows, over all orders.
+        held_bytes: Size of their texts and rejects.
+    """
+    width = within.high - within.low
+    parts = max(
+        1, -(-rows * width // (ROWS_AT_ONCE << 64)), -(-held_bytes * width // (BYTES_AT_ONCE << 64))
+    )
+    edges = [within.low + width * number // parts for number in range(parts + 1)]
+    return [Range(low=low, high=high) for low, high in itertools.pairwise(edges)]

@@ -1,0 +1,287 @@
+"""Files and tables behind a URL, of which only the parts asked for are fetched.
+
+The bytes live in an anonymous mapping as long as the file: pages into which nothing was fetched
+take no memory.
+"""
+
+import mmap
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from shards.errors import DamageError
+from shards.range import EVERYTHING, Range
+from shards.storage.files import map_bytes
+from shards.storage.remote import AnyPath, RemotePath
+
+SMALL_BYTES = 256 << 10
+"""A file up to this size is fetched whole: waiting for the first byte takes longer than reading."""
+
+END_BYTES = 64 << 10
+"""What is fetched first of a larger table, from its end: the footer (schema, 24 bytes a block)."""
+
+BLOCK_ROWS = 4096
+"""Rows of a table that lie together, all their columns: the least that a request fetches."""
+
+GAP_BYTES = 64 << 10
+"""Ranges closer than this are fetched as one."""
+
+AT_ONCE = 16
+"""Files that a task reads concurrently: most of a request's time is waiting for its first byte."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def side_by_side(
+    read: Callable[[Item], Result], items: Iterable[Item], *, where: AnyPath
+) -> list[Result]:
+    """Return what `read` returns for each item, in order; behind a URL several are read at once.
+
+    Args:
+        read: Reads one item; behind a URL it is called from several threads.
+        items: What to read.
+        where: A path in the storage that holds them.
+    """
+    if not isinstance(where, RemotePath):
+        return [read(item) for item in items]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(read, items))
+
+
+def forget_sizes() -> None:
+    """Forget known sizes: between phases a file may be rewritten under the same name."""
+    _size.cache_clear()
+
+
+@lru_cache(maxsize=1 << 16)
+def _size(path: RemotePath) -> int:
+    """Return the size of a finished file, asked for once per process."""
+    if (size := path.size()) < 0:
+        raise DamageError(f"{path} is missing: restore it, or build it again.")
+    return size
+
+
+class SparseFile:
+    """A file behind a URL; `data` is uint8[size], zero where nothing was fetched yet."""
+
+    def __init__(self, path: RemotePath) -> None:
+        """Ask for the size of a file.
+
+        Raises:
+            DamageError: There is no such file.
+            UserError: The storage does not answer.
+        """
+        self._path = path
+        size = _size(path)
+        self._memory = mmap.mmap(-1, max(size, 1))
+        self.data = np.frombuffer(self._memory, np.uint8, size)
+        self._fetched = np.zeros((0, 2), np.int64)
+
+    def fetch(self, ranges: np.ndarray) -> None:
+        """Fetch those ranges that were not fetched before; ranges close together become one.
+
+        Args:
+            ranges: int64[n, 2], the first byte of each and the byte after its last.
+        """
+        size = len(self.data)
+        if size <= SMALL_BYTES:
+            ranges = np.array([[0, size]])
+        wanted = join_ranges(ranges[ranges[:, 0] < ranges[:, 1]], gap=GAP_BYTES)
+        missing = [pair for pair in wanted.tolist() if not self._has(*pair)]
+        if not missing:
+            return
+        for (start, stop), data in zip(missing, self._path.read_ranges(missing), strict=True):
+            self._memory[start:stop] = data
+        self._fetched = join_ranges(np.concatenate([self._fetched, np.array(missing)]), gap=0)
+
+    def release(self, start: int, stop: int) -> None:
+        """Give back the memory of a range of bytes: they are fetched again when asked for."""
+        first, last = -(-start // mmap.PAGESIZE), stop // mmap.PAGESIZE
+        if first < last:
+            length = (last - first) * mmap.PAGESIZE
+            self._memory.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, length)
+        before = np.minimum(self._fetched, start)
+        after = np.maximum(self._fetched, stop)
+        left = np.concatenate([before, after])
+        self._fetched = join_ranges(left[left[:, 0] < left[:, 1]], gap=0)
+
+    def _has(self, start: int, stop: int) -> bool:
+        index = int(np.searchsorted(self._fetched[:, 0], start, "right")) - 1
+        return index >= 0 and bool(self._fetched[index, 1] >= stop)
+
+
+class MappedFile:
+    """A file on a disk, read as a SparseFile is; `data` is uint8[size], mapped."""
+
+    def __init__(self, path: AnyPath) -> None:
+        """Map a file.
+
+        Raises:
+            DamageError: There is no such file.
+        """
+        self.data = map_bytes(path)
+
+    def fetch(self, ranges: np.ndarray) -> None:
+        """Do nothing: the system reads pages when they are touched."""
+        del ranges
+
+    def release(self, start: int, stop: int) -> None:
+        """Do nothing: the system takes pages back when it needs them."""
+        del start, stop
+
+
+def open_bytes(path: AnyPath) -> SparseFile | MappedFile:
+    """Return the bytes of a file in `data`; what is used of them is asked for by `fetch` first."""
+    return SparseFile(path) if isinstance(path, RemotePath) else MappedFile(path)
+
+
+class SparseTable:
+    """A table in the blocks that write_table made of its rows, on a disk or behind a URL.
+
+    The footer is read first, which says where the blocks lie, then the blocks that hold the rows
+    asked for. The layout is that of the Arrow IPC file format (File.fbs and Message.fbs of
+    apache/arrow).
+    """
+
+    def __init__(self, path: AnyPath) -> None:
+        """Fetch the footer.
+
+        Raises:
+            DamageError: There is no such file, or it holds no table.
+        """
+        self._file = open_bytes(path)
+        size = len(self._file.data)
+        self._file.fetch(np.array([[max(0, size - END_BYTES), size]]))
+        ending = self._file.data[-10:].tobytes()
+        if not ending.endswith(_MAGIC):
+            raise DamageError(f"{path} is not an Arrow file: restore it, or build it again.")
+        start = size - len(ending) - int.from_bytes(ending[:4], "little")
+        self._file.fetch(np.array([[start, size]]))
+        footer = self._file.data[start : size - len(ending)].tobytes()
+        self._dictionaries = _blocks(footer, _DICTIONARIES)
+        self._blocks = _blocks(footer, _BATCHES)
+        self._reader = pa.ipc.open_file(pa.py_buffer(self._file.data))
+        self._spread = spread_of(self._reader.schema)
+
+    def rows(self, rows: slice) -> pa.Table:
+        """Return the rows from rows.start to rows.stop, without the rest of their blocks."""
+        first = rows.start // BLOCK_ROWS
+        table = self.read(first, -(-rows.stop // BLOCK_ROWS))
+        rest = table.slice(rows.start - first * BLOCK_ROWS, rows.stop - rows.start)
+        return copy_rows(rest.replace_schema_metadata())
+
+    @property
+    def num_blocks(self) -> int:
+        """How many blocks it has; all but the last have BLOCK_ROWS rows."""
+        return len(self._blocks)
+
+    @property
+    def block_bytes(self) -> int:
+        """Size of a block; the last may be smaller."""
+        return int(self._blocks[0, 1] - self._blocks[0, 0]) if len(self._blocks) else 0
+
+    def release(self, first: int, last: int) -> None:
+        """Give back the memory of neighbouring blocks; nothing read from them may be in use."""
+        self._file.release(int(self._blocks[first, 0]), int(self._blocks[last - 1, 1]))
+
+    def read(self, first: int, last: int) -> pa.Table:
+        """Return the rows of neighbouring blocks, which are one range of the file."""
+        last = min(last, len(self._blocks))
+        if first < last:
+            run = [self._blocks[first, 0], self._blocks[last - 1, 1]]
+            self._file.fetch(np.concatenate([self._dictionaries, [run]]))
+        batches = [self._reader.get_batch(number) for number in range(first, last)]
+        return pa.Table.from_batches(batches, self._reader.schema)
+
+    def row_of(self, key: str, bound: int) -> int:
+        """Return the first row whose key is not below a bound; the table is sorted by the key.
+
+        Keys are uniformly distributed hashes (uint64): the k-th of n lies near k / n of their
+        range (spread_of), off by about the square root of n. So the blocks around that guess are
+        fetched, and more of them if the row turns out to lie outside.
+        """
+        num, low, high = len(self._blocks), self._spread.low, self._spread.high
+        if bound <= low or not num:
+            return 0
+        rows = num * BLOCK_ROWS - BLOCK_ROWS // 2  # the last block is taken to be half full
+        guess = rows * (min(bound, high) - low) // (high - low)
+        slack = 64 + 2 * int(rows**0.5)
+        while True:
+            first = min(max(0, guess - slack) // BLOCK_ROWS, num - 1)
+            last = min((guess + slack) // BLOCK_ROWS + 1, num)
+            values = self.read(first, last)[key].to_numpy()
+            row = len(values)
+            if bound < 2**64:
+                row = int(np.searchsorted(values, np.uint64(bound)))
+            if (row or not first) and (row < len(values) or last == num):
+                return first * BLOCK_ROWS + row
+            slack *= 4
+
+
+def spread_of(schema: pa.Schema) -> Range:
+    """Return the range of the hashes that a table is sorted by: all, unless its schema says."""
+    if not schema.metadata:
+        return EVERYTHING
+    return Range(low=int(schema.metadata[b"low"]), high=int(schema.metadata[b"high"]))
+
+
+def copy_rows(table: pa.Table) -> pa.Table:
+    """Return a table that keeps no more memory than its rows take: tasks hold many at once.
+
+    Rows taken from another table share its dictionaries, and with them the buffer it was read from.
+    """
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
+
+
+def join_ranges(ranges: np.ndarray, *, gap: int) -> np.ndarray:
+    """Return ranges (int64[n, 2]) sorted; those at most `gap` apart or overlapping become one."""
+    if not len(ranges):
+        return ranges
+    ranges = ranges[np.argsort(ranges[:, 0], kind="stable")]
+    ends = np.maximum.accumulate(ranges[:, 1])
+    first = np.ones(len(ranges), bool)
+    first[1:] = ranges[1:, 0] > ends[:-1] + gap
+    starts = np.flatnonzero(first)
+    return np.stack([ranges[starts, 0], ends[np.append(starts[1:], len(ranges)) - 1]], axis=1)
+
+
+_MAGIC = b"ARROW1"
+_DICTIONARIES, _BATCHES = 2, 3
+"""Numbers of the footer's fields."""
+
+_BLOCK = np.dtype(
+    {
+        "names": ["offset", "metadata", "body"],
+        "formats": ["<i8", "<i4", "<i8"],
+        "offsets": [0, 8, 16],
+        "itemsize": 24,
+    }
+)
+
+
+def _blocks(footer: bytes, field: int) -> np.ndarray:
+    """Return where the blocks that a field of the footer lists begin and end (int64[n, 2])."""
+
+    def number(offset: int, size: int) -> int:
+        return int.from_bytes(footer[offset : offset + size], "little")
+
+    # A flatbuffer: a table has a list of the offsets of its fields; a field that is a vector points
+    # to its length, which its items follow.
+    table = number(0, 4)
+    offsets = table - number(table, 4)
+    slot = 4 + 2 * field
+    offset = number(offsets + slot, 2) if slot < number(offsets, 2) else 0
+    if not offset:
+        return np.zeros((0, 2), np.int64)
+    vector = table + offset + number(table + offset, 4)
+    blocks = np.frombuffer(footer, _BLOCK, number(vector, 4), vector + 4)
+    starts = blocks["offset"]
+    return np.stack([starts, starts + blocks["metadata"] + blocks["body"]], axis=1)

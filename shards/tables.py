@@ -1,0 +1,173 @@
+"""Tables that are written whole and read in parts: rows by number, or by a sorted column.
+
+On a disk a table is memory-mapped, so that only the pages touched are read. Behind a URL its end is
+fetched first, which says where everything lies, and then the blocks that hold the rows asked for.
+"""
+
+import bisect
+import itertools
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shards.manifest import TableEntry
+from shards.range import Range
+from shards.storage.files import FileEntry, atomic_write, map_bytes
+from shards.storage.remote import AnyPath, RemotePath, relative
+from shards.storage.sparse import BLOCK_ROWS, SparseTable, open_bytes
+
+
+def spread_over(table: pa.Table, within: Range) -> pa.Table:
+    """Return a table that says in which range its sorted hashes lie (sparse.spread_of)."""
+    return table.replace_schema_metadata({"low": str(within.low), "high": str(within.high)})
+
+
+def write_table(path: AnyPath, table: pa.Table) -> FileEntry:
+    """Write a table as an Arrow IPC file, whole or not at all, and return its entry.
+
+    Its batches have BLOCK_ROWS rows, the last one fewer.
+    """
+    table = table.unify_dictionaries().combine_chunks()
+    with (
+        atomic_write(path) as handle,
+        pa.ipc.new_file(handle, table.schema) as writer,
+    ):
+        writer.write_table(table, max_chunksize=BLOCK_ROWS)
+    return handle.entry
+
+
+def write_entry(path: AnyPath, table: pa.Table, *, directory: AnyPath) -> TableEntry:
+    """Write a table as `write_table` does and return its entry; its path is below `directory`."""
+    entry = write_table(path, table)
+    return TableEntry(
+        path=relative(path, directory),
+        rows=len(table),
+        bytes=entry.bytes,
+        crc32c=entry.crc32c,
+    )
+
+
+def open_table(path: AnyPath) -> pa.Table:
+    """Return a table that write_table wrote, memory-mapped or fetched from its URL."""
+    return pa.ipc.open_file(pa.py_buffer(map_bytes(path))).read_all()
+
+
+def open_rows(path: AnyPath, rows: slice) -> pa.Table:
+    """Return the rows from rows.start to rows.stop of a table; neither may be None."""
+    return _open(path).rows(rows)
+
+
+def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:
+    """Return where the rows of a table with low <= key < high stand.
+
+    Args:
+        path: The table.
+        key: A column of hashes (uint64), sorted.
+        low: Least value.
+        high: First value above the range; may be 2**64.
+    """
+    table = _open(path)
+    return slice(table.row_of(key, low), table.row_of(key, high))
+
+
+def open_between(path: AnyPath, key: str, *, low: int, high: int) -> pa.Table:
+    """Return the rows of a table with low <= key < high; arguments as in rows_between."""
+    table = _open(path)
+    return table.rows(slice(table.row_of(key, low), table.row_of(key, high)))
+
+
+class _MappedTable:
+    """A table on a disk, read as a SparseTable is."""
+
+    def __init__(self, path: AnyPath) -> None:
+        self._table = open_table(path)
+
+    def rows(self, rows: slice) -> pa.Table:
+        return self._table.slice(rows.start, rows.stop - rows.start).replace_schema_metadata()
+
+    def row_of(self, key: str, bound: int) -> int:
+        keys = self._table[key]
+        if bound >= 2**64 or not len(keys):
+            return len(keys)
+        # Only one block is searched: combined into one array, all blocks would be read.
+        block = bisect.bisect_left(keys.chunks, bound, key=lambda chunk: chunk[-1].as_py())
+        if block == keys.num_chunks:
+            return len(keys)
+        before = sum(len(chunk) for chunk in keys.chunks[:block])
+        return before + int(np.searchsorted(keys.chunk(block).to_numpy(), np.uint64(bound)))
+
+
+def _open(path: AnyPath) -> SparseTable | _MappedTable:
+    return SparseTable(path) if isinstance(path, RemotePath) else _MappedTable(path)
+
+
+def lookup(path: AnyPath, key: str, values: np.ndarray) -> pa.Table:
+    """Return the rows of a table whose sorted column `key` has these values; each must occur."""
+    if isinstance(path, RemotePath):
+        remote = SparseTable(path)
+        rows = [remote.row_of(key, value) for value in values.tolist()]
+        parts = [remote.rows(slice(row, row + 1)) for row in rows]
+        return pa.concat_tables([remote.rows(slice(0, 0)), *parts])
+    table = open_table(path)
+    return table.take(np.searchsorted(column(table, key), values))
+
+
+def map_items(path: AnyPath, *, starts: np.ndarray, lengths: np.ndarray, size: int) -> np.ndarray:
+    """Return the bytes of a file (uint8), mapped, of which at least these runs of items are there.
+
+    Args:
+        path: The file.
+        starts: int[n], the first item of each run.
+        lengths: int[n], the number of items in each.
+        size: How many items the file holds, all of the same number of bytes.
+    """
+    file = open_bytes(path)
+    width = len(file.data) // max(size, 1)
+    file.fetch(np.stack([starts, starts + lengths], axis=1).astype(np.int64) * width)
+    return file.data
+
+
+def column(table: pa.Table, name: str) -> np.ndarray:
+    """Return a numeric column; of a table of one batch it is a view of the mapped file."""
+    chunks: list[np.ndarray] = [chunk.to_numpy(zero_copy_only=True) for chunk in table[name].chunks]
+    if len(chunks) == 1:
+        return chunks[0]
+    return np.concatenate([pa.array([], table[name].type).to_numpy(), *chunks])
+
+
+def between(sorted_values: np.ndarray, low: int, high: int) -> slice:
+    """Return the slice of sorted uint64 values in [low, high); high may be 2**64."""
+    start = np.searchsorted(sorted_values, np.uint64(low)) if low else 0
+    stop = np.searchsorted(sorted_values, np.uint64(high)) if high < 2**64 else len(sorted_values)
+    return slice(int(start), int(stop))
+
+
+def write_parquet(
+    path: AnyPath, tables: Iterable[pa.Table], *, directory: AnyPath
+) -> tuple[TableEntry, ...]:
+    """Write tables of the dataset as one parquet file, whole or not at all, and return its entry.
+
+    Tables without rows are skipped, except the first. If there are no tables, nothing is written
+    and there is no entry.
+    """
+    rows, remaining = 0, iter(tables)
+    first = next(remaining, None)
+    if first is None:
+        return ()
+    with (
+        atomic_write(path) as handle,
+        pq.ParquetWriter(handle, first.schema, compression="zstd") as writer,
+    ):
+        for table in itertools.chain([first], remaining):
+            if table.num_rows or table is first:
+                writer.write_table(table)
+            rows += table.num_rows
+    entry = TableEntry(
+        path=relative(path, directory),
+        rows=rows,
+        bytes=handle.entry.bytes,
+        crc32c=handle.entry.crc32c,
+    )
+    return (entry,)

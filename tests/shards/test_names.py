@@ -1,0 +1,149 @@
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from shards.errors import UserError
+from shards.manifest import TRAIN, VALIDATION
+from shards.names import Names, read_names
+from shards.reader import Dataset
+from tests.shards.datasets import manifest_of, put_shard
+from tests.shards.library import EOS, FIRST, SECOND, build
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    directory = tmp_path_factory.mktemp("library")
+    return Dataset(directory, build(directory))
+
+
+def found(dataset: Dataset, names: Names) -> dict[str, list[str]]:
+    """The documents of each name as SHARD:ROW."""
+    entries = [
+        entry for split in (TRAIN, VALIDATION) for entry in dataset.manifest.shards(split=split)
+    ]
+    places: dict[str, list[str]] = {}
+    for entry, hits in zip(entries, names.find(dataset, entries), strict=True):
+        for row, name in zip(hits.rows.tolist(), hits.names.tolist(), strict=True):
+            places.setdefault(names.texts[name], []).append(f"{entry.path}:{row}")
+    return places
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("news-2-5", f"{FIRST}/news/00002:5"),
+        ("later-0-5", f"{SECOND}/news/00000:5"),
+        ("news-v-1", f"{FIRST}/news/validation-00000:1"),
+        ("https://books-1.org/a/4?q=1", f"{FIRST}/books/00001:4"),
+        ("news-0.json:300", f"{FIRST}/news/00000:3"),
+        ("later-v.json:0", f"{SECOND}/news/validation-00000:0"),
+        (f"{SECOND}/news/00000:11", f"{SECOND}/news/00000:11"),
+        (f"{FIRST}/news/validation-00000:2", f"{FIRST}/news/validation-00000:2"),
+    ],
+)
+def test_a_name_of_each_kind(library: Dataset, name: str, expected: str) -> None:
+    assert found(library, Names([name])) == {name: [expected]}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", "news", "news-0.json", "news-0.json:", "news-0.json:150", "news-0.json:0300"),
+        *("news-0.json:-100", "news-0.json:1200", f"news-0.json:{'9' * 5000}", ":100"),
+        *(f"{FIRST}/news/00000:12", f"{FIRST}/news/00004:0", "https://news-0.org/a/4"),
+    ],
+)
+def test_names_of_no_document(library: Dataset, name: str) -> None:
+    assert found(library, Names([name])) == {}
+
+
+def test_many_names_in_one_scan(library: Dataset) -> None:
+    shards = [("books-0", f"{FIRST}/books/00000"), ("news-3", f"{FIRST}/news/00003")]
+    expected = {}
+    for name, path in shards:
+        for row in range(12):
+            kinds = f"{name}-{row}", f"{name}.json:{row * 100}", f"{path}:{row}"
+            expected.update({kind: [f"{path}:{row}"] for kind in kinds})
+    assert found(library, Names([*expected, "unknown", *expected])) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("https://news-1.org/*", [0, 1, 3, 4, 6, 7, 9, 10]),
+        ("*news-1*", [0, 1, 3, 4, 6, 7, 9, 10]),
+        ("https://news-1.org/a/1*", [1, 10]),
+        ("https://news-1.org/a/1*?q=1", [1, 10]),
+        ("https://news-1.org/a/?*", []),
+        ("https://news-1.org/a/[14]*", []),
+        ("https://news-1xorg/*", []),
+        ("news-1*", []),
+        ("https://news-1.org/a/4", []),
+        ("*NEWS-1*", []),
+    ],
+)
+def test_a_pattern_is_of_whole_urls(library: Dataset, pattern: str, expected: list[int]) -> None:
+    path = f"{FIRST}/news/00001"
+    places = found(library, Names(patterns=[pattern]))
+    assert places.get(pattern, []) == [f"{path}:{row}" for row in expected]
+
+
+@pytest.mark.parametrize("pattern", ["", "*", "***"])
+def test_a_pattern_that_says_nothing(pattern: str) -> None:
+    with pytest.raises(UserError, match=r"the pattern '\**' would match every URL"):
+        Names(patterns=[pattern])
+
+
+def test_columns_of_other_types_and_none(tmp_path: Path) -> None:
+    shard = put_shard(
+        tmp_path,
+        "g/a/00000",
+        [[1, EOS], [2, EOS], [3, EOS]],
+        id=pa.array([7, 8, None], pa.int64()),
+        url=pa.array(["u\nv", None, "u"]).dictionary_encode(),
+        path=pa.array(["b:c", "b", None]),
+        position=pa.array([5, 5, 5], pa.int64()),
+    )
+    plain = put_shard(tmp_path, "g/a/00001", [[1, EOS]])
+    manifest = manifest_of(
+        tmp_path,
+        {},
+        corpus="x",
+        pieces=[b"x"] * 257,
+        special={"eos": EOS},
+        name="g",
+        fingerprint="",
+    )
+    names = Names(["7", "u", "b:c:5", "b:5", "None"], patterns=["u*"])
+    hits = list(names.find(Dataset(tmp_path, manifest), [plain, shard]))
+    pairs = [(row, names.texts[name]) for row, name in zip(*map(list, hits[1]), strict=True)]
+    assert pairs == [(0, "7"), (0, "b:c:5"), (0, "u*"), (1, "b:5"), (2, "u"), (2, "u*")]
+    assert len(hits[0].rows) == 0
+
+
+def test_no_table_is_read_for_rows_of_shards(library: Dataset, tmp_path: Path) -> None:
+    nothing = Dataset(tmp_path, library.manifest)
+    name = f"{FIRST}/news/00002:5"
+    assert found(nothing, Names([name])) == {name: [name]}
+
+
+def test_a_file_of_names(tmp_path: Path) -> None:
+    path = tmp_path / "names"
+    path.write_bytes("\ufeffa\r\n\n  https://b/c d \n文:1".encode())
+    assert read_names(path) == ["a", "https://b/c d", "文:1"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b" \n\n", r"names has no names in it: write one a line"),
+        (b"\xff\xfe", r"names is not UTF-8 \(.*: write one name a line"),
+        (None, r"names: No such file or directory: there is no such file"),
+    ],
+)
+def test_a_file_without_names(tmp_path: Path, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "names").write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        read_names(tmp_path / "names")

@@ -1,0 +1,206 @@
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from shards import remove as remove_module
+from shards.__main__ import main
+from shards.batch import read_window
+from shards.errors import UserError
+from shards.manifest import TRAIN, VALIDATION, read_manifest
+from shards.names import Names
+from shards.order.sampler import Sampler
+from shards.order.streams import streams_of
+from shards.prune import leftovers
+from shards.reader import Dataset
+from shards.removals import SCHEMA
+from shards.remove import Selection, remove
+from shards.storage.lock import locked
+from shards.verify import verify
+from shards.windows import WindowVocabulary, causal_windows, glm_windows, num_windows
+from tests.shards.library import FIRST, SECOND, build
+
+WANTED = ("news-2-5", "later-0-7", "news-v-1", "books-1-3", "books-1-4")
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    build(tmp_path / "library")
+    return tmp_path / "library"
+
+
+def take_down(directory: Path, *names: str, reason: str = "a letter") -> Selection:
+    dataset = Dataset.open(directory)
+    selection = Selection.of(dataset, Names(names))
+    remove(directory, dataset.manifest, selection, reason=reason)
+    return selection
+
+
+def removed(directory: Path | str) -> dict[str, list[int]]:
+    return {path: rows.tolist() for path, rows in Dataset.open(directory).removed.items()}
+
+
+def test_a_removal_is_one_more_manifest(library: Path) -> None:
+    before = read_manifest(library)
+    selection = take_down(library, *WANTED)
+    after = read_manifest(library)
+    assert removed(library) == {
+        f"{FIRST}/books/00001": [3, 4],
+        f"{FIRST}/news/00002": [5],
+        f"{FIRST}/news/validation-00000": [1],
+        f"{SECOND}/news/00000": [7],
+    }
+    assert (after.number, after.lineage) == (before.number + 1, before.lineage)
+    assert replace(after, number=before.number, removals=()) == before
+    (removal,) = after.removals
+    assert (removal.number, removal.reason, removal.documents.rows) == (3, "a letter", 5)
+    assert removal.documents.path == f"removals/00003-{removal.documents.crc32c:08x}.arrow"
+    assert selection.num_documents == 5
+    assert list(verify(Dataset.open(library))) == []
+
+
+def test_as_it_was_before(library: Path) -> None:
+    take_down(library, *WANTED)
+    assert removed(f"{library}@2") == {}
+    assert len(removed(f"{library}@3")) == 4
+
+
+def test_the_rows_are_sorted_whatever_the_order_of_the_names(library: Path, tmp_path: Path) -> None:
+    build(tmp_path / "other")
+    take_down(library, *WANTED)
+    take_down(tmp_path / "other", *reversed(WANTED), WANTED[0])
+    (removal,) = read_manifest(library).removals
+    assert read_manifest(tmp_path / "other").removals == (removal,)
+    with pa.ipc.open_file(library / removal.documents.path) as reader:
+        table = reader.read_all()
+    assert table.schema == SCHEMA
+    rows = [tuple(row.values()) for row in table.to_pylist()]
+    assert rows == sorted(rows)
+    assert rows[0] == (FIRST, "books", "train", 1, 3)
+
+
+def test_what_was_removed_is_not_removed_twice(library: Path) -> None:
+    take_down(library, "news-2-5", "books-1-3")
+    selection = take_down(library, "news-2-5", "news-2-6", "books-1-3")
+    assert selection.num_documents == 1
+    assert [part.removed.tolist() for part in selection.parts] == [[True], [True, False]]
+    assert [removal.documents.rows for removal in read_manifest(library).removals] == [2, 1]
+    assert removed(library)[f"{FIRST}/news/00002"] == [5, 6]
+
+
+def test_a_document_of_several_names_is_one(library: Path) -> None:
+    names = "news-2-6", "https://news-2.org/a/6?q=1", "news-2.json:600", f"{FIRST}/news/00002:6"
+    assert take_down(library, *names).num_documents == 1
+
+
+@pytest.mark.parametrize("spec", [causal_windows(64), glm_windows(64)], ids=["causal", "glm"])
+def test_windows_stay_and_only_lose_what_was_removed(library: Path, spec: object) -> None:
+    before = Dataset.open(library)
+    take_down(library, *WANTED)
+    after = Dataset.open(library)
+    vocabulary = WindowVocabulary.of(before)
+    changed = same = 0
+    for split in (TRAIN, VALIDATION):
+        for entry in before.manifest.shards(split=split):
+            old, new = before.shard(entry), after.shard(entry)
+            assert new.entry == old.entry
+            gone = set(new.removed.tolist())
+            for window in range(num_windows(entry.tokens, spec.stride)):
+                settings = {"spec": spec, "vocabulary": vocabulary, "phase": 17}
+                was, now = (read_window(shard, window, **settings) for shard in (old, new))
+                # The last target of a causal window is of the next document.
+                if gone.isdisjoint(was.piece_rows.tolist()):
+                    assert np.array_equal(was.tokens, now.tokens)
+                    assert was.loss_mask[:-1].tolist() == now.loss_mask[:-1].tolist()
+                    same += 1
+                else:
+                    assert gone.isdisjoint(now.piece_rows.tolist())
+                    assert len(now.tokens) < len(was.tokens)
+                    changed += 1
+    assert changed > 10
+    assert same > 100
+    samplers = [
+        Sampler(streams_of(dataset), seed=1, num_scatters=1, window=spec)
+        for dataset in (before, after)
+    ]
+    assert samplers[0].identity == samplers[1].identity
+
+
+def test_nothing_is_found(library: Path) -> None:
+    with pytest.raises(UserError, match=r"has no document who, nowhere:5: give SHARD:ROW"):
+        Selection.of(Dataset.open(library), Names(["who", "nowhere:5"]))
+    with pytest.raises(UserError, match=r"name the documents: --documents FILE"):
+        Selection.of(Dataset.open(library), Names([]))
+
+
+def test_some_are_not_found(library: Path) -> None:
+    names = [f"unknown-{i}" for i in range(30)]
+    selection = Selection.of(Dataset.open(library), Names([*names, "news-0-1"]))
+    assert selection.missing == tuple(names)
+    with pytest.raises(
+        UserError, match=r"30 of the names .* unknown-0, .*unknown-19 and 10 more\. .*--missing-ok"
+    ):
+        selection.check_complete()
+
+
+def test_a_kill_between_removal_and_manifest(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = (library / "manifest.json").read_bytes()
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(remove_module, "write_manifest", killed)
+        with pytest.raises(KeyboardInterrupt):
+            take_down(library, *WANTED)
+    assert (library / "manifest.json").read_bytes() == manifest
+    assert removed(library) == {}
+    (left,) = leftovers(library, read_manifest(library))
+    assert left.path.parent == library / "removals"
+    take_down(library, *WANTED)
+    assert sum(len(rows) for rows in removed(library).values()) == len(WANTED)
+    assert list(leftovers(library, read_manifest(library))) == []
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from shards.storage import files
+
+class Dies(files.Handle):
+    def write(self, data):
+        if self._path.name == sys.argv[1] or self._path.parent.name == sys.argv[1]:
+            os._exit(9)
+        return super().write(data)
+
+files.Handle = Dies
+from shards.__main__ import main
+main(["remove", sys.argv[2], "--id", "news-2-5", "--reason", "r"])
+"""
+
+
+@pytest.mark.parametrize("file", ["removals", "manifest.json"])
+def test_a_process_that_dies_while_it_writes(library: Path, file: str) -> None:
+    manifest = (library / "manifest.json").read_bytes()
+    command = [sys.executable, "-c", KILLED, file, str(library)]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 9
+    assert (library / "manifest.json").read_bytes() == manifest
+    assert removed(library) == {}
+    take_down(library, "news-2-5")
+    assert list(verify(Dataset.open(library))) == []
+
+
+def test_one_writer_at_a_time(library: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["remove", str(library), "--id", "news-2-5", "--reason", "r"]
+    with locked(library):
+        assert main(command) == 2
+        assert "is being written by process" in capsys.readouterr().err
+        assert main([*command, "--dry-run"]) == 0
+    assert main(command) == 0

@@ -1,0 +1,220 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from shards.__main__ import main
+from shards.manifest import read_manifest
+from shards.mixture import Mix
+from shards.run import BatchSize, Run
+from shards.trace import Tracer
+from tests.shards.library import FIRST, SECOND, build
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    build(tmp_path / "library")
+    return tmp_path / "library"
+
+
+def save_run(directory: Path, path: Path) -> Run:
+    run = Run(
+        mixes=(Mix(start=0, data=(f"{directory}@1",)), Mix(start=200, data=(str(directory),))),
+        batches=(BatchSize(step=0, size=4),),
+        objective="causal",
+        length=64,
+        steps=60,
+    )
+    run.save(path)
+    return run
+
+
+def steps_that_read(run: Run, shard: str, row: int) -> list[int]:
+    """Look at every batch of a run."""
+    tracer = Tracer(run)
+    return [
+        step
+        for step in range(run.steps or 0)
+        if any(
+            tracer.sampler.streams[sample.stream].shards[sample.shard].path == shard
+            and row in {piece.row for piece in sample.pieces}
+            for sample in tracer.samples(step)
+        )
+    ]
+
+
+def test_remove(library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "asked").write_text("news-2.json:500\nhttps://later-0.org/a/7?q=1\n")
+    flags = ["--documents", str(tmp_path / "asked"), "--id", "news-v-1"]
+    flags += ["--url", "https://books-1.org/a/1*", "--reason", "a letter"]
+    assert main(["remove", str(library), *flags]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith(f"{library}: 5 documents of ")
+    assert out[0].endswith(" tokens in 4 shards are removed")
+    assert [line.split()[:4] for line in out[2:6]] == [
+        [FIRST, "books", "train", "2"],
+        [FIRST, "news", "train", "1"],
+        [FIRST, "news", "validation", "1"],
+        [SECOND, "news", "train", "1"],
+    ]
+    assert out[6:9] == [
+        "documents by shard and row",
+        f"  {FIRST}/books/00001:1 path=books-1.json position=100 id=books-1-1 "
+        "url=https://books-1.org/a/1?q=1",
+        f"  {FIRST}/books/00001:10 path=books-1.json position=1000 id=books-1-10 "
+        "url=https://books-1.org/a/10?q=1",
+    ]
+    assert out[-1].startswith("manifest 3: these documents are padding from here on.")
+    assert main(["remove", str(library), *flags]) == 0
+    again = capsys.readouterr().out.splitlines()
+    assert again[0] == f"{library}: 0 documents of 0 tokens in 0 shards are removed"
+    assert again[2] == "5 documents had been removed before"
+    assert again[-1] == "nothing was changed"
+    assert read_manifest(library).number == 3
+
+
+def test_a_dry_run_changes_nothing(
+    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.read_bytes() for path in library.rglob("*") if path.is_file()}
+    report = tmp_path / "report.json"
+    flags = ["--id", "news-2-5", "--id", "unknown", "--dry-run", "--report", str(report)]
+    assert main(["remove", str(library), *flags]) == 0
+    assert {path: path.read_bytes() for path in library.rglob("*") if path.is_file()} == before
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].endswith("in 1 shard would be removed")
+    assert out[3] == "1 name without a document: unknown"
+    assert out[-1] == "nothing was changed"
+    told = json.loads(report.read_bytes())
+    assert (told["manifest"], told["removed_in"], told["missing"]) == (2, None, ["unknown"])
+    (document,) = told["documents"]
+    assert document.pop("tokens") > 20
+    assert document == {
+        "shard": f"{FIRST}/news/00002",
+        "row": 5,
+        "generation": FIRST,
+        "source": "news",
+        "split": "train",
+        "origin": {"path": "news-2.json", "position": 500, "id": "news-2-5"},
+        "names": ["news-2-5"],
+        "removed_before": False,
+        "steps": None,
+    }
+
+
+def test_the_steps_that_a_run_trained_on_them(
+    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = save_run(library, tmp_path / "run.json")
+    rows = [("news-2-5", f"{FIRST}/news/00002", 5), ("later-0-7", f"{SECOND}/news/00000", 7)]
+    expected = {name: steps_that_read(run, shard, row) for name, shard, row in rows}
+    assert all(len(steps) > 1 for steps in expected.values())
+    assert min(expected["later-0-7"]) >= 50  # its generation is read from position 200 on
+    flags = ["--id", "news-2-5", "--id", "later-0-7", "--id", "news-v-1", "--reason", "r"]
+    flags += ["--run", str(tmp_path / "run.json"), "--report", str(tmp_path / "report.json")]
+    # Told again later, when the run itself no longer reads them, it is the same.
+    for removed_before in (False, True):
+        assert main(["remove", str(library), *flags]) == 0
+        out = capsys.readouterr().out.splitlines()
+        told = json.loads((tmp_path / "report.json").read_bytes())
+        steps = {document["names"][0]: document["steps"] for document in told["documents"]}
+        assert steps == {**expected, "news-v-1": []}
+        assert {document["removed_before"] for document in told["documents"]} == {removed_before}
+        every = sorted({step for some in expected.values() for step in some})
+        assert out[-2] == (
+            f"run {tmp_path / 'run.json'}, the steps before 60: 2 of 3 documents trained on, at "
+            f"{len(every)} steps from {every[0]} to {every[-1]}"
+        )
+        assert f"    steps {', '.join(map(str, expected['later-0-7']))}" in out
+        assert "    held out for validation: no step trains on it" in out
+    assert main(["remove", str(library), *flags, "--until", "50", "--dry-run"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    early = [step for step in expected["news-2-5"] if step < 50]
+    assert out[-2].endswith(
+        f"the steps before 50: 1 of 3 documents trained on, at {len(early)} steps from "
+        f"{early[0]} to {early[-1]}"
+    )
+    assert "    no step trains on it" in out
+
+
+def test_a_run_on_other_data(
+    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    books = Mix(start=0, data=(f"{library}:books",))
+    run = Run(mixes=(books,), batches=(BatchSize(step=0, size=4),), objective="causal", length=64)
+    run.save(tmp_path / "run.json")
+    flags = ["--id", "news-2-5", "--run", str(tmp_path / "run.json"), "--dry-run"]
+    assert main(["remove", f"{library}", *flags]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[-3].endswith("one epoch: 0 of 1 document trained on, at 0 steps")
+    assert out[-2] == "  the run reads none of these shards: is it a run on this dataset?"
+
+
+def test_many_documents_are_shown_in_part(
+    library: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["remove", str(library), "--url", "https://news-*", "--dry-run"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[-2] == "  and 14 more: --report FILE has them all"
+    assert sum(line.startswith("  g0001-00aa/") for line in out) == 20
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--id", "news-2-5"], "say why: --reason TEXT, which stays in the manifest"),
+        (["--id", "news-2-5", "--reason", " "], "say why: --reason TEXT"),
+        (["--reason", "r"], "name the documents: --documents FILE, --id ID or --url PATTERN"),
+        (["--id", "unknown", "--reason", "r"], "has no document unknown: give SHARD:ROW"),
+        (["--id", "unknown", "--dry-run"], "has no document unknown: give SHARD:ROW"),
+        (
+            ["--id", "unknown", "--id", "news-2-5", "--reason", "r"],
+            "1 of the names stand for no document, and nothing was removed: unknown. Look",
+        ),
+        (["--url", "*", "--reason", "r"], "the pattern '*' would match every URL"),
+        (["--documents", "nowhere", "--reason", "r"], "nowhere: No such file or directory"),
+        (["--id", "news-2-5", "--dry-run", "--until", "3"], "give --run RUN as well"),
+        (["--id", "news-2-5", "--reason", "r", "--run", "nowhere"], "nowhere is not a file"),
+    ],
+)
+def test_refused(
+    library: Path, capsys: pytest.CaptureFixture[str], flags: list[str], message: str
+) -> None:
+    manifest = (library / "manifest.json").read_bytes()
+    assert main(["remove", str(library), *flags]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("shards: ")
+    assert message in captured.err
+    assert captured.out == ""
+    assert (library / "manifest.json").read_bytes() == manifest
+
+
+def test_names_that_are_missing_may_be_left_out(
+    library: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--id", "unknown", "--id", "news-2-5", "--reason", "r", "--missing-ok"]
+    assert main(["remove", str(library), *flags]) == 0
+    assert "1 name without a document: unknown" in capsys.readouterr().out
+    assert read_manifest(library).removals[0].documents.rows == 1
+
+
+def test_an_old_number_cannot_be_changed(library: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["remove", f"{library}@1", "--id", "news-2-5", "--reason", "r"]) == 2
+    assert "remove changes the dataset as it is now; leave @n out" in capsys.readouterr().err
+
+
+def test_it_is_shown(library: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["remove", str(library), "--id", "books-1-3", "--reason", "letter 17"]) == 0
+    capsys.readouterr()
+    assert main(["inspect", str(library)]) == 0
+    assert "removed    1 document at manifest 3: letter 17" in capsys.readouterr().out.splitlines()
+    assert main(["stats", str(library)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (tokens,) = [line for line in lines if line.startswith("  removed: 1 document, ")]
+    assert lines.index(tokens) < lines.index(next(line for line in lines if line[:4] == "news"))
+    assert main(["inspect", str(library), "--doc", "15", "--source", "books"]) == 0
+    assert "removed   yes: windows leave it out" in capsys.readouterr().out.splitlines()
+    assert main(["inspect", str(library), "--doc", "16", "--source", "books"]) == 0
+    assert "removed   yes" not in capsys.readouterr().out
+    assert main(["inspect", f"{library}@2"]) == 0
+    assert "letter 17" not in capsys.readouterr().out
