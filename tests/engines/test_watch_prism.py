@@ -15,6 +15,7 @@ from tests.engines.watching import (
     arriving,
     check_as_appended,
     check_once,
+    committed,
     end,
     generations,
     map_workers,
@@ -75,7 +76,7 @@ def test_a_killed_driver_leaves_nothing_running_and_the_next_one_goes_on(
     with watching(inbox, output, flags) as again:
         for number in range(10, 20):
             arrive(inbox, number)
-        wait_for(again, lambda: generations(output) >= 2)
+        wait_for(again, lambda: committed(output) == 20)
         end(again, number=signal.SIGINT)
     check_as_appended(again, inbox, tmp_path)
 
@@ -87,6 +88,7 @@ def test_killed_workers_and_a_killed_prism_cost_nothing(
     with watching(inbox, output, flags) as run:
         for number in range(4):
             arrive(inbox, number)
+        wait_for(run, says(run, " runs ("))
         wait_for(run, lambda: bool(map_workers(run)))
         map_workers(run)[0].kill()
         wait_for(run, lambda: generations(output) >= 1)
@@ -96,7 +98,7 @@ def test_killed_workers_and_a_killed_prism_cost_nothing(
         for number in range(4, 8):
             arrive(inbox, number)
         wait_for(run, says(run, "it is submitted again"))
-        wait_for(run, lambda: generations(output) >= 2)
+        wait_for(run, lambda: committed(output) == 8)
         end(run, number=signal.SIGTERM)
     check_as_appended(run, inbox, tmp_path)
 
@@ -106,14 +108,14 @@ def test_until_ends_a_watch_and_what_cannot_be_mapped_holds_up_nothing(
 ) -> None:
     inbox, output = tmp_path / "in", tmp_path / "out"
     arrive(inbox, 0)
-    (inbox / "bad.json").write_text("this is no JSON at all")
-    (inbox / "half.json.part").write_text("[")
-    (inbox / ".hidden.json").write_text("[")
+    (inbox / "part-bad.json").write_text("this is no JSON at all")
+    (inbox / "part-half.json.part").write_text("[")
+    (inbox / ".part-hidden.json").write_text("[")
     with watching(inbox, output, [*flags, "--until", "12s"]) as run:
         said = run.finish(seconds=80)
-    assert said.count("bad.json failed and is tried again later") == 1
-    (inbox / "bad.json").unlink()
-    (inbox / ".hidden.json").unlink()
+    assert said.count("part-bad.json failed and is tried again later") == 1
+    (inbox / "part-bad.json").unlink()
+    (inbox / ".part-hidden.json").unlink()
     check_once(run, inbox)
 
 

@@ -17,7 +17,7 @@ from tests.engines.runs import COMMON, ROOT, Run
 from tests.pipelines.runs import content, write_wudao
 
 MODULE = "pipelines.wudao"
-SIZES = ("--shards", "2", "--validation", "0", "--dedup", "exact")
+SIZES = ("--shards", "2", "--validation", "0")
 
 
 def arrive(folder: Path, number: int, *, documents: int = 12) -> Path:
@@ -82,6 +82,13 @@ def watching(inbox: Path, output: Path, flags: Sequence[object], *, log: str = "
 def generations(output: Path) -> int:
     """How many generations the dataset has by now."""
     return len(read_manifest(output).generations) if (output / NAME).exists() else 0
+
+
+def committed(output: Path) -> int:
+    """How many files are in the dataset by now."""
+    if not (output / NAME).exists():
+        return 0
+    return sum(map(len, inputs_of(read_manifest(output))))
 
 
 def wait_for(run: Run, what: Callable[[], bool], *, seconds: float = 120) -> None:
