@@ -13,6 +13,7 @@ from pathlib import Path
 
 from shards import compact, place, prune, show, trace
 from shards.command import Parser, exit_code
+from shards.erasure import Erasure
 from shards.errors import UserError
 from shards.flags import count, counts
 from shards.manifest import TRAIN, VALIDATION, Generation, parse_dataset, read_manifest
@@ -30,10 +31,11 @@ from shards.verify import verify
 
 OK = 0
 DAMAGED = 1
+UNFINISHED = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 well, 1 damage found, 2 refused."""
+    """Run one command and return its exit code: 0 well, 1 damage found or bytes left, 2 refused."""
 
     def run() -> int:
         options = _parser().parse_args(arguments)
@@ -77,6 +79,11 @@ def _add_compact(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     which.add_argument(
         "--generations", type=_span, metavar="A-B", help="only these, as inspect counts them"
+    )
+    which.add_argument(
+        "--erase",
+        action="store_true",
+        help="all of them, without what was removed, and delete every file that had it",
     )
 
 
@@ -229,7 +236,10 @@ def _compact(options: argparse.Namespace) -> int:
     directory = any_path(options.dataset)
     read_manifest(directory)  # refuses a folder without a dataset before anything is locked
     with locked(directory):
-        dataset = Dataset.open(directory)
+        # Without a hold of its own: the lock keeps everything there, and --erase deletes it.
+        dataset = Dataset(directory, read_manifest(directory))
+        if options.erase:
+            return _erase(dataset)
         members = compact.choose(
             dataset.manifest, older_than=options.older_than, between=options.generations
         )
@@ -244,8 +254,37 @@ def _compact(options: argparse.Namespace) -> int:
     return OK
 
 
+def _erase(dataset: Dataset) -> int:
+    """Compact a dataset without its removed documents, and delete every file that has them."""
+    directory, erasure = dataset.directory, Erasure(dataset)
+    if erasure.num_documents:
+        generations = dataset.manifest.generations
+        compaction = compact.Compaction(dataset, generations, erasure=erasure)
+        records = _write_parts(compaction)
+        for name in erasure.clear_report():  # before the manifest, which then knows no removal
+            print(f"{name}: without examples")
+        made = compaction.commit(records)
+        number = erasure.num_documents
+        erased = "1 document" if number == 1 else f"{number:,} documents"
+        print(f"{directory}: {erased} erased; all others are in {made.name}")
+    else:
+        print(f"{directory}: no document is removed; files that no manifest names are deleted")
+    if held := _delete_leftovers(directory):
+        print(
+            f"{held:,} bytes stay, which readers have open: end them (training, loaders), then run "
+            f"python -m shards prune {directory}. Until then not everything is erased"
+        )
+        return UNFINISHED
+    return OK
+
+
 def _run_compaction(compaction: compact.Compaction) -> Generation:
-    """Print a line for each part that is written, and return the new generation."""
+    """Write all parts and the manifest, and return the new generation."""
+    return compaction.commit(_write_parts(compaction))
+
+
+def _write_parts(compaction: compact.Compaction) -> dict[compact.Part, compact.PartRecord]:
+    """Print a line for each part that is written, and return the records of all."""
     compaction.check_idle()
     compaction.check_room()
     compaction.check()
@@ -257,7 +296,7 @@ def _run_compaction(compaction: compact.Compaction) -> Generation:
             of = f"{number} of {len(compaction.parts)}"
             print(f"{record.bytes:>16,}  {of:>14}  {part}", flush=True)
         records[part] = record
-    return compaction.commit(records)
+    return records
 
 
 def _span(text: str) -> tuple[int, int]:

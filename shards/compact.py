@@ -15,16 +15,17 @@ manifest: as of older numbers it no longer exists.
 import hashlib
 import itertools
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from shards.erasure import Erasure
 from shards.errors import DamageError, UserError
 from shards.format import BIN, shard_file
 from shards.manifest import (
@@ -42,6 +43,7 @@ from shards.manifest import (
 from shards.merged import ShardSlice, merged_order, write_merged_shard
 from shards.merged_tables import (
     OrderedTable,
+    Spared,
     merged_signatures,
     merged_tables,
     num_signature_files,
@@ -61,7 +63,7 @@ from shards.storage.files import (
 )
 from shards.storage.remote import AnyPath, RemotePath
 from shards.storage.sparse import copy_rows
-from shards.tables import between, column, map_items, write_entry, write_parquet
+from shards.tables import between, column, map_items, open_between, write_entry, write_parquet
 
 LEDGER = "ledger.json"
 """Names the files of a generation in the making (pipelines/run/ledger.py)."""
@@ -81,7 +83,6 @@ _HASHES = {"exact": "hash_high", "band": "hash", "slots": "order"}
 """The column that sorts a signature table, by the first word of its name."""
 
 _NUM_BINS = 1 << 16
-_NO_ORDERS = np.zeros(0, np.uint64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,20 +157,21 @@ class Compaction:
         dataset: Dataset,
         members: Sequence[Generation],
         *,
-        erased: Mapping[str, Rows] | None = None,
+        erasure: Erasure | None = None,
     ) -> None:
         """Prepare it.
 
         Args:
             dataset: The dataset.
             members: Generations of it that stand next to each other.
-            erased: Rows that are left out of everything, by the path of their shard's entry.
+            erasure: What is left out of everything; then the members are all generations.
         """
         self.dataset = dataset
         self.directory = dataset.directory
         self.manifest = dataset.manifest
         self.members = tuple(members)
-        self.erased = erased or {}
+        self._erasure = erasure
+        self.erased: Mapping[str, Rows] = erasure.rows if erasure else {}
         self.number = self.manifest.number + 1
         identity: list[Any] = ["compact", *(member.fingerprint for member in members)]
         if self.erased:
@@ -245,25 +247,6 @@ class Compaction:
             )
             for removal in self.manifest.removals
         }
-
-    @cached_property
-    def _erased(self) -> Mapping[str, Mapping[str, np.ndarray]]:
-        """The orders (uint64) of the erased documents by member, then source."""
-        return {
-            member.name: {
-                name: self._erased_orders((*source.shards, *source.validation))
-                for name, source in member.sources.items()
-            }
-            for member in self.members
-        }
-
-    def _erased_orders(self, shards: Iterable[ShardEntry]) -> np.ndarray:
-        orders = [
-            column(self.dataset.table(shard), "order")[self.erased[shard.path]]
-            for shard in shards
-            if shard.path in self.erased
-        ]
-        return np.concatenate([_NO_ORDERS, *orders])
 
     # What is written
 
@@ -360,7 +343,7 @@ class Compaction:
         found = self._tables(part.folder, part.name)
         tables = merged_tables(
             [
-                OrderedTable(self.directory / table.path, self._erased[member.name][part.name])
+                OrderedTable(self.directory / table.path, self._spared(part, member))
                 for member, table in found
             ],
             part.within,
@@ -371,23 +354,30 @@ class Compaction:
         path = self._folder / part.folder / f"{part.name}-{part.index:05}.parquet"
         return write_parquet(path, tables, directory=self.directory)
 
-    def _write_signatures(self, part: Part) -> TableEntry:
-        tables = [
-            table
-            for member in self.members
-            for table in member.signatures
-            if _kind(table) == part.name
-        ]
-        kind = part.name.partition("-")[0]
-        # The hash of an erased text stays, so that a later crawl cannot bring the text back.
-        erased = [orders for sources in self._erased.values() for orders in sources.values()]
-        without = _NO_ORDERS if kind == "exact" else np.concatenate([_NO_ORDERS, *erased])
-        rows = merged_signatures(
-            [self.directory / table.path for table in tables],
-            _HASHES[kind],
-            part.within,
-            without=without,
+    def _spared(self, part: Part, member: Generation) -> Spared | None:
+        """Return what says which rows of a member's tables stay."""
+        if self._erasure is None:
+            return None
+        return partial(
+            self._erasure.spared, folder=part.folder, generation=member.name, source=part.name
         )
+
+    def _write_signatures(self, part: Part) -> TableEntry:
+        kind, _, _ = part.name.partition("-")
+        tables = []
+        for member in self.members:
+            for entry in member.signatures:
+                if _kind(entry) == part.name:
+                    rows = open_between(
+                        self.directory / entry.path,
+                        _HASHES[kind],
+                        low=part.within.low,
+                        high=part.within.high,
+                    )
+                    if self._erasure is not None:
+                        rows = self._erasure.without(rows, kind=kind, generation=member.name)
+                    tables.append(rows)
+        rows = merged_signatures(tables, part.within)
         path = self._folder / SIGNATURES / f"{part.name}-{part.index:05}.arrow"
         return write_entry(path, rows, directory=self.directory)
 
@@ -417,7 +407,12 @@ class Compaction:
                 for source in self._source_shards
             },
             **{field: tables(field) for field in (*TABLES, SIGNATURES)},
-            accounting=added([member.accounting for member in self.members]),
+            accounting=added(
+                [
+                    self._erasure.accounting(member) if self._erasure else member.accounting
+                    for member in self.members
+                ]
+            ),
             libraries=self._libraries(),
         )
         first = self.manifest.generations.index(self.members[0])
@@ -428,9 +423,9 @@ class Compaction:
             number=self.number,
             lineage=hashlib.sha256(f"{self.fingerprint}:{self.number}".encode()).hexdigest(),
             generations=tuple(replace(item, number=self.number) for item in generations),
-            removals=tuple(
-                self._translated(removal, records) for removal in self.manifest.removals
-            ),
+            removals=()
+            if self._erasure
+            else tuple(self._translated(removal, records) for removal in self.manifest.removals),
         )
         write_manifest(self.directory, manifest)
         remove_tree(self.directory / WORK / FOLDER)
