@@ -236,10 +236,9 @@ def _compact(options: argparse.Namespace) -> int:
     directory = any_path(options.dataset)
     read_manifest(directory)  # refuses a folder without a dataset before anything is locked
     with locked(directory):
-        # Without a hold of its own: the lock keeps everything there, and --erase deletes it.
-        dataset = Dataset(directory, read_manifest(directory))
         if options.erase:
-            return _erase(dataset)
+            return _erase(directory)
+        dataset = Dataset.open(directory)
         members = compact.choose(
             dataset.manifest, older_than=options.older_than, between=options.generations
         )
@@ -254,9 +253,11 @@ def _compact(options: argparse.Namespace) -> int:
     return OK
 
 
-def _erase(dataset: Dataset) -> int:
+def _erase(directory: AnyPath) -> int:
     """Compact a dataset without its removed documents, and delete every file that has them."""
-    directory, erasure = dataset.directory, Erasure(dataset)
+    # Opened by its own name, not held as by a reader: what is read here is to be deleted here.
+    dataset = Dataset(directory, read_manifest(directory))
+    erasure = Erasure(dataset)
     if erasure.num_documents:
         generations = dataset.manifest.generations
         compaction = compact.Compaction(dataset, generations, erasure=erasure)

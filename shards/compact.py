@@ -211,7 +211,9 @@ class Compaction:
             UserError: An --append or --watch was interrupted.
         """
         path = self.directory / LEDGER
-        if path.exists() and read_json(path).get("number", 0) > self.manifest.number:
+        # The manifest's own number is no measure: a removal may have come since.
+        last = max(generation.number for generation in self.manifest.generations)
+        if path.exists() and read_json(path).get("number", 0) > last:
             raise UserError(
                 f"{path} names a generation that is not finished: run the command that was making "
                 "it (--append or --watch) once more, then compact."
