@@ -181,7 +181,7 @@ def test_the_account_has_the_erased(taken: Taken) -> None:
 
 
 def test_what_is_left_of_the_report_can_be_drawn(taken: Taken) -> None:
-    assert "report.json: without examples\nreport.html: without examples\n" in taken.said
+    assert "report.json: without examples\nreport.html: deleted\n" in taken.said
     draw_page([str(taken.output)])
     assert files_with(taken.output, MARKER.encode()) == []
     (taken.output / "report.html").unlink()
