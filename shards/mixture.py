@@ -10,15 +10,16 @@ DIR=0.3         any of these with a weight
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.manifest import parse_dataset
+from shards.manifest import Manifest, parse_dataset, read_manifest
 from shards.order.stages import MixtureStage
 from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset
 from shards.storage.address import is_url, without_secrets
+from shards.storage.remote import AnyPath
 from shards.windows import num_windows
 
 
@@ -33,15 +34,28 @@ class WeightedData:
 
     def __str__(self) -> str:
         name = self.dataset if self.source is None else f"{self.dataset}:{self.source}"
-        return name if self.weight is None else f"{name}={self.weight:g}"
+        if self.weight is None:
+            return name
+        return f"{name}={self.weight!r}".removesuffix(".0")
 
-    def streams(self) -> tuple[Stream, ...]:
-        """Return its streams; the dataset is opened.
+    @property
+    def directory(self) -> AnyPath:
+        """The dataset's folder."""
+        return parse_dataset(self.dataset)[0]
 
-        Raises:
-            UserError: there is no such dataset, or no such source in it.
-        """
-        return streams_of(Dataset.open(self.dataset), self.source)
+    @property
+    def number(self) -> int | None:
+        """The manifest number; None: the newest."""
+        return parse_dataset(self.dataset)[1]
+
+    def at(self, number: int) -> "WeightedData":
+        """Return the same data as they are at a manifest number."""
+        return replace(self, dataset=f"{self.directory}@{number}")
+
+    def names(self, stream: Stream) -> bool:
+        """Return whether a stream is one of these data, at whatever manifest number."""
+        same_source = self.source in (None, stream.name.split("/")[1])
+        return same_source and stream.dataset.directory == self.directory
 
 
 def parse_data(text: str) -> WeightedData:
@@ -84,6 +98,8 @@ class Mix:
     """The first position, which is the number of samples consumed before."""
     data: tuple[str, ...]
     """All with weights, or none: then every window weighs the same."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """By stream name, instead of what `data` says: set where a run follows a growing dataset."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,19 +126,45 @@ def open_mixture(mixes: Sequence[Mix], *, stride: int) -> Mixture:
     """
     streams: dict[str, Stream] = {}
     stages = []
+    datasets = _Datasets()
     for mix in mixes:
         weights: dict[str, float] = {}
-        for data in _parse_mix(mix):
-            for stream, weight in _spread_weight(data, stride=stride):
+        for data in parse_mix(mix):
+            for stream, weight in _spread_weight(data, datasets, stride=stride):
                 if stream.name in weights:
                     raise UserError(f"{data}: its stream {stream.name} is given twice.")
                 weights[stream.name] = weight
                 streams[stream.name] = stream
-        stages.append(MixtureStage(start=mix.start, weights=weights))
+        stages.append(MixtureStage(start=mix.start, weights=mix.weights or weights))
     return Mixture(streams=tuple(streams.values()), stages=tuple(stages))
 
 
-def _parse_mix(mix: Mix) -> Sequence[WeightedData]:
+class _Datasets:
+    """Datasets at several numbers, whose manifests are read once."""
+
+    def __init__(self) -> None:
+        self._manifests: dict[AnyPath, Manifest] = {}
+        self._open: dict[str, Dataset] = {}
+
+    def open(self, text: str) -> Dataset:
+        """Return the dataset of `DIR` or `DIR@n`, as `Dataset.open` does."""
+        if text not in self._open:
+            directory, number = parse_dataset(text)
+            if directory not in self._manifests:
+                self._manifests[directory] = read_manifest(directory)
+            manifest = self._manifests[directory]
+            self._open[text] = Dataset(
+                directory, manifest if number is None else manifest.as_of(number)
+            )
+        return self._open[text]
+
+
+def parse_mix(mix: Mix) -> Sequence[WeightedData]:
+    """Return the data of a mix.
+
+    Raises:
+        UserError: there are none, or some have a weight and others do not.
+    """
     entries = [parse_data(text) for text in mix.data]
     unweighted = [str(data) for data in entries if data.weight is None]
     if not entries:
@@ -135,9 +177,11 @@ def _parse_mix(mix: Mix) -> Sequence[WeightedData]:
     return entries
 
 
-def _spread_weight(data: WeightedData, *, stride: int) -> Iterator[tuple[Stream, float]]:
+def _spread_weight(
+    data: WeightedData, datasets: _Datasets, *, stride: int
+) -> Iterator[tuple[Stream, float]]:
     """Yield the streams of data with their weights, proportional to their numbers of windows."""
-    streams = data.streams()
+    streams = streams_of(datasets.open(data.dataset), data.source)
     sizes = [
         sum(num_windows(shard.tokens, stride) for shard in stream.shards) for stream in streams
     ]
@@ -145,6 +189,20 @@ def _spread_weight(data: WeightedData, *, stride: int) -> Iterator[tuple[Stream,
         yield stream, size if data.weight is None else data.weight * size / sum(sizes)
 
 
-def epoch_caps(caps: Mapping[str, float]) -> dict[str, float]:
-    """Return caps on epochs by stream name; they are given by `DIR` or `DIR:SOURCE`."""
-    return {stream.name: cap for text, cap in caps.items() for stream in parse_data(text).streams()}
+def epoch_caps(caps: Mapping[str, float], streams: Sequence[Stream]) -> dict[str, float]:
+    """Return caps on epochs by stream name; they are given by `DIR` or `DIR:SOURCE`.
+
+    Raises:
+        UserError: a cap is given for data that no stream is from.
+    """
+    capped: dict[str, float] = {}
+    for text, cap in caps.items():
+        data = parse_data(text)
+        named = {stream.name: cap for stream in streams if data.names(stream)}
+        if not named:
+            raise UserError(
+                f"a cap on epochs is given for {text}, which this run does not read: name data "
+                "of the run, as DIR or DIR:SOURCE."
+            )
+        capped |= named
+    return capped

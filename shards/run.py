@@ -54,6 +54,8 @@ class Run:
     """How often text may be read in all `steps`, by DIR or DIR:SOURCE."""
     steps: int | None = None
     """Number of steps after which the run ends; needed for `max_epochs`."""
+    followed: int | None = None
+    """The position up to which it was decided whether to switch to newer manifests; None: never."""
 
     def __post_init__(self) -> None:
         _check_ascending([mix.start for mix in self.mixes], "mixes", unit="position")
@@ -111,7 +113,7 @@ class Run:
             num_scatters=self.scatters,
             window=window,
             stages=mixture.stages,
-            epoch_caps=epoch_caps(self.max_epochs),
+            epoch_caps=epoch_caps(self.max_epochs, mixture.streams),
             end=None if self.steps is None else self.position_of(self.steps),
         )
 

@@ -39,6 +39,11 @@ class RunData:
     """Of the model, with the tokenizer's vocabulary."""
 
     @property
+    def datasets(self) -> list[Dataset]:
+        """The datasets that the samples are drawn from."""
+        return datasets_of(self.sampler.streams)
+
+    @property
     def tokenizer(self) -> dict[str, str]:
         """What identifies the tokenizer."""
         tokenizer = self.sampler.streams[0].dataset.manifest.tokenizer
@@ -117,7 +122,7 @@ def open_data(config: Config) -> RunData:
             sentence_ends=dataset.vocabulary.sentence_end,
             isolate=settings.isolate_documents,
         )
-    held_out = _validation_streams(sampler.streams)
+    held_out = _validation_streams(_streams_at_start(run, sampler))
     return RunData(
         run=run,
         sampler=sampler,
@@ -184,6 +189,14 @@ def _check_window(run: Run, shape: ModelConfig, model: str) -> None:
             f"--model {model} has {shape.max_positions:,} positions: give a length of at most "
             f"{shape.max_positions:,}."
         )
+
+
+def _streams_at_start(run: Run, sampler: Sampler) -> Sequence[Stream]:
+    """Return the streams whose held-out text is read: switches add none, so that losses compare."""
+    if run.followed is None:
+        return sampler.streams
+    first = sampler.stages[0].weights
+    return [stream for stream in sampler.streams if stream.name in first]
 
 
 def _validation_streams(streams: Sequence[Stream]) -> tuple[Stream, ...]:

@@ -125,9 +125,7 @@ class Loader(IterableDataset[Tensors]):
     def _check_layout(self) -> None:
         num_scatters = self.sampler.num_scatters
         note = check_layout(self.batch_size, num_scatters, world=self.world, placed=False)
-        scatters = scatters_of_rank(num_scatters, world=self.world, rank=self.rank)
-        if note is not None:
-            scatters = range(num_scatters)
+        scatters = scatters_read(self.batch_size, num_scatters, world=self.world, rank=self.rank)
         for dataset in datasets_of(self.sampler.streams):
             try:
                 require(dataset, NodeShare(scatters=scatters, num_scatters=num_scatters))
@@ -223,6 +221,17 @@ class Loader(IterableDataset[Tensors]):
             position=first,
         )
         return slots + first
+
+
+def scatters_read(batch_size: int, num_scatters: int, *, world: int, rank: int) -> range:
+    """Return the scatters that a rank reads in a run of this batch size: all, if it does not fit.
+
+    Raises:
+        UserError: the batch cannot be dealt to the ranks.
+    """
+    if check_layout(batch_size, num_scatters, world=world, placed=False) is not None:
+        return range(num_scatters)
+    return scatters_of_rank(num_scatters, world=world, rank=rank)
 
 
 def read_once(

@@ -31,6 +31,12 @@ class LossTally:
         """Return a tally of no samples."""
         return cls(tuple(sources), np.zeros((len(sources), len(TASKS), 3)))
 
+    def with_sources(self, sources: Sequence[str]) -> "LossTally":
+        """Return this tally with further sources after its own."""
+        wider = np.zeros((len(sources), *self.sums.shape[1:]))
+        wider[: len(self.sums)] = self.sums
+        return LossTally(tuple(sources), wider)
+
     def plus(self, batch: Mapping[str, torch.Tensor], sums: LossSums) -> "LossTally":
         """Return this tally with the samples of a batch added; waits for the device."""
         columns = torch.stack([column.detach().double() for column in sums]).cpu().numpy()

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from shards.errors import UserError
 from shards.flags import count, option, positive
+from shards.switches import UNSEEN, parse_weight
 from trainer.deepspeed_json import AUTO, BF16, FP16, FP32
 from trainer.schedule import CONSTANT, COSINE, LINEAR, Schedule
 
 RESUME_AUTO, RESUME_NONE = "auto", "none"
+REPEAT, WAIT = "repeat", "wait"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +80,22 @@ class Settings:
     weight_decay: float = option(
         0.1, "Of all weights but biases and LayerNorms.", metavar="F", type=float
     )
+    follow: bool = option(
+        False,
+        "After each checkpoint, take newer manifests of the data, as a growing dataset has them.",
+        action="store_true",
+    )
+    follow_weight: str = option(
+        UNSEEN,
+        "Between old and new text. unseen: all windows are seen once before any is repeated; a "
+        "number: how much a window of the last switch weighs beside an older one.",
+        metavar="W",
+    )
+    at_end: str = option(
+        REPEAT,
+        "When all text has been seen: repeat it, or wait for a newer manifest (with --follow).",
+        choices=(REPEAT, WAIT),
+    )
     max_tokens: int | None = option(
         None,
         "End after this many tokens (samples x --length) instead of --max-steps.",
@@ -126,6 +144,14 @@ class Settings:
         )
 
     def __post_init__(self) -> None:
+        if self.at_end == WAIT and not self.follow:
+            raise UserError("--at-end wait waits for a newer manifest: give --follow with it.")
+        try:
+            parse_weight(self.follow_weight)
+        except ValueError:
+            raise UserError(
+                f"--follow-weight {self.follow_weight}: give {UNSEEN}, or a number above 0."
+            ) from None
         if self.extend_positions and self.init_from is None:
             raise UserError("--extend-positions says how to read --init-from PATH: give both.")
         if not all(0 <= beta < 1 for beta in self.betas):

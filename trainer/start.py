@@ -5,12 +5,16 @@ Everything that can be refused is refused here, before the first step, and by al
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from shards.errors import UserError
+from shards.manifest import read_manifest
 from shards.records import to_json
+from shards.run import Run
+from shards.storage.remote import any_path
+from shards.switches import before_later_switches, numbers_of
 from trainer.checkpoint import Checkpoint, find_common_checkpoint
 from trainer.config import Config
 from trainer.data import RunData, open_data
@@ -23,6 +27,7 @@ from trainer.deepspeed_json import (
     with_precision,
 )
 from trainer.disk import Disk, find_disk
+from trainer.follow import run_of
 from trainer.model import GLM
 from trainer.published import copy_weights, load_published
 from trainer.ranks import AgreedError, Ranks
@@ -39,8 +44,10 @@ class StartedRun:
     """A run that is ready to take its next step."""
 
     config: Config
+    """Its run has all switches that are decided."""
     ranks: Ranks
     data: RunData
+    """From the first step on, up to the next switch."""
     schedule: Schedule
     stepper: Stepper
     disk: Disk | None
@@ -72,14 +79,27 @@ class StartedRun:
             f"{held_out}",
             f"the run {begin} and ends after step {self.steps:,}"
             + (f"; it is saved to {self.disk.folder}" if self.disk else "; it is not saved"),
+            *self._data_lines(),
         ]
 
-    def state(self, step: int, *, bad_losses: int) -> dict[str, Any]:
-        """Return what a checkpoint after a step records about the run."""
-        run = self.data.run
+    def _data_lines(self) -> list[str]:
+        """Return what a run says that follows its data, or could."""
+        numbers = numbers_of(self.data.run)
+        shown = ", ".join(f"{directory}@{number}" for directory, number in numbers.items())
+        if self.config.settings.follow:
+            return [f"the data are {shown}; newer manifests are taken after each checkpoint"]
+        newest = {directory: read_manifest(any_path(directory)).number for directory in numbers}
+        if newest == numbers:
+            return []
+        return [f"the data are {shown}; there are newer manifests, which --follow takes"]
+
+    def state(self, step: int, data: RunData, *, bad_losses: int) -> dict[str, Any]:
+        """Return what a checkpoint after a step records about the run and its data then."""
+        position = data.run.position_of(step)
         return {
-            "loader": self.data.sampler.state_dict(run.position_of(step)),
-            "identity": _identity(self.config, self.data, precision=self.precision),
+            "loader": data.sampler.state_dict(position),
+            "run": to_json(_undecided_at(data.run, position)),
+            "identity": _identity(self.config, data, precision=self.precision),
             "schedule": _changeable(self.config.settings, self.schedule),
             "bad_losses": bad_losses,
         }
@@ -91,14 +111,18 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     Raises:
         UserError: the options, the data, the model, the ranks or the checkpoints do not fit.
     """
-    data = ranks.together(lambda: open_data(config))
+    disk = None if config.settings.save is None else find_disk(config.settings.save, ranks)
+    checkpoint = _find_checkpoint(config.settings, disk, ranks)
+    run = run_of(config.run, config.settings, checkpoint=checkpoint, ranks=ranks)
+    config = replace(config, run=run)
+    step = 0 if checkpoint is None else checkpoint.step
+    now = before_later_switches(run, run.position_of(step))
+    data = ranks.together(lambda: open_data(replace(config, run=now)))
     ranks.together(lambda: _check_layout(data, ranks))
     precisions = ranks.precisions()
     deepspeed, precision = ranks.together(lambda: _deepspeed(config, precisions))
     micro = ranks.together(lambda: _micro_batch(config, deepspeed, ranks))
     schedule = ranks.together(lambda: config.settings.schedule_of(config.run.steps or 0))
-    disk = None if config.settings.save is None else find_disk(config.settings.save, ranks)
-    checkpoint = _find_checkpoint(config.settings, disk, ranks)
     if checkpoint is not None:
         identity = _identity(config, data, precision=precision)
         changeable = _changeable(config.settings, schedule)
@@ -119,10 +143,17 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         schedule=schedule,
         stepper=_make_stepper(config, data, deepspeed, checkpoint=checkpoint, ranks=ranks),
         disk=disk,
-        step=0 if checkpoint is None else checkpoint.step,
+        step=step,
         bad_losses=0 if checkpoint is None else int(checkpoint.state["bad_losses"]),
         precision=precision,
     )
+
+
+def _undecided_at(run: Run, position: int) -> Run:
+    """Return a run that may still switch at a position, which is after those of earlier steps."""
+    if run.followed is None:
+        return run
+    return replace(run, followed=max(0, min(run.followed, position - 1)))
 
 
 def _deepspeed(config: Config, supported: tuple[str, ...]) -> tuple[dict[str, Any], str]:

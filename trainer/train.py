@@ -4,37 +4,47 @@ python -m trainer.train --data build/wudao --model tiny --batch-size 16 --max-st
 deepspeed --module trainer.train …        torchrun --nproc-per-node 8 -m trainer.train …
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
+from shards.switches import numbers_of
 from trainer.checkpoint import save
 from trainer.command import run_command
 from trainer.config import Config
-from trainer.data import source_names
+from trainer.data import open_data, source_names
 from trainer.deepspeed_json import BF16, FP16
 from trainer.evaluate import evaluate
 from trainer.flops import peak_flops
-from trainer.loader import Tensors
+from trainer.follow import Follower, text_ends
 from trainer.log import TRAIN, VALIDATION, Meter, RunLog
 from trainer.loss_tally import LossTally
 from trainer.ranks import AgreedError, Ranks
+from trainer.settings import WAIT
 from trainer.start import StartedRun, start
 from trainer.step import StepResult
 from trainer.stop import Stop
 
+_POLL = 5.0
+"""Seconds between looks for a newer manifest while a run waits."""
+_SHOW_EVERY = 60.0
+"""Seconds between lines that say so."""
 _DTYPES = {BF16: torch.bfloat16, FP16: torch.float16}
 
 
 class Training:
     """The steps of a run, from where it starts to its end."""
 
-    def __init__(self, started: StartedRun, *, log: RunLog, stop: Stop) -> None:
+    def __init__(self, started: StartedRun, *, follower: Follower, log: RunLog, stop: Stop) -> None:
         """Take over a run that is ready."""
         self._started = started
+        self._data = started.data
+        self._follower = follower
         self._settings = started.config.settings
         self._ranks = started.ranks
         self._log = log
@@ -45,39 +55,99 @@ class Training:
         self._bad_losses = started.bad_losses
         self._bad_losses_in_a_row = 0
         self._skipped = 0
-        self._tally = LossTally.empty(source_names(started.data.sampler.streams))
+        self._batches = self._data.batches(self._step, self._ranks)
+        self._text_ends = self._find_end_of_text()
+        self._tally = LossTally.empty(source_names(self._data.sampler.streams))
         self._meter = Meter()
         self._peak = _peak_flops(started)
 
     def run(self) -> int:
         """Train to the end, or until asked to stop; return the exit code."""
-        batches = self._started.data.batches(self._step, self._ranks)
-        code = 0
+        code = self._prepare_data(look=True)
         with _profiler(self._settings.save, self._ranks, on=self._settings.profile) as after_step:
             while self._step < self._steps and not code:
-                self._take_step(batches)
+                self._take_step()
                 after_step()
                 code = self._stop.agreed_exit_code(self._ranks) or self._between_steps()
         if not self._is_saved:
             self._save()
         return code
 
-    def _take_step(self, batches: Iterator[Tensors]) -> None:
+    def _prepare_data(self, *, look: bool) -> int:
+        """Make sure that the next step has its batch; return the exit code if asked to stop.
+
+        Args:
+            look: whether newer manifests may be taken, as at a checkpoint.
+        """
+        if self._step == self._steps:
+            return 0
+        if look:
+            self._follower.look(self._data, self._position(self._step))
+        self._switch_if_decided()
+        return self._wait_for_text() if self._lacks_text() else 0
+
+    def _position(self, step: int) -> int:
+        """Return the number of samples up to a step."""
+        return self._data.run.position_of(step)
+
+    def _switch_if_decided(self) -> None:
+        """Read the data that are decided for the next step."""
+        run = self._follower.run_before(self._position(self._step + 1))
+        if run.mixes == self._data.run.mixes:
+            self._data = replace(self._data, run=run)
+            return
+        config = replace(self._started.config, run=run)
+        self._data = self._ranks.together(lambda: open_data(config))
+        self._batches = self._data.batches(self._step, self._ranks)
+        self._text_ends = self._find_end_of_text()
+        self._tally = self._tally.with_sources(source_names(self._data.sampler.streams))
+        shown = ", ".join(f"{folder}@{number}" for folder, number in numbers_of(run).items())
+        self._log.say(f"from step {self._step + 1:,} on: {shown}")
+
+    def _find_end_of_text(self) -> int | None:
+        """Return the position before which all text is new; None: it may be repeated."""
+        return text_ends(self._data.run) if self._settings.at_end == WAIT else None
+
+    def _lacks_text(self) -> bool:
+        return self._text_ends is not None and self._position(self._step + 1) > self._text_ends
+
+    def _wait_for_text(self) -> int:
+        """Return once newer manifests have brought a batch, or with the exit code if stopped."""
+        if not self._is_saved:
+            self._save()
+        begin, shown, code = time.perf_counter(), -math.inf, 0
+        position = self._position(self._step)
+        size = self._position(self._step + 1) - position
+        while self._lacks_text() and not code:
+            waited = time.perf_counter() - begin
+            if waited - shown >= _SHOW_EVERY:
+                self._log.say(
+                    f"step {self._step:,}: all text has been seen; waiting for a newer manifest "
+                    f"({waited / 60:,.0f} minutes so far)"
+                )
+                shown = waited
+            time.sleep(_POLL)
+            self._follower.look_again(self._data, position, size=size)
+            self._switch_if_decided()
+            code = self._stop.agreed_exit_code(self._ranks)
+        return code
+
+    def _take_step(self) -> None:
         """Take the next step."""
         asked = time.perf_counter()
-        batch = next(batches)
+        batch = next(self._batches)
         waited = time.perf_counter() - asked
         self._step += 1
         self._is_saved = False
         lr = self._started.schedule.rate(self._step)
-        seed = self._started.data.run.seed
+        seed = self._data.run.seed
         result = self._started.stepper(
             batch, lr=lr, seed=seed, step=self._step, sources=self._tally.sources
         )
         self._count(result)
         share = result.tally.num_targets / max(1, result.num_tokens)
         length = result.num_tokens // result.num_samples
-        shape = self._started.data.shape
+        shape = self._data.shape
         self._meter.add(
             tokens=result.num_tokens,
             samples=result.num_samples,
@@ -121,7 +191,7 @@ class Training:
             "grad_norm": grad_norm,
             "skipped": self._skipped,
             "bad_losses": self._bad_losses,
-            "samples": self._started.data.run.position_of(self._step),
+            "samples": self._data.run.position_of(self._step),
             **self._meter.read(peak_flops=self._peak),
         }
         self._log.write(TRAIN, self._step, figures)
@@ -134,15 +204,17 @@ class Training:
         every, is_last = self._settings.eval_every, self._step == self._steps
         if every and (is_last or self._step % every == 0):
             self._validate()
-        if is_last or self._step % self._settings.save_every == 0:
+        is_due = is_last or self._step % self._settings.save_every == 0
+        if is_due:
             self._save()
+        code = self._stop.agreed_exit_code(self._ranks) or self._prepare_data(look=is_due)
         self._meter.pause(time.perf_counter() - begin)
-        return self._stop.agreed_exit_code(self._ranks)
+        return code
 
     def _validate(self) -> None:
         tally = evaluate(
             self._started.stepper,
-            self._started.data,
+            self._data,
             ranks=self._ranks,
             stop=lambda: self._stop.agreed_exit_code(self._ranks),
         )
@@ -156,7 +228,7 @@ class Training:
                 self._started.stepper.engine,
                 self._started.disk,
                 step=self._step,
-                state=self._started.state(self._step, bad_losses=self._bad_losses),
+                state=self._started.state(self._step, self._data, bad_losses=self._bad_losses),
                 keep=self._settings.keep,
                 ranks=self._ranks,
             )
@@ -167,13 +239,15 @@ def train(config: Config, ranks: Ranks) -> int:
     started = start(config, ranks)
     with Stop() as stop:
         folder = config.settings.save if ranks.is_first else None
-        if started.disk is not None and ranks.rank == started.disk.leader:
-            config.run.save(started.disk.folder / "run.json")
         log = RunLog(folder, step=started.step, steps=started.steps, show=ranks.is_first)
         for line in started.lines():
             log.say(line)
+        follower = Follower(
+            started.config.run, config.settings, disk=started.disk, ranks=ranks, say=log.say
+        )
         try:
-            return Training(started, log=log, stop=stop).run()
+            follower.save()
+            return Training(started, follower=follower, log=log, stop=stop).run()
         finally:
             log.close()
 

@@ -45,13 +45,39 @@ def draws_per_period(weights: Sequence[float]) -> Integers:
     return _round_to_max_period(whole)
 
 
+def draws_of_all(weights: Sequence[Fraction], *, period: int) -> list[int]:
+    """Return draws per period for weights, in which every weight above 0 has a draw.
+
+    They are exact if a period suffices for that; otherwise shares below 2 in a period are raised to
+    that, and all are rounded.
+
+    Args:
+        weights: at least one is above 0.
+        period: the most draws in it, up to 2^16; at least 4 times the number of weights.
+    """
+    scale = math.lcm(*(weight.denominator for weight in weights))
+    whole = [int(weight * scale) for weight in weights]
+    divisor = math.gcd(*whole)
+    if sum(whole) // divisor <= period:
+        return [weight // divisor for weight in whole]
+    least = -(-2 * sum(whole) // period)
+    return _rounded([weight and max(weight, least) for weight in whole], period)
+
+
+def _rounded(weights: Sequence[int], period: int) -> list[int]:
+    """Return shares of a period: their sum is right, and the largest remainders are rounded up."""
+    total = sum(weights)
+    result = [weight * period // total for weight in weights]
+    remainders = [weight * period % total for weight in weights]
+    order = sorted(range(len(weights)), key=lambda i: (-remainders[i], i))
+    for i in order[: period - sum(result)]:
+        result[i] += 1
+    return result
+
+
 def _round_to_max_period(weights: Sequence[int]) -> Integers:
     total = sum(weights)
-    result = [weight * MAX_PERIOD // total for weight in weights]
-    remainders = [weight * MAX_PERIOD % total for weight in weights]
-    order = sorted(range(len(weights)), key=lambda i: (-remainders[i], i))
-    for i in order[: MAX_PERIOD - sum(result)]:
-        result[i] += 1
+    result = _rounded(weights, MAX_PERIOD)
     for i, (weight, draws) in enumerate(zip(weights, result, strict=True)):
         if weight and not draws:
             raise UserError(

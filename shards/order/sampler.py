@@ -96,14 +96,14 @@ class Sampler:
     """The position after the last one; only needed for caps."""
 
     def __post_init__(self) -> None:
-        names = self._names
+        names = self.names
         if not names or not all(stream.num_tokens for stream in self.streams):
             raise UserError(f"there must be streams, and each must hold tokens; these are {names}")
         if repeated := [name for name, times in Counter(names).items() if times > 1]:
             raise UserError(f"the same data are given twice: {', '.join(repeated)}; give them once")
         check_scatters(self.streams, self.num_scatters)
         check_stream_names(self.epoch_caps, names, what="an epoch cap")
-        self._schedule.history(0)  # reports impossible weights now, not at the first draw
+        self.schedule.history(0)  # reports impossible weights now, not at the first draw
         if self.epoch_caps:
             self._check_caps()
 
@@ -113,24 +113,26 @@ class Sampler:
         return Cells(self.streams, num_scatters=self.num_scatters, stride=self.window.stride)
 
     @cached_property
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
+        """The names of the streams."""
         return [stream.name for stream in self.streams]
 
     @cached_property
-    def _schedule(self) -> StageSchedule:
+    def schedule(self) -> StageSchedule:
+        """Which stream each position draws."""
         by_windows = MixtureStage(
-            start=0, weights=dict(zip(self._names, self.cells.windows_of_streams, strict=True))
+            start=0, weights=dict(zip(self.names, self.cells.windows_of_streams, strict=True))
         )
         return StageSchedule(
             self.stages or (by_windows,),
-            self._names,
+            self.names,
             num_scatters=self.num_scatters,
             seed=self.seed,
         )
 
     @cached_property
     def _keys(self) -> Words:
-        return np.array([text_key(self.seed, name) for name in self._names], np.uint64)
+        return np.array([text_key(self.seed, name) for name in self.names], np.uint64)
 
     def draw(self, positions: ArrayLike) -> DrawnWindows:
         """Return the windows at positions, int64[n], in any order.
@@ -138,7 +140,7 @@ class Sampler:
         Raises:
             ValueError: a position is negative.
         """
-        streams, scatters, nth = self._schedule.stream_and_nth(positions)
+        streams, scatters, nth = self.schedule.stream_and_nth(positions)
         cells = self.cells.index_of(streams, scatters)
         nth = np.where(self.cells.common[streams], nth * self.num_scatters + scatters, nth)
         sizes = self.cells.sizes[cells]
@@ -168,11 +170,11 @@ class Sampler:
         """Return the position of a window in an epoch, None if the stages never reach it."""
         cell, scatter, sample = self.cells.sample_of(stream, shard, window)
         size = int(self.cells.sizes[cell])
-        key = permutation_key(self.seed, self._names[stream], scatter, epoch)
+        key = permutation_key(self.seed, self.names[stream], scatter, epoch)
         nth = epoch * size + int(unpermute(sample, size, key)[0])
         if self.cells.common[stream]:
             nth, scatter = divmod(nth, self.num_scatters)
-        return self._schedule.position_of(stream, nth, scatter)
+        return self.schedule.position_of(stream, nth, scatter)
 
     def phase_of(self, stream: int, *, shard: int, epoch: int) -> int:
         """Return the phase of a shard's windows in an epoch, as `locate` gives it."""
@@ -181,7 +183,7 @@ class Sampler:
 
     def counts(self, positions: ArrayLike) -> Integers:
         """Return int64[n, streams]: draws before each position in the scatter of that position."""
-        return self._schedule.counts(positions)
+        return self.schedule.counts(positions)
 
     def epochs(self, position: int) -> NDArray[np.float64]:
         """Return float64[streams]: epochs of each stream drawn before a position.
@@ -189,7 +191,7 @@ class Sampler:
         Scatters hold parts of different sizes, so the number differs between them: the largest is
         returned.
         """
-        counts = self._schedule.counts_until(position)
+        counts = self.schedule.counts_until(position)
         scatters = np.arange(self.num_scatters)[:, None]
         last = np.where(self.cells.common, (counts - 1) * self.num_scatters + scatters, counts - 1)
         cells = self.cells.index_of(np.arange(len(self.streams)), scatters)
@@ -198,7 +200,7 @@ class Sampler:
 
     def state_dict(self, position: int) -> dict[str, Any]:
         """Return, for JSON, a position and all that the samples before it depended on."""
-        history = self._schedule.history(position)
+        history = self.schedule.history(position)
         used = {name for stage in history for name in stage["draws"]}
         return {
             "version": _VERSION,
@@ -249,7 +251,7 @@ class Sampler:
     def _check_caps(self) -> None:
         if self.end is None:
             raise ValueError("epoch_caps need `end`, the position after the last one")
-        caps = np.array([self.epoch_caps.get(name, np.inf) for name in self._names])
+        caps = np.array([self.epoch_caps.get(name, np.inf) for name in self.names])
         epochs = self.epochs(self.end)
         if (epochs <= caps).all():
             return
@@ -258,7 +260,7 @@ class Sampler:
         )
         stream = int(np.argmax(epochs > caps))
         raise UserError(
-            f"stream {self._names[stream]} would be seen {epochs[stream]:.4g} times by position "
+            f"stream {self.names[stream]} would be seen {epochs[stream]:.4g} times by position "
             f"{self.end:,}, its cap is {caps[stream]:g}. End at position {last_end:,}, the last at "
             "which all caps hold, lower its weight, or raise its cap."
         )

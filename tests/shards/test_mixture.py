@@ -90,7 +90,19 @@ def test_a_corpus_that_grows_keeps_its_streams(grown: Path) -> None:
 
 def test_a_source_has_a_stream_in_each_generation(grown: Path) -> None:
     assert weights(f"{grown}:pile=1") == {PILE: 0.5, "aa/pile": 0.5}
-    assert epoch_caps({f"{grown}:pile": 1.5}) == {PILE: 1.5, "aa/pile": 1.5}
+    streams = open_mixture([Mix(start=0, data=(f"{grown}@1",))], stride=STRIDE).streams
+    assert epoch_caps({f"{grown}:pile": 1.5}, streams) == {PILE: 1.5}
+    streams = open_mixture([Mix(start=0, data=(f"{grown}@2",))], stride=STRIDE).streams
+    assert epoch_caps({f"{grown}:pile": 1.5}, streams) == {PILE: 1.5, "aa/pile": 1.5}
+    with pytest.raises(UserError, match="given for .*:x, which this run does not read"):
+        epoch_caps({f"{grown}:x": 1.5}, streams)
+
+
+def test_weights_by_stream_instead(grown: Path) -> None:
+    mix = Mix(start=0, data=(f"{grown}",), weights={PILE: 2, "aa/pile": 1})
+    mixture = open_mixture([mix], stride=STRIDE)
+    assert dict(mixture.stages[0].weights) == {PILE: 2, "aa/pile": 1}
+    assert len(mixture.streams) == 3
 
 
 @pytest.mark.parametrize(

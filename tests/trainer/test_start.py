@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from shards.errors import UserError
+from shards.records import from_json
+from shards.run import Run
 from tests.trainer.alone import ALONE
 from tests.trainer.golden import SHAPE
 from trainer.config import Config
@@ -40,7 +42,9 @@ def test_the_summary_of_a_run(configure: Callable[..., Config]) -> None:
 
 
 def test_what_a_checkpoint_records(configure: Callable[..., Config]) -> None:
-    state = started(configure, step=0).state(2, bad_losses=1)
+    run = started(configure, step=0)
+    state = run.state(2, run.data, bad_losses=1)
+    assert from_json(Run, state["run"], where="run") == run.data.run
     assert state["loader"]["position"] == 8
     assert state["bad_losses"] == 1
     assert state["identity"]["objective"] == "glm"

@@ -1,0 +1,256 @@
+"""Switches of a run to newer manifests of its datasets.
+
+    --data DIR ── pinned ──▶ mix from 0 on: DIR@1
+                                 │
+    position, {DIR: 2} ─ switched ▶ mixes from the position on: DIR@2, with weights by stream
+
+A switch changes the numbers of the data, and nothing before its position. It may take several
+mixes, one after the other, all with the same data: until all text has been seen once.
+"""
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import groupby
+
+from shards.errors import UserError
+from shards.manifest import read_manifest
+from shards.mixture import Mix, WeightedData, open_mixture, parse_data, parse_mix
+from shards.order.sampler import Sampler
+from shards.order.stages import MixtureStage
+from shards.order.unseen import Group, stages_until_seen, weigh
+from shards.run import Run
+
+UNSEEN = "unseen"
+"""The weights of streams are their numbers of windows that the current epoch has left."""
+
+Weight = str | float
+"""`UNSEEN`, or how much a window that came with the switch weighs beside an older one."""
+
+
+def parse_weight(text: str) -> Weight:
+    """Return the weight between old and new text that a text means.
+
+    Raises:
+        ValueError: it is neither `unseen` nor a number above 0.
+    """
+    if text == UNSEEN:
+        return UNSEEN
+    weight = float(text)
+    if not 0 < weight <= 2**16:
+        raise ValueError(f"{text} is not a number above 0")
+    return weight
+
+
+def pinned(run: Run) -> Run:
+    """Return the run with the manifest numbers that its data have now, where it names none.
+
+    Raises:
+        UserError: there is no such dataset.
+    """
+    return replace(run, mixes=tuple(_pinned_mix(mix) for mix in run.mixes))
+
+
+def _pinned_mix(mix: Mix) -> Mix:
+    numbered = (
+        data if data.number is not None else data.at(read_manifest(data.directory).number)
+        for data in parse_mix(mix)
+    )
+    return replace(mix, data=tuple(map(str, numbered)))
+
+
+def resumed(given: Run, saved: Run) -> Run:
+    """Return a run as its user gives it now, with the numbers and switches that it had when saved.
+
+    The datasets may lie in other folders now. Where the data differ otherwise, the given ones stand
+    as they are, with numbers.
+
+    Raises:
+        UserError: there is no such dataset.
+    """
+    first, *later = given.mixes
+    saved_mixes = {mix.start: mix for mix in saved.mixes}
+    base = saved_mixes[0]
+    if saved.followed is None or _moved(first, base) is None:
+        mixes = (_moved(mix, saved_mixes.get(mix.start)) or mix for mix in given.mixes)
+        return pinned(replace(given, mixes=tuple(mixes)))
+    until = later[0].start if later else None
+    switches = (mix for mix in saved.mixes if until is None or mix.start < until)
+    followed = (_moved(first, mix, base=base) for mix in switches)
+    known = tuple(mix for mix in followed if mix is not None)
+    return pinned(replace(given, mixes=(*known, *later), followed=saved.followed))
+
+
+def _moved(given: Mix, saved: Mix | None, *, base: Mix | None = None) -> Mix | None:
+    """Return a saved mix with the folders of a given one; None if they are not the same data.
+
+    A number that is given must be the one in `base`, if there is one; otherwise it wins.
+    """
+    if saved is None or len(given.data) != len(saved.data):
+        return None
+    based = (base or saved).data
+    moved = []
+    for own, other, first in zip(*map(_parsed, (given.data, saved.data, based)), strict=True):
+        if (own.source, own.weight) != (other.source, other.weight) or other.number is None:
+            return None
+        if base is not None and own.number not in (None, first.number):
+            return None
+        is_newest = own.number is None or base is not None
+        moved.append(str(own.at(other.number) if is_newest else own))
+    return replace(saved, data=tuple(moved))
+
+
+def _parsed(data: Sequence[str]) -> list[WeightedData]:
+    return [parse_data(text) for text in data]
+
+
+def agreed(runs: Sequence[Run]) -> Run:
+    """Return the run that all nodes can read: of each dataset the lowest number of theirs."""
+    mixes = []
+    for of_nodes in zip(*(run.mixes for run in runs), strict=True):
+        columns = zip(*(_parsed(mix.data) for mix in of_nodes), strict=True)
+        lowest = (min(column, key=lambda data: data.number or 0) for column in columns)
+        mixes.append(replace(of_nodes[0], data=tuple(map(str, lowest))))
+    return replace(runs[0], mixes=tuple(mixes))
+
+
+def same_until(run: Run, other: Run, position: int) -> bool:
+    """Return whether two runs have the same mixes before a position, in whatever folders."""
+    return _content(run, position) == _content(other, position)
+
+
+def _content(run: Run, position: int) -> list[object]:
+    return [
+        (mix.start, dict(mix.weights), [(d.source, d.weight, d.number) for d in parse_mix(mix)])
+        for mix in run.mixes
+        if mix.start < position
+    ]
+
+
+def eras(run: Run) -> tuple[tuple[int, Run], ...]:
+    """Return where each era begins, and the run as it was then: a switch begins an era.
+
+    What was removed from a dataset counts from the switch on that takes the removal.
+    """
+    if run.followed is None:
+        return ((0, run),)
+    starts = [next(mixes).start for _, mixes in groupby(run.mixes, key=lambda mix: mix.data)]
+    return tuple((start, before_later_switches(run, start)) for start in starts)
+
+
+def before_later_switches(run: Run, position: int) -> Run:
+    """Return a run without the switches after a position."""
+    index = bisect_right(run.mixes, position, key=lambda mix: mix.start) - 1
+    data = run.mixes[index].data
+    later = run.mixes[index + 1 :]
+    same = next((i for i, mix in enumerate(later) if mix.data != data), len(later))
+    return replace(run, mixes=run.mixes[: index + 1 + same])
+
+
+def numbers_of(run: Run) -> dict[str, int]:
+    """Return the manifest number of each dataset, by folder, that the last mix of a run reads."""
+    return {
+        str(data.directory): data.number
+        for data in parse_mix(run.mixes[-1])
+        if data.number is not None
+    }
+
+
+def switched(run: Run, position: int, *, numbers: Mapping[str, int], weight: Weight) -> Run:
+    """Return a run that reads other manifest numbers from a position on.
+
+    If they bring no new text, only removals, weights stay as they are.
+
+    Args:
+        run: with numbers, and without later switches.
+        position: samples before the switch.
+        numbers: by folder, of all its datasets.
+        weight: between old and new text.
+
+    Raises:
+        UserError: a dataset is not there any more, or its new shards do not fit the scatters.
+    """
+    current = before_later_switches(run, position)
+    earlier = tuple(mix for mix in run.mixes if mix.start < position)
+    force = next(mix for mix in reversed(current.mixes) if mix.start <= position)
+    data = tuple(str(entry.at(numbers[str(entry.directory)])) for entry in parse_mix(force))
+    before = {stream.name for stream in open_mixture(current.mixes, stride=1).streams}
+    mix = Mix(start=position, data=data)
+    sampler = _sampler(run, (*earlier, mix))
+    fresh = [i for i, name in enumerate(sampler.names) if name not in before]
+    if fresh:
+        mixes = _weighed(sampler, mix, fresh=fresh, weight=weight)
+    else:
+        planned = (other for other in current.mixes if other.start > position)
+        rest = (replace(other, data=data) for other in planned)
+        mixes = (replace(mix, weights=force.weights), *rest)
+    return replace(run, mixes=(*earlier, *mixes))
+
+
+def planned(run: Run) -> Run:
+    """Return a run with one mix in whose first epoch all windows are drawn before any is again."""
+    sampler = _sampler(run, run.mixes)
+    mixes = _weighed(sampler, run.mixes[0], fresh=(), weight=UNSEEN)
+    return replace(run, mixes=tuple(mixes))
+
+
+def _sampler(run: Run, mixes: Sequence[Mix]) -> Sampler:
+    """Return a sampler of all streams in which the last mix does not have its stage yet."""
+    mixture = open_mixture(mixes, stride=run.window.stride)
+    equal = MixtureStage(start=0, weights={stream.name: 1 for stream in mixture.streams})
+    return Sampler(
+        mixture.streams,
+        seed=run.seed,
+        num_scatters=run.scatters,
+        window=run.window,
+        stages=mixture.stages[:-1] or (equal,),
+    )
+
+
+def _weighed(
+    sampler: Sampler, mix: Mix, *, fresh: Collection[int], weight: Weight
+) -> tuple[Mix, ...]:
+    """Return the mixes of the same data and start that weigh old and fresh streams."""
+    groups = list(_groups(sampler, mix))
+    if isinstance(weight, str):
+        stages = list(stages_until_seen(sampler, groups, start=mix.start))
+    else:
+        factors = [
+            Fraction(str(weight)) if stream in fresh else Fraction(1)
+            for stream in range(len(sampler.streams))
+        ]
+        stages = [weigh(sampler, groups, start=mix.start, factors=factors)]
+    return tuple(replace(mix, start=stage.start, weights=stage.weights) for stage in stages)
+
+
+def _groups(sampler: Sampler, mix: Mix) -> Iterator[Group]:
+    """Yield the streams of each of the data with its weight; all together if there are none."""
+    entries = parse_mix(mix)
+    weights = {entry.weight for entry in entries}
+    if weights == {None}:
+        named = [i for i, s in enumerate(sampler.streams) if any(e.names(s) for e in entries)]
+        yield Group(share=Fraction(1), streams=tuple(named))
+        return
+    for entry in entries:
+        named = [i for i, stream in enumerate(sampler.streams) if entry.names(stream)]
+        if entry.weight and named:
+            yield Group(share=Fraction(str(entry.weight)), streams=tuple(named))
+
+
+def check_can_follow(run: Run) -> None:
+    """Check that switches do not meet other changes of the mix.
+
+    Raises:
+        UserError: the run changes its data at given positions, or caps epochs.
+    """
+    if len({mix.data for mix in run.mixes}) > 1 and run.followed is None:
+        raise UserError(
+            "--follow changes the data as manifests come, and --data-from at given positions: "
+            "give one of them."
+        )
+    if run.max_epochs:
+        raise UserError(
+            "--follow reads text that nobody knows yet, so that --max-epochs cannot be checked: "
+            "leave it out (--at-end wait never reads text twice)."
+        )

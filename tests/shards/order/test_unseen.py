@@ -1,0 +1,156 @@
+from collections import Counter
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shards.order.quotas import MAX_PERIOD
+from shards.order.sampler import Sampler
+from shards.order.stages import MixtureStage
+from shards.order.streams import Stream
+from shards.order.unseen import Group, end_of_epochs, stages_until_seen, weigh
+from shards.windows import causal_windows
+
+Make = Callable[..., Stream]
+ONE = Fraction(1)
+
+
+def sampler_of(
+    streams: Sequence[Stream], stages: Sequence[MixtureStage] = (), *, num_scatters: int = 1
+) -> Sampler:
+    window = causal_windows(1)
+    return Sampler(streams, seed=3, num_scatters=num_scatters, window=window, stages=stages)
+
+
+def everything(*streams: int) -> list[Group]:
+    return [Group(share=ONE, streams=streams)]
+
+
+def planned(
+    streams: Sequence[Stream], stages: Sequence[MixtureStage], *, start: int, **options: Any
+) -> list[MixtureStage]:
+    """Return the stages before a position, and from there on those that draw all unseen windows."""
+    earlier = [stage for stage in stages if stage.start < start]
+    equal = MixtureStage(start=0, weights=dict.fromkeys([stream.name for stream in streams], 1))
+    sampler = sampler_of(streams, earlier or [equal], **options)
+    groups = everything(*range(len(streams)))
+    return [*earlier, *stages_until_seen(sampler, groups, start=start)]
+
+
+def drawn_windows(sampler: Sampler, end: int) -> Counter[tuple[int, ...]]:
+    drawn = sampler.draw(range(end))
+    places = sampler.locate(drawn)
+    return Counter(zip(*(x.tolist() for x in (drawn.stream, *places[:2])), strict=True))
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    sizes=st.lists(st.integers(1, 3000), min_size=1, max_size=6),
+    switches=st.lists(st.floats(0, 1), max_size=3),
+)
+def test_all_text_is_seen_once_before_any_is_repeated(
+    make_stream: Make, sizes: list[int], switches: list[float]
+) -> None:
+    """Generations come at any position of the epoch; its end comes after exactly all windows."""
+    streams = [make_stream(f"g{i}", [size]) for i, size in enumerate(sizes)]
+    there = 1
+    stages = planned(streams[:1], (), start=0)
+    for moment in sorted(switches):
+        if there == len(streams):
+            break
+        there += 1
+        start = int(moment * sum(sizes[: there - 1]))
+        before = sampler_of(streams[:there], stages).draw(range(start))
+        stages = planned(streams[:there], stages, start=start)
+        after = sampler_of(streams[:there], stages).draw(range(start))
+        assert np.array_equal(before.stream, after.stream)
+        assert np.array_equal(before.sample, after.sample)
+    total = sum(sizes[:there])
+    sampler = sampler_of(streams[:there], stages)
+    assert stages[-1].start == total
+    counts = drawn_windows(sampler, total)
+    assert len(counts) == total
+    assert set(counts.values()) == {1}
+    assert end_of_epochs(sampler, start=0) == total
+
+
+def test_old_and_new_text_are_mixed_until_both_end(make_stream: Make) -> None:
+    streams = [make_stream("old", [8000]), make_stream("new", [2000])]
+    stages = planned(streams, planned(streams[:1], (), start=0), start=4000)
+    drawn = sampler_of(streams, stages).draw(range(12000)).stream
+    assert not drawn[:4000].any()
+    for first in range(4000, 10000, 600):
+        assert drawn[first : first + 600].mean() == pytest.approx(1 / 3, abs=0.01)
+    # Then every window weighs the same.
+    assert drawn[10000:].mean() == pytest.approx(1 / 5, abs=0.01)
+
+
+@pytest.mark.parametrize("num_scatters", [1, 2, 4])
+def test_scatters_and_a_common_generation(make_stream: Make, num_scatters: int) -> None:
+    """All is seen at the end; what is seen twice is what the scatters' sizes differ by."""
+    streams = [
+        make_stream("wide", [400, 403, 390, 407]),
+        make_stream("common", [37]),
+        make_stream("later", [90, 95, 91, 97]),
+    ]
+    stages = planned(streams[:1], (), start=0, num_scatters=num_scatters)
+    stages = planned(streams[:2], stages, start=700, num_scatters=num_scatters)
+    stages = planned(streams, stages, start=900, num_scatters=num_scatters)
+    sampler = sampler_of(streams, stages, num_scatters=num_scatters)
+    end = end_of_epochs(sampler, start=0)
+    counts = drawn_windows(sampler, end)
+    assert len(counts) == sum(sampler.cells.windows_of_streams)
+    assert end <= stages[-1].start < end + 8 * num_scatters
+    assert max(counts.values()) <= 2
+    assert end - len(counts) <= (60 if num_scatters > 1 else 0)
+
+
+def test_a_tiny_generation_in_a_huge_corpus_is_drawn(make_stream: Make) -> None:
+    streams = [make_stream("huge", [10**9]), make_stream("tiny", [3])]
+    stages = planned(streams, planned(streams[:1], (), start=0), start=5)
+    drawn = sampler_of(streams, stages).draw(range(40_000))
+    assert np.bincount(drawn.stream).tolist() == [39_997, 3]
+    assert stages[-1].start == 10**9 + 3
+    assert len(stages) < 30
+
+
+def test_groups_keep_their_shares(make_stream: Make) -> None:
+    streams = [make_stream("a1", [100]), make_stream("b1", [1000]), make_stream("a2", [300])]
+    groups = [
+        Group(share=Fraction("0.3"), streams=(0, 2)),
+        Group(share=Fraction("0.7"), streams=(1,)),
+    ]
+    base = MixtureStage(start=0, weights={"a1": 0.3, "b1": 0.7})
+    stages = [base, *stages_until_seen(sampler_of(streams, [base]), groups, start=200)]
+    sampler = sampler_of(streams, stages)
+    drawn = sampler.draw(range(3000)).stream
+    for first in range(0, 3000, 500):
+        assert (drawn[first : first + 500] == 1).mean() == pytest.approx(0.7, abs=0.01)
+    seen = np.bincount(drawn[: stages[-1].start], minlength=3)
+    assert seen[1] == 1000
+    # The streams of a group come to the end of their epochs together, and then weigh alike.
+    assert sampler.epochs(200 + 1134)[[0, 2]] == pytest.approx([1, 1], abs=0.02)
+    assert (drawn[2000:] == 2).sum() == pytest.approx(3 * (drawn[2000:] == 0).sum(), rel=0.1)
+
+
+def test_windows_of_a_switch_weigh_what_is_asked(make_stream: Make) -> None:
+    streams = [make_stream("old", [8000]), make_stream("new", [1000])]
+    base = MixtureStage(start=0, weights={"old": 1})
+    sampler = sampler_of(streams, [base])
+    shares = []
+    for factor in (Fraction(1), Fraction(4), Fraction("0.5")):
+        stage = weigh(sampler, everything(0, 1), start=10, factors=[ONE, factor])
+        shares.append(sampler_of(streams, [base, stage]).draw(range(10, 9010)).stream.mean())
+    assert shares == pytest.approx([1 / 9, 4 / 12, 1 / 17], abs=0.001)
+
+
+def test_draws_of_a_stage_fit_a_period(make_stream: Make) -> None:
+    streams = [make_stream(f"g{i}", [10 ** (1 + i % 9)]) for i in range(2000)]
+    stages = planned(streams, (), start=0)
+    for stage in stages[:3]:
+        assert min(stage.weights.values()) >= 1
+        assert sum(stage.weights.values()) <= MAX_PERIOD

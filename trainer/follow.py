@@ -1,0 +1,240 @@
+"""Switches to newer manifests of growing datasets, which all ranks make at the same step.
+
+    checkpoint ─▶ numbers on each node ─▶ the highest that is whole on all ─▶ run.json ─▶ next step
+
+Whether to switch is decided once for each position and recorded before the step that follows, so
+that a run that was killed repeats it, whatever has come meanwhile.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from shards.errors import UserError
+from shards.manifest import Manifest, read_manifest
+from shards.order.unseen import end_of_epochs
+from shards.place import NodeShare, require
+from shards.reader import Dataset
+from shards.records import from_json
+from shards.run import Run
+from shards.storage.remote import AnyPath, any_path
+from shards.switches import (
+    UNSEEN,
+    agreed,
+    before_later_switches,
+    check_can_follow,
+    eras,
+    numbers_of,
+    parse_weight,
+    pinned,
+    planned,
+    resumed,
+    same_until,
+    switched,
+)
+from trainer.checkpoint import Checkpoint
+from trainer.data import RunData
+from trainer.disk import Disk
+from trainer.loader import scatters_read
+from trainer.ranks import AgreedError, Ranks
+from trainer.settings import WAIT, Settings
+
+NAME = "run.json"
+"""In the run's folder: what decides its samples, all switches included."""
+
+
+class Follower:
+    """What is decided of a run's data: switches so far, and whether more may come."""
+
+    def __init__(
+        self,
+        run: Run,
+        settings: Settings,
+        *,
+        disk: Disk | None,
+        ranks: Ranks,
+        say: Callable[[str], None],
+    ) -> None:
+        """Take over a run with all switches that are decided."""
+        self._run = run
+        self._settings = settings
+        self._disk = disk
+        self._ranks = ranks
+        self._say = say
+        self._said: set[str] = set()
+        self._problem: str | None = None
+
+    def run_before(self, end: int) -> Run:
+        """Return the run with the switches that lie before a position."""
+        return before_later_switches(self._run, end - 1)
+
+    def save(self) -> None:
+        """Record what is decided in the run's folder; all ranks call this."""
+
+        def write() -> None:
+            if self._disk is not None and self._ranks.rank == self._disk.leader:
+                self._run.save(self._disk.folder / NAME)
+
+        self._ranks.together(write)
+
+    def look(self, data: RunData, position: int) -> None:
+        """Decide whether newer manifests are read from a position on, unless that is decided."""
+        if not self._settings.follow or self._problem or position <= (self._run.followed or 0):
+            return
+        self._record(self._newer(data, position) or data.run, position)
+
+    def look_again(self, data: RunData, position: int, *, size: int) -> None:
+        """Take newer manifests once they bring enough text for a batch of a size.
+
+        Raises:
+            AgreedError: none can come any more.
+        """
+        if self._problem:
+            raise AgreedError(self._problem)
+        run = self._newer(data, position)
+        if run is not None and position + size <= text_ends(run):
+            self._record(run, position)
+
+    def _record(self, run: Run, position: int) -> None:
+        self._run = replace(run, followed=position)
+        self.save()
+
+    def _newer(self, data: RunData, position: int) -> Run | None:
+        """Return the run with a switch at a position, None if there is nothing newer."""
+        current = numbers_of(data.run)
+        numbers = self._numbers_everywhere(data, current)
+        if numbers == current:
+            return None
+        try:
+            weight = parse_weight(self._settings.follow_weight)
+            return self._ranks.together(
+                lambda: switched(data.run, position, numbers=numbers, weight=weight)
+            )
+        except AgreedError as error:
+            shown = ", ".join(f"{directory}@{number}" for directory, number in numbers.items())
+            self._say_once(f"{shown} is not taken: {error}")
+            return None
+
+    def _numbers_everywhere(self, data: RunData, current: Mapping[str, int]) -> dict[str, int]:
+        """Return the highest manifest number of each dataset that is whole on all nodes."""
+        lineages = {str(d.directory): d.manifest.lineage for d in data.datasets}
+        # One rank of each node reads, and all hear of it.
+        heads = self._ranks.gather(_heads(current) if self._ranks.local_rank == 0 else {})
+        newest = dict(current)
+        for directory, number in current.items():
+            seen = [of_rank[directory] for of_rank in heads if directory in of_rank]
+            problems = [head for head in seen if isinstance(head, str)]
+            if problems:
+                self._say_once(f"no newer text for now: {problems[0]}")
+                return dict(current)
+            if any(head[1] != lineages[directory] for head in seen if not isinstance(head, str)):
+                self._end(directory, number)
+                return dict(current)
+            newest[directory] = min(head[0] for head in seen if not isinstance(head, str))
+        if all(newest[directory] <= number for directory, number in current.items()):
+            return dict(current)
+        whole = self._ranks.gather(self._highest_whole(data, current, newest))
+        return {directory: min(own[directory] for own in whole) for directory in current}
+
+    def _highest_whole(
+        self, data: RunData, current: Mapping[str, int], newest: Mapping[str, int]
+    ) -> dict[str, int]:
+        """Return the highest numbers up to the newest whose files this rank has."""
+        run = data.run
+        ranges = (
+            scatters_read(batch.size, run.scatters, world=self._ranks.world, rank=self._ranks.rank)
+            for batch in run.batches
+        )
+        share = NodeShare(scatters=max(ranges, key=len), num_scatters=run.scatters)
+        return {
+            directory: _highest_whole(directory, range(number, newest[directory] + 1), share)
+            for directory, number in current.items()
+        }
+
+    def _end(self, directory: str, number: int) -> None:
+        self._problem = (
+            f"{directory} was overwritten or compacted since it was opened as "
+            f"{directory}@{number}: the run does not follow it any more, and cannot resume later, "
+            "because its generations are gone. Start a new run on the new dataset from the weights of its last checkpoint: "
+            "--init-from RUN/step-N --save OTHER."
+        )
+        self._say_once(f"{self._problem} Until then it goes on with the files that it has.")
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self._say(text)
+
+
+def text_ends(run: Run) -> int:
+    """Return the position before which all text since the last switch is seen."""
+    return end_of_epochs(run.sampler(), start=eras(run)[-1][0])
+
+
+def _heads(directories: Mapping[str, int]) -> dict[str, tuple[int, str] | str]:
+    """Return number and lineage of the manifest in each folder, or why it cannot be read."""
+    heads: dict[str, tuple[int, str] | str] = {}
+    for directory in directories:
+        try:
+            manifest = read_manifest(any_path(directory))
+            heads[directory] = manifest.number, manifest.lineage
+        except UserError as error:
+            heads[directory] = str(error)
+    return heads
+
+
+def _highest_whole(directory: str, numbers: range, share: NodeShare) -> int:
+    """Return the highest number whose files are there, the first if none is."""
+    path = any_path(directory)
+    try:
+        manifest = read_manifest(path)
+    except UserError:
+        return numbers[0]
+    return next(
+        (n for n in reversed(numbers[1:]) if _is_whole(path, manifest, n, share)), numbers[0]
+    )
+
+
+def _is_whole(path: AnyPath, manifest: Manifest, number: int, share: NodeShare) -> bool:
+    try:
+        require(Dataset(path, manifest.as_of(number)), share)
+    except UserError:
+        return False
+    return True
+
+
+def run_of(given: Run, settings: Settings, *, checkpoint: Checkpoint | None, ranks: Ranks) -> Run:
+    """Return a run with manifest numbers, and with the switches that were decided before.
+
+    All ranks call this. A folder may hold decisions that are later than its checkpoint.
+
+    Raises:
+        UserError: data are missing, or a run that follows them cannot.
+    """
+    if settings.follow:
+        ranks.together(lambda: check_can_follow(given))
+    saved = None if checkpoint is None else _saved_run(checkpoint, ranks)
+    if saved is None:
+        run = agreed(ranks.gather(ranks.together(lambda: pinned(given))))
+    else:
+        run = agreed(ranks.gather(ranks.together(lambda: resumed(given, saved))))
+    if not settings.follow or run.followed is not None:
+        return run
+    if checkpoint is None and settings.at_end == WAIT and settings.follow_weight == UNSEEN:
+        run = ranks.together(lambda: planned(run))
+    return replace(run, followed=0)
+
+
+def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> Run | None:
+    """Return the run of a checkpoint, with the switches that any node's folder records."""
+    if "run" not in checkpoint.state:
+        return None  # written before runs were saved with it
+    saved = from_json(Run, checkpoint.state["run"], where="checkpoint")
+    position = int(checkpoint.state["loader"]["position"])
+    path = checkpoint.folder.parent / NAME
+    recorded = ranks.gather(ranks.together(lambda: Run.load(path) if path.is_file() else None))
+    candidates = [
+        run
+        for run in recorded
+        if run is not None and run.followed is not None and same_until(run, saved, position)
+    ]
+    return max(candidates, key=lambda run: run.followed or 0, default=saved)
