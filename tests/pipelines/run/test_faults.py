@@ -49,6 +49,7 @@ LEFT = [
         )
     ),
     *(".work/dedup/*.drops", ".work/dedup/*.edges", ".work/dedup/*.json"),
+    *(".work/dedup/*.owners", ".work/slots/*.json"),
     *(".work/drops/*.drops", ".work/drops/*.json", ".work/mates/*.json", ".work/merge/*.json"),
     *("g*/wudao/*.bin", "g*/wudao/*.idx", "g*/wudao/*.arrow"),
     *("g*/audit/*", "g*/rejects/*", "g*/dropped/*", "g*/signatures/*"),
