@@ -117,7 +117,8 @@ class _Steps:
     def __init__(self, path: Path, until: int | None) -> None:
         run = Run.load(path)
         self._path, self._until = path, run.steps if until is None else until
-        self._tracer = Tracer(run, removed=True)
+        # Only a run that follows says from when on it left removed documents out.
+        self._tracer = Tracer(run, removed=run.followed is None)
         self._streams = {stream.name: i for i, stream in enumerate(self._tracer.sampler.streams)}
 
     def _stream(self, part: ShardPart) -> int | None:

@@ -64,7 +64,7 @@ def test_remove(library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
         f"  {FIRST}/books/00001:10 path=books-1.json position=1000 id=books-1-10 "
         "url=https://books-1.org/a/10?q=1",
     ]
-    assert out[-1].startswith("manifest 3: these documents are padding from here on.")
+    assert out[-1].startswith("manifest 3: from here on these documents are padding. ")
     assert main(["remove", str(library), *flags]) == 0
     again = capsys.readouterr().out.splitlines()
     assert again[0] == f"{library}: 0 documents of 0 tokens in 0 shards are removed"
@@ -169,7 +169,7 @@ def test_many_documents_are_shown_in_part(
         (["--id", "unknown", "--dry-run"], "has no document unknown: give SHARD:ROW"),
         (
             ["--id", "unknown", "--id", "news-2-5", "--reason", "r"],
-            "1 of the names stand for no document, and nothing was removed: unknown. Look",
+            "no document has the name unknown (1 of 2 names), and nothing was removed. Look",
         ),
         (["--url", "*", "--reason", "r"], "the pattern '*' would match every URL"),
         (["--documents", "nowhere", "--reason", "r"], "nowhere: No such file or directory"),
