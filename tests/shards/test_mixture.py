@@ -94,7 +94,7 @@ def test_a_source_has_a_stream_in_each_generation(grown: Path) -> None:
     assert epoch_caps({f"{grown}:pile": 1.5}, streams) == {PILE: 1.5}
     streams = open_mixture([Mix(start=0, data=(f"{grown}@2",))], stride=STRIDE).streams
     assert epoch_caps({f"{grown}:pile": 1.5}, streams) == {PILE: 1.5, "aa/pile": 1.5}
-    with pytest.raises(UserError, match="given for .*:x, which this run does not read"):
+    with pytest.raises(UserError, match=r"given for .*:x, which this run does not read"):
         epoch_caps({f"{grown}:x": 1.5}, streams)
 
 
