@@ -13,6 +13,7 @@ from pathlib import Path
 
 from shards import compact, place, prune, show, trace
 from shards.command import Parser, exit_code
+from shards.erasure import Erasure
 from shards.errors import UserError
 from shards.flags import count, counts
 from shards.manifest import TRAIN, VALIDATION, Generation, parse_dataset, read_manifest
@@ -24,16 +25,17 @@ from shards.remove import Selection, remove
 from shards.run import Run
 from shards.run_flags import add_run_flags, run_of
 from shards.storage.lock import locked
-from shards.storage.remote import any_path
+from shards.storage.remote import AnyPath, any_path
 from shards.takedown import Takedown, takedown, takedown_lines
 from shards.verify import verify
 
 OK = 0
 DAMAGED = 1
+UNFINISHED = 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 well, 1 damage found, 2 refused."""
+    """Run one command and return its exit code: 0 well, 1 damage found or bytes left, 2 refused."""
 
     def run() -> int:
         options = _parser().parse_args(arguments)
@@ -77,6 +79,11 @@ def _add_compact(commands: "argparse._SubParsersAction[Parser]") -> None:
     )
     which.add_argument(
         "--generations", type=_span, metavar="A-B", help="only these, as inspect counts them"
+    )
+    which.add_argument(
+        "--erase",
+        action="store_true",
+        help="all of them, without what was removed, and delete every file that had it",
     )
 
 
@@ -207,20 +214,30 @@ def _prune(options: argparse.Namespace) -> int:
     directory = any_path(options.dataset)
     read_manifest(directory)  # refuses a folder without a dataset before anything is locked
     with locked(directory):
-        leftovers = list(prune.leftovers(directory, read_manifest(directory)))
-        for leftover in leftovers:
-            if not options.dry_run:
-                prune.delete(leftover)
-            print(f"{leftover.bytes:>16,}  {leftover.path}")
-    state = "would be freed" if options.dry_run else "freed"
-    print(f"{sum(leftover.bytes for leftover in leftovers):>16,}  bytes {state}")
+        _delete_leftovers(directory, dry_run=options.dry_run)
     return OK
+
+
+def _delete_leftovers(directory: AnyPath, *, dry_run: bool = False) -> int:
+    """Delete what no manifest names, with a line for each; return the bytes that have to stay."""
+    sizes = {True: 0, False: 0}
+    for leftover in prune.leftovers(directory, read_manifest(directory)):
+        with prune.unread(directory, leftover) as free:
+            if free and not dry_run:
+                prune.delete(leftover)
+        sizes[free] += leftover.bytes
+        state = "" if free else ": stays, a reader has it open"
+        print(f"{leftover.bytes:>16,}  {leftover.path}{state}")
+    print(f"{sizes[True]:>16,}  bytes {'would be freed' if dry_run else 'freed'}")
+    return sizes[False]
 
 
 def _compact(options: argparse.Namespace) -> int:
     directory = any_path(options.dataset)
     read_manifest(directory)  # refuses a folder without a dataset before anything is locked
     with locked(directory):
+        if options.erase:
+            return _erase(directory)
         dataset = Dataset.open(directory)
         members = compact.choose(
             dataset.manifest, older_than=options.older_than, between=options.generations
@@ -236,8 +253,40 @@ def _compact(options: argparse.Namespace) -> int:
     return OK
 
 
+def _erase(directory: AnyPath) -> int:
+    """Compact a dataset without its removed documents, and delete every file that has them."""
+    # Opened by its own name, not held as by a reader: what is read here is to be deleted here.
+    dataset = Dataset(directory, read_manifest(directory))
+    erasure = Erasure(dataset)
+    if erasure.num_documents:
+        generations = dataset.manifest.generations
+        compaction = compact.Compaction(dataset, generations, erasure=erasure)
+        records = _write_parts(compaction)
+        for line in erasure.clear_report():  # before the manifest, which then knows no removal
+            print(line)
+        made = compaction.commit(records)
+        number = erasure.num_documents
+        erased = "1 document" if number == 1 else f"{number:,} documents"
+        print(f"{directory}: {erased} erased; all others are in {made.name}")
+    else:
+        print(f"{directory}: no document is removed; files that no manifest names are deleted")
+    if held := _delete_leftovers(directory):
+        print(
+            f"{held:,} bytes stay, which readers have open: end them (training, loaders), then run "
+            f"python -m shards prune {directory}. Until then not everything is erased"
+        )
+        return UNFINISHED
+    return OK
+
+
 def _run_compaction(compaction: compact.Compaction) -> Generation:
-    """Print a line for each part that is written, and return the new generation."""
+    """Write all parts and the manifest, and return the new generation."""
+    return compaction.commit(_write_parts(compaction))
+
+
+def _write_parts(compaction: compact.Compaction) -> dict[compact.Part, compact.PartRecord]:
+    """Print a line for each part that is written, and return the records of all."""
+    compaction.check_idle()
     compaction.check_room()
     compaction.check()
     records = {}
@@ -248,7 +297,7 @@ def _run_compaction(compaction: compact.Compaction) -> Generation:
             of = f"{number} of {len(compaction.parts)}"
             print(f"{record.bytes:>16,}  {of:>14}  {part}", flush=True)
         records[part] = record
-    return compaction.commit(records)
+    return records
 
 
 def _span(text: str) -> tuple[int, int]:

@@ -15,15 +15,17 @@ manifest: as of older numbers it no longer exists.
 import hashlib
 import itertools
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from shards.erasure import Erasure
 from shards.errors import DamageError, UserError
 from shards.format import BIN, shard_file
 from shards.manifest import (
@@ -41,6 +43,7 @@ from shards.manifest import (
 from shards.merged import ShardSlice, merged_order, write_merged_shard
 from shards.merged_tables import (
     OrderedTable,
+    Spared,
     merged_signatures,
     merged_tables,
     num_signature_files,
@@ -60,7 +63,10 @@ from shards.storage.files import (
 )
 from shards.storage.remote import AnyPath, RemotePath
 from shards.storage.sparse import copy_rows
-from shards.tables import between, column, map_items, write_entry, write_parquet
+from shards.tables import between, column, map_items, open_between, write_entry, write_parquet
+
+LEDGER = "ledger.json"
+"""Names the files of a generation in the making (pipelines/run/ledger.py)."""
 
 FOLDER = "compact"
 """The folder in .work that holds the records of finished parts."""
@@ -77,7 +83,6 @@ _HASHES = {"exact": "hash_high", "band": "hash", "slots": "order"}
 """The column that sorts a signature table, by the first word of its name."""
 
 _NUM_BINS = 1 << 16
-_NO_ORDERS = np.zeros(0, np.uint64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,20 +157,21 @@ class Compaction:
         dataset: Dataset,
         members: Sequence[Generation],
         *,
-        erased: Mapping[str, Rows] | None = None,
+        erasure: Erasure | None = None,
     ) -> None:
         """Prepare it.
 
         Args:
             dataset: The dataset.
             members: Generations of it that stand next to each other.
-            erased: Rows that are left out of everything, by the path of their shard's entry.
+            erasure: What is left out of everything; then the members are all generations.
         """
         self.dataset = dataset
         self.directory = dataset.directory
         self.manifest = dataset.manifest
         self.members = tuple(members)
-        self.erased = erased or {}
+        self._erasure = erasure
+        self.erased: Mapping[str, Rows] = erasure.rows if erasure else {}
         self.number = self.manifest.number + 1
         identity: list[Any] = ["compact", *(member.fingerprint for member in members)]
         if self.erased:
@@ -175,8 +181,12 @@ class Compaction:
         self._folder = self.directory / self.name
         self._records = self.directory / WORK / FOLDER / self.fingerprint[:16]
         self._source_shards = {
-            source: _SourceShards(self, source)
-            for source in sorted({name for member in members for name in member.sources})
+            name: _SourceShards(
+                dataset,
+                [member.sources[name] for member in members if name in member.sources],
+                self.erased,
+            )
+            for name in sorted({name for member in members for name in member.sources})
         }
 
     # What is read
@@ -193,6 +203,21 @@ class Compaction:
                     f"{self.directory / path} is missing or damaged, and nothing was compacted: "
                     f"restore it from a copy. python -m shards verify {self.directory} names all."
                 )
+
+    def check_idle(self) -> None:
+        """Check that no generation is in the making: it is made for the ones that are there.
+
+        Raises:
+            UserError: An --append or --watch was interrupted.
+        """
+        path = self.directory / LEDGER
+        # The manifest's own number is no measure: a removal may have come since.
+        last = max(generation.number for generation in self.manifest.generations)
+        if path.exists() and read_json(path).get("number", 0) > last:
+            raise UserError(
+                f"{path} names a generation that is not finished: run the command that was making "
+                "it (--append or --watch) once more, then compact."
+            )
 
     def check_room(self) -> None:
         """Check that the disk has room for the new generation beside the old ones.
@@ -225,25 +250,6 @@ class Compaction:
             for removal in self.manifest.removals
         }
 
-    @cached_property
-    def _erased(self) -> Mapping[str, Mapping[str, np.ndarray]]:
-        """The orders (uint64) of the erased documents by member, then source."""
-        return {
-            member.name: {
-                name: self._erased_orders((*source.shards, *source.validation))
-                for name, source in member.sources.items()
-            }
-            for member in self.members
-        }
-
-    def _erased_orders(self, shards: Iterable[ShardEntry]) -> np.ndarray:
-        orders = [
-            column(self.dataset.table(shard), "order")[self.erased[shard.path]]
-            for shard in shards
-            if shard.path in self.erased
-        ]
-        return np.concatenate([_NO_ORDERS, *orders])
-
     # What is written
 
     @cached_property
@@ -266,8 +272,9 @@ class Compaction:
                     yield Part(folder=folder, name=name, index=index, total=total)
 
     def _signature_parts(self) -> Iterator[Part]:
-        signatures = [table for member in self.members for table in member.signatures]
-        for kind in sorted({_kind(table) for table in signatures}):
+        # A kind that a member lacks would say too little of it: dedup misses it, and says so.
+        kinds = [{_kind(table) for table in member.signatures} for member in self.members]
+        for kind in sorted(set.intersection(*kinds)):
             groups = [
                 [table for table in member.signatures if _kind(table) == kind]
                 for member in self.members
@@ -338,7 +345,7 @@ class Compaction:
         found = self._tables(part.folder, part.name)
         tables = merged_tables(
             [
-                OrderedTable(self.directory / table.path, self._erased[member.name][part.name])
+                OrderedTable(self.directory / table.path, self._spared(part, member))
                 for member, table in found
             ],
             part.within,
@@ -349,23 +356,30 @@ class Compaction:
         path = self._folder / part.folder / f"{part.name}-{part.index:05}.parquet"
         return write_parquet(path, tables, directory=self.directory)
 
-    def _write_signatures(self, part: Part) -> TableEntry:
-        tables = [
-            table
-            for member in self.members
-            for table in member.signatures
-            if _kind(table) == part.name
-        ]
-        kind = part.name.partition("-")[0]
-        # The hash of an erased text stays, so that a later crawl cannot bring the text back.
-        erased = [orders for sources in self._erased.values() for orders in sources.values()]
-        without = _NO_ORDERS if kind == "exact" else np.concatenate([_NO_ORDERS, *erased])
-        rows = merged_signatures(
-            [self.directory / table.path for table in tables],
-            _HASHES[kind],
-            part.within,
-            without=without,
+    def _spared(self, part: Part, member: Generation) -> Spared | None:
+        """Return what says which rows of a member's tables stay."""
+        if self._erasure is None:
+            return None
+        return partial(
+            self._erasure.spared, folder=part.folder, generation=member.name, source=part.name
         )
+
+    def _write_signatures(self, part: Part) -> TableEntry:
+        kind, _, _ = part.name.partition("-")
+        tables = []
+        for member in self.members:
+            for entry in member.signatures:
+                if _kind(entry) == part.name:
+                    rows = open_between(
+                        self.directory / entry.path,
+                        _HASHES[kind],
+                        low=part.within.low,
+                        high=part.within.high,
+                    )
+                    if self._erasure is not None:
+                        rows = self._erasure.without(rows, kind=kind, generation=member.name)
+                    tables.append(rows)
+        rows = merged_signatures(tables, part.within)
         path = self._folder / SIGNATURES / f"{part.name}-{part.index:05}.arrow"
         return write_entry(path, rows, directory=self.directory)
 
@@ -395,7 +409,12 @@ class Compaction:
                 for source in self._source_shards
             },
             **{field: tables(field) for field in (*TABLES, SIGNATURES)},
-            accounting=added([member.accounting for member in self.members]),
+            accounting=added(
+                [
+                    self._erasure.accounting(member) if self._erasure else member.accounting
+                    for member in self.members
+                ]
+            ),
             libraries=self._libraries(),
         )
         first = self.manifest.generations.index(self.members[0])
@@ -406,12 +425,15 @@ class Compaction:
             number=self.number,
             lineage=hashlib.sha256(f"{self.fingerprint}:{self.number}".encode()).hexdigest(),
             generations=tuple(replace(item, number=self.number) for item in generations),
-            removals=tuple(
-                self._translated(removal, records) for removal in self.manifest.removals
-            ),
+            removals=()
+            if self._erasure
+            else tuple(self._translated(removal, records) for removal in self.manifest.removals),
         )
         write_manifest(self.directory, manifest)
         remove_tree(self.directory / WORK / FOLDER)
+        if isinstance(self.directory, Path):
+            with suppress(OSError):  # a run may have left something of its own there
+                (self.directory / WORK).rmdir()
         return generation
 
     def _libraries(self) -> dict[str, str]:
@@ -449,11 +471,11 @@ class Compaction:
 class _SourceShards:
     """The shards of one source in all members."""
 
-    def __init__(self, compaction: Compaction, source: str) -> None:
-        self._compaction = compaction
-        entries = [
-            member.sources[source] for member in compaction.members if source in member.sources
-        ]
+    def __init__(
+        self, dataset: Dataset, entries: Sequence[SourceEntry], erased: Mapping[str, Rows]
+    ) -> None:
+        self._dataset = dataset
+        self._erased = erased
         self.entries = {
             split: [shard for entry in entries for shard in entry.split(split)]
             for split in (TRAIN, VALIDATION)
@@ -461,10 +483,10 @@ class _SourceShards:
 
     def _table(self, shard: ShardEntry) -> tuple[pa.Table, np.ndarray]:
         """Return the documents of a shard, and the rows (int64) that are not erased."""
-        table = self._compaction.dataset.table(shard)
+        table = self._dataset.table(shard)
         rows = np.arange(len(table))
-        if shard.path in self._compaction.erased:
-            rows = np.delete(rows, self._compaction.erased[shard.path])
+        if shard.path in self._erased:
+            rows = np.delete(rows, self._erased[shard.path])
         return table, rows
 
     @cached_property
@@ -473,14 +495,14 @@ class _SourceShards:
         spans = {}
         for shard in (shard for shards in self.entries.values() for shard in shards):
             if shard.documents:
-                order = column(self._compaction.dataset.table(shard), "order")
+                order = column(self._dataset.table(shard), "order")
                 spans[shard.path] = Range(low=int(order[0]), high=int(order[-1]) + 1)
         return spans
 
     @cached_property
     def num_shards(self) -> int:
         """How many the new generation gets, by the rules of the pipelines."""
-        options, shards = self._compaction.manifest.options, self.entries[TRAIN]
+        options, shards = self._dataset.manifest.options, self.entries[TRAIN]
         if not shards or options.get("shards"):
             return int(options["shards"]) if shards else 0
         tokens, longest = np.zeros(_NUM_BINS), 0
@@ -519,7 +541,7 @@ class _SourceShards:
         return slices, places
 
     def _slice(self, shard: ShardEntry, table: pa.Table, rows: np.ndarray) -> ShardSlice:
-        directory = self._compaction.directory
+        directory = self._dataset.directory
         whole = len(rows) and len(rows) == rows[-1] + 1 - rows[0]
         chosen = table.slice(rows[0], len(rows)) if whole else table.take(rows)
         starts, documents = column(chosen, "offset"), chosen.drop_columns(["offset"])

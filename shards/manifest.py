@@ -23,6 +23,7 @@ import numpy as np
 from shards.errors import DamageError, UserError
 from shards.records import from_json, to_json
 from shards.storage.files import FileEntry, canonical, read_json, write_json
+from shards.storage.readers import admit_readers
 from shards.storage.remote import AnyPath, RemotePath, any_path
 
 NAME = "manifest.json"
@@ -214,6 +215,14 @@ class Manifest:
             for shard in entry.split(split)
         )
 
+    def held_names(self) -> Iterator[str]:
+        """Yield what its readers hold: generations by name, all other files by path."""
+        yield self.vocabulary.path
+        for generation in self.generations:
+            yield generation.name
+        for removal in self.removals:
+            yield removal.documents.path
+
     def files(self) -> Iterator[tuple[str, FileEntry]]:
         """Yield path in the dataset and entry of every file but the manifest."""
         yield self.vocabulary.path, self.vocabulary
@@ -253,6 +262,7 @@ def sum_shards(shards: Iterable[ShardEntry]) -> Totals:
 def write_manifest(directory: AnyPath, manifest: Manifest) -> None:
     """Write or replace the dataset's manifest atomically. Every file it names must exist."""
     content = {"format": _FORMAT, "version": _VERSION, **_content(manifest)}
+    admit_readers(directory)
     write_json(directory / NAME, {**content, "sha256": _sha256(content)})
 
 

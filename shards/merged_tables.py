@@ -1,17 +1,18 @@
 """Tables of several generations as one: by ranges of the order (Parquet) or of a hash (Arrow)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from shards.manifest import TableEntry
 from shards.range import Range, split_range
 from shards.storage.files import map_bytes
 from shards.storage.remote import AnyPath
-from shards.tables import column, open_between, spread_over
+from shards.tables import column, spread_over
 
 SIGNATURE_BYTES = 64 << 20
 """What a file of signatures holds at most, unless it would take more than MANY_FILES of them."""
@@ -22,24 +23,28 @@ MANY_FILES = 512
 MOST_GROWTH = 8
 
 
+Spared = Callable[[pa.Table], NDArray[np.bool_]]
+"""Says which rows of a table stay, bool[rows]."""
+
+
 @dataclass(frozen=True, slots=True)
 class OrderedTable:
-    """A Parquet file that is sorted by `order`, without the rows of some orders (uint64)."""
+    """A Parquet file that is sorted by `order`, or those rows of it that stay."""
 
     path: AnyPath
-    without: np.ndarray
+    spared: Spared | None = None
 
     def open(self) -> "OpenTable":
         """Map it, or fetch it from its URL."""
-        return OpenTable(pq.ParquetFile(pa.py_buffer(map_bytes(self.path))), self.without)
+        return OpenTable(pq.ParquetFile(pa.py_buffer(map_bytes(self.path))), self.spared)
 
 
 class OpenTable:
     """An open Parquet file."""
 
-    def __init__(self, file: pq.ParquetFile, without: np.ndarray) -> None:
+    def __init__(self, file: pq.ParquetFile, spared: Spared | None) -> None:
         self._file = file
-        self._without = without
+        self._spared = spared
         self.schema: pa.Schema = file.schema_arrow
         number = self.schema.get_field_index("order")
         groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
@@ -60,9 +65,8 @@ class OpenTable:
         table = self._file.read_row_groups(groups)
         order = column(table, "order")
         inside = (order >= np.uint64(within.low)) & (order <= np.uint64(within.high - 1))
-        if len(self._without):
-            inside &= ~np.isin(order, self._without)
-        return table.filter(pa.array(inside))
+        table = table.filter(pa.array(inside))
+        return table if self._spared is None else table.filter(pa.array(self._spared(table)))
 
 
 def merged_tables(
@@ -98,23 +102,16 @@ def num_signature_files(groups: Sequence[Sequence[TableEntry]]) -> int:
     return 1 << (least - 1).bit_length()
 
 
-def merged_signatures(
-    paths: Sequence[AnyPath], key: str, within: Range, *, without: np.ndarray
-) -> pa.Table:
-    """Return the rows of signature tables in a range of the hash that sorts them.
+def merged_signatures(tables: Sequence[pa.Table], within: Range) -> pa.Table:
+    """Return rows of signature tables in the order of the hash that sorts them.
 
     Rows with equal hashes are sorted by their further columns of uint64.
 
     Args:
-        paths: The tables, at least one.
-        key: The column of that hash.
+        tables: The rows of a range of that hash, at least one table.
         within: The range.
-        without: Orders (uint64) whose rows are left out.
     """
-    parts = [open_between(path, key, low=within.low, high=within.high) for path in paths]
-    table = pa.concat_tables(parts)
-    if len(without):
-        table = table.filter(pa.array(~np.isin(column(table, "order"), without)))
+    table = pa.concat_tables(tables)
     names = [field.name for field in table.schema if field.type == pa.uint64()]
     ranked = np.lexsort([column(table, name) for name in reversed(names)])
     return spread_over(table.take(ranked), within)

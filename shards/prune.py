@@ -4,13 +4,16 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from shards import removals
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest
 from shards.storage.disk import explain
 from shards.storage.files import TEMPORARY, files
+from shards.storage.readers import excluded
 from shards.storage.remote import AnyPath, RemotePath
 
 _OURS = re.compile(
@@ -26,6 +29,8 @@ class Leftover:
 
     path: AnyPath
     bytes: int
+    name: str = ""
+    """What a reader of it holds (storage/readers.py); "" if nobody reads it."""
 
 
 def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:
@@ -43,15 +48,17 @@ def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:
     kept = kept_files | {folder for path in kept_files for folder in path.parents}
     for path in sorted(directory.iterdir()):
         if _OURS.fullmatch(path.name):
-            yield from _leftovers_below(path, kept)
+            yield from _leftovers_below(path, kept, name=path.name)
 
 
-def _leftovers_below(path: Path, kept: set[Path]) -> Iterator[Leftover]:
-    if path not in kept:
-        yield Leftover(path=path, bytes=_size(path))
+def _leftovers_below(path: Path, kept: set[Path], *, name: str = "") -> Iterator[Leftover]:
+    """Yield what is not kept; `name` is that of the path in the dataset, "" if nobody holds it."""
+    each = name == removals.FOLDER and path.is_dir() and not path.is_symlink()
+    if path not in kept and not each:
+        yield Leftover(path=path, bytes=_size(path), name=name)
     elif path.is_dir() and not path.is_symlink():
         for child in sorted(path.iterdir()):
-            yield from _leftovers_below(child, kept)
+            yield from _leftovers_below(child, kept, name=f"{name}/{child.name}" if each else "")
 
 
 def _size(path: Path) -> int:
@@ -60,6 +67,16 @@ def _size(path: Path) -> int:
     return sum(
         os.lstat(Path(folder, name)).st_size for folder, _, names in os.walk(path) for name in names
     )
+
+
+@contextmanager
+def unread(directory: AnyPath, leftover: Leftover) -> Iterator[bool]:
+    """Yield whether nobody reads a leftover; while the block runs nobody begins to."""
+    if not leftover.name:
+        yield True
+        return
+    with excluded(directory, leftover.name) as free:
+        yield free
 
 
 def delete(leftover: Leftover) -> None:

@@ -1,8 +1,16 @@
-"""Opens a dataset: tokens and documents as they are on disk, memory-mapped and never copied."""
+"""Opens a dataset: tokens and documents as they are on disk, memory-mapped and never copied.
 
+What was opened stays: an open dataset and its shards hold the generations that they read, and
+`prune` deletes none that is held (storage/readers.py). Workers that are forked hold them too; those
+that unpickle shards rely on the process that sent them.
+"""
+
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +19,15 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError, UserError
 from shards.format import ARROW, BIN, REQUIRED, SUFFIXES, Tokens, shard_file
-from shards.manifest import TRAIN, Manifest, ShardEntry, parse_dataset, read_manifest
+from shards.manifest import NAME, TRAIN, Manifest, ShardEntry, parse_dataset, read_manifest
 from shards.removals import Rows, removed_rows
 from shards.storage.files import map_bytes, size
+from shards.storage.readers import Hold
 from shards.storage.remote import AnyPath
 from shards.vocabulary import Vocabulary
+
+_WAITS = (0.0, *(0.05,) * 100)
+"""Seconds between attempts to open a dataset that is replaced at that very moment."""
 
 _REQUIRED = [(column.name, column.type) for column in REQUIRED]
 
@@ -39,6 +51,8 @@ class Shard:
     """First token of each document, mapped and aligned; a document ends where the next starts."""
     removed: Rows = field(default_factory=_no_rows)
     """Rows that training windows leave out; they can still be read as documents."""
+    hold: Hold | None = field(default=None, repr=False)
+    """Keeps its files from being deleted."""
 
     @classmethod
     def open(
@@ -188,9 +202,13 @@ class Documents:
 class Dataset:
     """A dataset at one number of its manifest."""
 
-    def __init__(self, directory: AnyPath, manifest: Manifest) -> None:
+    def __init__(self, directory: AnyPath, manifest: Manifest, *, hold: Hold | None = None) -> None:
         self.directory = directory
         self.manifest = manifest
+        self._hold = hold
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_hold": None}
 
     @classmethod
     def open(cls, path: str | AnyPath) -> "Dataset":
@@ -201,8 +219,8 @@ class Dataset:
             DamageError: its manifest is damaged.
         """
         directory, number = parse_dataset(path)
-        manifest = read_manifest(directory)
-        return cls(directory, manifest if number is None else manifest.as_of(number))
+        manifest, hold = _read_and_hold(directory, number)
+        return cls(directory, manifest, hold=hold)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -235,7 +253,8 @@ class Dataset:
         """
         dtype = self.manifest.tokenizer.token_dtype
         removed = self.removed.get(entry.path)
-        return Shard.open(self.directory, entry, dtype=dtype, removed=removed)
+        shard = Shard.open(self.directory, entry, dtype=dtype, removed=removed)
+        return replace(shard, hold=self._hold)
 
     def check_source(self, source: str | None) -> None:
         """Check that the dataset has a source; None stands for all of them.
@@ -256,3 +275,37 @@ class Dataset:
         """
         self.check_source(source)
         return Documents(self, self.manifest.shards(source, split=split))
+
+
+def _read_and_hold(directory: AnyPath, number: int | None) -> tuple[Manifest, Hold | None]:
+    """Return the manifest, as it was at a number, and a hold on what it names.
+
+    Between reading and holding the manifest may be replaced, and what it named deleted; then it is
+    read again.
+    """
+    for wait in _WAITS:
+        version = _version(directory)
+        manifest = read_manifest(directory)
+        if number is not None:
+            manifest = manifest.as_of(number)
+        with suppress(BlockingIOError):  # what it named is being deleted
+            hold = Hold.on(directory, manifest.held_names())
+            if hold is None or _still_holds(directory, manifest, version):
+                return manifest, hold
+        time.sleep(wait)
+    return manifest, None
+
+
+def _version(directory: AnyPath) -> tuple[int, int] | None:
+    """Return what changes whenever a manifest on a disk is replaced."""
+    path = directory / NAME
+    if not isinstance(path, Path) or not path.is_file():
+        return None
+    state = path.stat()
+    return state.st_ino, state.st_mtime_ns
+
+
+def _still_holds(directory: AnyPath, manifest: Manifest, version: tuple[int, int] | None) -> bool:
+    """Return whether all that a manifest names is in the dataset; it was read at a version."""
+    unchanged = _version(directory) == version
+    return unchanged or read_manifest(directory).lineage == manifest.lineage

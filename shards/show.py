@@ -8,11 +8,16 @@ import numpy as np
 import pyarrow.compute as pc
 
 from shards.errors import UserError
-from shards.manifest import TRAIN, VALIDATION, sum_shards
+from shards.manifest import TRAIN, VALIDATION, Generation, sum_shards
 from shards.reader import Dataset, Documents, Shard
 
 _NUM_IDS = 32
 _LINE = "{:<24} {:>12} {:>16} {:>8} {:>10}"
+_GENERATION = "{:>10}  {:<16} {:>8} {:>7} {:>12} {:>16} {:>6} {:>10} {:>8}"
+_FIGURES = ("inputs", "documents", "tokens", "shards", "MB", "removed")
+NUM_FIRST, NUM_LAST, LEAST_HIDDEN = 2, 8, 2
+"""Generations shown from the beginning and the end; fewer than the last are not worth hiding."""
+
 _QUANTILES = (0.5, 0.9)
 
 
@@ -29,12 +34,13 @@ def overview(dataset: Dataset) -> Iterator[str]:
     yield f"special    {_pairs(tokenizer.special)}"
     yield f"options    {_pairs(manifest.options)}"
     yield f"libraries  {_pairs(manifest.libraries)}"
-    yield f"generations {' '.join(generation.name for generation in manifest.generations)}"
     for removal in manifest.removals:
         yield (
             f"removed    {_documents(removal.documents.rows)} at manifest {removal.number}: "
             f"{removal.reason}"
         )
+    yield ""
+    yield from generations(dataset)
     yield ""
     yield _LINE.format("source", "documents", "tokens", "shards", "MB")
     for name, split in _splits(dataset):
@@ -42,6 +48,40 @@ def overview(dataset: Dataset) -> Iterator[str]:
         label = name if split == TRAIN else f"{name} {split}"
         counts = f"{sums.documents:,}", f"{sums.tokens:,}", sums.shards, f"{sums.bytes / 1e6:,.1f}"
         yield _LINE.format(label, *counts)
+
+
+def generations(dataset: Dataset) -> Iterator[str]:
+    """Yield a line for each generation; of many, only for the first and the last ones."""
+    entries = dataset.manifest.generations
+    yield _GENERATION.format("generation", "name", "manifest", *_FIGURES)
+    num_hidden = len(entries) - NUM_FIRST - NUM_LAST
+    for number, generation in enumerate(entries, 1):
+        if num_hidden < LEAST_HIDDEN or not NUM_FIRST < number <= NUM_FIRST + num_hidden:
+            yield _generation(dataset, number, generation)
+        elif number == NUM_FIRST + 1:
+            yield f"{'…':>10}  {num_hidden:,} more, to {NUM_FIRST + num_hidden:,}"
+
+
+def _generation(dataset: Dataset, number: int, generation: Generation) -> str:
+    shards = [
+        shard
+        for source in generation.sources.values()
+        for split in (TRAIN, VALIDATION)
+        for shard in source.split(split)
+    ]
+    sums = sum_shards(shards)
+    removed = sum(len(dataset.removed.get(shard.path, ())) for shard in shards)
+    return _GENERATION.format(
+        number,
+        generation.name,
+        generation.number,
+        f"{len(generation.inputs):,}",
+        f"{sums.documents:,}",
+        f"{sums.tokens:,}",
+        sums.shards,
+        f"{sums.bytes / 1e6:,.1f}",
+        f"{removed:,}",
+    )
 
 
 def document(dataset: Dataset, number: int, *, source: str | None, split: str) -> Iterator[str]:

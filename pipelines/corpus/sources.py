@@ -15,7 +15,7 @@ from typing import Any
 from pipelines.corpus.code import CODE, code_hash
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.recipe import Recipe, load_recipe
-from pipelines.inputs.files import InputFile, match_inputs
+from pipelines.inputs.files import InputFile, input_names, look_for_inputs, match_inputs
 from pipelines.inputs.split import Split
 from pipelines.readers.factory import ALL_RECORDS, ReaderFactory
 from pipelines.readers.reading import Reading
@@ -74,9 +74,7 @@ def match_corpora(module: str, options: Options) -> tuple[list[InputFile], dict[
     Raises:
         UserError: An input does not exist, two share a name, or a corpus is unknown.
     """
-    specs, specs_of = _by_corpus(options.input)
-    groups = [(Corpus(module, options), specs)] if specs or not specs_of else []
-    groups += [(_other(name, options), specs) for name, specs in specs_of.items()]
+    groups = _groups(module, options)
     files: list[InputFile] = []
     corpora: dict[str, Corpus] = {}
     for corpus, specs in groups:
@@ -88,6 +86,54 @@ def match_corpora(module: str, options: Options) -> tuple[list[InputFile], dict[
             _check_addresses(source, corpus)
         files += matched
     return sorted(files, key=lambda file: (file.source, file.relative)), corpora
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where a run that goes on for ever finds files: folders, globs and URLs.
+
+    Other sources of file names, such as a topic, would have the same method.
+    """
+
+    groups: Sequence[tuple[Corpus, Sequence[str]]]
+
+    def look(self) -> list[InputFile]:
+        """Return the files that lie there now, by source and path.
+
+        Raises:
+            UserError: A folder is gone, or a server does not answer.
+        """
+        files = [
+            file
+            for corpus, specs in self.groups
+            for file in look_for_inputs(
+                specs, pattern=corpus.recipe.pattern, default_name=corpus.recipe.name
+            )
+        ]
+        return sorted(files, key=lambda file: (file.source, file.relative))
+
+
+def watched_corpora(module: str, options: Options) -> tuple[Folders, dict[str, Corpus]]:
+    """Return where files will arrive, and the corpus of each source; no file need be there yet.
+
+    Raises:
+        UserError: Two inputs share a name, one has none, or a corpus is unknown.
+    """
+    groups = _groups(module, options)
+    corpora: dict[str, Corpus] = {}
+    for corpus, specs in groups:
+        for source in input_names(specs, default_name=corpus.recipe.name):
+            _check_new(source, corpora, unnamed=len(groups) > 1 and not _names(specs, source))
+            corpora[source] = corpus
+            _check_addresses(source, corpus)
+    return Folders(groups), corpora
+
+
+def _groups(module: str, options: Options) -> list[tuple[Corpus, list[str]]]:
+    """Return the inputs of each corpus."""
+    specs, specs_of = _by_corpus(options.input)
+    groups = [(Corpus(module, options), specs)] if specs or not specs_of else []
+    return groups + [(_other(name, options), specs) for name, specs in specs_of.items()]
 
 
 def others(corpora: Mapping[str, Corpus], corpus: Corpus) -> dict[str, Any]:

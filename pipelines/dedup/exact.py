@@ -5,7 +5,6 @@ of one range, however large the corpus. Of the documents that share a hash, the 
 smallest order is kept.
 """
 
-import hashlib
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import pyarrow as pa
 
 from pipelines.dedup.runs import run_starts
 from pipelines.segments.rows import utf8
+from shards.text_hash import digest, halves
 
 SIGNATURES = pa.schema(
     [("hash_high", pa.uint64()), ("hash_low", pa.uint64()), ("order", pa.uint64())]
@@ -79,23 +79,9 @@ class HashGroups:
     first: np.ndarray
 
 
-def fold(text: str) -> str:
-    """Return a text with every run of white space made one space, and none at its ends.
-
-    Deduplication calls texts equal if they are equal in this form.
-    """
-    return " ".join(text.split())
-
-
 def text_hashes(folded: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the high and low halves (uint64) of the hash of each folded text: BLAKE2b of UTF-8."""
-    return _hashes(text.encode() for text in folded)
-
-
-def _hashes(texts: Iterable[bytes | memoryview]) -> tuple[np.ndarray, np.ndarray]:
-    digests = b"".join([hashlib.blake2b(text, digest_size=16).digest() for text in texts])
-    halves = np.frombuffer(digests, dtype="<u8").reshape(-1, 2)
-    return halves[:, 0].copy(), halves[:, 1].copy()
+    return halves([digest(text.encode()) for text in folded])
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +97,7 @@ class FoldedTexts:
         """Return what text_hashes() returns."""
         view = memoryview(self.data)  # type: ignore[arg-type] # an array is a buffer
         edges = itertools.pairwise([0, *self.ends.tolist()])
-        return _hashes(view[start:end] for start, end in edges)
+        return halves([digest(view[start:end]) for start, end in edges])
 
 
 def fold_column(texts: pa.Array) -> FoldedTexts:

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.compiled import proven
-from pipelines.dedup.exact import fold, fold_column, text_hashes
+from pipelines.dedup.exact import fold_column, text_hashes
 from pipelines.dedup.minhash import PIECE_CHARACTERS, CompiledSigner, Signatures, Signer
+from shards.text_hash import fold
 
 # All white space and what begins like it, runs of it; scripts; few and many grams; ends of pieces.
 _CHECK_TEXTS = (

@@ -6,28 +6,48 @@ _disabled = logging.root.manager.disable
 # Beam's BigQuery client warns through the root logger if Google's libraries are not installed.
 logging.disable(logging.WARNING)
 try:
-    from apache_beam import Create, DoFn, ParDo, Pipeline, PTransform, Reshuffle
+    from apache_beam import Create, DoFn, Impulse, Map, ParDo, Pipeline, PTransform, Reshuffle
+    from apache_beam.coders import FastPrimitivesCoder, StrUtf8Coder
+    from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
+    from apache_beam.metrics.metric import Metrics
     from apache_beam.options.pipeline_options import (
         DebugOptions,
         FlinkRunnerOptions,
         GoogleCloudOptions,
         PipelineOptions,
         PortableOptions,
+        PrismRunnerOptions,
         StandardOptions,
     )
     from apache_beam.pvalue import PBegin, PCollection
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
     from apache_beam.runners.runner import PipelineResult
+    from apache_beam.transforms.periodicsequence import (
+        ImpulseSeqGenDoFn,
+        ImpulseSeqGenRestrictionProvider,
+    )
+    from apache_beam.transforms.timeutil import TimeDomain
+    from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
+    from apache_beam.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
 finally:
     logging.disable(_disabled)
 
 __all__ = [
+    "MAX_TIMESTAMP",
     "Create",
     "DebugOptions",
     "DoFn",
+    "Duration",
+    "FastPrimitivesCoder",
     "FlinkRunnerOptions",
     "FnApiRunner",
     "GoogleCloudOptions",
+    "Impulse",
+    "ImpulseSeqGenDoFn",
+    "ImpulseSeqGenRestrictionProvider",
+    "ManualWatermarkEstimator",
+    "Map",
+    "Metrics",
     "PBegin",
     "PCollection",
     "PTransform",
@@ -36,6 +56,13 @@ __all__ = [
     "PipelineOptions",
     "PipelineResult",
     "PortableOptions",
+    "PrismRunnerOptions",
+    "ReadModifyWriteStateSpec",
     "Reshuffle",
     "StandardOptions",
+    "StrUtf8Coder",
+    "TimeDomain",
+    "TimerSpec",
+    "Timestamp",
+    "on_timer",
 ]

@@ -17,7 +17,7 @@ RunTask = Callable[[Any], None]
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def packed(prepare: Callable[[Any], RunTask], argument: Any) -> bytes:
+def packed(prepare: Callable[[Any], Any], argument: Any) -> bytes:
     """Return what `run_packed` makes the function of that runs tasks: prepare(argument)."""
     return pickle.dumps((prepare, argument))
 

@@ -14,12 +14,15 @@ from typing import BinaryIO
 
 from pipelines.inputs.found_file import FoundFile
 from pipelines.inputs.hub import find_hub_dataset, is_hub_dataset
-from pipelines.inputs.local_files import find_local
-from pipelines.inputs.remote_files import find_remote, open_remote
+from pipelines.inputs.local_files import find_local, look_local
+from pipelines.inputs.remote_files import find_remote, look_remote, open_remote
 from shards.errors import UserError
 from shards.storage.address import is_url
 
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
+
+UNFINISHED = (".tmp", ".part", ".partial", ".crdownload")
+"""Endings of files that are still being written."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,6 +73,52 @@ def match_inputs(
     ]
     _check_distinct(files)
     return sorted(files, key=lambda file: (file.source, file.relative))
+
+
+def look_for_inputs(
+    specs: Sequence[str], *, pattern: str | tuple[str, ...], default_name: str
+) -> list[InputFile]:
+    """Return the files that `specs` name at this moment, while files come and go.
+
+    Files that are being written under a name for that (a leading dot, or an ending of UNFINISHED)
+    and empty ones are left out. There may be none.
+
+    Args:
+        specs: As in match_inputs, but none of the Hugging Face hub.
+        pattern: As in match_inputs.
+        default_name: As in match_inputs.
+
+    Raises:
+        UserError: A folder does not exist, its server does not answer, or an input has no name.
+    """
+    patterns = (pattern,) if isinstance(pattern, str) else pattern
+    named = [_parse_spec(spec) for spec in specs]
+    _check_names([name for name, _ in named])
+    return [
+        InputFile(source=name or default_name, **dataclasses.asdict(file))
+        for name, spec in named
+        for file in _look(spec.removeprefix("file://"), patterns)
+        if file.bytes and not _unfinished(file.relative)
+    ]
+
+
+def input_names(specs: Sequence[str], *, default_name: str) -> list[str]:
+    """Return the names of inputs, one for each."""
+    return [_parse_spec(spec)[0] or default_name for spec in specs]
+
+
+def _look(path: str, patterns: Sequence[str]) -> list[FoundFile]:
+    if is_hub_dataset(path):
+        raise UserError(
+            f"--watch follows folders, globs and URLs; a dataset of the hub as it is now ({path}) "
+            "can be added with --append"
+        )
+    return look_remote(path, patterns) if is_url(path) else look_local(path, patterns)
+
+
+def _unfinished(relative: str) -> bool:
+    name = relative.rpartition("/")[2]
+    return name.startswith(".") or name.lower().endswith(UNFINISHED)
 
 
 def open_input(path: str) -> BinaryIO:

@@ -3,6 +3,7 @@
 import glob
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pipelines.inputs.found_file import FoundFile, any_of, some_of
@@ -20,20 +21,43 @@ def find_local(path: str, patterns: Sequence[str]) -> list[FoundFile]:
         UserError: The path is missing, a file is unreadable, or nothing matches.
     """
     named = Path(path)
-    if named.is_dir():
-        root, paths = named, _matching(named, patterns)
-        if not paths:
-            raise UserError(f"No file in {path} matches {any_of(patterns)}; {_inventory(named)}.")
-    elif named.exists():
-        root, paths = named.parent, {named}
-    elif glob.has_magic(path):
-        root = _fixed_folder(named)
-        paths = _files(root.glob(str(named.relative_to(root))))
-        if not paths:
-            raise UserError(f"No file matches {path}; {_inventory(root)}.")
-    else:
-        raise UserError(f"The input {path} does not exist; {_inventory(named.parent)}.")
+    root, paths = _found(path, patterns)
+    if not paths and named.is_dir():
+        raise UserError(f"No file in {path} matches {any_of(patterns)}; {_inventory(named)}.")
+    if not paths:
+        raise UserError(f"No file matches {path}; {_inventory(root)}.")
     return [_describe(file, root=root) for file in sorted(paths)]
+
+
+def look_local(path: str, patterns: Sequence[str]) -> list[FoundFile]:
+    """Return what `find_local` does, while files come and go: there may be none.
+
+    Raises:
+        UserError: There is no such folder; or a file has a name that is not UTF-8, or is
+            unreadable.
+    """
+    root, paths = _found(path, patterns)
+    if not root.is_dir():
+        raise UserError(f"The input {path} is gone: there is no folder {root}.")
+    files = []
+    for file in sorted(paths):
+        with suppress(FileNotFoundError):  # renamed or deleted meanwhile
+            file.stat()
+            files.append(_describe(file, root=root))
+    return files
+
+
+def _found(path: str, patterns: Sequence[str]) -> tuple[Path, set[Path]]:
+    """Return the files that a path names, and the folder that their names are relative to."""
+    named = Path(path)
+    if named.is_dir():
+        return named, _matching(named, patterns)
+    if named.exists():
+        return named.parent, {named}
+    if glob.has_magic(path):
+        root = _fixed_folder(named)
+        return root, _files(root.glob(str(named.relative_to(root))))
+    raise UserError(f"The input {path} does not exist; {_inventory(named.parent)}.")
 
 
 def _matching(folder: Path, patterns: Sequence[str]) -> set[Path]:

@@ -49,6 +49,17 @@ def _find(url: str, patterns: Sequence[str]) -> list[FoundFile]:
     ]
 
 
+def look_remote(url: str, patterns: Sequence[str]) -> list[FoundFile]:
+    """Return what `find_remote` does, while files come and go: there may be none.
+
+    Raises:
+        UserError: As find_remote, but for the absence of files.
+    """
+    check_address(url)
+    with explained(url):
+        return retried(url, lambda: _look(url, patterns))
+
+
 def open_remote(url: str) -> tuple[BinaryIO, FoundFile]:
     """Return a file opened for reading from its start, seekable, and its present size and etag.
 
@@ -59,6 +70,20 @@ def open_remote(url: str) -> tuple[BinaryIO, FoundFile]:
     """
     with explained(url):
         return retried(url, lambda: _open(url))
+
+
+def _look(url: str, patterns: Sequence[str]) -> list[FoundFile]:
+    location = _Location.of(url)
+    location.system.invalidate_cache()
+    if glob.has_magic(location.path):
+        root = _fixed_folder(location.path)
+        infos = _files(location.system.glob(location.path, detail=True))
+        return [_describe(location, info, root=root) for info in infos]
+    try:
+        infos = _matching(location, patterns)
+    except FileNotFoundError:  # storage without folders: nothing has been put there yet
+        return []
+    return [_describe(location, info, root=location.path) for info in infos]
 
 
 def _open(url: str) -> tuple[BinaryIO, FoundFile]:
@@ -129,13 +154,9 @@ class _Location:
 
 
 def _folder(location: _Location, patterns: Sequence[str]) -> list[FoundFile]:
-    infos = _files(location.system.find(location.path, detail=True))
-    chosen = [
-        info
-        for info in infos
-        if any(PurePosixPath(_below(info, location.path)).match(pattern) for pattern in patterns)
-    ]
+    chosen = _matching(location, patterns)
     if not chosen:
+        infos = _files(location.system.find(location.path, detail=True))
         raise UserError(
             f"No file in {without_secrets(location.url(location.path))} matches "
             f"{any_of(patterns)}; {_inventory(infos, location.path)}."
@@ -143,15 +164,29 @@ def _folder(location: _Location, patterns: Sequence[str]) -> list[FoundFile]:
     return [_describe(location, info, root=location.path) for info in chosen]
 
 
+def _matching(location: _Location, patterns: Sequence[str]) -> list[Mapping[str, Any]]:
+    infos = _files(location.system.find(location.path, detail=True))
+    return [
+        info
+        for info in infos
+        if any(PurePosixPath(_below(info, location.path)).match(pattern) for pattern in patterns)
+    ]
+
+
 def _glob(location: _Location) -> list[FoundFile]:
-    parts = location.path.split("/")
-    first = next(index for index, part in enumerate(parts) if glob.has_magic(part))
-    root = "/".join(parts[:first])
+    root = _fixed_folder(location.path)
     chosen = _files(location.system.glob(location.path, detail=True))
     if not chosen:
         location.system.info(root)  # raises if there is no such folder
         raise UserError(f"No file matches {without_secrets(location.url(location.path))}.")
     return [_describe(location, info, root=root) for info in chosen]
+
+
+def _fixed_folder(path: str) -> str:
+    """Return the part of a glob before its first component with a wildcard."""
+    parts = path.split("/")
+    first = next(index for index, part in enumerate(parts) if glob.has_magic(part))
+    return "/".join(parts[:first])
 
 
 def _files(infos: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:

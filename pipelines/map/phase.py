@@ -1,7 +1,7 @@
 """The driver's side of the map: the splits of all files, those mapped before and the rest."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pipelines.corpus.part import MERGE
@@ -125,22 +125,7 @@ class MapPhase:
         return splits(file, self._readings[file.source], split_bytes=split_bytes)
 
     def _tasks(self, splits: Sequence[Split]) -> list[MapTask]:
-        most_deaths = MOST_DEATHS
-        if self._skip_poison:  # it takes two to four deaths to find a record
-            most_deaths += (MOST_DEATHS + 1) * MOST_POISON
-        return [
-            MapTask(
-                name=record_name(
-                    split,
-                    self._job.corpora[split.source],
-                    versions=self._job.versions,
-                    facts=self._facts,
-                ),
-                split=split,
-                most_deaths=most_deaths,
-            )
-            for split in splits
-        ]
+        return map_tasks(splits, self._job, self._facts)
 
     def _unfinished(
         self, tasks: Sequence[MapTask], *, all_tasks: Sequence[MapTask] = ()
@@ -221,3 +206,24 @@ class MapPhase:
                 else ""
             )
         )
+
+
+def map_tasks(splits: Iterable[Split], job: Job, facts: Mapping[str, Any]) -> list[MapTask]:
+    """Return the tasks of splits.
+
+    Args:
+        splits: Of the files of the job.
+        job: What all tasks share.
+        facts: Fingerprints in place of the options that are paths.
+    """
+    most_deaths = MOST_DEATHS
+    if job.options.skip_poison:  # it takes two to four deaths to find a record
+        most_deaths += (MOST_DEATHS + 1) * MOST_POISON
+    return [
+        MapTask(
+            name=record_name(split, job.corpora[split.source], versions=job.versions, facts=facts),
+            split=split,
+            most_deaths=most_deaths,
+        )
+        for split in splits
+    ]

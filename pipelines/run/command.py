@@ -36,6 +36,11 @@ def main(module: str, argv: Sequence[str]) -> int:
 
             print(plan(module, options))  # noqa: T201 - the output that was asked for
             return
+        if options.watch:
+            from pipelines.run.watch import watch  # noqa: PLC0415 - see above
+
+            watch(module, options, flags=flags)
+            return
         if options.grows:
             from pipelines.run.append import append  # noqa: PLC0415 - see above
 

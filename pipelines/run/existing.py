@@ -199,6 +199,20 @@ def file_crc32c(
     return tuple(stored_crc32c(split, reading) for split in splits(file, reading, split_bytes=size))
 
 
+def seen_files(
+    manifest: Manifest, *, output: AnyPath
+) -> dict[tuple[str, str], tuple[int, int, str] | None]:
+    """Return size, time and etag of the files that a dataset was made from, by source and path.
+
+    None stands for a file whose time and etag are not known.
+    """
+    times = _times(output)
+    return {
+        key: (entry.bytes, *times[key]) if times.get(key, (0, "")) != (0, "") else None
+        for key, entry in _by_name(manifest).items()
+    }
+
+
 def _times(output: AnyPath) -> dict[tuple[str, str], tuple[int, str]]:
     """Return mtime and etag of the files that the dataset was made of, where they are recorded."""
     path = output / INPUTS

@@ -36,7 +36,12 @@ _SLOTS = pa.binary(4)
 
 
 def grow(
-    directory: Path, *, documents: int = 20, shards: int = 2, seed: int | None = None, **fields: Any
+    directory: Path,
+    *,
+    documents: int = 20,
+    shards: int = 2,
+    overwrite: bool = False,
+    **fields: Any,
 ) -> Manifest:
     """Add a generation to a dataset, or make one of a single generation; return its manifest.
 
@@ -44,11 +49,12 @@ def grow(
         directory: The dataset's folder.
         documents: How many each source gets.
         shards: Into how many shards each source is cut.
-        seed: Decides the documents; their generation's number unless given.
+        overwrite: Replace the generations that are there.
         fields: Of the generation.
     """
     before = read_manifest(directory) if (directory / "manifest.json").exists() else None
     number = before.number + 1 if before else 1
+    present = before.generations if before and not overwrite else ()
     manifest = before or manifest_of(
         directory,
         {},
@@ -58,9 +64,9 @@ def grow(
         name="none",
         fingerprint="",
     )
-    rng = np.random.default_rng(number if seed is None else seed)
-    earlier = [generation.fingerprint for generation in before.generations] if before else []
-    content = f"{earlier} {documents} {shards} {seed}"
+    rng = np.random.default_rng(number)
+    earlier = [generation.fingerprint for generation in present]
+    content = f"{earlier} {number} {documents} {shards}"
     fingerprint = hashlib.sha256(content.encode()).hexdigest()
     name = f"g{number:04d}-{fingerprint[:8]}"
     folder = directory / name
@@ -89,8 +95,9 @@ def grow(
     manifest = replace(
         manifest,
         number=number,
+        lineage=manifest.lineage if present else fingerprint,
         options={"shard_tokens": 200},
-        generations=(*(before.generations if before else ()), replace(generation, **fields)),
+        generations=(*present, replace(generation, **fields)),
     )
     write_manifest(directory, manifest)
     return manifest

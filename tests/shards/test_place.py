@@ -48,7 +48,7 @@ def test_a_placed_part_is_a_dataset(pristine: Path, tmp_path: Path) -> None:
     placed = put_all(pristine, share, to := tmp_path / "disk")
     assert all(copied for _, copied in placed)
     present = {path.relative_to(to).as_posix() for path in to.rglob("*") if path.is_file()}
-    assert present == {path for path, _ in placed} | {"manifest.json", ".lock"}
+    assert present == {path for path, _ in placed} | {"manifest.json", ".lock", ".readers"}
     for name in present - {".lock"}:
         assert (to / name).read_bytes() == (pristine / name).read_bytes()
     dataset = Dataset.open(to)

@@ -38,10 +38,12 @@ def test_columns_are_mapped_and_aligned(pristine: Path) -> None:
     assert any(low <= shard.offsets.ctypes.data < high for low, high in ranges)
 
 
-def test_no_descriptor_stays_open(pristine: Path) -> None:
+def test_only_the_hold_s_descriptor_stays_open(pristine: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - a Path would need one more itself
     shards = list(Dataset.open(pristine).documents().shards())
     assert len(shards) == 5
+    assert len(os.listdir("/proc/self/fd")) == before + 1  # noqa: PTH208
+    del shards
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
 

@@ -10,7 +10,6 @@ from pipelines.dedup.exact import (
     SIGNATURES,
     Candidates,
     duplicate_mask,
-    fold,
     group_by_hash,
     group_sizes,
     num_ranges,
@@ -172,14 +171,6 @@ def test_groups_are_counted_by_size_with_the_copies_of_segments() -> None:
 def test_histogram_counts_from_two_on() -> None:
     sizes = np.array([1, 1, 2, 2, 2, 3, 4, 4, 5, 9, 10, 99, 100, 10**12])
     assert size_histogram(sizes) == {"2": 3, "3": 1, "4": 2, "5-9": 2, "10-99": 2, "100+": 2}
-
-
-@pytest.mark.parametrize(
-    ("text", "folded"),
-    [("", ""), (" \n", ""), ("a  b\u3000c\n", "a b c"), ("a\u00a0\u2003b", "a b"), ("ab", "ab")],
-)
-def test_fold_leaves_single_spaces(text: str, folded: str) -> None:
-    assert fold(text) == folded
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipelines.compiled import available, kernel
 from pipelines.corpus.fields import value_at
 from pipelines.dedup import fingerprint
-from pipelines.dedup.exact import fold, text_hashes
+from pipelines.dedup.exact import text_hashes
 from pipelines.dedup.fingerprint import (
     CompiledFingerprinter,
     Fingerprinter,
@@ -23,6 +23,7 @@ from pipelines.dedup.fingerprint import (
 )
 from pipelines.dedup.minhash import PIECE_CHARACTERS, Signer
 from pipelines.readers.reading import Reading
+from shards.text_hash import fold
 from tests.pipelines.real import real_records
 
 compiled_only = pytest.mark.skipif(not available(), reason="numba is missing or switched off")

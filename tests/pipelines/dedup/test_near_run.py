@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.dedup.exact import fold
 from pipelines.dedup.minhash import Signer
 from pipelines.run.build import build
 from shards import Dataset
+from shards.text_hash import fold
 from shards.verify import verify
 from tests.pipelines.dedup.pages import related_pages
 from tests.pipelines.runs import AT, content, small, write_wudao

@@ -10,7 +10,7 @@ import pytest
 import sentencepiece
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.dedup.exact import fold, text_hashes
+from pipelines.dedup.exact import text_hashes
 from pipelines.dedup.fingerprint import PlainFingerprinter
 from pipelines.filters.clean import CONFIG, Cleaner
 from pipelines.map.clock import Clock
@@ -18,6 +18,7 @@ from pipelines.map.stages import Chain, clean, fingerprint, judge, load_chain, s
 from pipelines.segments.rows import READ, Verdict
 from pipelines.wudao import RECIPE, WudaoOptions
 from shards.errors import UserError
+from shards.text_hash import fold
 
 CHINESE = "清晨的集市上，卖豆腐的老人把担子放下，慢慢地吆喝起来，邻居们提着篮子围了过来。"
 ENGLISH = "The old bridge over the river was closed for repairs during the whole summer."

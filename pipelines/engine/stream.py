@@ -1,0 +1,267 @@
+"""The pipeline of a watch: unbounded, of one shape on every engine that streams.
+
+    ticks ─▶ look ─▶ judge (state of each file) ─▶ spread ─▶ map
+
+A tick comes every few seconds; on each one a worker lists what lies in the watched places. Files
+are judged by key, with what the engine remembers of each; a complete one becomes tasks, which are
+spread over the workers. Results are files, as in a batch. What the steps do is in the `Steps` that
+the caller gives; here is how they are wired.
+
+Ticks are Beam's PeriodicImpulse, but for their end: an engine cannot be relied on to cancel a job
+(Flink's session clusters let it run on), so the ticks end when the steps say so. Then the watermark
+passes everything, what is in flight is finished, and the job is done. What is remembered of a file
+is forgotten an hour after its last sighting.
+"""
+
+import pickle
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+from pipelines.engine import beam
+from pipelines.engine.beam import PipelineOptions, PipelineResult
+from pipelines.engine.task import run_packed
+from pipelines.engine.workers import Workers
+from shards.errors import UserError
+
+FORGOTTEN_AFTER = 3600
+"""Seconds after its last sighting until what is remembered of a file is forgotten."""
+
+NAMESPACE = "corpusmill"
+"""Of the metrics."""
+
+
+class Steps(Protocol):
+    """What the steps of the pipeline do; one object in each process."""
+
+    def ended(self) -> bool:
+        """Return whether there are to be no more ticks."""
+
+    def look(self, now: float) -> Iterator[tuple[str, Any]]:
+        """Yield key and sighting of what is to be judged."""
+
+    def judge(self, key: str, sighting: Any, memory: Any) -> tuple[Any, list[Any]]:
+        """Return what to remember of the key, and the tasks that begin now."""
+
+    def fail(self, task: Any, message: str) -> None:
+        """Take note that a task failed."""
+
+    def finished(self, task: Any) -> Mapping[str, int]:
+        """Return what a finished task has made, by name."""
+
+
+@lru_cache(maxsize=1)
+def _steps(payload: bytes) -> Steps:
+    prepare, argument = pickle.loads(payload)
+    steps: Steps = prepare(argument)
+    return steps
+
+
+# What Beam hands to a DoFn it finds by the defaults of its arguments.
+_RESTRICTION: Any = beam.DoFn.RestrictionParam(beam.ImpulseSeqGenRestrictionProvider())
+_WATERMARK: Any = beam.DoFn.WatermarkEstimatorParam(
+    beam.ManualWatermarkEstimator.default_provider()
+)
+_MEMORY = beam.ReadModifyWriteStateSpec("memory", beam.FastPrimitivesCoder())
+_FORGET = beam.TimerSpec("forget", beam.TimeDomain.WATERMARK)
+_MEMORY_PARAM: Any = beam.DoFn.StateParam(_MEMORY)
+_FORGET_PARAM: Any = beam.DoFn.TimerParam(_FORGET)
+
+
+class Ticks(beam.ImpulseSeqGenDoFn):
+    """Beam's periodic impulse, until the steps have ended."""
+
+    def __init__(self, steps: bytes) -> None:
+        super().__init__()
+        self._payload = steps
+
+    @beam.DoFn.unbounded_per_element()  # type: ignore[untyped-decorator] # Beam's has no types
+    def process(
+        self,
+        element: Any,
+        restriction_tracker: Any = _RESTRICTION,
+        watermark_estimator: Any = _WATERMARK,
+    ) -> Iterator[Any]:
+        """Yield the ticks that are due."""
+        if _steps(self._payload).ended():
+            # To claim what lies beyond the range ends it.
+            restriction_tracker.try_claim(restriction_tracker.current_restriction().stop)
+            return
+        yield from super().process(element, restriction_tracker, watermark_estimator)
+
+
+class Look(beam.DoFn):
+    """Lists what is to be judged; ticks that come late, all at once, are one look."""
+
+    def __init__(self, steps: bytes, seconds: float) -> None:
+        self._payload = steps
+        self._seconds = seconds
+        self._last = 0.0
+        self._waiting = beam.Metrics.gauge(NAMESPACE, "files looked at")
+
+    def process(self, _: Any) -> Iterator[tuple[str, Any]]:
+        """Yield key and sighting of each file that is to be judged."""
+        now = time.time()
+        if now - self._last < self._seconds / 2:
+            return
+        self._last = now
+        count = 0
+        for key, sighting in _steps(self._payload).look(now):
+            count += 1
+            yield key, sighting
+        self._waiting.set(count)
+
+
+class Judge(beam.DoFn):
+    """Decides which files are complete, by what is remembered of each."""
+
+    def __init__(self, steps: bytes) -> None:
+        self._payload = steps
+        self._files = beam.Metrics.counter(NAMESPACE, "files taken")
+
+    def process(
+        self,
+        element: tuple[str, Any],
+        memory: Any = _MEMORY_PARAM,
+        forget: Any = _FORGET_PARAM,
+        at: Any = beam.DoFn.TimestampParam,
+    ) -> Iterator[Any]:
+        """Yield the tasks of a file that is complete."""
+        key, sighting = element
+        remembered, tasks = _steps(self._payload).judge(key, sighting, memory.read())
+        memory.write(remembered)
+        forget.set(at + beam.Duration(FORGOTTEN_AFTER))
+        if tasks:
+            self._files.inc()
+        yield from tasks
+
+    @beam.on_timer(_FORGET)
+    def forget(self, memory: Any = _MEMORY_PARAM) -> None:
+        """Forget a file."""
+        memory.clear()
+
+
+class Map(beam.DoFn):
+    """Runs a task, and counts what it made; what the user can mend does not end the stream."""
+
+    def __init__(self, steps: bytes, run: bytes, children: int) -> None:
+        self._payload = steps
+        self._run = run
+        self._children = children
+        self._counters = {
+            name: beam.Metrics.counter(NAMESPACE, name)
+            for name in ("documents", "tokens", "bytes", "tasks", "tasks failed")
+        }
+        self._seconds = beam.Metrics.distribution(NAMESPACE, "milliseconds from arrival to map")
+
+    def process(self, task: Any) -> None:
+        """Run one task."""
+        steps = _steps(self._payload)
+        try:
+            if self._children:
+                _pool(self._children).run(task, self._run)
+            else:
+                run_packed(self._run, task)
+            made = steps.finished(task)
+        except UserError as error:
+            steps.fail(task, str(error))
+            self._counters["tasks failed"].inc()
+            return
+        self._counters["tasks"].inc()
+        for name, count in made.items():
+            self._counters[name].inc(count)
+        self._seconds.update(int(1000 * (time.time() - task.arrived)))
+
+
+class _Pool:
+    """Child processes for the threads of a process: Prism has one process for all of its work."""
+
+    def __init__(self, children: int) -> None:
+        self._free = [Workers(1, run_packed) for _ in range(children)]
+        self._lock = threading.Condition()
+
+    def run(self, task: Any, payload: bytes) -> None:
+        """Run a task in a child, as on this machine's own workers."""
+        with self._lock:
+            while not self._free:
+                self._lock.wait()
+            worker = self._free.pop()
+        try:
+            worker.run_all([task], payload)
+        finally:
+            with self._lock:
+                self._free.append(worker)
+                self._lock.notify()
+
+
+@lru_cache(maxsize=1)
+def _pool(children: int) -> _Pool:
+    return _Pool(children)
+
+
+class Job:
+    """A job of a watch on an engine."""
+
+    def __init__(
+        self, flags: Sequence[str], *, steps: bytes, run: bytes, children: int, seconds: float
+    ) -> None:
+        """Submit it.
+
+        Args:
+            flags: Beam's own.
+            steps: `packed` function that returns the Steps, and its argument.
+            run: What `packed` returns for the tasks.
+            children: Processes that each worker process starts for its tasks; 0: none.
+            seconds: Between two looks.
+
+        Raises:
+            Exception: The engine does not take it.
+        """
+        options = _options(flags)
+        pipeline = beam.Pipeline(options=options)
+        beginning = beam.Timestamp.now()
+        ticks = (
+            pipeline
+            | "Begin" >> beam.Impulse()
+            | "Span" >> beam.Map(lambda _: (beginning, beam.MAX_TIMESTAMP, seconds))
+            | "Tick" >> beam.ParDo(Ticks(steps))
+        )
+        sightings = ticks | "Look" >> beam.ParDo(Look(steps, seconds)).with_output_types(
+            tuple[str, Any]
+        )
+        tasks = sightings | "Judge" >> beam.ParDo(Judge(steps))
+        _ = tasks | "Spread" >> beam.Reshuffle() | "Map" >> beam.ParDo(Map(steps, run, children))
+        self._result: PipelineResult = pipeline.run()
+        self.name: str = options.view_as(beam.GoogleCloudOptions).job_name
+        self.error = ""
+        self._thread = threading.Thread(target=self._wait, daemon=True)
+        self._thread.start()
+
+    def _wait(self) -> None:
+        try:
+            self._result.wait_until_finish()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the job has ended by it
+            self.error = " ".join(str(error).split())[:500] or type(error).__name__
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended; `error` says why if that was not asked for."""
+        return not self._thread.is_alive()
+
+    def cancel(self) -> None:
+        """Ask the engine to cancel it; some do not."""
+        try:
+            self._result.cancel()
+        except Exception as error:  # noqa: BLE001 - the engine may be gone
+            self.error = str(error)
+
+
+def _options(flags: Sequence[str]) -> PipelineOptions:
+    options = PipelineOptions([*flags])
+    options.view_as(beam.StandardOptions).streaming = True
+    job = options.view_as(beam.GoogleCloudOptions)
+    job.job_name = job.job_name or f"corpusmill-watch-{uuid.uuid4().hex[:8]}"
+    return options

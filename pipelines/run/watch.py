@@ -1,0 +1,576 @@
+"""A watch: a stream maps files as they arrive, and this process makes generations of them.
+
+stream ─▶ notes and records in .work ─▶ due: ledger, dedup, merge ─▶ manifest ─▶ notes go
+
+The stream and the making of a generation go on side by side. Whatever ends (a worker, the engine,
+this process), everything is found again by the notes, the records and the ledger.
+"""
+
+import logging
+import signal
+import statistics
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from pipelines import compiled
+from pipelines.corpus.options import Options
+from pipelines.corpus.sources import Corpus, Folders, watched_corpora
+from pipelines.engine.prism import Engine
+from pipelines.engine.records import read_record
+from pipelines.engine.runner import Runner, silence_beam
+from pipelines.engine.stream import Job as StreamJob
+from pipelines.engine.task import packed
+from pipelines.engine.workers import num_workers
+from pipelines.inputs.files import InputFile
+from pipelines.map.arrivals import WatchJob, prepare_arrivals, prepare_assignment
+from pipelines.map.mapper import SplitRecord
+from pipelines.map.notes import (
+    FAILED,
+    ODD,
+    TAKEN,
+    Control,
+    Look,
+    Notes,
+    Taken,
+    file_key,
+)
+from pipelines.run import existing
+from pipelines.run.append import check_base, grow, read_base
+from pipelines.run.build import Build
+from pipelines.run.commit import clean_up
+from pipelines.run.existing import seen_files
+from pipelines.run.ledger import Ledger
+from shards.errors import UserError
+from shards.manifest import WORK
+from shards.storage.files import files as files_in
+from shards.storage.lock import locked
+from shards.storage.remote import AnyPath, RemotePath
+
+TOLD_EVERY = 60.0
+"""Seconds between two messages about something that lasts."""
+
+NAMED_EVERY = 3600.0
+"""Seconds between two messages about a file that keeps changing."""
+
+SHOWN_EVERY = 10.0
+"""Seconds between two lines of progress."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
+"""Seconds until the job is submitted again, at first and at most."""
+
+LONGEST_DRAIN = 600.0
+"""Seconds that files in flight are waited for at the end."""
+
+_LARGE = 1 << 40
+_LOG = logging.getLogger("corpusmill")
+
+
+def watch(module: str, options: Options, *, flags: Sequence[str] = ()) -> None:
+    """Follow the inputs until the user or --until ends it; then what has arrived is committed.
+
+    Args:
+        module: The module that holds the corpus's RECIPE.
+        options: Complete options, as `completed` returns them.
+        flags: Flags for Beam.
+
+    Raises:
+        UserError: The watch cannot begin; the message says why and what to do.
+    """
+    silence_beam()
+    folders, corpora = watched_corpora(module, options)
+    folders.look()
+    with Engine(flags) as engine, locked(options.output):
+        maker = Maker(Corpus(module, options), corpora)
+        base = read_base(options.output)
+        with maker.build() as run:
+            check_base(run, base)
+            watched = Watch(run, maker, folders=folders, engine=engine)
+        with _told_to_stop() as stop:
+            watched.run(stop)
+
+
+@contextmanager
+def _told_to_stop() -> Iterator[threading.Event]:
+    """Yield an event that Ctrl-C and SIGTERM set; a second one ends the block at once."""
+    stop = threading.Event()
+
+    def told(*_: int | FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, told) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes runs on this machine's workers, one for each generation."""
+
+    corpus: Corpus
+    corpora: Mapping[str, Corpus]
+
+    @contextmanager
+    def build(self) -> Iterator[Build]:
+        """Yield a run; its workers end with the block."""
+        workers = num_workers(self.corpus.options.workers, work_bytes=_LARGE)
+        with Runner((), num_workers=workers, preload=("pipelines.run.build",)) as runner:
+            yield Build(
+                self.corpus,
+                self.corpora,
+                files=(),
+                runner=runner,
+                compiled=compiled.available(),
+            )
+
+
+@dataclass
+class Arrived:
+    """A file that is taken and not yet committed."""
+
+    file: InputFile
+    at: float
+    """When it was first seen, in seconds since 1970."""
+    waiting: set[str]
+    """Names of its tasks that have no record yet."""
+    names: tuple[str, ...]
+    documents: int = 0
+    tokens: int = 0
+
+    @property
+    def mapped(self) -> bool:
+        """Whether it can be part of a generation."""
+        return bool(self.names) and not self.waiting
+
+
+class Waited(Mapping[str, float]):
+    """For how long files have waited since they arrived: median and worst, at the time of asking.
+
+    Seconds. So the lag in a report ends when the report is written.
+    """
+
+    def __init__(self, arrivals: Sequence[float]) -> None:
+        self._arrivals = [*arrivals]
+
+    def __getitem__(self, name: str) -> float:
+        waits = [max(0.0, time.time() - at) for at in self._arrivals]
+        if name not in self:
+            raise KeyError(name)
+        return round(statistics.median(waits) if name == "median" else max(waits), 1)
+
+    def __contains__(self, name: object) -> bool:
+        return name in tuple(self)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("median", "worst") if self._arrivals else ())
+
+    def __len__(self) -> int:
+        return 2 if self._arrivals else 0
+
+
+@dataclass
+class Totals:
+    """What the watch has done since it began."""
+
+    files: int = 0
+    documents: int = 0
+    tokens: int = 0
+    generations: int = 0
+    lags: list[float] = field(default_factory=list)
+    """Median lag of each generation, the last hundred."""
+    worst: float = 0.0
+
+
+class Watch:
+    """The driver of a watch, while it holds the lock on its output."""
+
+    def __init__(self, run: Build, maker: Maker, *, folders: Folders, engine: Engine) -> None:
+        """Prepare it.
+
+        Args:
+            run: Knows the chain; it is not used after this.
+            maker: Makes the runs of generations.
+            folders: Where files arrive.
+            engine: Where the stream runs.
+        """
+        self._options = run.options
+        self._output = run.output
+        self._work = run.output / WORK
+        self._notes = Notes(self._work)
+        self._maker = maker
+        self._engine = engine
+        self._watch = uuid.uuid4().hex
+        self._stream = WatchJob(
+            job=run.job,
+            facts=run.chain.facts,
+            source=folders,
+            watch=self._watch,
+            seen=seen_versions,
+        )
+        self._job: StreamJob | None = None
+        self._pause = FIRST_PAUSE
+        self._next_submission = 0.0
+        self._arrived: dict[str, Arrived] = {}
+        self._failed: set[str] = set()
+        self._told: dict[str, float] = {}
+        self._seen: Mapping[str, Look | None] = {}
+        self._number = 0
+        self._beat = 0
+        self._ending = False
+        self._generation: threading.Thread | None = None
+        self._made: Sequence[str] = ()
+        """Keys of the files of the generation that was made last."""
+        self._crash: BaseException | None = None
+        self._retry_at = 0.0
+        self._totals = Totals()
+        self._line = Line()
+
+    def run(self, stop: threading.Event) -> None:
+        """Watch until told to stop, or until the time of --until; then drain."""
+        self._learn()
+        until = self._options.until
+        _LOG.info(
+            "watching %s: a generation every %s%s%s; Ctrl-C commits what has arrived and ends",
+            ", ".join(self._options.input),
+            _duration(self._options.every),
+            f" or {self._options.every_tokens:,} tokens" if self._options.every_tokens else "",
+            f", until {until.isoformat(timespec='seconds')}" if until else "",
+        )
+        while not stop.wait(1.0) and not (until and datetime.now(UTC) >= until):
+            self._turn()
+        self._drain()
+
+    def _turn(self) -> None:
+        """Do once what a watch does again and again."""
+        try:
+            self._tell()
+            self._keep_job()
+            self._read_notes()
+            if self._due():
+                self._begin_generation()
+        except (UserError, OSError) as error:
+            self._say("storage", f"waiting: {error}")
+        self._attempt(self._check_generation)
+        self._show()
+
+    def _tell(self) -> None:
+        """Tell the workers that the driver lives, and which generations there are."""
+        self._beat += 1
+        if self._beat % 10 == 1 or self._ending:
+            self._write_control()
+
+    def _write_control(self) -> None:
+        control = Control(
+            watch=self._watch, beat=self._beat, number=self._number, ending=self._ending
+        )
+        self._notes.tell(control)
+
+    def _keep_job(self) -> None:
+        """Submit the job of the stream, or submit it again if it has ended."""
+        if self._job is not None and self._job.ended:
+            _LOG.warning(
+                "the engine's job ended (%s): it is submitted again in %s; what is mapped and "
+                "what was taken is known",
+                self._job.error or "without an error",
+                _duration(self._pause),
+            )
+            self._job = None
+            self._next_submission = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        if self._job is None and time.monotonic() >= self._next_submission:
+            self._submit()
+
+    def _submit(self) -> None:
+        self._next_submission = time.monotonic() + self._pause
+        began = time.monotonic()
+        try:
+            flags = self._engine.flags()
+            self._job = StreamJob(
+                flags,
+                steps=packed(prepare_arrivals, self._stream),
+                run=packed(prepare_assignment, self._stream.job),
+                children=num_workers(self._options.workers, work_bytes=_LARGE)
+                if self._engine.own
+                else 0,
+                seconds=min(5.0, max(0.5, self._options.settle / 2)),
+            )
+        except Exception as error:  # noqa: BLE001 - whatever an engine that is gone leads to
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+            self._next_submission = time.monotonic() + self._pause
+            reason = " ".join(str(error).split())[:300]
+            _LOG.warning(
+                "the engine does not take the job (%s): tried again in %s",
+                reason,
+                _duration(self._pause),
+            )
+            return
+        page = f"; its page: {self._engine.page}" if self._engine.page else ""
+        _LOG.info("job %s runs (%.0f s)%s", self._job.name, time.monotonic() - began, page)
+
+    def _learn(self) -> None:
+        """Learn which files the dataset has."""
+        base = read_base(self._output)
+        self._number = base.number if base else 0
+        self._seen = seen_versions(self._output)
+
+    def _read_notes(self) -> None:
+        """Learn from notes and records what has arrived, failed, and been mapped."""
+        names = self._notes.names()
+        for key in self._arrived.keys() - names[TAKEN]:
+            del self._arrived[key]
+        for key in names[TAKEN] - self._arrived.keys():
+            note = self._notes.taken(key)
+            if note is not None and key in self._seen and not self._being_made():
+                self._notes.forget(key, TAKEN, FAILED)  # of a job that was late
+            elif note is not None:
+                self._arrived[key] = _arrived(note)
+        self._read_records()
+        for key in names[FAILED]:
+            self._tell_failure(key)
+        self._failed = names[FAILED]
+        for key in names[ODD]:
+            self._tell_odd(key)
+
+    def _read_records(self) -> None:
+        waiting = [arrived for arrived in self._arrived.values() if arrived.waiting]
+        if not waiting:
+            return
+        folder = self._work / "map"
+        listed = files_in(folder) if isinstance(folder, RemotePath) else None
+        for arrived in waiting:
+            for name in [*arrived.waiting]:
+                path = folder / f"{name}.json"
+                if (path.name in listed) if listed is not None else path.exists():
+                    record = read_record(SplitRecord, path)
+                    arrived.waiting.discard(name)
+                    arrived.documents += sum(item.documents for item in record.segments)
+                    arrived.tokens += sum(item.tokens for item in record.segments)
+            if arrived.mapped:
+                self._totals.files += 1
+                self._totals.documents += arrived.documents
+                self._totals.tokens += arrived.tokens
+
+    def _tell_failure(self, key: str) -> None:
+        arrived = self._arrived.get(key)
+        if arrived is not None and arrived.mapped:
+            self._notes.forget(key, FAILED)  # tried again, with success
+            return
+        note = self._notes.failed(key) if key not in self._failed else None
+        if note is not None:
+            name = arrived.file.path if arrived else key
+            _LOG.warning("%s failed and is tried again later: %s", name, note.message)
+
+    def _tell_odd(self, key: str) -> None:
+        if time.monotonic() - self._told.get(key, -NAMED_EVERY) < NAMED_EVERY:
+            return
+        note = self._notes.odd(key)
+        if note is not None:
+            _LOG.warning("%s %s (%s bytes)", note.file.path, note.why, f"{note.file.bytes:,}")
+            growing = "keeps" in note.why
+            self._told[key] = time.monotonic() if growing else float("inf")
+
+    def _ready(self) -> dict[str, Arrived]:
+        return {key: arrived for key, arrived in self._arrived.items() if arrived.mapped}
+
+    def _due(self) -> bool:
+        """Return whether a generation is due: by the oldest file, by tokens, or at the end."""
+        if self._being_made() or time.monotonic() < self._retry_at:
+            return False
+        entry = Ledger(self._output).open_entry(self._number)
+        ready = self._ready().values()
+        if entry is not None or not ready:
+            return entry is not None
+        tokens = sum(arrived.tokens for arrived in ready)
+        enough = 0 < self._options.every_tokens <= tokens
+        return enough or time.time() - min(a.at for a in ready) >= self._options.every
+
+    def _being_made(self) -> bool:
+        return self._generation is not None
+
+    def _begin_generation(self) -> None:
+        """Make a generation of what is mapped, or the one that the ledger names, in a thread."""
+        entry = Ledger(self._output).open_entry(self._number)
+        if entry is not None:
+            chosen = entry.files
+        else:
+            chosen = [arrived.file for arrived in self._ready().values() if self._there(arrived)]
+        if not chosen:
+            return
+        keys = [file_key(file.source, file.relative) for file in chosen]
+        arrivals = [self._arrived[key].at for key in keys if key in self._arrived]
+        _LOG.info("generation of %d files begins", len(chosen))
+        self._generation = threading.Thread(
+            target=self._make, args=(chosen, keys, Waited(arrivals)), daemon=True
+        )
+        self._generation.start()
+
+    def _there(self, arrived: Arrived) -> bool:
+        """Return whether a file is still there, as the making of a generation needs."""
+        file = arrived.file
+        if "://" in file.path or Path(file.path).exists():
+            return True
+        self._say(file.path, f"{file.path} is gone before its generation was made: it is left out")
+        return False
+
+    def _make(self, files: Sequence[InputFile], keys: Sequence[str], lag: Waited) -> None:
+        """Make a generation; the notes of its files go when it is committed."""
+        try:
+            with self._maker.build() as run:
+                grow(run, files, lag=lag or None)
+            if lag:
+                self._totals.lags = [*self._totals.lags[-99:], lag["median"]]
+                self._totals.worst = max(self._totals.worst, lag["worst"])
+            self._made = keys
+        except (UserError, OSError) as error:
+            self._retry_at = time.monotonic() + TOLD_EVERY
+            _LOG.warning("waiting: the generation cannot be made yet; tried again: %s", error)
+        except BaseException as error:  # noqa: BLE001 - the main thread raises it
+            self._crash = error
+
+    def _check_generation(self) -> None:
+        """After a generation is made: the workers learn of it, then the notes of its files go."""
+        if self._crash is not None:
+            raise self._crash
+        if self._generation is None or self._generation.is_alive():
+            return
+        if self._made:
+            self._learn()
+            self._write_control()
+            for key in self._made:
+                self._notes.forget(key, TAKEN, FAILED, ODD)
+                self._arrived.pop(key, None)
+            self._totals.generations += 1
+            self._made = ()
+        self._generation = None
+
+    def _drain(self) -> None:
+        """Take no more files, wait for what is in flight, and commit the open generation."""
+        self._ending = True
+        _LOG.info("ending: what is in flight is finished and committed; once more ends at once")
+        end = time.monotonic() + LONGEST_DRAIN
+        while self._job is not None and not self._job.ended and time.monotonic() < end:
+            self._attempt(self._tell)
+            self._attempt(self._read_notes)
+            self._attempt(self._check_generation)
+            self._show()
+            time.sleep(0.5)
+        if self._job is not None and not self._job.ended:
+            _LOG.warning("the job did not end in %s: it is cancelled", _duration(LONGEST_DRAIN))
+            self._job.cancel()
+        self._finish()
+
+    def _finish(self) -> None:
+        """Commit what is mapped; then nothing but files that wait or failed is left."""
+        self._attempt(self._read_notes)
+        while self._being_made() or self._last_is_due():
+            if not self._being_made() and time.monotonic() >= self._retry_at:
+                self._attempt(self._begin_generation)
+                if not self._being_made():
+                    break
+            self._attempt(self._check_generation)
+            self._show()
+            time.sleep(0.2)
+        if self._job is None or self._job.ended:
+            existing.remove_leftovers(self._output)
+        if self._arrived:
+            _LOG.warning(
+                "%d files are taken and not mapped: the next watch goes on with them",
+                len(self._arrived),
+            )
+        elif not self._options.keep_segments:
+            clean_up(self._work)
+        _LOG.info("%s", self._closing_line())
+
+    def _last_is_due(self) -> bool:
+        entry = Ledger(self._output).open_entry(self._number)
+        return entry is not None or bool(self._ready())
+
+    def _attempt(self, step: Any) -> None:
+        try:
+            step()
+        except (UserError, OSError) as error:
+            self._say("storage", f"waiting: {error}")
+
+    def _say(self, about: str, message: str) -> None:
+        """Say something that lasts, once a minute."""
+        if time.monotonic() - self._told.get(about, -TOLD_EVERY) >= TOLD_EVERY:
+            self._told[about] = time.monotonic()
+            _LOG.warning("%s", message)
+
+    def _show(self) -> None:
+        open_files = [*self._arrived.values()]
+        mapped = [arrived for arrived in open_files if arrived.mapped]
+        totals = self._totals
+        state = "being made" if self._being_made() else "open"
+        lag = f"lag {_duration(statistics.median(totals.lags))} median" if totals.lags else ""
+        self._line.show(
+            totals.tokens,
+            [
+                f"{totals.files:,} files",
+                f"{totals.documents:,} documents",
+                f"{len(open_files) - len(mapped):,} files being mapped",
+                f"generation {self._number + 1} {state}: {len(mapped):,} files, "
+                f"{sum(arrived.tokens for arrived in mapped):,} tokens",
+                *([f"{lag}, {_duration(totals.worst)} worst"] if lag else []),
+                *([f"{len(self._failed):,} failed"] if self._failed else []),
+            ],
+        )
+
+    def _closing_line(self) -> str:
+        totals = self._totals
+        return (
+            f"the watch has ended: {totals.files:,} files, {totals.documents:,} documents and "
+            f"{totals.tokens:,} tokens mapped, {totals.generations:,} generations committed in "
+            f"{self._output}"
+        )
+
+
+class Line:
+    """The line of progress, every SHOWN_EVERY seconds."""
+
+    def __init__(self) -> None:
+        self._shown = time.monotonic()
+        self._tokens = 0
+
+    def show(self, tokens: int, parts: Sequence[str]) -> None:
+        """Show it if it is time; the rate is that since the last time."""
+        seconds = time.monotonic() - self._shown
+        if seconds < SHOWN_EVERY:
+            return
+        rate = (tokens - self._tokens) / seconds
+        self._shown, self._tokens = time.monotonic(), tokens
+        _LOG.info("%s", " | ".join(["watch", *parts, f"{rate:,.0f} tokens/s"]))
+
+
+def seen_versions(output: AnyPath) -> dict[str, Look | None]:
+    """Return the files that a dataset was made from, by key: the version, None if not known."""
+    base = read_base(output)
+    return (
+        {}
+        if base is None
+        else {file_key(*name): look for name, look in seen_files(base, output=output).items()}
+    )
+
+
+def _arrived(note: Taken) -> Arrived:
+    names = tuple(task.name for task in note.tasks)
+    return Arrived(file=note.file, at=note.arrived, waiting={*names}, names=names)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    words = [f"{hours} h"] * bool(hours) + [f"{minutes} min"] * bool(minutes)
+    return " ".join([*words, *([f"{rest} s"] if rest or not words else [])])

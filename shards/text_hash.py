@@ -1,0 +1,33 @@
+"""The hash by which texts are called equal: BLAKE2b of the text with its white space folded."""
+
+import hashlib
+from collections.abc import Iterable
+
+import numpy as np
+
+DIGEST_BYTES = 16
+
+
+def fold(text: str) -> str:
+    """Return a text with every run of white space made one space, and none at its ends.
+
+    Deduplication calls texts equal if they are equal in this form.
+    """
+    return " ".join(text.split())
+
+
+def digest(folded: bytes | memoryview) -> bytes:
+    """Return the hash of the UTF-8 of a folded text."""
+    return hashlib.blake2b(folded, digest_size=DIGEST_BYTES).digest()
+
+
+def halves(digests: Iterable[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """Return hashes as their high and low halves, uint64[n] each."""
+    words = np.frombuffer(b"".join(digests), "<u8").reshape(-1, 2)
+    return words[:, 0].copy(), words[:, 1].copy()
+
+
+def whole(high: np.ndarray, low: np.ndarray) -> list[bytes]:
+    """Return hashes of which the halves (uint64[n]) are given."""
+    content = np.stack([high, low], axis=1).astype("<u8").tobytes()
+    return [content[at : at + DIGEST_BYTES] for at in range(0, len(content), DIGEST_BYTES)]

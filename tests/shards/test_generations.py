@@ -1,0 +1,155 @@
+"""A dataset that is appended to, compacted, overwritten and pruned while others read it."""
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shards import reader
+from shards.__main__ import main
+from shards.errors import UserError
+from shards.manifest import Manifest, read_manifest
+from shards.reader import Dataset
+from shards.storage.remote import AnyPath
+from tests.shards.generations import grow
+
+
+def read_on(directory: Path, until: Connection, found: Connection) -> None:
+    """Open the dataset again and again and read all of it; keep some open, and read them again."""
+    kept: list[tuple[Dataset, int]] = []
+    numbers = set()
+    try:
+        while not until.poll():
+            dataset = Dataset.open(directory)
+            tokens = total(dataset)
+            numbers.add(dataset.manifest.number)
+            kept = [*kept[-3:], (dataset, tokens)]
+            assert all(total(dataset) == tokens for dataset, tokens in kept)
+        found.send(sorted(numbers))
+    except BaseException as error:
+        found.send(repr(error))
+        raise
+
+
+def total(dataset: Dataset) -> int:
+    """Return the sum of all tokens, after a look at every document."""
+    shards = [dataset.documents(split=split).shards() for split in ("train", "validation")]
+    return sum(int(shard.tokens.sum()) for part in shards for shard in part)
+
+
+def overwrite(directory: Path) -> None:
+    """Replace the dataset by one of a single generation, as --overwrite does."""
+    number = read_manifest(directory).number
+    grow(directory, documents=6, overwrite=True)
+    assert read_manifest(directory).number == number + 1
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "append": lambda directory: grow(directory, documents=6),
+    "compact": lambda directory: main(["compact", str(directory)]),
+    "overwrite": overwrite,
+    "prune": lambda directory: main(["prune", str(directory)]),
+}
+
+
+@pytest.mark.slow
+def test_a_reader_never_misses_a_file_during_50_changes(tmp_path: Path) -> None:
+    directory = tmp_path / "dataset"
+    grow(directory, documents=6)
+    context = multiprocessing.get_context("fork")
+    readers = []
+    for _ in range(2):
+        until, stop = context.Pipe(duplex=False)
+        found, answer = context.Pipe(duplex=False)
+        process = context.Process(target=read_on, args=(directory, until, answer))
+        process.start()
+        readers.append((process, stop, found))
+    rng = np.random.default_rng(4)
+    for change in rng.choice(["append", "append", "compact", "overwrite", "prune", "prune"], 50):
+        CHANGES[change](directory)
+    for process, stop, found in readers:
+        stop.send(None)
+        numbers = found.recv()
+        process.join()
+        assert isinstance(numbers, list), numbers
+        assert len(numbers) > 5
+    assert main(["prune", str(directory)]) == 0
+    folders = {path.name for path in directory.iterdir() if path.is_dir()}
+    assert folders == {item.name for item in read_manifest(directory).generations}
+
+
+def test_prune_leaves_what_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = tmp_path / "dataset"
+    first = grow(directory).generations[0]
+    grow(directory)
+    old = Dataset.open(f"{directory}@1")
+    shard = old.shard(old.manifest.shards()[0])
+    before = shard.tokens.copy()
+    assert main(["compact", str(directory)]) == 0
+    assert main(["prune", str(directory), "--dry-run"]) == 0
+    capsys.readouterr()
+    assert main(["prune", str(directory)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith(f"{first.name}: stays, a reader has it open")
+    left = sorted(path.name for path in directory.glob("g*"))
+    assert left == [first.name, read_manifest(directory).generations[0].name]
+    del old  # the shard is still there
+    assert main(["prune", str(directory)]) == 0
+    assert (directory / first.name).exists()
+    assert np.array_equal(shard.tokens, before)
+    del shard
+    assert main(["prune", str(directory)]) == 0
+    assert not (directory / first.name).exists()
+
+
+def test_what_is_mapped_can_be_read_without_its_file(tmp_path: Path) -> None:
+    directory = tmp_path / "dataset"
+    grow(directory)
+    os.unlink(directory / ".readers")  # noqa: PTH108 - such as a dataset of an older corpusmill
+    dataset = Dataset.open(directory)
+    shard = dataset.shard(dataset.manifest.shards()[0])
+    before = shard.tokens.copy()
+    grow(directory)
+    main(["compact", str(directory)])
+    main(["prune", str(directory)])
+    assert not (directory / dataset.manifest.generations[0].name).exists()
+    assert np.array_equal(shard.tokens, before)
+    assert np.array_equal(shard[len(shard) - 1], before[shard.offsets[-1] :])
+
+
+def test_older_numbers_are_refused_after_compacting(tmp_path: Path) -> None:
+    directory = tmp_path / "dataset"
+    for _ in range(3):
+        grow(directory)
+    assert len(Dataset.open(f"{directory}@2").manifest.generations) == 2
+    main(["compact", str(directory), "--generations", "1-2"])
+    for number in (1, 2, 3):
+        with pytest.raises(UserError, match=rf"no manifest number {number}: .* numbers 4 to 4"):
+            Dataset.open(f"{directory}@{number}")
+    assert len(Dataset.open(f"{directory}@4").manifest.generations) == 2
+
+
+def test_a_manifest_that_is_replaced_before_it_is_held_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "dataset"
+    grow(directory)
+    grow(directory)
+    pending = [["compact", str(directory)], ["prune", str(directory)]]
+
+    def read_and_replace(path: AnyPath) -> Manifest:
+        manifest = read_manifest(path)
+        changes = pending.copy()
+        pending.clear()  # they read manifests themselves
+        for change in changes:
+            assert main(change) == 0
+        return manifest
+
+    monkeypatch.setattr(reader, "read_manifest", read_and_replace)
+    dataset = Dataset.open(directory)
+    assert dataset.manifest.number == 3
+    assert total(dataset) > 0

@@ -1,0 +1,137 @@
+"""The section on a corpus that grows: each of its commands is run, and says what the page shows."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HEADINGS = {"README.md": "## A corpus that grows", "README.zh.md": "## 不断增长的语料"}
+
+_VARYING = re.compile(
+    r"((?:loss|accuracy|lr|grad norm|tokens/s|lag|documents/s|files/s) )[\d.,e-]+|"
+    r"\b\d+:\d\d\b|\b[\d.]+ s\b"
+)
+"""What another machine measures otherwise, or computes with other last bits."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the page and what it shows of the output."""
+
+    text: str
+    shown: tuple[str, ...]
+
+    def check(self, output: str) -> None:
+        """Check that the output is what the page shows: … stands for anything."""
+        wanted = "".join(
+            r"(?:[^\n]*\n)*"
+            if line == "…"
+            else r"[^\n]*".join(map(_pattern, line.split("…"))) + r"\n"
+            for line in self.shown
+        )
+        assert re.fullmatch(wanted, output), (
+            f"{self.text}\nshows\n{chr(10).join(self.shown)}\nand says\n{output}"
+        )
+
+
+def _pattern(text: str) -> str:
+    """Return the pattern of a text whose measured figures may differ."""
+    pattern, end = "", 0
+    for found in _VARYING.finditer(text):
+        pattern += re.escape(text[end : found.start()] + (found[1] or "")) + r"[\d.,:e-]+(?: s)?"
+        end = found.end()
+    return pattern + re.escape(text[end:])
+
+
+def commands(page: str) -> list[Command]:
+    """Return the commands of the section, in order."""
+    text = (ROOT / page).read_text("utf-8")
+    section = text.partition(f"\n{HEADINGS[page]}\n")[2].partition("\n## ")[0]
+    found: list[Command] = []
+    for block in re.findall(r"```console\n(.*?)```", section, re.DOTALL):
+        for part in block.removeprefix("$ ").split("\n$ "):
+            text, *shown = re.sub(r" \\\n", " ", part).rstrip("\n").split("\n")
+            found.append(Command(text, tuple(shown)))
+    return found
+
+
+def run(command: Command, folder: Path) -> str:
+    """Return what a command says on both of its channels, run where the page means it to be."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    done = subprocess.run(
+        ["bash", "-c", command.text],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command.text}\n{done.stdout}"
+    return done.stdout
+
+
+def make_place(folder: Path) -> Path:
+    """Make a folder look like a checkout as far as the commands can tell."""
+    (folder / "pipelines").mkdir()
+    (folder / "pipelines" / "sample").symlink_to(ROOT / "pipelines" / "sample")
+    return folder
+
+
+def test_both_pages_have_the_same_commands() -> None:
+    english, chinese = map(commands, HEADINGS)
+    assert english == chinese
+    assert len(english) >= 4
+
+
+@pytest.mark.slow
+def test_every_command_says_what_the_page_shows(tmp_path: Path) -> None:
+    """The watch, which needs an engine, is tested in tests/engines; what it adds is appended."""
+    place = make_place(tmp_path)
+    appended = 0
+    for command in commands("README.md"):
+        if " --watch " in command.text:
+            run(replace(command, text=re.sub(" --watch .*", " --append", command.text)), place)
+            appended += 1
+        else:
+            command.check(run(command, place))
+    assert appended == 1
+
+
+@pytest.mark.parametrize(
+    ("shown", "output", "same"),
+    [
+        (["a", "…", "b 1"], "a\nx\ny\nb 1\n", True),
+        (["a", "…", "b 1"], "a\nb 1\n", True),
+        (["…", "b 1"], "a\nb 12\n", False),
+        (["b…2"], "b 1 2\n", True),
+        (["b…2"], "b\n2\n", False),
+        (
+            ["step 5/30  train  loss 7.9  lr 2e-3"],
+            "step 5/30  train  loss 7.8123  lr 0.002\n",
+            True,
+        ),
+        (["step 5/30  train  loss 7.9"], "step 6/30  train  loss 7.9\n", False),
+        (["map 100 % | 5 documents | 0:01"], "map 100 % | 5 documents | 0:03\n", True),
+        ([], "a\n", False),
+    ],
+)
+def test_what_a_page_shows_is_compared_line_by_line(
+    shown: list[str], output: str, *, same: bool
+) -> None:
+    command = Command("x", tuple(shown))
+    if same:
+        command.check(output)
+    else:
+        with pytest.raises(AssertionError):
+            command.check(output)
