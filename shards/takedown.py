@@ -147,7 +147,7 @@ def _documents(
     rows = part.rows.tolist()
     seen: Sequence[tuple[int, ...] | None] = [None] * len(rows) if steps is None else steps.of(part)
     present = [name for name in ORIGIN if name in part.documents.column_names]
-    origins = part.documents.select(present).to_pylist()
+    origins, tokens = part.documents.select(present).to_pylist(), part.tokens.tolist()
     edges = np.searchsorted(part.hits.rows, [*rows, rows[-1] + 1])
     for i, row in enumerate(rows):
         yield AskedDocument(
@@ -156,7 +156,7 @@ def _documents(
             generation=part.generation.name,
             source=part.source,
             split=part.split,
-            tokens=int(part.tokens[i]),
+            tokens=tokens[i],
             origin={name: value for name, value in origins[i].items() if value not in (None, "")},
             names=tuple(names[name] for name in part.hits.names[edges[i] : edges[i + 1]].tolist()),
             removed_before=bool(part.removed[i]),

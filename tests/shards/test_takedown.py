@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,27 @@ def test_the_steps_that_a_run_trained_on_them(
         f"{early[0]} to {early[-1]}"
     )
     assert "    no step trains on it" in out
+
+
+def test_a_run_that_follows_says_until_when(
+    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Run(
+        mixes=(Mix(start=0, data=(f"{library}@2",)),),
+        batches=(BatchSize(step=0, size=4),),
+        objective="causal",
+        length=64,
+        steps=160,
+    )
+    seen = steps_that_read(before, f"{FIRST}/news/00002", 5)
+    assert main(["remove", str(library), "--id", "news-2-5", "--reason", "r"]) == 0
+    switch = Mix(start=320, data=(f"{library}@3",))
+    replace(before, mixes=(*before.mixes, switch), followed=320).save(tmp_path / "run.json")
+    flags = ["--id", "news-2-5", "--run", str(tmp_path / "run.json"), "--dry-run"]
+    assert main(["remove", str(library), *flags]) == 0
+    early = [step for step in seen if step < 80]
+    assert 1 < len(early) < len(seen)
+    assert f"    steps {', '.join(map(str, early))}" in capsys.readouterr().out.splitlines()
 
 
 def test_a_run_on_other_data(
