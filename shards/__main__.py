@@ -262,8 +262,8 @@ def _erase(directory: AnyPath) -> int:
         generations = dataset.manifest.generations
         compaction = compact.Compaction(dataset, generations, erasure=erasure)
         records = _write_parts(compaction)
-        for name in erasure.clear_report():  # before the manifest, which then knows no removal
-            print(f"{name}: without examples")
+        for line in erasure.clear_report():  # before the manifest, which then knows no removal
+            print(line)
         made = compaction.commit(records)
         number = erasure.num_documents
         erased = "1 document" if number == 1 else f"{number:,} documents"

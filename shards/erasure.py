@@ -176,7 +176,7 @@ class Erasure:
         return changed
 
     def clear_report(self) -> list[str]:
-        """Take the texts out of the report of the run; return the names of the files changed.
+        """Take the texts out of the report of the run; return a line for each file changed.
 
         The page is deleted: `pipelines.report` draws it again.
         """
@@ -185,10 +185,10 @@ class Erasure:
             report = read_json(directory / REPORT)
             if report.get("examples"):
                 write_json(directory / REPORT, {**report, "examples": {}})
-                changed.append(REPORT)
+                changed.append(f"{REPORT}: without examples")
         if size_if_there(directory / PAGE) >= 0:
             (directory / PAGE).unlink()
-            changed.append(PAGE)
+            changed.append(f"{PAGE}: deleted")
         return changed
 
 

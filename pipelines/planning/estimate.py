@@ -199,7 +199,7 @@ def worker_bytes(extent: Extent, *, remote: bool) -> dict[str, float]:
         peaks["dedup"] = 60 * rows
     if extent.band_ranges:
         rows = extent.total("signed") / extent.band_ranges
-        peaks["dedup"] = max(peaks["dedup"], 30 * max(rows, min(rows, BAND_ROWS_PER_TASK)))
+        peaks["dedup"] = max(peaks["dedup"], 60 * max(rows, min(rows, BAND_ROWS_PER_TASK)))
     return peaks
 
 

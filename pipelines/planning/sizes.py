@@ -14,7 +14,7 @@ from pipelines.corpus.options import MOST_VALIDATION, Options
 from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.dedup.phases import BAND_ROWS_PER_TASK, DROPS_PER_TASK
+from pipelines.dedup.phases import BAND_ROWS_PER_TASK, DROPS_PER_TASK, SLOTS_PER_TASK
 from pipelines.inputs.split import Split
 from pipelines.map.builder import MAX_RECORDS, MAX_TOKENS
 from pipelines.merge.group import (
@@ -41,8 +41,8 @@ SIGNER_BYTES, BAND_ROW_BYTES, LINK_BYTES = 124, 13, 8
 
 BANDS_INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4
 
-SIGNATURE_BYTES = 24
-"""Bytes a row of signatures/."""
+SIGNATURE_BYTES, SIGNED_BYTES = 24, NUM_BANDS * 16 + 120
+"""Bytes of signatures/ a text, and more a signed text: bands and slots."""
 
 IDX_BYTES = 20
 """Bytes a document of a shard's .idx."""
@@ -102,6 +102,8 @@ class Extent:
     """Tasks of dedup for each band; 0 for none."""
     drop_ranges: int
     """Files of drops."""
+    slot_ranges: int = 0
+    """Files of slots in the signatures; 0 for none."""
     remote: bool = False
     """The output is behind a URL."""
 
@@ -118,7 +120,7 @@ class Extent:
     @property
     def dedup_tasks(self) -> int:
         """Tasks that read a range of every segment."""
-        return self.text_ranges + NUM_BANDS * self.band_ranges
+        return self.text_ranges + NUM_BANDS * self.band_ranges + self.slot_ranges
 
     @property
     def merge_tasks(self) -> int:
@@ -173,7 +175,10 @@ class Extent:
     def other_bytes(self) -> float:
         """Bytes of the dataset's other files: audit, rejects, signatures."""
         return sum(
-            source.audit_bytes + source.kept_bytes + source.texts * SIGNATURE_BYTES
+            source.audit_bytes
+            + source.kept_bytes
+            + source.texts * SIGNATURE_BYTES
+            + (source.signed * SIGNED_BYTES if self.slot_ranges else 0)
             for source in self.sources.values()
         )
 
@@ -255,6 +260,7 @@ def run_extent(sources: Mapping[str, SourceSize], options: Options, *, token_byt
         for name in ("texts", "signed", "dropped")
     )
     dedup, near = options.dedup != "none", options.dedup == "minhash"
+    local = near and options.clusters == "local"
     shards = {
         name: options.shards or expected_shards(source, options.shard_tokens)
         for name, source in sources.items()
@@ -271,6 +277,7 @@ def run_extent(sources: Mapping[str, SourceSize], options: Options, *, token_byt
         text_ranges=num_ranges(texts) if dedup else 0,
         band_ranges=min(num_ranges(signed, rows_per_task=BAND_ROWS_PER_TASK), EDGES) if near else 0,
         drop_ranges=num_ranges(dropped, rows_per_task=DROPS_PER_TASK) if dedup else 0,
+        slot_ranges=num_ranges(signed, rows_per_task=SLOTS_PER_TASK) if local else 0,
         remote=isinstance(options.output, RemotePath),
     )
 
