@@ -72,7 +72,7 @@ def resumed(given: Run, saved: Run) -> Run:
     first, *later = given.mixes
     saved_mixes = {mix.start: mix for mix in saved.mixes}
     base = saved_mixes[0]
-    if saved.followed is None or _moved(first, base) is None:
+    if saved.followed is None or _moved(first, base, base=base) is None:
         mixes = (_moved(mix, saved_mixes.get(mix.start)) or mix for mix in given.mixes)
         return pinned(replace(given, mixes=tuple(mixes)))
     until = later[0].start if later else None
