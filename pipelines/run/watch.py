@@ -230,6 +230,7 @@ class Watch:
         self._told: dict[str, float] = {}
         self._seen: Mapping[str, Look | None] = {}
         self._number = 0
+        self._last = 0
         self._beat = 0
         self._ending = False
         self._generation: threading.Thread | None = None
@@ -329,6 +330,7 @@ class Watch:
         """Learn which files the dataset has."""
         base = read_base(self._output)
         self._number = base.number if base else 0
+        self._last = base.last_generation if base else 0
         self._seen = seen_versions(self._output)
 
     def _read_notes(self) -> None:
@@ -394,7 +396,7 @@ class Watch:
         """Return whether a generation is due: by the oldest file, by tokens, or at the end."""
         if self._being_made() or time.monotonic() < self._retry_at:
             return False
-        entry = Ledger(self._output).open_entry(self._number)
+        entry = Ledger(self._output).open_entry(self._last)
         ready = self._ready().values()
         if entry is not None or not ready:
             return entry is not None
@@ -407,7 +409,7 @@ class Watch:
 
     def _begin_generation(self) -> None:
         """Make a generation of what is mapped, or the one that the ledger names, in a thread."""
-        entry = Ledger(self._output).open_entry(self._number)
+        entry = Ledger(self._output).open_entry(self._last)
         if entry is not None:
             chosen = entry.files
         else:
@@ -500,7 +502,7 @@ class Watch:
         _LOG.info("%s", self._closing_line())
 
     def _last_is_due(self) -> bool:
-        entry = Ledger(self._output).open_entry(self._number)
+        entry = Ledger(self._output).open_entry(self._last)
         return entry is not None or bool(self._ready())
 
     def _attempt(self, step: Any) -> None:
