@@ -14,7 +14,7 @@ from pipelines.corpus.options import MOST_VALIDATION, Options
 from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import num_ranges
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.dedup.phases import BAND_ROWS_PER_TASK, DROPS_PER_TASK
+from pipelines.dedup.phases import BAND_ROWS_PER_TASK, DROPS_PER_TASK, SLOTS_PER_TASK
 from pipelines.inputs.split import Split
 from pipelines.map.builder import MAX_RECORDS, MAX_TOKENS
 from pipelines.merge.group import (
@@ -42,7 +42,10 @@ SIGNER_BYTES, BAND_ROW_BYTES, LINK_BYTES = 124, 13, 8
 BANDS_INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4
 
 SIGNATURE_BYTES = 24
-"""Bytes a row of signatures/."""
+"""Bytes a row of signatures/exact-*."""
+
+BAND_SIGNATURE_BYTES, SLOT_SIGNATURE_BYTES, OWNER_BYTES = 16, 120, 8
+"""Bytes a row of signatures/band-*, of signatures/slots-*, and of a file of owners."""
 
 IDX_BYTES = 20
 """Bytes a document of a shard's .idx."""
@@ -102,6 +105,8 @@ class Extent:
     """Tasks of dedup for each band; 0 for none."""
     drop_ranges: int
     """Files of drops."""
+    slot_ranges: int = 0
+    """Tasks that write the slots of signatures; 0 where nothing can be appended by minhash."""
     remote: bool = False
     """The output is behind a URL."""
 
@@ -119,6 +124,16 @@ class Extent:
     def dedup_tasks(self) -> int:
         """Tasks that read a range of every segment."""
         return self.text_ranges + NUM_BANDS * self.band_ranges
+
+    @property
+    def owner_files(self) -> int:
+        """Files of owners, which every task that writes slots reads a range of."""
+        return NUM_BANDS * self.band_ranges if self.slot_ranges else 0
+
+    @property
+    def slot_slices(self) -> int:
+        """Slices that tasks of slots read: of files of owners and of segments."""
+        return self.slot_ranges * (self.owner_files + self.segments)
 
     @property
     def merge_tasks(self) -> int:
@@ -171,11 +186,23 @@ class Extent:
 
     @property
     def other_bytes(self) -> float:
-        """Bytes of the dataset's other files: audit, rejects, signatures."""
+        """Bytes of the dataset's other files: audit, rejects, signatures.
+
+        Each document has hashes of its own in all bands: a sample shows few of those in common.
+        """
+        signer = NUM_BANDS * BAND_SIGNATURE_BYTES + SLOT_SIGNATURE_BYTES if self.slot_ranges else 0
         return sum(
-            source.audit_bytes + source.kept_bytes + source.texts * SIGNATURE_BYTES
+            source.audit_bytes
+            + source.kept_bytes
+            + source.texts * SIGNATURE_BYTES
+            + source.signed * signer
             for source in self.sources.values()
         )
+
+    @property
+    def owner_bytes(self) -> float:
+        """Bytes of all files of owners."""
+        return self.total("signed") * NUM_BANDS * OWNER_BYTES if self.slot_ranges else 0.0
 
     @property
     def most_bytes(self) -> float:
@@ -184,7 +211,7 @@ class Extent:
         again = 0.0 if later is self else self.segment_bytes
         for name, cuts in later.cuts.items():
             again += len(cuts) * replace(self, sources={name: self.sources[name]}).segment_bytes
-        return self.segment_bytes + again + self.shard_bytes + self.other_bytes
+        return self.segment_bytes + again + self.owner_bytes + self.shard_bytes + self.other_bytes
 
     @property
     def cuts(self) -> dict[str, tuple[int, ...]]:
@@ -255,6 +282,7 @@ def run_extent(sources: Mapping[str, SourceSize], options: Options, *, token_byt
         for name in ("texts", "signed", "dropped")
     )
     dedup, near = options.dedup != "none", options.dedup == "minhash"
+    appendable = near and options.clusters != "components"
     shards = {
         name: options.shards or expected_shards(source, options.shard_tokens)
         for name, source in sources.items()
@@ -271,6 +299,7 @@ def run_extent(sources: Mapping[str, SourceSize], options: Options, *, token_byt
         text_ranges=num_ranges(texts) if dedup else 0,
         band_ranges=min(num_ranges(signed, rows_per_task=BAND_ROWS_PER_TASK), EDGES) if near else 0,
         drop_ranges=num_ranges(dropped, rows_per_task=DROPS_PER_TASK) if dedup else 0,
+        slot_ranges=num_ranges(signed, rows_per_task=SLOTS_PER_TASK) if appendable else 0,
         remote=isinstance(options.output, RemotePath),
     )
 

@@ -44,7 +44,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.mark.parametrize(
     ("split_bytes", "shard_tokens", "dedup"),
-    [(40_000, 10_000, "exact"), (200_000, 100_000, "none")],
+    [(40_000, 10_000, "exact"), (200_000, 100_000, "none"), (40_000, 10_000, "minhash")],
 )
 def test_a_server_counts_the_requests_that_the_plan_expects(
     log: Path, split_bytes: int, shard_tokens: int, dedup: str
