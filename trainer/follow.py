@@ -154,8 +154,8 @@ class Follower:
         self._problem = (
             f"{directory} was overwritten or compacted since it was opened as "
             f"{directory}@{number}: the run does not follow it any more, and cannot resume later, "
-            "because its generations are gone. Start a new run on the new dataset from the weights of its last checkpoint: "
-            "--init-from RUN/step-N --save OTHER."
+            "because its generations are gone. Start a new run on the new dataset from the weights "
+            "of its last checkpoint: --init-from RUN/step-N --save OTHER."
         )
         self._say_once(f"{self._problem} Until then it goes on with the files that it has.")
 

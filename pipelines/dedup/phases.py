@@ -338,7 +338,10 @@ def num_tasks(plan: Plan, dedup: str) -> int:
     """Return how many tasks of dedup read from every segment of a plan; `dedup` as in Dedup."""
     sieved = [segment.sieved for segment in plan.segments]
     exact = 0 if dedup == "none" else _ranges(sieved, TEXT)
-    return exact + (NUM_BANDS * _ranges(sieved, 0) if dedup == "minhash" else 0)
+    if dedup != "minhash":
+        return exact
+    signed = sum(counts.signed for counts in sieved)
+    return exact + NUM_BANDS * _ranges(sieved, 0) + num_ranges(signed, rows_per_task=SLOTS_PER_TASK)
 
 
 def _known_figures(records: Iterable[DropsRecord]) -> dict[str, int]:

@@ -202,11 +202,13 @@ def _with_warnings(
     own = logging.getLogger("pipelines")
     own.addHandler(handler)
     own.setLevel(logging.WARNING)
+    own.propagate = False  # the driver says them
     try:
         return function(argument), handler.messages
     finally:
         own.removeHandler(handler)
         own.setLevel(logging.NOTSET)
+        own.propagate = True
 
 
 class _Warnings(logging.Handler):

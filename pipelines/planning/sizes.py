@@ -106,7 +106,7 @@ class Extent:
     drop_ranges: int
     """Files of drops."""
     slot_ranges: int = 0
-    """Tasks that write the slots of signatures; 0 where nothing can be appended by minhash."""
+    """Tasks and files of the slots of signatures; 0 where minhash cannot append."""
     remote: bool = False
     """The output is behind a URL."""
 
@@ -155,8 +155,8 @@ class Extent:
 
     @property
     def slices(self) -> int:
-        """Slices of segments that dedup and merge read."""
-        return self.dedup_slices + self.merge_slices
+        """Slices of segments that dedup, slots and merge read."""
+        return self.dedup_slices + self.slot_ranges * self.segments + self.merge_slices
 
     @property
     def segment_bytes(self) -> float:
@@ -282,7 +282,7 @@ def run_extent(sources: Mapping[str, SourceSize], options: Options, *, token_byt
         for name in ("texts", "signed", "dropped")
     )
     dedup, near = options.dedup != "none", options.dedup == "minhash"
-    appendable = near and options.clusters != "components"
+    local = near and options.clusters == "local"
     shards = {
         name: options.shards or expected_shards(source, options.shard_tokens)
         for name, source in sources.items()
@@ -299,7 +299,7 @@ def run_extent(sources: Mapping[str, SourceSize], options: Options, *, token_byt
         text_ranges=num_ranges(texts) if dedup else 0,
         band_ranges=min(num_ranges(signed, rows_per_task=BAND_ROWS_PER_TASK), EDGES) if near else 0,
         drop_ranges=num_ranges(dropped, rows_per_task=DROPS_PER_TASK) if dedup else 0,
-        slot_ranges=num_ranges(signed, rows_per_task=SLOTS_PER_TASK) if appendable else 0,
+        slot_ranges=num_ranges(signed, rows_per_task=SLOTS_PER_TASK) if local else 0,
         remote=isinstance(options.output, RemotePath),
     )
 

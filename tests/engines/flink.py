@@ -7,7 +7,7 @@ import shutil
 import socket
 import sys
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +121,10 @@ class Cluster:
     pool_port: int
     slots: int
     managers: list[Manager]
+    start_job_manager: Callable[[], Process]
+    """Starts a JobManager."""
     endpoint: str = ""
+    job_manager: Process | None = None
 
     @property
     def flags(self) -> list[str]:
@@ -152,6 +155,17 @@ class Cluster:
         jobs = [job["jid"] for job in self.ask("jobs/overview")["jobs"]]
         return sum(self.ask(f"jobs/{jid}")["timestamps"]["RESTARTING"] > 0 for jid in jobs)
 
+    def replace_job_manager(self) -> None:
+        """Kill -9 the JobManager, which forgets its jobs, and start another."""
+        assert self.job_manager is not None
+        guarded(self.job_manager).kill()
+        self.job_manager.wait(timeout=30)
+        self.job_manager = self.start_job_manager()
+
+    def running(self) -> int:
+        """How many jobs run."""
+        return sum(job["state"] == "RUNNING" for job in self.ask("jobs/overview")["jobs"])
+
     def ask(self, path: str) -> Any:
         """The answer of the cluster's REST API."""
         url = f"http://127.0.0.1:{self.rest}/{path}"
@@ -162,13 +176,17 @@ class Cluster:
 @contextmanager
 def session_cluster(folder: Path, *, managers: int = 2, slots: int = 2) -> Iterator[Cluster]:
     """Yield a cluster of one JobManager and TaskManagers, each with a pool of Python workers."""
-    rpc, cluster = free_port(), Cluster(free_port(), free_port(), slots, [])
-    conf = _folder(folder / "conf") / "config.yaml"
-    conf.write_text(_CONFIG.format(rpc=rpc, rest=cluster.rest, slots=slots, folder=_folder(folder)))
+    log, conf = folder / "job-manager.log", _folder(folder / "conf") / "config.yaml"
     _folder(folder / "tmp")
     with ExitStack() as stack:
-        log = folder / "job-manager.log"
-        job_manager = stack.enter_context(started(_job_manager(conf.parent), log=log))
+
+        def start() -> Process:
+            return stack.enter_context(started(_job_manager(conf.parent), log=log))
+
+        rest, rpc = free_port(), free_port()
+        conf.write_text(_CONFIG.format(rpc=rpc, rest=rest, slots=slots, folder=folder))
+        cluster = Cluster(rest, free_port(), slots, [], start)
+        job_manager = cluster.job_manager = start()
         for number in range(managers):
             task_manager = _task_manager(folder, number, pool_port=cluster.pool_port)
             cluster.managers.append(stack.enter_context(task_manager))

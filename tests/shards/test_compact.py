@@ -1,11 +1,24 @@
+import itertools
+import os
+import re
 import shutil
+import signal
+import uuid
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from shards.__main__ import main
-from shards.manifest import read_manifest
+from shards.manifest import TRAIN, VALIDATION, Removal, read_manifest, write_manifest
+from shards.order.streams import streams_of
 from shards.reader import Dataset
+from shards.removals import SCHEMA, write_removal
+from shards.storage.files import write_json
+from shards.storage.remote import RemotePath
 from shards.verify import verify
 from tests.shards.generations import documents_of, grow, rows_of, signatures_of
 
@@ -16,6 +29,14 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("grown") / "dataset"
     for shards in (2, 1, 2, 4, 1):
         grow(directory, shards=shards)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def compacted(grown: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, compacted in peace."""
+    directory = Path(shutil.copytree(grown, tmp_path_factory.mktemp("compacted") / "dataset"))
+    assert main(["compact", str(directory)]) == 0
     return directory
 
 
@@ -37,3 +58,246 @@ def test_all_documents_and_rows_are_there_once(grown: Path, dataset: Path) -> No
     assert signatures_of(dataset) == signatures_of(grown)
     assert generation.accounting["news"] == {"read": 105, "kept": 100, "dropped": {"short": 15}}
     assert len(generation.inputs) == 10
+
+
+def tree(directory: Path) -> dict[str, bytes]:
+    """The content of all files of a dataset but its locks."""
+    return {
+        path.relative_to(directory).as_posix(): path.read_bytes()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and path.name not in (".lock", ".readers")
+    }
+
+
+def test_twice_the_same_bytes(dataset: Path, compacted: Path) -> None:
+    assert main(["compact", str(dataset)]) == 0
+    assert tree(dataset) == tree(compacted)
+
+
+def kill_at(directory: Path, moment: int | str) -> bool:
+    """Compact in a process that is killed before it renames its n-th file, or one of this name."""
+    child = os.fork()
+    if not child:
+        renamed = itertools.count(1)
+        rename = Path.replace
+
+        def replace_or_die(path: Path, target: Path) -> Path:
+            if moment in (next(renamed), target.name):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return rename(path, target)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Path, "replace", replace_or_die)
+            os._exit(main(["compact", str(directory)]))
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def test_a_kill_at_any_file_costs_that_file(
+    grown: Path, dataset: Path, compacted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = (grown / "manifest.json").read_bytes()
+    # A shard is three files and a record, a table one and a record: some are killed at each.
+    moments = (1, 3, 4, 5, 1, 2, 9, 30, 7, 2)
+    for moment in moments:
+        assert kill_at(dataset, moment)
+        assert (dataset / "manifest.json").read_bytes() == manifest
+    assert documents_of(dataset) == documents_of(grown)
+    before = {path: path.stat().st_ino for path in dataset.glob("g0006-*/*/*")}
+    capsys.readouterr()
+    assert main(["compact", str(dataset)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    num_parts = int(lines[0].split()[3])
+    assert 0 < len(lines) - 1 < num_parts
+    finished = [path for path, inode in before.items() if path.stat().st_ino == inode]
+    assert len(finished) > 10
+    assert main(["prune", str(dataset)]) == 0
+    assert tree(dataset) == {
+        name: content
+        for name, content in tree(compacted).items()
+        if name.partition("/")[0] not in {item.name for item in read_manifest(grown).generations}
+    }
+
+
+def test_a_kill_at_the_manifest(grown: Path, dataset: Path, compacted: Path) -> None:
+    assert kill_at(dataset, "manifest.json")
+    assert (dataset / "manifest.json").read_bytes() == (grown / "manifest.json").read_bytes()
+    assert documents_of(dataset) == documents_of(grown)
+    assert main(["compact", str(dataset)]) == 0
+    assert main(["prune", str(dataset)]) == 0
+    assert tree(dataset).items() <= tree(compacted).items()
+
+
+def test_what_is_damaged_is_not_written_under_a_new_checksum(
+    grown: Path, dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = dataset / f"{read_manifest(grown).generations[2].name}/wiki/00001.bin"
+    content = bytearray(path.read_bytes())
+    content[3] ^= 1
+    path.write_bytes(content)
+    assert main(["compact", str(dataset)]) == 2
+    error = capsys.readouterr().err
+    assert f"{path} is missing or damaged, and nothing was compacted" in error
+    assert not list(dataset.glob("g0006-*"))
+
+
+def test_a_full_disk_is_one_paragraph(
+    dataset: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tree(dataset)
+    usage = shutil.disk_usage(dataset)._replace(free=5)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    assert main(["compact", str(dataset)]) == 2
+    error = capsys.readouterr().err
+    assert "has 0 MB free: make room, or compact fewer generations at a time" in error
+    assert error.count("\n") == 1
+    assert tree(dataset) == before
+
+
+def test_a_generation_in_the_making_is_finished_first(
+    dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_json(dataset / "ledger.json", {"number": 6})
+    assert main(["compact", str(dataset)]) == 2
+    assert "run the command that was making it (--append or --watch)" in capsys.readouterr().err
+    write_json(dataset / "ledger.json", {"number": 5})  # what it names is in the manifest
+    assert main(["compact", str(dataset)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--generations", "3-9"], "there are no generations 3-9: .* has the generations 1 to 5"),
+        (["--generations", "3-2"], "there are no generations 3-2"),
+        (["--generations", "all"], "'all' is no range such as 2-9"),
+        (["--older-than", "3", "--generations", "1-2"], "not allowed with"),
+    ],
+)
+def test_no_such_generations(
+    grown: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(["compact", str(grown), *arguments]) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("arguments", [["--older-than", "2"], ["--generations", "4"]])
+def test_nothing_to_compact(
+    grown: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    before = tree(grown)
+    assert main(["compact", str(grown), *arguments]) == 0
+    assert "nothing to compact: 1 of its generations chosen" in capsys.readouterr().out
+    assert tree(grown) == before
+
+
+def test_neighbours_in_the_middle_take_the_place_of_the_first(grown: Path, dataset: Path) -> None:
+    before = read_manifest(grown).generations
+    assert main(["compact", str(dataset), "--generations", "2-4"]) == 0
+    generations = read_manifest(dataset).generations
+    assert [item.name for item in generations] == [
+        before[0].name,
+        f"g0006-{generations[1].fingerprint[:8]}",
+        before[4].name,
+    ]
+    assert {item.number for item in generations} == {6}
+    assert list(verify(Dataset.open(dataset))) == []
+    assert documents_of(dataset) == documents_of(grown)
+    grow(dataset)
+    assert main(["compact", str(dataset), "--older-than", "7"]) == 0
+    assert [item.number for item in read_manifest(dataset).generations] == [8, 8]
+    assert list(verify(Dataset.open(dataset))) == []
+
+
+def removed_of(directory: Path) -> Counter[tuple[str, tuple[Any, ...]]]:
+    """Split, and tokens, of every removed document."""
+    dataset = Dataset.open(directory)
+    return Counter(
+        (Path(path).parent.name, tuple(shard[row].tolist()))
+        for split in (TRAIN, VALIDATION)
+        for path, shard in (
+            (entry.path, dataset.shard(entry)) for entry in dataset.manifest.shards(split=split)
+        )
+        for row in shard.removed.tolist()
+    )
+
+
+@pytest.mark.parametrize("span", ["1-5", "2-3"])
+def test_removals_are_translated(dataset: Path, span: str) -> None:
+    manifest = read_manifest(dataset)
+    rows = [
+        (generation.name, source, split, 0, row)
+        for generation, source, _ in manifest.source_entries()
+        for split in (TRAIN, VALIDATION)
+        for row in (0, 1)
+    ]
+    removals = [
+        Removal(
+            number=number,
+            reason=reason,
+            documents=write_removal(
+                dataset,
+                number,
+                pa.table(list(map(list, zip(*part, strict=True))), schema=SCHEMA),
+            ),
+        )
+        for number, reason, part in ((6, "asked", rows[::2]), (7, "law", rows[1::2]))
+    ]
+    write_manifest(dataset, replace(manifest, number=7, removals=tuple(removals)))
+    before = removed_of(dataset)
+    assert before.total() == len(rows)
+    assert main(["compact", str(dataset), "--generations", span]) == 0
+    assert removed_of(dataset) == before
+    after = read_manifest(dataset).removals
+    assert [(item.reason, item.documents.rows) for item in after] == [("asked", 20), ("law", 20)]
+    assert list(verify(Dataset.open(dataset))) == []
+
+
+def test_a_kind_of_signatures_that_one_lacks_is_dropped(dataset: Path) -> None:
+    manifest = read_manifest(dataset)
+    first, *rest = manifest.generations
+    without = tuple(table for table in first.signatures if "exact" in table.path)
+    generations = (replace(first, signatures=without), *rest)
+    write_manifest(dataset, replace(manifest, generations=generations))
+    assert main(["compact", str(dataset)]) == 0
+    (made,) = read_manifest(dataset).generations
+    assert {Path(table.path).stem for table in made.signatures} == {"exact-00000"}
+
+
+def test_shards_are_cut_as_the_options_say(dataset: Path) -> None:
+    manifest = read_manifest(dataset)
+    write_manifest(dataset, replace(manifest, options={"shards": 3}))
+    assert main(["compact", str(dataset)]) == 0
+    (made,) = read_manifest(dataset).generations
+    assert [len(source.shards) for source in made.sources.values()] == [3, 3]
+    assert list(verify(Dataset.open(dataset))) == []
+
+
+def test_shards_keep_within_their_tokens(compacted: Path) -> None:
+    for source in read_manifest(compacted).generations[0].sources.values():
+        assert max(shard.tokens for shard in source.shards) <= 200
+        assert max(shard.tokens for shard in source.shards) > 50
+
+
+def test_behind_a_url_the_bytes_are_the_same(grown: Path, compacted: Path) -> None:
+    remote = RemotePath(f"memory://{uuid.uuid4().hex}")
+    for name, content in tree(grown).items():
+        (remote / name).write(content)
+    assert main(["compact", str(remote)]) == 0
+    assert main(["prune", str(remote)]) == 0
+    old = tuple(item.name for item in read_manifest(grown).generations)
+    wanted = {name: data for name, data in tree(compacted).items() if not name.startswith(old)}
+    assert {name for name in remote.files() if not name.startswith(".")} == set(wanted)
+    assert all((remote / name).read() == data for name, data in wanted.items())
+    remote.remove_all()
+
+
+def test_a_compacted_dataset_is_trained_on(
+    compacted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (generation,) = read_manifest(compacted).generations
+    assert [stream.name for stream in streams_of(Dataset.open(compacted))] == [
+        f"{generation.fingerprint}/news",
+        f"{generation.fingerprint}/wiki",
+    ]
+    flags = ["--data", f"{compacted}:news", "--batch-size", "2", "--length", "16"]
+    assert main(["trace", *flags, "--document", f"{generation.name}/news/00002:1"]) == 0
+    assert "epoch" in capsys.readouterr().out

@@ -2,204 +2,31 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from pipelines.dedup import exact as dedup
 from pipelines.dedup import phases as dedup_phases
-from pipelines.dedup.bands import are_similar
-from pipelines.dedup.drops import Drops, drop_path
+from pipelines.dedup.drops import drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.engine.phases import Phases
-from pipelines.merge.merge import merged_rows
-from pipelines.segments.plan import Plan
 from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.tables import open_table
+from tests.pipelines.dedup.rules import (
+    EXACT,
+    NEAR,
+    Model,
+    check_account,
+    deduplicated,
+    made_up,
+    verdicts,
+)
 from tests.pipelines.inline import InlineRunner
 from tests.pipelines.made_segments import Doc, write_segments
-
-EXACT, NEAR = "duplicate", "near-duplicate"
-Key = tuple[int, int, int]
-"""A signer: order, segment, number."""
-
-
-def deduplicated(
-    output: Path, plan: Plan, *, threshold: float = 0.7, clusters: str = "local"
-) -> tuple[Deduplicated, list[Any]]:
-    runner = InlineRunner()
-    phases = Phases(output / ".work", runner)  # type: ignore[arg-type]  # all of a runner it uses
-    return Dedup(
-        phases, plan, output, dedup="minhash", clusters=clusters, threshold=threshold
-    ).run(), runner.tasks
-
-
-def verdicts(output: Path, plan: Plan, found: Deduplicated) -> dict[tuple[int, int], str]:
-    """The final reason of each dropped document, by segment and position."""
-    work = output / ".work"
-    drops = Drops.load([drop_path(work, name) for name in found.drops], EVERYTHING)
-    reasons = {}
-    for number, segment in enumerate(plan.segments):
-        rows = merged_rows({number: segment.path(work)}, "audit", EVERYTHING, drops=drops)
-        for row in rows.to_pylist():
-            if row["verdict"] != "kept":
-                reasons[number, row["position"]] = row["reason"]
-    return reasons
-
-
-def check_account(output: Path, plan: Plan, found: Deduplicated) -> None:
-    """What the records count is what the audit rows say."""
-    final = verdicts(output, plan, found)
-    within: dict[tuple[int, int], str] = {}
-    for number, segment in enumerate(plan.segments):
-        rows = merged_rows(
-            {number: segment.path(output / ".work")}, "audit", EVERYTHING
-        ).to_pylist()
-        within |= {(number, r["position"]): r["reason"] for r in rows if r["verdict"] != "kept"}
-    for source in plan.sources:
-        mine = {key for key in final if plan.segments[key[0]].source == source}
-        late = [final[key] for key in mine - within.keys()]
-        counts = [record.dropped[source] for record in found.records]
-        assert {why: sum(part[why] for part in counts) for why in (EXACT, NEAR)} == {
-            why: late.count(why) for why in (EXACT, NEAR)
-        }
-        assert found.dropped(source) == len(late)
-        changed = [key for key in mine & within.keys() if within[key] != final[key]]
-        assert all((within[key], final[key]) == (NEAR, EXACT) for key in changed)
-        assert sum(record.renamed[source] for record in found.records) == len(changed)
-
-
-# --- the rules
-
-
-@dataclass
-class Model:
-    """What dedup must find, written out in plain Python."""
-
-    parts: Sequence[Sequence[Doc]]
-    threshold: float
-
-    def __post_init__(self) -> None:
-        self.reasons: dict[tuple[int, int], str] = {}
-        self.signers: dict[Key, Doc] = {}
-        self.edges: set[tuple[Key, Key]] = set()
-        texts = []
-        for number, part in enumerate(self.parts):
-            docs = sorted((d for d in part if d.reason is None), key=lambda doc: doc.order)
-            firsts: dict[int, Doc] = {}
-            for doc in docs:
-                if doc.hash in firsts:
-                    self.reasons[number, doc.position] = EXACT
-                else:
-                    firsts[doc.hash] = doc
-                    texts.append((doc.hash, doc.order, number, doc.position))
-            signed = [doc for doc in docs if firsts[doc.hash] is doc and doc.signature]
-            self.signers |= {(doc.order, number, at): doc for at, doc in enumerate(signed)}
-        self.exact = {}
-        for text, _, number, position in sorted(texts, reverse=True):
-            self.exact[text] = (number, position)
-        for text, _, number, position in texts:
-            if self.exact[text] != (number, position):
-                self.reasons[number, position] = EXACT
-        self._find_edges()
-
-    def _find_edges(self) -> None:
-        for band in range(NUM_BANDS):
-            groups: dict[bytes, list[Key]] = defaultdict(list)
-            for key, doc in sorted(self.signers.items()):
-                assert doc.signature
-                groups[doc.signature[8 * band : 8 * band + 8]].append(key)
-            for group in groups.values():
-                for key in group:
-                    own = next(other for other in group if other[1] == key[1])
-                    if own != key and self.similar(own, key):
-                        self.edges.add((key, own))
-                    elif key != group[0] and self.similar(group[0], key):
-                        self.edges.add((key, group[0]))
-
-    def similar(self, one: Key, other: Key) -> bool:
-        if not self.threshold:
-            return True
-        slots = [
-            np.frombuffer(self.signers[key].signature or b"", np.uint8)[None, 8 * NUM_BANDS :]
-            for key in (one, other)
-        ]
-        return bool(are_similar(*slots, threshold=self.threshold)[0])
-
-    def local(self) -> dict[tuple[int, int], str]:
-        return self._with({key for key, _ in self.edges})
-
-    def components(self) -> dict[tuple[int, int], str]:
-        return self._with({key for part in self.parts_of() for key in part[1:]})
-
-    def parts_of(self) -> list[list[Key]]:
-        root = {key: key for key in self.signers}
-
-        def find(key: Key) -> Key:
-            while root[key] != key:
-                key = root[key]
-            return key
-
-        for one, other in self.edges:
-            root[max(find(one), find(other))] = min(find(one), find(other))
-        parts = defaultdict(list)
-        for key in sorted(self.signers):
-            parts[find(key)].append(key)
-        return list(parts.values())
-
-    def _with(self, near: Iterable[Key]) -> dict[tuple[int, int], str]:
-        found = {(key[1], self.signers[key].position): NEAR for key in near}
-        return {**found, **self.reasons}
-
-    def alone(self) -> tuple[int, int]:
-        """Near-duplicates that are similar to nothing kept, and all of them (local)."""
-        dropped = self.local()
-        targets = defaultdict(list)
-        for key, smaller in self.edges:
-            targets[key].append((smaller[1], self.signers[smaller].position) in dropped)
-        return sum(map(all, targets.values())), len(targets)
-
-
-def made_up(
-    rng: np.random.Generator, sizes: Sequence[int], *, families: int = 6, ties: bool = True
-) -> list[list[Doc]]:
-    """Documents of families that share some bands, more or less similar; some equal, some unsigned.
-
-    Within a segment orders differ; between segments some are equal.
-    """
-    base = rng.integers(0, 256, (families, NUM_SLOTS)).astype(np.uint8)
-    hashes = rng.integers(0, 2**64, (families, NUM_BANDS), dtype=np.uint64)
-    parts = []
-    for size in sizes:
-        orders = rng.choice(4 * sum(sizes), size, replace=False).astype(np.uint64)
-        scale = np.uint64(2**64 // (4 * sum(sizes)) + 1 if ties else rng.integers(1, 2**50))
-        docs = []
-        for position, order in enumerate((orders * scale).tolist()):
-            family = rng.integers(families)
-            slots = base[family].copy()
-            slots[rng.random(NUM_SLOTS) < rng.choice([0.05, 0.15, 0.2, 0.4])] ^= 1
-            bands = rng.integers(0, 2**64, NUM_BANDS, dtype=np.uint64)
-            shared = rng.random(NUM_BANDS) < rng.choice([0.05, 0.15, 0.4])
-            bands[shared] = hashes[family, shared]
-            signed = rng.random() < 0.9
-            docs.append(
-                Doc(
-                    order=order,
-                    position=position,
-                    hash=int(rng.integers(1, 3 * sum(sizes)))
-                    * 0x9E3779B97F4A7C15F39CC0605CEDC835
-                    % 2**128,
-                    signature=bands.tobytes() + slots.tobytes() if signed else None,
-                    reason="too-short" if rng.random() < 0.05 else None,
-                )
-            )
-        parts.append(docs)
-    return parts
-
 
 CASES = [
     (seed, sizes, threshold)

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]  # it has no stubs
 import pytest
 
-from pipelines.engine.workers import Workers
+from pipelines.engine.workers import Workers, _with_warnings
 from shards.errors import DamageError, UserError
 from tests.pipelines import duties
 from tests.pipelines.duties import Task, read_events, starts
@@ -67,6 +67,12 @@ def test_a_child_answers_and_then_runs_tasks(
     assert {worker for _, _, worker in read_events(tmp_path)} == {pid}
     assert pid != os.getpid()
     assert caplog.messages == [f"{tmp_path.name} is odd"]
+
+
+def test_a_warning_is_left_to_the_driver(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    _, warnings = _with_warnings(duties.answer, tmp_path)
+    assert warnings == [f"{tmp_path.name} is odd"]
+    assert caplog.messages == ["not of this package"]
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,12 @@ RECORDS = [split("a", SHORT, TWICE, KEPT, BAD, unsampled=3), split("b", KEPT), s
 NOTHING = {"duplicate": 0, "near-duplicate": 0}
 NONE_RENAMED = {"a": 0, "b": 0}
 DEDUP = [
-    DropsRecord(dropped={"a": {**NOTHING, "duplicate": 10}, "b": NOTHING}, renamed=NONE_RENAMED),
-    DropsRecord(dropped={"a": NOTHING, "b": {**NOTHING, "duplicate": 1}}, renamed=NONE_RENAMED),
+    DropsRecord(
+        dropped={"a": {**NOTHING, "duplicate": 10}, "b": NOTHING}, renamed=NONE_RENAMED, known={}
+    ),
+    DropsRecord(
+        dropped={"a": NOTHING, "b": {**NOTHING, "duplicate": 1}}, renamed=NONE_RENAMED, known={}
+    ),
 ]
 MERGED = {
     "a": [
@@ -110,7 +114,7 @@ def test_both_accounts_agree() -> None:
 def test_near_duplicates_that_are_equal_to_something_change_their_reason() -> None:
     near = Tally(verdict="dropped", reason="near-duplicate", rows=5, bytes=500)
     counts = {"duplicate": 3, "near-duplicate": 20}
-    dedup = [DropsRecord(dropped={"a": counts}, renamed={"a": 2})]
+    dedup = [DropsRecord(dropped={"a": counts}, renamed={"a": 2}, known={})]
     assert account.expected_account([split("a", KEPT, TWICE, near)], dedup) == {
         ("a", "kept", ""): 70 - 23,
         ("a", "dropped", "duplicate"): 4 + 3 + 2,

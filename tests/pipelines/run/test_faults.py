@@ -49,6 +49,7 @@ LEFT = [
         )
     ),
     *(".work/dedup/*.drops", ".work/dedup/*.edges", ".work/dedup/*.json"),
+    *(".work/dedup/*.owners", ".work/slots/*.json"),
     *(".work/drops/*.drops", ".work/drops/*.json", ".work/mates/*.json", ".work/merge/*.json"),
     *("g*/wudao/*.bin", "g*/wudao/*.idx", "g*/wudao/*.arrow"),
     *("g*/audit/*", "g*/rejects/*", "g*/dropped/*", "g*/signatures/*"),
@@ -69,7 +70,7 @@ def test_every_kind_of_file_is_harmed(left: Path) -> None:
     named = {path for pattern in LEFT for path in left.glob(pattern)}
     rest = {path.relative_to(left).parts for path in left.rglob("*") if path.is_file()}
     rest -= {path.relative_to(left).parts for path in named}
-    about = {"manifest.json", "report.json", "report.html", "inputs.json", ".lock"}
+    about = {"manifest.json", "report.json", "report.html", "inputs.json", ".lock", ".readers"}
     assert {
         parts[1] if parts[0] == ".work" else parts[0]
         for parts in rest

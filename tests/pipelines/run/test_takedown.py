@@ -12,10 +12,10 @@ import pytest
 
 from pipelines.report.__main__ import draw_page
 from pipelines.run.append import append
-from pipelines.run.build import build
+from pipelines.run.build import Build, build
 from shards.__main__ import main
 from shards.errors import UserError
-from shards.manifest import TRAIN, VALIDATION, Manifest
+from shards.manifest import TRAIN, VALIDATION, Manifest, read_manifest
 from shards.reader import Dataset
 from shards.verify import verify
 from tests.pipelines.runs import MODULE, page, small, write_wudao
@@ -115,6 +115,18 @@ class Taken:
 PAGES = [page(number, words(number)) for number in range(6)]
 
 
+def marks_of(output: Path, keys: list[str]) -> tuple[str, bytes, bytes]:
+    """Return id, some tokens and order of the one document that has one of some ids."""
+    ((shard, row, key),) = [
+        (shard, row, key)
+        for shard in Dataset.open(output).documents().shards()
+        for row, key in enumerate(shard.documents["id"].to_pylist())
+        if key in keys
+    ]
+    order = shard.documents["order"][row].as_py()
+    return key, shard[row][10:40].tobytes(), order.to_bytes(8, "little")
+
+
 @pytest.fixture(scope="module")
 def taken(tmp_path_factory: pytest.TempPathFactory) -> Taken:
     folder, output = (tmp_path_factory.mktemp("taken") / name for name in ("in", "out"))
@@ -125,16 +137,8 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> Taken:
     build(MODULE, small(output, folder, **options))
     write_wudao(folder / "part-2.json", [*PAGES[3:], asked_page(10), spaced, near])
     grown(output, folder, **options)
-    dataset = Dataset.open(output)
-    ((shard, row, key),) = [
-        (shard, row, key)
-        for shard in dataset.documents().shards()
-        for row, key in enumerate(shard.documents["id"].to_pylist())
-        if key in ids(asked_page(7), *copies)  # the one with the smallest order
-    ]
-    tokens = shard[row][10:40].tobytes()
-    order = shard.documents["order"][row].as_py().to_bytes(8, "little")
-    first, second = (generation.name for generation in dataset.manifest.generations)
+    first, second = (generation.name for generation in read_manifest(output).generations)
+    key, tokens, order = marks_of(output, ids(asked_page(7), *copies))
     assert main(["remove", str(output), "--id", key, "--reason", "letter"]) == 0
     # What is sought afterwards is found now.
     texts = {name.rpartition("/")[0] for name in files_with(output, MARKER.encode())}
@@ -177,7 +181,7 @@ def test_the_account_has_the_erased(taken: Taken) -> None:
 
 
 def test_what_is_left_of_the_report_can_be_drawn(taken: Taken) -> None:
-    assert "report.json: without examples\nreport.html: without examples\n" in taken.said
+    assert "report.json: without examples\nreport.html: deleted\n" in taken.said
     draw_page([str(taken.output)])
     assert files_with(taken.output, MARKER.encode()) == []
     (taken.output / "report.html").unlink()
@@ -188,3 +192,48 @@ def test_erasing_again_has_nothing_to_do(taken: Taken, capsys: pytest.CaptureFix
     assert main(["compact", str(taken.output), "--erase"]) == 0
     assert "no document is removed" in capsys.readouterr().out
     assert (taken.output / "manifest.json").read_bytes() == manifest
+
+
+def test_a_removal_while_a_generation_is_unfinished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, output = tmp_path / "in", tmp_path / "out"
+    write_wudao(folder / "part-1.json", [PAGES[0], asked_page()])
+    build(MODULE, small(output, folder))
+    write_wudao(folder / "part-2.json", [PAGES[1]])
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Build, "add", killed)
+        with pytest.raises(KeyboardInterrupt):
+            grown(output, folder)
+    assert main(["remove", str(output), "--id", f"{7:032x}", "--reason", "letter"]) == 0
+    assert main(["compact", str(output), "--erase"]) == 2
+    assert "names a generation that is not finished" in capsys.readouterr().err
+    write_wudao(folder / "part-3.json", [PAGES[2]])
+    first, second, third = grown(output, folder).generations
+    inputs = [[entry.path for entry in made.inputs] for made in (first, second, third)]
+    assert inputs == [["part-1.json"], ["part-2.json"], ["part-3.json"]]
+    assert main(["compact", str(output), "--erase"]) == 0
+    assert kept_ids(output) == ids(*PAGES[:3])
+
+
+def test_a_reader_keeps_the_bytes_until_it_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, output = tmp_path / "in", tmp_path / "out"
+    write_wudao(folder / "part-1.json", [PAGES[0], asked_page()])
+    build(MODULE, small(output, folder))
+    assert main(["remove", str(output), "--id", f"{7:032x}", "--reason", "letter"]) == 0
+    reader = Dataset.open(output)
+    tokens = list(reader.documents())
+    assert main(["compact", str(output), "--erase"]) == 1
+    assert "Until then not everything is erased" in capsys.readouterr().out
+    assert len(tokens) == 2
+    assert next(iter(reader.documents())).tolist() == tokens[0].tolist()
+    del reader, tokens
+    assert main(["prune", str(output)]) == 0
+    (generation,) = read_manifest(output).generations
+    assert [path.name for path in output.glob("g*")] == [generation.name]

@@ -1,0 +1,134 @@
+import resource
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.segments import matches
+from pipelines.segments.matches import matching_rows
+from pipelines.segments.range import EVERYTHING, Range
+from pipelines.segments.tables import column, write_table
+from shards.storage.remote import AnyPath, RemotePath
+
+NUM = 30_000
+
+
+@pytest.fixture(scope="module", params=["disk", "url"])
+def folder(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[AnyPath]:
+    if request.param == "disk":
+        yield tmp_path_factory.mktemp("tables")
+        return
+    path = RemotePath(f"memory://{uuid.uuid4().hex}")
+    yield path
+    path.remove_all()
+
+
+def written(path: AnyPath, keys: np.ndarray) -> np.ndarray:
+    """Write a table of sorted keys and return them."""
+    keys = np.sort(keys)
+    write_table(path, pa.table({"hash": keys, "row": np.arange(len(keys))}))
+    return keys
+
+
+def check(path: AnyPath, keys: np.ndarray, values: np.ndarray, *, within: Range) -> int:
+    """Check what is found of some values, and return the number of rows."""
+    values = np.unique(values)
+    found = matching_rows(path, "hash", values, within=within)
+    wanted = np.flatnonzero(np.isin(keys, values))
+    assert found["row"].to_pylist() == wanted.tolist()
+    assert column(found, "hash").tolist() == keys[wanted].tolist()
+    return len(wanted)
+
+
+@pytest.fixture(scope="module")
+def even(folder: AnyPath) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    keys = rng.integers(0, 2**64, NUM, np.uint64)
+    return written(folder / "even", np.append(keys, keys[:500]))
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 2**32), num=st.sampled_from([0, 1, 3, 40, 2_000, 40_000]))
+def test_rows_are_found_by_few_values_and_by_many(
+    folder: AnyPath, even: np.ndarray, seed: int, num: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    there, strange = rng.choice(even, num), rng.integers(0, 2**64, num, np.uint64)
+    ends = np.array([even[0], even[-1], 0, 2**64 - 1], np.uint64)
+    values = np.concatenate([there, strange, ends]) if num else there
+    assert check(folder / "even", even, values, within=EVERYTHING) >= min(num, 2)
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 100_000])
+@pytest.mark.parametrize("shape", ["one value", "low", "two heaps", "nothing", "few"])
+def test_keys_that_are_not_even_are_found_too(
+    folder: AnyPath, monkeypatch: pytest.MonkeyPatch, shape: str, piece_bytes: int
+) -> None:
+    monkeypatch.setattr(matches, "PIECE_BYTES", piece_bytes)
+    keys = {
+        "one value": np.full(20_000, 2**63, np.uint64),
+        "low": np.arange(50_000, dtype=np.uint64),
+        "two heaps": np.append(np.arange(20_000), np.arange(2**63, 2**63 + 20_000)),
+        "nothing": np.zeros(0),
+        "few": np.arange(5) * 2**60,
+    }[shape].astype(np.uint64)
+    path = folder / f"{shape}-{piece_bytes}"
+    keys = written(path, keys)
+    for value in (0, 5, 9_999, 49_999, 2**60, 2**63, 2**63 + 10_000, 2**64 - 1):
+        check(path, keys, np.array([value], np.uint64), within=EVERYTHING)
+    check(path, keys, np.append(keys[::3], keys[-1:]), within=EVERYTHING)
+
+
+def test_a_table_of_a_range_costs_little_for_few_values(
+    folder: AnyPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    whole = matches.SparseTable.read
+
+    def counted(self: matches.SparseTable, first: int, last: int) -> pa.Table:
+        read.append(last - first)
+        return whole(self, first, last)
+
+    monkeypatch.setattr(matches.SparseTable, "read", counted)
+    within = Range.of(5, 8)
+    rng = np.random.default_rng(2)
+    keys = written(folder / "range", rng.integers(within.low, within.high, 200_000, np.uint64))
+    assert check(folder / "range", keys, keys[[17, 100_000]], within=within) == 2
+    assert sum(read) <= 8 < len(keys) / 4096 / 5
+    read.clear()
+    assert check(folder / "range", keys, keys[::50], within=within) == 4000
+    assert sum(read) <= 2 * (len(keys) / 4096 + 1)
+
+
+def test_what_was_read_behind_a_url_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of 64 MB is searched through in less than a quarter of that."""
+    folder = RemotePath(f"memory://{uuid.uuid4().hex}")
+    rng = np.random.default_rng(3)
+    keys = written(folder / "long", rng.integers(0, 2**64, 4_000_000, np.uint64))
+    values = np.sort(keys[::1000])
+    taken, fetched = list[int](), list[int]()
+    whole = matches.SparseTable.read
+
+    def watched(self: matches.SparseTable, first: int, last: int) -> pa.Table:
+        found = whole(self, first, last)
+        taken.append(resident_bytes())
+        fetched.append(found.nbytes)
+        return found
+
+    monkeypatch.setattr(matches.SparseTable, "read", watched)
+    before = resident_bytes()
+    assert len(matching_rows(folder / "long", "hash", values, within=EVERYTHING)) == len(values)
+    assert sum(fetched) > 60e6
+    assert max(taken) - before < 15e6
+    folder.remove_all()
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
