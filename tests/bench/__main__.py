@@ -23,6 +23,7 @@ from tests.bench import (
     rules,
     scaling,
     stages,
+    watch,
 )
 from tests.bench.table import machine
 
@@ -77,6 +78,14 @@ def main() -> None:
         "start": ("The start of a GLM run", loading.measure_start),
         "resume": ("A GLM run goes on", loading.measure_resume),
         "blanks": ("GLM windows to rows with blanks", blanks.measure),
+        "watch": (
+            "A watch on Prism, with two kills",
+            partial(watch.measure, "prism", asked.minutes),
+        ),
+        "watch-flink": (
+            "A watch on a Flink session cluster, with two kills",
+            partial(watch.measure, "flink", asked.minutes),
+        ),
     }
     silence_beam()
     for name in asked.only or questions:
@@ -95,6 +104,7 @@ def _arguments() -> argparse.Namespace:
         choices=(
             *("stages", "stages-reference", "rules", "rivals", "memory", "scaling", "plan"),
             *("dedup", "append", "dedup-found", "loaders", "start", "resume", "blanks"),
+            *("watch", "watch-flink"),
         ),
         help="one question; repeat it for several. Default: all",
     )
@@ -116,6 +126,12 @@ def _arguments() -> argparse.Namespace:
         action="append",
         help="earlier documents of the append question, 368 bytes of disk each; repeat it. "
         "Default: 0, 1,000,000 and 10,000,000",
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=3.0,
+        help="how long the watches last. Default: 3",
     )
     parser.add_argument(
         "--python",
