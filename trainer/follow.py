@@ -242,8 +242,8 @@ def _resumed(given: Run, saved: Run, checkpoint: Checkpoint | None) -> Run:
             folder = "RUN/step-N" if checkpoint is None else checkpoint.folder
             raise UserError(
                 f"this run cannot resume, because {data.dataset}, which it was trained on, is "
-                f"gone: {error} Bring the dataset back as it was, or start a new run on the present one "
-                f"from the weights: --init-from {folder} --save OTHER."
+                f"gone: {error} Bring the dataset back as it was, or start a new run on the "
+                f"present one from the weights: --init-from {folder} --save OTHER."
             ) from error
     return run
 
