@@ -13,6 +13,7 @@ The hash of a text is found by the order of its document, in the tables of its g
 """
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
@@ -27,6 +28,7 @@ from shards.manifest import Generation, ShardEntry
 from shards.reader import Dataset
 from shards.removals import Rows
 from shards.storage.files import map_bytes, read_json, size_if_there, write_json
+from shards.storage.remote import AnyPath
 from shards.tables import column, open_table
 from shards.text_hash import digest, fold, whole
 
@@ -166,7 +168,7 @@ class Erasure:
         orders = self.orders(generation.name, source)
         if not len(orders):
             return account
-        changed: dict[str, Any] = _copied(account)
+        changed = deepcopy(dict(account))
         changed["erased"] = changed.get("erased", 0) + len(orders)
         changed["kept"] -= len(orders)
         for entry in generation.audit:
@@ -198,13 +200,7 @@ def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.cast(pa.large_string()) if pa.types.is_string(values.type) else values
 
 
-def _copied(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _copied(item) for key, item in value.items()}
-    return value
-
-
-def _kept_rows(path: Any, orders: np.ndarray) -> list[dict[str, Any]]:
+def _kept_rows(path: AnyPath, orders: np.ndarray) -> list[dict[str, Any]]:
     """Return group and bytes of the kept rows of an audit table with one of some orders."""
     with pq.ParquetFile(pa.py_buffer(map_bytes(path))) as file:
         present = set(file.schema_arrow.names)

@@ -174,7 +174,7 @@ class Manifest:
         if not first <= number <= self.number:
             raise UserError(
                 f"there is no manifest number {number}: this dataset has the numbers {first} to "
-                f"{self.number}. (Numbers before an overwrite no longer exist.)"
+                f"{self.number}. (Those of before it was overwritten or compacted are gone.)"
             )
         return replace(
             self,

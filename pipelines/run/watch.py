@@ -66,6 +66,9 @@ SHOWN_EVERY = 10.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
 """Seconds until the job is submitted again, at first and at most."""
 
+CALM = 600.0
+"""Seconds after which the end of a job is not counted with the ends before it."""
+
 LONGEST_DRAIN = 600.0
 """Seconds that files in flight are waited for at the end."""
 
@@ -221,7 +224,7 @@ class Watch:
         )
         self._job: StreamJob | None = None
         self._pause = FIRST_PAUSE
-        self._next_submission = 0.0
+        self._next_submission = self._submitted = 0.0
         self._arrived: dict[str, Arrived] = {}
         self._failed: set[str] = set()
         self._told: dict[str, float] = {}
@@ -280,9 +283,11 @@ class Watch:
     def _keep_job(self) -> None:
         """Submit the job of the stream, or submit it again if it has ended."""
         if self._job is not None and self._job.ended:
+            if time.monotonic() - self._submitted > CALM:
+                self._pause = FIRST_PAUSE
             _LOG.warning(
-                "the engine's job ended (%s): it is submitted again in %s; what is mapped and "
-                "what was taken is known",
+                "the engine's job ended (%s): it is submitted again in %s; what was taken and "
+                "mapped is known",
                 self._job.error or "without an error",
                 _duration(self._pause),
             )
@@ -316,6 +321,7 @@ class Watch:
                 _duration(self._pause),
             )
             return
+        self._submitted = time.monotonic()
         page = f"; its page: {self._engine.page}" if self._engine.page else ""
         _LOG.info("job %s runs (%.0f s)%s", self._job.name, time.monotonic() - began, page)
 

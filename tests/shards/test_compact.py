@@ -14,6 +14,7 @@ import pytest
 
 from shards.__main__ import main
 from shards.manifest import TRAIN, VALIDATION, Removal, read_manifest, write_manifest
+from shards.order.streams import streams_of
 from shards.reader import Dataset
 from shards.removals import SCHEMA, write_removal
 from shards.storage.files import write_json
@@ -287,3 +288,16 @@ def test_behind_a_url_the_bytes_are_the_same(grown: Path, compacted: Path) -> No
     assert {name for name in remote.files() if not name.startswith(".")} == set(wanted)
     assert all((remote / name).read() == data for name, data in wanted.items())
     remote.remove_all()
+
+
+def test_a_compacted_dataset_is_trained_on(
+    compacted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (generation,) = read_manifest(compacted).generations
+    assert [stream.name for stream in streams_of(Dataset.open(compacted))] == [
+        f"{generation.fingerprint}/news",
+        f"{generation.fingerprint}/wiki",
+    ]
+    flags = ["--data", f"{compacted}:news", "--batch-size", "2", "--length", "16"]
+    assert main(["trace", *flags, "--document", f"{generation.name}/news/00002:1"]) == 0
+    assert "epoch" in capsys.readouterr().out

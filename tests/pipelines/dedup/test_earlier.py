@@ -7,6 +7,7 @@ number of their generation.
 import hashlib
 import random
 import shutil
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,8 @@ from pipelines.segments.plan import Earlier, Plan
 from pipelines.segments.tables import open_table
 from shards.errors import DamageError, UserError
 from shards.manifest import Generation
+from shards.storage.files import remove_tree
+from shards.storage.remote import AnyPath, RemotePath
 from tests.pipelines.dedup.pages import related_pages
 from tests.pipelines.dedup.rules import EXACT, NEAR, Model, check_account, made_up, verdicts
 from tests.pipelines.inline import InlineRunner
@@ -59,7 +62,7 @@ class Grown:
 
 
 def grow(
-    output: Path,
+    output: AnyPath,
     generations: Sequence[Parts],
     *,
     dedup: str = "minhash",
@@ -70,7 +73,7 @@ def grow(
     grown: list[Grown] = []
     for number, parts in enumerate(generations):
         work = output / ".work"
-        shutil.rmtree(work, ignore_errors=True)
+        remove_tree(work)
         sources = ["ab"[at % 2] for at in range(len(parts))]
         plan = replace(
             write_segments(work, parts, threshold=threshold, sources=sources),
@@ -186,6 +189,14 @@ def made_generations(
         generations.append(parts[: len(counts)])
         parts = parts[len(counts) :]
     return generations
+
+
+def test_what_lies_behind_a_url_is_read_there() -> None:
+    output = RemotePath(f"memory://{uuid.uuid4().hex}")
+    generations = made_generations(8, [(20, 9), (12,), (12,)])
+    grown = grow(output, generations, ranges=2)
+    assert min(check(grown, generations, threshold=0.7)) > 0
+    output.remove_all()
 
 
 SIZES = [(40, 30), (25, 1, 20), (30,)]
