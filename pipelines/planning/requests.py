@@ -504,12 +504,12 @@ def write_mean_segment(
     write_table(with_suffix(stem, "bins"), bins_table(order, tokens))
     stem.with_name(f"{stem.name}.tokens").write(bytes(int(tokens.sum()) * token_bytes))
     if "links" in source.tables:
-        orders = _hashes(rng, signed).astype("<u8").tobytes()
-        stem.with_name(f"{stem.name}.slots").write(orders + bytes(signed * (SIGNER_BYTES - 8)))
+        orders, rest = _hashes(rng, signed).astype("<u8"), bytes(signed * (SIGNER_BYTES - 8))
+        stem.with_name(f"{stem.name}.slots").write(orders.tobytes() + rest)
         rows = max(1, round(signed / thin["bands"]))
         signers = rng.permutation(signed)[:rows]
         band = BandRows(_hashes(rng, rows), signers, np.ones(rows))
-        write_bands(with_suffix(stem, "bands"), [band] * NUM_BANDS)
+        write_bands(with_suffix(stem, "bands"), [band] * NUM_BANDS, order=orders)
 
 
 def _hashes(rng: np.random.Generator, num: int) -> np.ndarray:
