@@ -387,10 +387,12 @@ def _remove(options: argparse.Namespace) -> int:
 def _outcome(told: Takedown) -> str:
     if told.removed_in is None:
         return "nothing was changed"
+    name = told.dataset
     return (
-        f"manifest {told.removed_in}: these documents are padding from here on. Restart what reads "
-        f"the dataset, place copies again; their bytes are still in {told.dataset}, until python "
-        f"-m shards compact {told.dataset} --erase"
+        f"manifest {told.removed_in}: from here on these documents are padding. A run that follows "
+        f"{name} takes it at its next checkpoint, others when they are resumed with --data "
+        f"{name}@{told.removed_in}, copies when they are placed again. The bytes stay until python "
+        f"-m shards compact {name} --erase"
     )
 
 

@@ -222,6 +222,14 @@ class Dataset:
         manifest, hold = _read_and_hold(directory, number)
         return cls(directory, manifest, hold=hold)
 
+    def as_of(self, number: int) -> "Dataset":
+        """Return the dataset as it was at an earlier number; it holds what this one does.
+
+        Raises:
+            UserError: there is no such number.
+        """
+        return Dataset(self.directory, self.manifest.as_of(number), hold=self._hold)
+
     @property
     def sources(self) -> tuple[str, ...]:
         """The names of the sources, sorted."""

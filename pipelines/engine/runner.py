@@ -93,3 +93,10 @@ def _ready_for_engine(flags: Sequence[str]) -> list[str]:
 def silence_beam() -> None:
     """Keep Beam's own log off the terminal; this package reports a task's error once."""
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+    for handler in logging.root.handlers:
+        handler.addFilter(_not_of_a_job)
+
+
+def _not_of_a_job(record: logging.LogRecord) -> bool:
+    """Return whether a message is not a job's, which Beam passes on under no name."""
+    return record.module != "portable_runner"

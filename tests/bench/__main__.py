@@ -12,7 +12,19 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from pipelines.engine.runner import silence_beam
-from tests.bench import blanks, dedup, loading, memory, planning, rivals, rules, scaling, stages
+from tests.bench import (
+    append,
+    blanks,
+    dedup,
+    loading,
+    memory,
+    planning,
+    rivals,
+    rules,
+    scaling,
+    stages,
+    watch,
+)
 from tests.bench.table import machine
 
 Question = Callable[[], str]
@@ -51,6 +63,10 @@ def main() -> None:
             "Dedup of generated documents",
             partial(dedup.measure, asked.documents),
         ),
+        "append": (
+            "Dedup of 100,000 new documents against generated earlier ones",
+            partial(append.measure, asked.existing or append.EXISTING),
+        ),
         "dedup-found": (
             "Planted near-duplicates found, beside datatrove",
             partial(dedup.compare, asked.python),
@@ -62,6 +78,14 @@ def main() -> None:
         "start": ("The start of a GLM run", loading.measure_start),
         "resume": ("A GLM run goes on", loading.measure_resume),
         "blanks": ("GLM windows to rows with blanks", blanks.measure),
+        "watch": (
+            "A watch on Prism, with two kills",
+            partial(watch.measure, "prism", asked.minutes),
+        ),
+        "watch-flink": (
+            "A watch on a Flink session cluster, with two kills",
+            partial(watch.measure, "flink", asked.minutes),
+        ),
     }
     silence_beam()
     for name in asked.only or questions:
@@ -79,7 +103,8 @@ def _arguments() -> argparse.Namespace:
         action="append",
         choices=(
             *("stages", "stages-reference", "rules", "rivals", "memory", "scaling", "plan"),
-            *("dedup", "dedup-found", "loaders", "start", "resume", "blanks"),
+            *("dedup", "append", "dedup-found", "loaders", "start", "resume", "blanks"),
+            *("watch", "watch-flink"),
         ),
         help="one question; repeat it for several. Default: all",
     )
@@ -94,6 +119,19 @@ def _arguments() -> argparse.Namespace:
         type=int,
         default=1_000_000,
         help="documents of the dedup question. Default: 1,000,000",
+    )
+    parser.add_argument(
+        "--existing",
+        type=int,
+        action="append",
+        help="earlier documents of the append question, 368 bytes of disk each; repeat it. "
+        "Default: 0, 1,000,000 and 10,000,000",
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=3.0,
+        help="how long the watches last. Default: 3",
     )
     parser.add_argument(
         "--python",

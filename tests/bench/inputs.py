@@ -60,6 +60,12 @@ def recombined(megabytes: int) -> Path:
     return _made(f"recombined-{megabytes}", "--megabytes", str(megabytes), "--files", "10")
 
 
+def many(files: int, *, megabytes: int) -> Path:
+    """Return a folder with so many files of this size in all, made of recombined sentences."""
+    arguments = ("--megabytes", str(megabytes), "--files", str(files))
+    return _made(f"many-{files}-{megabytes}", *arguments)
+
+
 def _made(name: str, *arguments: str) -> Path:
     folder = FOLDER / name
     if not folder.exists():
