@@ -88,6 +88,12 @@ class Earlier:
         groups = _by_kind(generation.signatures)
         bands = tuple(paths for kind, paths in groups.items() if kind.startswith("band-"))
         slots = groups.get("slots", ())
+        if dedup != "none" and not groups and any(table.rows for table in generation.audit):
+            raise UserError(
+                f"generation {generation.name} of this dataset has no signatures, by which "
+                f"--dedup {dedup} would know its documents. Make the dataset again, once, with "
+                "--overwrite and all of its input; after that it can be appended to."
+            )
         if dedup == "minhash" and groups and not (bands and slots):
             raise UserError(
                 f"generation {generation.name} of this dataset was made by an older corpusmill: it "
