@@ -36,16 +36,13 @@ BINS_BYTES = 16 * (NUM_BINS + 1) + 1024
 TABLE_BYTES = 2048
 """Size of an Arrow file besides its rows: schema, lengths, footer."""
 
-SIGNER_BYTES, BAND_ROW_BYTES, LINK_BYTES = 124, 13, 8
+SIGNER_BYTES, BAND_ROW_BYTES, LINK_BYTES = 124, 21, 8
 """Bytes a row of a segment's .slots, .bands (a band) and .links."""
 
 BANDS_INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4
 
-SIGNATURE_BYTES = 24
-"""Bytes a row of signatures/exact-*."""
-
-BAND_SIGNATURE_BYTES, SLOT_SIGNATURE_BYTES, OWNER_BYTES = 16, 120, 8
-"""Bytes a row of signatures/band-*, of signatures/slots-*, and of a file of owners."""
+SIGNATURE_BYTES, SIGNED_BYTES = 24, NUM_BANDS * 16 + 120
+"""Bytes of signatures/ a text, and more a signed text: bands and slots."""
 
 IDX_BYTES = 20
 """Bytes a document of a shard's .idx."""
@@ -106,7 +103,7 @@ class Extent:
     drop_ranges: int
     """Files of drops."""
     slot_ranges: int = 0
-    """Tasks and files of the slots of signatures; 0 where minhash cannot append."""
+    """Files of slots in the signatures; 0 for none."""
     remote: bool = False
     """The output is behind a URL."""
 
@@ -123,17 +120,7 @@ class Extent:
     @property
     def dedup_tasks(self) -> int:
         """Tasks that read a range of every segment."""
-        return self.text_ranges + NUM_BANDS * self.band_ranges
-
-    @property
-    def owner_files(self) -> int:
-        """Files of owners, which every task that writes slots reads a range of."""
-        return NUM_BANDS * self.band_ranges if self.slot_ranges else 0
-
-    @property
-    def slot_slices(self) -> int:
-        """Slices that tasks of slots read: of files of owners and of segments."""
-        return self.slot_ranges * (self.owner_files + self.segments)
+        return self.text_ranges + NUM_BANDS * self.band_ranges + self.slot_ranges
 
     @property
     def merge_tasks(self) -> int:
@@ -155,8 +142,8 @@ class Extent:
 
     @property
     def slices(self) -> int:
-        """Slices of segments that dedup, slots and merge read."""
-        return self.dedup_slices + self.slot_ranges * self.segments + self.merge_slices
+        """Slices of segments that dedup and merge read."""
+        return self.dedup_slices + self.merge_slices
 
     @property
     def segment_bytes(self) -> float:
@@ -186,23 +173,14 @@ class Extent:
 
     @property
     def other_bytes(self) -> float:
-        """Bytes of the dataset's other files: audit, rejects, signatures.
-
-        Each document has hashes of its own in all bands: a sample shows few of those in common.
-        """
-        signer = NUM_BANDS * BAND_SIGNATURE_BYTES + SLOT_SIGNATURE_BYTES if self.slot_ranges else 0
+        """Bytes of the dataset's other files: audit, rejects, signatures."""
         return sum(
             source.audit_bytes
             + source.kept_bytes
             + source.texts * SIGNATURE_BYTES
-            + source.signed * signer
+            + (source.signed * SIGNED_BYTES if self.slot_ranges else 0)
             for source in self.sources.values()
         )
-
-    @property
-    def owner_bytes(self) -> float:
-        """Bytes of all files of owners."""
-        return self.total("signed") * NUM_BANDS * OWNER_BYTES if self.slot_ranges else 0.0
 
     @property
     def most_bytes(self) -> float:
@@ -211,7 +189,7 @@ class Extent:
         again = 0.0 if later is self else self.segment_bytes
         for name, cuts in later.cuts.items():
             again += len(cuts) * replace(self, sources={name: self.sources[name]}).segment_bytes
-        return self.segment_bytes + again + self.owner_bytes + self.shard_bytes + self.other_bytes
+        return self.segment_bytes + again + self.shard_bytes + self.other_bytes
 
     @property
     def cuts(self) -> dict[str, tuple[int, ...]]:
