@@ -16,10 +16,10 @@ from pipelines.map.mapper import Job, MapTask, SplitRecord, prepare_map, record_
 from pipelines.map.parts import describe_ranges, shares_for, splits_of_part
 from pipelines.map.resume import changed_versions, is_usable
 from pipelines.readers.reading import check_head, splits
-from pipelines.segments.sparse import side_by_side
 from shards.errors import UserError
 from shards.storage.files import files as files_in
 from shards.storage.remote import RemotePath
+from shards.storage.sparse import side_by_side
 
 _LOG = logging.getLogger("corpusmill")
 

@@ -49,14 +49,14 @@ from pipelines.segments.bins import bins_table
 from pipelines.segments.examples import MOST_KEPT
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.plan import Plan, PlannedSegment
-from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.segment import SieveCounts, with_suffix
-from pipelines.segments.tables import open_rows, open_table, write_table
 from shards.manifest import TRAIN, VALIDATION, WORK
+from shards.range import EVERYTHING, Range
 from shards.records import sealed
 from shards.storage.files import write_json
 from shards.storage.lease import RENEWED_AFTER
 from shards.storage.remote import RemotePath
+from shards.tables import open_rows, open_table, write_table
 
 MOST_TASKS = 8
 """Tasks of a phase and source that run, at most."""

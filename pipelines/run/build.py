@@ -51,10 +51,10 @@ from pipelines.run.commit import (
 from pipelines.run.ledger import Ledger
 from pipelines.run.origin import given_paths
 from pipelines.segments.plan import Earlier, Plan, PlannedSegment, task_name
-from pipelines.segments.range import Range
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, WORK, Manifest
+from shards.range import Range
 from shards.records import to_json
 from shards.storage.files import canonical
 from shards.storage.lock import locked

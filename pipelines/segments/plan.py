@@ -7,10 +7,10 @@ from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
-from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.segment import Segment, SieveCounts, with_suffix
 from shards.errors import UserError
 from shards.manifest import Generation, TableEntry
+from shards.range import EVERYTHING, Range
 from shards.records import from_json, to_json
 from shards.storage.files import canonical, read_json, write_json
 from shards.storage.remote import AnyPath

@@ -12,7 +12,7 @@ from pipelines.planning import requests as requests_module
 from pipelines.planning.requests import count_requests, polling_requests
 from pipelines.planning.sizes import BAND_ROW_BYTES, Extent, run_extent, with_groups
 from pipelines.planning.storage import CountingStorage, Requests
-from pipelines.segments.tables import open_table
+from shards.tables import open_table
 from tests.pipelines.made_segments import random_docs, write_segment
 from tests.pipelines.planning.made_sources import made_source
 
