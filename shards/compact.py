@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from shards.erasure import Erasure
 from shards.errors import DamageError, UserError
-from shards.format import BIN, shard_file
+from shards.format import shard_file
 from shards.manifest import (
     TRAIN,
     VALIDATION,
@@ -40,7 +40,8 @@ from shards.manifest import (
     TableEntry,
     write_manifest,
 )
-from shards.merged import ShardSlice, merged_order, write_merged_shard
+from shards.merged import merged_order, write_merged_shard
+from shards.merged_source import MergedSource, rows_among
 from shards.merged_tables import (
     OrderedTable,
     Spared,
@@ -61,9 +62,8 @@ from shards.storage.files import (
     size_if_there,
     write_json,
 )
-from shards.storage.remote import AnyPath, RemotePath
-from shards.storage.sparse import copy_rows
-from shards.tables import between, column, map_items, open_between, write_entry, write_parquet
+from shards.storage.remote import AnyPath
+from shards.tables import open_between, write_entry, write_parquet
 
 LEDGER = "ledger.json"
 """Names the files of a generation in the making (pipelines/run/ledger.py)."""
@@ -74,15 +74,10 @@ FOLDER = "compact"
 LEAST = 2
 """Fewer generations are not worth compacting."""
 
-SHARD_TOKENS = 100_000_000
-"""Most tokens of a shard where the options do not say."""
-
 TABLES = ("audit", "rejects", "dropped")
 SIGNATURES = "signatures"
 _HASHES = {"exact": "hash_high", "band": "hash", "slots": "order"}
 """The column that sorts a signature table, by the first word of its name."""
-
-_NUM_BINS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,8 +175,8 @@ class Compaction:
         self.name = f"g{self.number:04d}-{self.fingerprint[:8]}"
         self._folder = self.directory / self.name
         self._records = self.directory / WORK / FOLDER / self.fingerprint[:16]
-        self._source_shards = {
-            name: _SourceShards(
+        self._sources = {
+            name: MergedSource(
                 dataset,
                 [member.sources[name] for member in members if name in member.sources],
                 self.erased,
@@ -211,8 +206,7 @@ class Compaction:
             UserError: An --append or --watch was interrupted.
         """
         path = self.directory / LEDGER
-        # The manifest's own number is no measure: a removal may have come since.
-        last = max(generation.number for generation in self.manifest.generations)
+        last = self.manifest.last_generation
         if path.exists() and read_json(path).get("number", 0) > last:
             raise UserError(
                 f"{path} names a generation that is not finished: run the command that was making "
@@ -227,14 +221,18 @@ class Compaction:
         """
         if not isinstance(self.directory, Path):
             return
-        needed = sum(entry.bytes for _, entry in self._files())
-        needed -= sum(files(self._folder).values())
+        needed = self.bytes - sum(files(self._folder).values())
         if needed > (free := shutil.disk_usage(self.directory).free):
             raise UserError(
                 f"compacting writes about {needed / 1e6:,.0f} MB beside what is there, and the "
                 f"disk of {self.directory} has {free / 1e6:,.0f} MB free: make room, or compact "
                 "fewer generations at a time (--generations A-B), with prune after each."
             )
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files of the members."""
+        return sum(entry.bytes for _, entry in self._files())
 
     def _files(self) -> Iterator[tuple[str, Any]]:
         alone = replace(self.manifest, generations=self.members, removals=())
@@ -258,7 +256,7 @@ class Compaction:
         return (*self._source_parts(), *self._signature_parts())
 
     def _source_parts(self) -> Iterator[Part]:
-        for name, shards in self._source_shards.items():
+        for name, shards in self._sources.items():
             totals = {
                 TRAIN: shards.num_shards,
                 VALIDATION: shards.num_validation,
@@ -322,7 +320,7 @@ class Compaction:
         return record
 
     def _write_shard(self, part: Part) -> PartRecord:
-        slices, places = self._source_shards[part.name].slices(part)
+        slices, places = self._sources[part.name].slices(part.folder, part.within)
         prefix = "validation-" if part.folder == VALIDATION else ""
         shard = write_merged_shard(
             self._folder / part.name / f"{prefix}{part.index:05}",
@@ -332,7 +330,7 @@ class Compaction:
         )
         ranked = merged_order(slices)
         removed = {
-            removal: np.flatnonzero(_among(places, rows)[ranked])
+            removal: np.flatnonzero(rows_among(places, rows)[ranked])
             for removal, rows in self.removed.items()
         }
         return PartRecord(
@@ -406,7 +404,7 @@ class Compaction:
                     shards=_shards(records, source, TRAIN),
                     validation=_shards(records, source, VALIDATION),
                 )
-                for source in self._source_shards
+                for source in self._sources
             },
             **{field: tables(field) for field in (*TABLES, SIGNATURES)},
             accounting=added(
@@ -466,116 +464,6 @@ class Compaction:
         table = pa.table(columns, schema=SCHEMA)
         documents = write_removal(self.directory, self.number, table)
         return replace(removal, number=self.number, documents=documents)
-
-
-class _SourceShards:
-    """The shards of one source in all members."""
-
-    def __init__(
-        self, dataset: Dataset, entries: Sequence[SourceEntry], erased: Mapping[str, Rows]
-    ) -> None:
-        self._dataset = dataset
-        self._erased = erased
-        self.entries = {
-            split: [shard for entry in entries for shard in entry.split(split)]
-            for split in (TRAIN, VALIDATION)
-        }
-
-    def _table(self, shard: ShardEntry) -> tuple[pa.Table, np.ndarray]:
-        """Return the documents of a shard, and the rows (int64) that are not erased."""
-        table = self._dataset.table(shard)
-        rows = np.arange(len(table))
-        if shard.path in self._erased:
-            rows = np.delete(rows, self._erased[shard.path])
-        return table, rows
-
-    @cached_property
-    def _spans(self) -> dict[str, Range]:
-        """The range of the orders of each shard that has documents, by its path."""
-        spans = {}
-        for shard in (shard for shards in self.entries.values() for shard in shards):
-            if shard.documents:
-                order = column(self._dataset.table(shard), "order")
-                spans[shard.path] = Range(low=int(order[0]), high=int(order[-1]) + 1)
-        return spans
-
-    @cached_property
-    def num_shards(self) -> int:
-        """How many the new generation gets, by the rules of the pipelines."""
-        options, shards = self._dataset.manifest.options, self.entries[TRAIN]
-        if not shards or options.get("shards"):
-            return int(options["shards"]) if shards else 0
-        tokens, longest = np.zeros(_NUM_BINS), 0
-        for shard in shards:
-            table, rows = self._table(shard)
-            bins = column(table, "order")[rows] >> np.uint64(64 - 16)
-            lengths = column(table, "tokens")[rows]
-            tokens += np.bincount(bins.astype(np.int64), lengths, _NUM_BINS)
-            longest = max(longest, int(lengths.max(initial=0)))
-        limit = max(options.get("shard_tokens", SHARD_TOKENS), longest, 1)
-        return _least_shards(tokens.astype(np.int64), limit)
-
-    @cached_property
-    def num_validation(self) -> int:
-        """How many shards of validation it gets: as long as those of training."""
-        train, validation = (
-            sum(shard.documents for shard in self.entries[split]) for split in (TRAIN, VALIDATION)
-        )
-        if not self.entries[VALIDATION]:
-            return 0
-        return max(1, -(-self.num_shards * validation // max(1, train + validation)))
-
-    def slices(self, part: Part) -> tuple[list[ShardSlice], list[tuple[str, np.ndarray]]]:
-        """Return what the shards have in the range of a part, and path and rows of each."""
-        slices, places = [], []
-        for shard in self.entries[part.folder]:
-            span = self._spans.get(shard.path)
-            if span is not None and span.overlaps(part.within):
-                table, rows = self._table(shard)
-                inside = between(column(table, "order")[rows], part.within.low, part.within.high)
-                slices.append(self._slice(shard, table, rows[inside]))
-                places.append((shard.path, rows[inside]))
-        if not slices:  # the columns must come from somewhere
-            shard = self.entries[part.folder][0]
-            slices.append(self._slice(shard, self._table(shard)[0], np.zeros(0, np.int64)))
-        return slices, places
-
-    def _slice(self, shard: ShardEntry, table: pa.Table, rows: np.ndarray) -> ShardSlice:
-        directory = self._dataset.directory
-        whole = len(rows) and len(rows) == rows[-1] + 1 - rows[0]
-        chosen = table.slice(rows[0], len(rows)) if whole else table.take(rows)
-        starts, documents = column(chosen, "offset"), chosen.drop_columns(["offset"])
-        if isinstance(directory, RemotePath):
-            starts, documents = starts.copy(), copy_rows(documents)
-        tokens = map_items(
-            shard_file(directory / shard.path, BIN),
-            starts=starts,
-            lengths=column(documents, "tokens"),
-            size=shard.tokens,
-        )
-        return ShardSlice(documents=documents, starts=starts, tokens=tokens)
-
-
-def _least_shards(tokens: np.ndarray, limit: int) -> int:
-    """Return the least power of two of shards that have at most `limit` tokens each.
-
-    Args:
-        tokens: int64[n], in each of n even bins of the order.
-        limit: Not below the longest document.
-    """
-    shards = 1
-    while shards < len(tokens) and tokens.reshape(shards, -1).sum(axis=1).max() > limit:
-        shards *= 2
-    # Shards smaller than a bin: as if the fullest bin were evenly spread.
-    fullest = int(tokens.reshape(shards, -1).sum(axis=1).max())
-    return shards << (max(0, fullest - 1) // limit).bit_length()
-
-
-def _among(places: Sequence[tuple[str, np.ndarray]], rows: Mapping[str, Rows]) -> np.ndarray:
-    """Return which documents (bool[n]) of shards are among rows, given by path."""
-    none = np.zeros(0, np.int64)
-    masks = [np.isin(kept, rows.get(path, none)) for path, kept in places]
-    return np.concatenate([np.zeros(0, bool), *masks])
 
 
 def _shards(records: Mapping[Part, PartRecord], source: str, split: str) -> tuple[ShardEntry, ...]:

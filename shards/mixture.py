@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.manifest import Manifest, parse_dataset, read_manifest
+from shards.manifest import parse_dataset
+from shards.order.quotas import MAX_PERIOD, draws_per_period
 from shards.order.stages import MixtureStage
 from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset
@@ -126,37 +127,49 @@ def open_mixture(mixes: Sequence[Mix], *, stride: int) -> Mixture:
     """
     streams: dict[str, Stream] = {}
     stages = []
-    datasets = _Datasets()
+    datasets = _open_all(mixes)
     for mix in mixes:
         weights: dict[str, float] = {}
         for data in parse_mix(mix):
-            for stream, weight in _spread_weight(data, datasets, stride=stride):
+            for stream, weight in _spread_weight(data, datasets[data.dataset], stride=stride):
                 if stream.name in weights:
                     raise UserError(f"{data}: its stream {stream.name} is given twice.")
                 weights[stream.name] = weight
                 streams[stream.name] = stream
-        stages.append(MixtureStage(start=mix.start, weights=mix.weights or weights))
+        weights = dict(mix.weights) or _drawable(weights, parse_mix(mix))
+        stages.append(MixtureStage(start=mix.start, weights=weights))
     return Mixture(streams=tuple(streams.values()), stages=tuple(stages))
 
 
-class _Datasets:
-    """Datasets at several numbers, whose manifests are read once."""
+def _drawable(weights: dict[str, float], mix: Sequence[WeightedData]) -> dict[str, float]:
+    """Return weights that follow from sizes, with those raised that are too small to be drawn.
 
-    def __init__(self) -> None:
-        self._manifests: dict[AnyPath, Manifest] = {}
-        self._open: dict[str, Dataset] = {}
+    Raises:
+        UserError: a weight that was given cannot be drawn.
+    """
+    given = [data.weight for data in mix if data.weight is not None]
+    if given:
+        draws_per_period(given)
+    try:
+        draws_per_period(list(weights.values()))
+    except UserError:
+        least = 2 * sum(weights.values()) / MAX_PERIOD
+        return {name: weight and max(weight, least) for name, weight in weights.items()}
+    return weights
 
-    def open(self, text: str) -> Dataset:
-        """Return the dataset of `DIR` or `DIR@n`, as `Dataset.open` does."""
-        if text not in self._open:
-            directory, number = parse_dataset(text)
-            if directory not in self._manifests:
-                self._manifests[directory] = read_manifest(directory)
-            manifest = self._manifests[directory]
-            self._open[text] = Dataset(
-                directory, manifest if number is None else manifest.as_of(number)
-            )
-        return self._open[text]
+
+def _open_all(mixes: Sequence[Mix]) -> dict[str, Dataset]:
+    """Return the datasets of mixes by their texts; each manifest is read once."""
+    data = [data for mix in mixes for data in parse_mix(mix)]
+    newest: dict[AnyPath, Dataset] = {}
+    datasets: dict[str, Dataset] = {}
+    # The newest number first: it has all that the others have, and holds it.
+    for each in sorted(data, key=lambda each: (each.number is not None, -(each.number or 0))):
+        if each.directory not in newest:
+            newest[each.directory] = Dataset.open(each.dataset)
+        opened = newest[each.directory]
+        datasets[each.dataset] = opened if each.number is None else opened.as_of(each.number)
+    return datasets
 
 
 def parse_mix(mix: Mix) -> Sequence[WeightedData]:
@@ -178,10 +191,10 @@ def parse_mix(mix: Mix) -> Sequence[WeightedData]:
 
 
 def _spread_weight(
-    data: WeightedData, datasets: _Datasets, *, stride: int
+    data: WeightedData, dataset: Dataset, *, stride: int
 ) -> Iterator[tuple[Stream, float]]:
     """Yield the streams of data with their weights, proportional to their numbers of windows."""
-    streams = streams_of(datasets.open(data.dataset), data.source)
+    streams = streams_of(dataset, data.source)
     sizes = [
         sum(num_windows(shard.tokens, stride) for shard in stream.shards) for stream in streams
     ]

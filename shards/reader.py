@@ -1,8 +1,8 @@
 """Opens a dataset: tokens and documents as they are on disk, memory-mapped and never copied.
 
-What was opened stays: an open dataset and its shards hold the generations that they read, and
-`prune` deletes none that is held (storage/readers.py). Workers that are forked hold them too; those
-that unpickle shards rely on the process that sent them.
+What was opened stays: an open dataset and its shards hold the lineage that they read, and `prune`
+deletes nothing that a held lineage names (storage/readers.py). Workers that are forked hold it too;
+those that unpickle shards rely on the process that sent them.
 """
 
 import time
@@ -222,6 +222,14 @@ class Dataset:
         manifest, hold = _read_and_hold(directory, number)
         return cls(directory, manifest, hold=hold)
 
+    def as_of(self, number: int) -> "Dataset":
+        """Return the dataset as it was at an earlier number; it holds what this one does.
+
+        Raises:
+            UserError: there is no such number.
+        """
+        return Dataset(self.directory, self.manifest.as_of(number), hold=self._hold)
+
     @property
     def sources(self) -> tuple[str, ...]:
         """The names of the sources, sorted."""
@@ -289,7 +297,7 @@ def _read_and_hold(directory: AnyPath, number: int | None) -> tuple[Manifest, Ho
         if number is not None:
             manifest = manifest.as_of(number)
         with suppress(BlockingIOError):  # what it named is being deleted
-            hold = Hold.on(directory, manifest.held_names())
+            hold = Hold.on(directory, manifest.lineage)
             if hold is None or _still_holds(directory, manifest, version):
                 return manifest, hold
         time.sleep(wait)

@@ -101,9 +101,9 @@ class Selection:
         """
         if self.missing:
             raise UserError(
-                f"{len(self.missing)} of the names stand for no document, and nothing was removed: "
-                f"{listed(self.missing)}. Look for mistakes in them (--dry-run shows what is "
-                "found), or give --missing-ok to remove the others."
+                f"no document has the name {listed(self.missing)} ({len(self.missing)} of "
+                f"{len(self.names)} names), and nothing was removed. Look for mistakes (--dry-run "
+                "shows what is found), or give --missing-ok to remove the others."
             )
 
     def table(self) -> pa.Table:

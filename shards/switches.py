@@ -72,7 +72,7 @@ def resumed(given: Run, saved: Run) -> Run:
     first, *later = given.mixes
     saved_mixes = {mix.start: mix for mix in saved.mixes}
     base = saved_mixes[0]
-    if saved.followed is None or _moved(first, base) is None:
+    if saved.followed is None or _moved(first, base, base=base) is None:
         mixes = (_moved(mix, saved_mixes.get(mix.start)) or mix for mix in given.mixes)
         return pinned(replace(given, mixes=tuple(mixes)))
     until = later[0].start if later else None
@@ -239,12 +239,12 @@ def _groups(sampler: Sampler, mix: Mix) -> Iterator[Group]:
 
 
 def check_can_follow(run: Run) -> None:
-    """Check that switches do not meet other changes of the mix.
+    """Check that switches would not meet other changes of the mix that a user gives.
 
     Raises:
         UserError: the run changes its data at given positions, or caps epochs.
     """
-    if len({mix.data for mix in run.mixes}) > 1 and run.followed is None:
+    if len(run.mixes) > 1:
         raise UserError(
             "--follow changes the data as manifests come, and --data-from at given positions: "
             "give one of them."

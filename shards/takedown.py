@@ -117,7 +117,8 @@ class _Steps:
     def __init__(self, path: Path, until: int | None) -> None:
         run = Run.load(path)
         self._path, self._until = path, run.steps if until is None else until
-        self._tracer = Tracer(run, removed=True)
+        # Only a run that follows says from when on it left removed documents out.
+        self._tracer = Tracer(run, removed=run.followed is None)
         self._streams = {stream.name: i for i, stream in enumerate(self._tracer.sampler.streams)}
 
     def _stream(self, part: ShardPart) -> int | None:
@@ -146,7 +147,7 @@ def _documents(
     rows = part.rows.tolist()
     seen: Sequence[tuple[int, ...] | None] = [None] * len(rows) if steps is None else steps.of(part)
     present = [name for name in ORIGIN if name in part.documents.column_names]
-    origins = part.documents.select(present).to_pylist()
+    origins, tokens = part.documents.select(present).to_pylist(), part.tokens.tolist()
     edges = np.searchsorted(part.hits.rows, [*rows, rows[-1] + 1])
     for i, row in enumerate(rows):
         yield AskedDocument(
@@ -155,7 +156,7 @@ def _documents(
             generation=part.generation.name,
             source=part.source,
             split=part.split,
-            tokens=int(part.tokens[i]),
+            tokens=tokens[i],
             origin={name: value for name, value in origins[i].items() if value not in (None, "")},
             names=tuple(names[name] for name in part.hits.names[edges[i] : edges[i + 1]].tolist()),
             removed_before=bool(part.removed[i]),

@@ -1,11 +1,13 @@
 """Which documents a step trains on, and at which steps a document is seen.
 
-The sampler is inverted for the second question, so neither one replays a run.
+The sampler is inverted for the second question, so neither one replays a run. A run that switched
+to newer manifests has eras: what was removed counts from the switch on that took the removal.
 
     step ─▶ positions ─▶ draws ─▶ windows ─▶ pieces of documents
     document ─▶ windows with a piece of it, epoch by epoch ─▶ positions ─▶ steps
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -15,9 +17,11 @@ import numpy as np
 from shards.errors import UserError
 from shards.manifest import VALIDATION
 from shards.names import Names
+from shards.order.sampler import Sampler
 from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset, Documents, Shard
 from shards.run import Run
+from shards.switches import eras, numbers_of
 from shards.windows import Piece, WindowVocabulary, num_windows, span_pieces, window_span
 
 ORIGIN = ("source", "path", "position", "id", "url")
@@ -62,15 +66,33 @@ class Tracer:
     def __init__(self, run: Run, *, removed: bool = False) -> None:
         self.run = run
         self._removed = removed
-        self.sampler = run.sampler()
-        self._documents: dict[int, Documents] = {}
+        begun = eras(run)
+        self._starts = [start for start, _ in begun]
+        self._samplers = [era.sampler() for _, era in begun]
+        self._numbers = [numbers_of(era) for _, era in begun]
+        self._documents: dict[tuple[int, int], Documents] = {}
         self._vocabularies: dict[int, WindowVocabulary] = {}
 
-    def shard(self, stream: int, number: int) -> Shard:
-        """Return a shard of a stream, opened once."""
-        if stream not in self._documents:
-            self._documents[stream] = _documents(self.sampler.streams[stream], self._removed)
-        return self._documents[stream].shard(number)
+    @property
+    def sampler(self) -> Sampler:
+        """That of the whole run; the streams of earlier eras are its first ones."""
+        return self._samplers[-1]
+
+    def shard(self, stream: int, number: int, *, position: int | None = None) -> Shard:
+        """Return a shard of a stream, opened once, as it is at a position or at the end."""
+        era = len(self._starts) - 1 if position is None else self._era(position)
+        if (era, stream) not in self._documents:
+            owner = self._samplers[era].streams[stream]
+            self._documents[era, stream] = _documents(owner, self._removed)
+        return self._documents[era, stream].shard(number)
+
+    def _era(self, position: int) -> int:
+        return bisect_right(self._starts, position) - 1
+
+    def manifest_number(self, sample: TracedSample) -> int | None:
+        """Return the number of the manifest that a sample was read by; None: the newest."""
+        directory = self.sampler.streams[sample.stream].dataset.directory
+        return self._numbers[self._era(sample.position)].get(str(directory))
 
     def samples(self, step: int) -> Iterator[TracedSample]:
         """Yield the samples of a step's batch, by position."""
@@ -94,21 +116,23 @@ class Tracer:
                 epoch=epoch,
                 shard=shard,
                 window=window,
-                pieces=self._pieces(stream, shard, window=window, phase=phase),
+                pieces=self._pieces(
+                    stream, self.shard(stream, shard, position=position), window=window, phase=phase
+                ),
             )
 
-    def _pieces(self, stream: int, number: int, *, window: int, phase: int) -> Sequence[Piece]:
+    def _pieces(self, stream: int, shard: Shard, *, window: int, phase: int) -> Sequence[Piece]:
         if stream not in self._vocabularies:
             dataset = self.sampler.streams[stream].dataset
             self._vocabularies[stream] = WindowVocabulary.of(dataset)
-        shard, vocabulary = self.shard(stream, number), self._vocabularies[stream]
+        vocabulary = self._vocabularies[stream]
         begin, end = window_span(
             shard, window, spec=self.sampler.window, vocabulary=vocabulary, phase=phase
         )
         return span_pieces(shard, begin, end)
 
     def samples_of(self, document: TracedDocument, *, until: int | None) -> list[TracedSample]:
-        """Return the samples with a piece of a document, by position; none if it was removed.
+        """Return the samples with a piece of a document, by position; none while it is removed.
 
         Args:
             document: one that `find` returned.
@@ -123,6 +147,15 @@ class Tracer:
 
     def positions_of(self, document: TracedDocument, *, until: int | None) -> list[int]:
         """Return the positions of `samples_of`, sorted; arguments as there."""
+        positions = self._all_positions(document, until=until)
+        return [position for position in positions if not self._is_removed(document, position)]
+
+    def _is_removed(self, document: TracedDocument, position: int) -> bool:
+        shard = self.shard(document.stream, document.shard, position=position)
+        return document.row in shard.removed
+
+    def _all_positions(self, document: TracedDocument, *, until: int | None) -> list[int]:
+        """Return the positions of a document's windows, were it not removed."""
         if until is None:
             return self._positions(document, epoch=0)
         end = self.run.position_of(until)
@@ -148,9 +181,10 @@ class Tracer:
         return sorted(position for position in positions if position is not None)
 
     def _windows(self, document: TracedDocument, *, epoch: int) -> list[int]:
-        """Return the windows with a piece of a document in an epoch."""
+        """Return the windows with a piece of a document in an epoch, were it not removed."""
         stream = document.stream
         shard, spec = self.shard(stream, document.shard), self.sampler.window
+        shard = replace(shard, removed=shard.removed[:0])
         tokens = shard.entry.tokens
         phase = self.sampler.phase_of(stream, shard=document.shard, epoch=epoch)
         first = (int(shard.offsets[document.row]) - phase) % tokens
@@ -163,7 +197,7 @@ class Tracer:
             for window in sorted(candidates)
             if any(
                 piece.row == document.row
-                for piece in self._pieces(stream, document.shard, window=window, phase=phase)
+                for piece in self._pieces(stream, shard, window=window, phase=phase)
             )
         ]
 
@@ -225,7 +259,7 @@ def step_lines(tracer: Tracer, step: int) -> Iterator[str]:
         shard = tracer.sampler.streams[sample.stream].shards[sample.shard]
         yield (
             f"position {sample.position}  epoch {sample.epoch}  scatter {sample.scatter}  "
-            f"window {sample.window} of {shard.path}"
+            f"window {sample.window} of {shard.path}{_number(tracer, sample)}"
         )
         for piece in sample.pieces:
             document = TracedDocument(stream=sample.stream, shard=sample.shard, row=piece.row)
@@ -248,8 +282,14 @@ def document_lines(tracer: Tracer, text: str, *, until: int | None) -> Iterator[
                 if piece.row == document.row:
                     yield (
                         f"  step {sample.step}  position {sample.position}  epoch {sample.epoch}  "
-                        f"{_extent(tracer, document, piece)}"
+                        f"{_extent(tracer, document, piece)}{_number(tracer, sample)}"
                     )
+
+
+def _number(tracer: Tracer, sample: TracedSample) -> str:
+    """Return the manifest that a sample was read from, as the end of a line."""
+    number = tracer.manifest_number(sample)
+    return "" if number is None else f"  manifest {number}"
 
 
 def _extent(tracer: Tracer, document: TracedDocument, piece: Piece) -> str:

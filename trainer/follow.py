@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from shards.errors import UserError
 from shards.manifest import Manifest, read_manifest
+from shards.mixture import parse_mix
 from shards.order.unseen import end_of_epochs
 from shards.place import NodeShare, require
 from shards.reader import Dataset
@@ -126,10 +127,11 @@ class Follower:
             if problems:
                 self._say_once(f"no newer text for now: {problems[0]}")
                 return dict(current)
-            if any(head[1] != lineages[directory] for head in seen if not isinstance(head, str)):
+            manifests = [head for head in seen if not isinstance(head, str)]
+            if any(lineage != lineages.get(directory, lineage) for _, lineage in manifests):
                 self._end(directory, number)
                 return dict(current)
-            newest[directory] = min(head[0] for head in seen if not isinstance(head, str))
+            newest[directory] = min(number for number, _ in manifests)
         if all(newest[directory] <= number for directory, number in current.items()):
             return dict(current)
         whole = self._ranks.gather(self._highest_whole(data, current, newest))
@@ -216,12 +218,35 @@ def run_of(given: Run, settings: Settings, *, checkpoint: Checkpoint | None, ran
     if saved is None:
         run = agreed(ranks.gather(ranks.together(lambda: pinned(given))))
     else:
-        run = agreed(ranks.gather(ranks.together(lambda: resumed(given, saved))))
+        run = agreed(ranks.gather(ranks.together(lambda: _resumed(given, saved, checkpoint))))
     if not settings.follow or run.followed is not None:
         return run
     if checkpoint is None and settings.at_end == WAIT and settings.follow_weight == UNSEEN:
         run = ranks.together(lambda: planned(run))
     return replace(run, followed=0)
+
+
+def _resumed(given: Run, saved: Run, checkpoint: Checkpoint | None) -> Run:
+    """Return a run as it goes on from a checkpoint.
+
+    Raises:
+        UserError: a manifest that it read is not there any more.
+    """
+    run = resumed(given, saved)
+    manifests: dict[AnyPath, Manifest] = {}
+    for data in (data for mix in run.mixes for data in parse_mix(mix)):
+        if data.directory not in manifests:
+            manifests[data.directory] = read_manifest(data.directory)
+        try:
+            manifests[data.directory].as_of(data.number or 0)
+        except UserError as error:
+            folder = "RUN/step-N" if checkpoint is None else checkpoint.folder
+            raise UserError(
+                f"this run cannot resume, because {data.dataset}, which it was trained on, is "
+                f"gone: {error} Bring the dataset back as it was, or start a new run on the "
+                f"present one from the weights: --init-from {folder} --save OTHER."
+            ) from error
+    return run
 
 
 def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> Run | None:

@@ -310,7 +310,7 @@ class _Model:
     def dedup(self) -> Requests:
         """Return the requests of dedup, drops and slots."""
         extent, total = self._extent, Requests()
-        inputs, names = tuple[str, ...](), tuple[str, ...]()
+        inputs: tuple[str, ...] = ()
         for band, ranges, bands in (
             (TEXT, extent.text_ranges, 1),
             (0, extent.band_ranges, NUM_BANDS),
@@ -324,8 +324,7 @@ class _Model:
             ]  # fmt: skip
             calls = self._finish("dedup", tasks, prepare_dedup, self._output, DedupRecord)
             total += self._total(calls, tasks=ranges * bands, ran=len(tasks))
-            names = tuple(f"dedup/{task.name}" for task in tasks)
-            inputs = inputs or names[:1]
+            inputs = inputs or tuple(f"dedup/{task.name}" for task in tasks[:1])
         if ranges := extent.drop_ranges:
             task = DropsTask(name="d", plan=self._plan.name, index=0, ranges=ranges, inputs=inputs)
             calls = self._finish("drops", [task], prepare_drops, self._output, DropsRecord)
@@ -333,24 +332,18 @@ class _Model:
             total += self._total(read, tasks=ranges * (extent.dedup_tasks - extent.slot_ranges))
             total += self._total(made, tasks=ranges)
             self._drops = (f"drops/{task.name}",) * ranges
-        return total + self._slots(names)
-
-    def _slots(self, inputs: tuple[str, ...]) -> Requests:
-        """Return the requests of slots; `inputs` are tasks of one band, which stand for all."""
-        ranges = self._extent.slot_ranges if self._extent.band_ranges else 0
-        tasks = [
-            SlotsTask(
-                name=f"slots-{index}", plan=self._plan.name, index=index, ranges=ranges,
-                inputs=inputs,
-            )
-            for index in _spread(ranges)
-        ]  # fmt: skip
-        calls = self._finish("slots", tasks, prepare_slots, self._output, SlotsRecord)
-        read, made = _divided(calls, "/dedup/")
-        files = NUM_BANDS * self._extent.band_ranges / max(len(inputs), 1)
-        return self._total(read, tasks=ranges * files, ran=max(len(tasks), 1)) + self._total(
-            made, tasks=ranges, ran=max(len(tasks), 1)
-        )
+        if ranges := extent.slot_ranges:
+            dropped = Deduplicated(drops=self._drops)
+            slots = [
+                SlotsTask(
+                    name=f"slots-{index}", plan=self._plan.name, index=index, ranges=ranges,
+                    drops=dropped.drops_within(Range.of(index, ranges)),
+                )
+                for index in _spread(ranges)
+            ]  # fmt: skip
+            calls = self._finish("slots", slots, prepare_slots, self._output, SlotsRecord)
+            total += self._total(calls, tasks=ranges, ran=len(slots))
+        return total
 
     def merge(self) -> Requests:
         """Return the requests of the number of shards, of what is held out, of the shards."""
@@ -511,12 +504,12 @@ def write_mean_segment(
     write_table(with_suffix(stem, "bins"), bins_table(order, tokens))
     stem.with_name(f"{stem.name}.tokens").write(bytes(int(tokens.sum()) * token_bytes))
     if "links" in source.tables:
-        orders = _hashes(rng, signed).astype("<u8").tobytes()
-        stem.with_name(f"{stem.name}.slots").write(orders + bytes(signed * (SIGNER_BYTES - 8)))
+        orders, rest = _hashes(rng, signed).astype("<u8"), bytes(signed * (SIGNER_BYTES - 8))
+        stem.with_name(f"{stem.name}.slots").write(orders.tobytes() + rest)
         rows = max(1, round(signed / thin["bands"]))
         signers = rng.permutation(signed)[:rows]
         band = BandRows(_hashes(rng, rows), signers, np.ones(rows))
-        write_bands(with_suffix(stem, "bands"), [band] * NUM_BANDS)
+        write_bands(with_suffix(stem, "bands"), [band] * NUM_BANDS, order=orders)
 
 
 def _hashes(rng: np.random.Generator, num: int) -> np.ndarray:

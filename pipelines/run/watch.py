@@ -248,6 +248,7 @@ class Watch:
         self._growing: set[str] = set()
         self._seen: Mapping[str, Look | None] = {}
         self._number = 0
+        self._last = 0
         self._beat = 0
         self._ending = False
         self._generation: threading.Thread | None = None
@@ -352,6 +353,7 @@ class Watch:
         """Learn which files the dataset has."""
         base = read_base(self._output)
         self._number = base.number if base else 0
+        self._last = base.last_generation if base else 0
         self._seen = seen_versions(self._output)
 
     def _read_notes(self) -> None:
@@ -422,7 +424,7 @@ class Watch:
         """Return whether a generation is to be made now."""
         if self._being_made() or time.monotonic() < self._retry_at:
             return False
-        if Ledger(self._output).open_entry(self._number) is not None:
+        if Ledger(self._output).open_entry(self._last) is not None:
             return True
         ready = [*self._ready().values()]
         return is_due(
@@ -434,7 +436,7 @@ class Watch:
 
     def _begin_generation(self) -> None:
         """Make a generation of what is mapped, or the one that the ledger names, in a thread."""
-        entry = Ledger(self._output).open_entry(self._number)
+        entry = Ledger(self._output).open_entry(self._last)
         if entry is not None:
             chosen = entry.files
         else:
@@ -527,7 +529,7 @@ class Watch:
         _LOG.info("%s", self._closing_line())
 
     def _last_is_due(self) -> bool:
-        entry = Ledger(self._output).open_entry(self._number)
+        entry = Ledger(self._output).open_entry(self._last)
         return entry is not None or bool(self._ready())
 
     def _attempt(self, step: Any) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 
 from pipelines.engine.runner import silence_beam
 from tests.bench import (
+    append,
     blanks,
     dedup,
     loading,
@@ -62,6 +63,10 @@ def main() -> None:
             "Dedup of generated documents",
             partial(dedup.measure, asked.documents),
         ),
+        "append": (
+            "Dedup of 100,000 new documents against generated earlier ones",
+            partial(append.measure, asked.existing or append.EXISTING),
+        ),
         "dedup-found": (
             "Planted near-duplicates found, beside datatrove",
             partial(dedup.compare, asked.python),
@@ -98,7 +103,7 @@ def _arguments() -> argparse.Namespace:
         action="append",
         choices=(
             *("stages", "stages-reference", "rules", "rivals", "memory", "scaling", "plan"),
-            *("dedup", "dedup-found", "loaders", "start", "resume", "blanks"),
+            *("dedup", "append", "dedup-found", "loaders", "start", "resume", "blanks"),
             *("watch", "watch-flink"),
         ),
         help="one question; repeat it for several. Default: all",
@@ -114,6 +119,13 @@ def _arguments() -> argparse.Namespace:
         type=int,
         default=1_000_000,
         help="documents of the dedup question. Default: 1,000,000",
+    )
+    parser.add_argument(
+        "--existing",
+        type=int,
+        action="append",
+        help="earlier documents of the append question, 368 bytes of disk each; repeat it. "
+        "Default: 0, 1,000,000 and 10,000,000",
     )
     parser.add_argument(
         "--minutes",

@@ -36,6 +36,7 @@ from pipelines.segments.range import EVERYTHING
 from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
 from tests.bench import inputs, memory
+from tests.bench.clock import children_cpu
 from tests.bench.inputs import FOLDER, ROOT
 from tests.bench.table import render
 
@@ -133,25 +134,54 @@ def documents(ids: np.ndarray, total: int) -> pa.Table:
     return table.take(np.argsort(order))
 
 
-def _row(folder: Path, dedup: str, clusters: str, workers: int) -> list[str]:
-    for phase in ("dedup", "components", "drops", "mates"):
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """What one dedup took and found."""
+
+    seconds: float
+    cpu_seconds: float
+    marks: memory.Marks
+    dropped: int
+    known: int
+    """Of these, because of earlier generations."""
+
+    @property
+    def memory(self) -> list[str]:
+        """MB, as MEMORY names them."""
+        marks = (self.marks.tree_rss, self.marks.tree_pss, self.marks.process_pss)
+        return [f"{value / 1e6:,.0f}" for value in marks]
+
+
+def spend(folder: Path, dedup: str, clusters: str, workers: int) -> Spent:
+    """Run dedup of a folder that generate() made in a process of its own."""
+    for phase in ("dedup", "known", "components", "drops", "slots", "mates"):
         shutil.rmtree(folder / WORK / phase, ignore_errors=True)
     command = [sys.executable, "-m", "tests.bench.dedup", "--run", str(folder), "--dedup", dedup]
     command += ["--clusters", clusters, "--workers", str(workers)]
-    spent = _cpu()
+    before = children_cpu()
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         marks = memory._watch(process)  # type: ignore[arg-type]  # text or bytes, it reads neither
         assert process.stdout
-        seconds, dropped = process.stdout.read().split()
-    memory_used = (marks.tree_rss, marks.tree_pss, marks.process_pss)
+        seconds, dropped, known = process.stdout.read().split()
+    return Spent(
+        seconds=float(seconds),
+        cpu_seconds=children_cpu() - before,
+        marks=marks,
+        dropped=int(dropped),
+        known=int(known),
+    )
+
+
+def _row(folder: Path, dedup: str, clusters: str, workers: int) -> list[str]:
+    spent = spend(folder, dedup, clusters, workers)
     return [
         dedup,
         clusters if dedup == "minhash" else "",
         str(workers),
-        seconds,
-        f"{_cpu() - spent:.1f}",
-        *(f"{value / 1e6:,.0f}" for value in memory_used),
-        f"{int(dropped):,}",
+        f"{spent.seconds:.1f}",
+        f"{spent.cpu_seconds:.1f}",
+        *spent.memory,
+        f"{spent.dropped:,}",
     ]
 
 
@@ -310,7 +340,7 @@ def _main() -> None:
     started = time.monotonic()
     options = WudaoOptions(dedup=asked.dedup, clusters=asked.clusters, workers=asked.workers)
     found = run(asked.run, options)
-    print(f"{time.monotonic() - started:.1f} {found.dropped('s')}")
+    print(f"{time.monotonic() - started:.1f} {found.dropped('s')} {found.known('s')}")
 
 
 if __name__ == "__main__":

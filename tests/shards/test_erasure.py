@@ -110,7 +110,8 @@ def test_it_may_be_done_again(dataset: Path) -> None:
 
 def test_the_report_loses_its_texts(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compact", str(dataset), "--erase"]) == 0
-    assert read_json(dataset / "report.json") == {"examples": {}, "seconds": 7}
+    report = read_json(dataset / "report.json")
+    assert report == {"accounting": {}, "examples": {}, "groups": {}, "seconds": 7}
     assert not (dataset / "report.html").exists()
     out = capsys.readouterr().out
     assert "report.json: without examples\nreport.html: deleted\n" in out
@@ -177,3 +178,20 @@ def test_at_a_url(url: RemotePath, dataset: Path) -> None:
         assert main(["compact", place, "--erase"]) == 0
     local = content(dataset)
     assert {name: (url / name).read() for name in url.files() if name[:5] != ".lock"} == local
+
+
+def test_all_of_a_source(dataset: Path, tmp_path: Path) -> None:
+    names = [
+        f"{entry.path}:{row}"
+        for split in (TRAIN, VALIDATION)
+        for entry in read_manifest(dataset).shards("wiki", split=split)
+        for row in range(entry.documents)
+    ]
+    (tmp_path / "names").write_text("\n".join(names))
+    flags = ["--documents", str(tmp_path / "names"), "--reason", "all"]
+    assert main(["remove", str(dataset), *flags]) == 0
+    assert main(["compact", str(dataset), "--erase"]) == 0
+    assert list(verify(Dataset.open(dataset))) == []
+    assert {document[0] for document in documents_of(dataset)} == {"news"}
+    account = read_manifest(dataset).generations[0].accounting["wiki"]
+    assert (account["kept"], account["erased"]) == (0, len(names))

@@ -7,6 +7,7 @@ import pytest
 from shards.errors import UserError
 from shards.manifest import SourceEntry, read_manifest, write_manifest
 from shards.mixture import Mix, WeightedData, epoch_caps, open_mixture, parse_data
+from shards.order.quotas import draws_per_period
 from tests.shards.conftest import put_texts
 
 PILE, WUDAO = "3f9c12ab/pile", "3f9c12ab/wudao"
@@ -123,3 +124,16 @@ def test_data_that_do_not_fit(
     copy = shutil.copytree(pristine, tmp_path / "copy")
     with pytest.raises(UserError, match=message):
         weights(*(text.format(pristine, copy) for text in data))
+
+
+def test_a_generation_that_is_too_small_for_a_share_is_drawn(grown: Path) -> None:
+    manifest = read_manifest(grown)
+    first, second = manifest.generations
+    huge = replace(first.sources["wudao"].shards[0], tokens=10**9)
+    sources = {**first.sources, "wudao": SourceEntry(shards=(huge,), validation=())}
+    write_manifest(grown, replace(manifest, generations=(replace(first, sources=sources), second)))
+    drawn = weights(str(grown))
+    assert min(drawn.values()) / sum(drawn.values()) == pytest.approx(2 / 2**16, rel=0.01)
+    assert len(draws_per_period(list(drawn.values()))) == 3
+    with pytest.raises(UserError, match="the smallest share that can be drawn"):
+        weights(f"{grown}:wudao=1", f"{grown}:pile=0.000001")

@@ -142,7 +142,7 @@ def test_some_are_not_found(library: Path) -> None:
     selection = Selection.of(Dataset.open(library), Names([*names, "news-0-1"]))
     assert selection.missing == tuple(names)
     with pytest.raises(
-        UserError, match=r"30 of the names .* unknown-0, .*unknown-19 and 10 more\. .*--missing-ok"
+        UserError, match=r"name unknown-0, .*-19 and 10 more \(30 of 31 names\), .*--missing-ok"
     ):
         selection.check_complete()
 

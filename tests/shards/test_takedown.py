@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,7 @@ def test_remove(library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
         f"  {FIRST}/books/00001:10 path=books-1.json position=1000 id=books-1-10 "
         "url=https://books-1.org/a/10?q=1",
     ]
-    assert out[-1].startswith("manifest 3: these documents are padding from here on.")
+    assert out[-1].startswith("manifest 3: from here on these documents are padding. ")
     assert main(["remove", str(library), *flags]) == 0
     again = capsys.readouterr().out.splitlines()
     assert again[0] == f"{library}: 0 documents of 0 tokens in 0 shards are removed"
@@ -137,6 +138,27 @@ def test_the_steps_that_a_run_trained_on_them(
     assert "    no step trains on it" in out
 
 
+def test_a_run_that_follows_says_until_when(
+    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Run(
+        mixes=(Mix(start=0, data=(f"{library}@2",)),),
+        batches=(BatchSize(step=0, size=4),),
+        objective="causal",
+        length=64,
+        steps=160,
+    )
+    seen = steps_that_read(before, f"{FIRST}/news/00002", 5)
+    assert main(["remove", str(library), "--id", "news-2-5", "--reason", "r"]) == 0
+    switch = Mix(start=320, data=(f"{library}@3",))
+    replace(before, mixes=(*before.mixes, switch), followed=320).save(tmp_path / "run.json")
+    flags = ["--id", "news-2-5", "--run", str(tmp_path / "run.json"), "--dry-run"]
+    assert main(["remove", str(library), *flags]) == 0
+    early = [step for step in seen if step < 80]
+    assert 1 < len(early) < len(seen)
+    assert f"    steps {', '.join(map(str, early))}" in capsys.readouterr().out.splitlines()
+
+
 def test_a_run_on_other_data(
     library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -169,7 +191,7 @@ def test_many_documents_are_shown_in_part(
         (["--id", "unknown", "--dry-run"], "has no document unknown: give SHARD:ROW"),
         (
             ["--id", "unknown", "--id", "news-2-5", "--reason", "r"],
-            "1 of the names stand for no document, and nothing was removed: unknown. Look",
+            "no document has the name unknown (1 of 2 names), and nothing was removed. Look",
         ),
         (["--url", "*", "--reason", "r"], "the pattern '*' would match every URL"),
         (["--documents", "nowhere", "--reason", "r"], "nowhere: No such file or directory"),

@@ -1,12 +1,13 @@
 """A small dataset that a tiny GLM learns something of: words that follow each other by a rule."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import numpy as np
 
-from shards.manifest import Manifest, ShardEntry, SourceEntry, write_manifest
+from shards.manifest import Manifest, ShardEntry, SourceEntry, read_manifest, write_manifest
 from shards.order.permutation import derive
 from tests.shards.datasets import manifest_of, put_shard
 
@@ -62,6 +63,39 @@ def build(
     )
     write_manifest(directory, manifest)
     return manifest
+
+
+def grow(
+    directory: Path,
+    *,
+    sources: Sequence[str] = ("web",),
+    shards: int = 4,
+    number: int | None = None,
+) -> None:
+    """Add a generation to the dataset, unless its manifest already has that number."""
+    manifest = read_manifest(directory)
+    if number is not None and manifest.number >= number:
+        return
+    number = manifest.number + 1
+    name, numbers = f"g{number:04}-00", count(number << 32)
+    entries = {
+        source: SourceEntry(
+            shards=tuple(
+                _put(directory, f"{name}/{source}/{i:05d}", numbers) for i in range(shards)
+            ),
+            validation=(_put(directory, f"{name}/{source}/validation-00000", numbers),),
+        )
+        for source in sources
+    }
+    added = replace(
+        manifest.generations[-1],
+        number=number,
+        name=name,
+        fingerprint=f"{number:08x}",
+        sources=entries,
+    )
+    generations = (*manifest.generations, added)
+    write_manifest(directory, replace(manifest, number=number, generations=generations))
 
 
 def _put(directory: Path, path: str, numbers: "count[int]") -> ShardEntry:

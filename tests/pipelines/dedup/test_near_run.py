@@ -162,6 +162,8 @@ def run(
         ("near", r"\.work/dedup/.*\.edges$", 4),
         ("near", r"\.work/dedup/.*\.json$", 9),
         ("near", r"\.work/drops/.*\.drops$", 1),
+        ("near", r"signatures/band-07-00000.arrow", 1),
+        ("near", r"signatures/slots-00000.arrow", 1),
         ("near", r"\.work/mates/.*\.json$", 1),
         ("components", r"\.work/components/.*\.edges$", 2),
         ("components", r"\.work/components/.*\.drops$", 1),

@@ -1,0 +1,256 @@
+import shutil
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shards import place
+from shards.errors import UserError
+from shards.manifest import read_manifest, write_manifest
+from shards.mixture import Mix
+from shards.order.unseen import end_of_epochs
+from shards.place import NodeShare, require
+from shards.reader import Dataset
+from shards.run import BatchSize, Run
+from shards.switches import (
+    UNSEEN,
+    agreed,
+    before_later_switches,
+    eras,
+    numbers_of,
+    parse_weight,
+    pinned,
+    planned,
+    resumed,
+    same_until,
+    switched,
+)
+from shards.trace import Tracer, document_lines, step_lines
+from tests.shards.datasets import remove
+from tests.trainer.corpus import build, grow
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("original") / "data"
+    build(directory)
+    grow(directory)
+    grow(directory, shards=1)
+    grow(directory, sources=("web", "notes"))
+    return directory
+
+
+@pytest.fixture
+def data(original: Path, tmp_path: Path) -> Path:
+    """A dataset with four generations, the third of which has a single shard."""
+    return Path(shutil.copytree(original, tmp_path / "data"))
+
+
+def run_on(*data: str, scatters: int = 1) -> Run:
+    mixes = (Mix(start=0, data=data),)
+    batches = (BatchSize(step=0, size=4),)
+    return Run(mixes=mixes, batches=batches, scatters=scatters, length=32, seed=5, followed=0)
+
+
+def drawn(run: Run, end: int) -> list[tuple[str, int, int, int]]:
+    """Return stream, shard, window and epoch at each position."""
+    sampler = run.sampler()
+    windows = sampler.draw(range(end))
+    places = sampler.locate(windows)
+    columns = (windows.stream, *places[:2], windows.epoch)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return [(sampler.names[stream], *rest) for stream, *rest in rows]
+
+
+def followed(run: Run, data: Path, *positions: int, weight: str | float = UNSEEN) -> Run:
+    """Return the run with a switch to the next manifest at each position."""
+    for number, position in enumerate(positions, start=2):
+        run = switched(run, position, numbers={str(data): number}, weight=weight)
+    return run
+
+
+def test_all_text_of_all_generations_is_seen_once(data: Path) -> None:
+    run = run_on(f"{data}@1")
+    total = sum(run_on(f"{data}@4").sampler().cells.windows_of_streams)
+    for positions in ((40, 60, 90), (8, 8, 8), (0, 1, 2)):
+        grown = followed(run, data, *positions)
+        counts = Counter(drawn(grown, total))
+        assert len(counts) == total
+        assert {epoch for _, _, _, epoch in counts} == {0}
+        assert end_of_epochs(grown.sampler(), start=0) == grown.mixes[-1].start == total
+
+
+@pytest.mark.parametrize("scatters", [1, 4])
+def test_before_a_switch_nothing_changes(data: Path, scatters: int) -> None:
+    runs = [run_on(f"{data}@1", scatters=scatters)]
+    for number, position in ((2, 40), (3, 64), (4, 100)):
+        runs.append(switched(runs[-1], position, numbers={str(data): number}, weight=UNSEEN))
+        assert drawn(runs[-1], position) == drawn(runs[-2], position)
+        assert drawn(runs[-1], position + 40) != drawn(runs[-2], position + 40)
+        earlier = before_later_switches(runs[-1], position - 1)
+        assert drawn(earlier, position) == drawn(runs[-2], position)
+        assert earlier.mixes == runs[-2].mixes[: len(earlier.mixes)]
+    # Older streams go on where they were: each is read in the order that it has alone.
+    for stream in ("00000000/web", "00000000/notes"):
+        alone = [window for window in drawn(runs[0], 60) if window[0] == stream]
+        grown = [window for window in drawn(runs[-1], 200) if window[0] == stream]
+        common = min(len(alone), len(grown))
+        assert common > 20
+        assert scatters > 1 or grown[:common] == alone[:common]
+
+
+def test_a_new_window_may_weigh_more(data: Path) -> None:
+    run = switched(run_on(f"{data}@1"), 8, numbers={str(data): 2}, weight=3.0)
+    sizes = dict(zip(run.sampler().names, run.sampler().cells.windows_of_streams, strict=True))
+    new = sizes["00000002/web"]
+    old = sum(sizes.values()) - new
+    share = np.mean([name == "00000002/web" for name, *_ in drawn(run, 4008)[8:]])
+    assert share == pytest.approx(3 * new / (3 * new + old), abs=0.01)
+    # At the next switch it is old.
+    run = switched(run, 16, numbers={str(data): 4}, weight=3.0)
+    weights = run.mixes[-1].weights
+    per_window = {
+        name: weights[name] / size
+        for name, size in zip(
+            run.sampler().names, run.sampler().cells.windows_of_streams, strict=True
+        )
+    }
+    assert per_window["00000002/web"] == pytest.approx(per_window["00000000/web"])
+    assert per_window["00000004/web"] == pytest.approx(3 * per_window["00000000/web"])
+
+
+def test_datasets_keep_their_shares(data: Path, tmp_path: Path) -> None:
+    build(tmp_path / "other", seed=1)
+    run = run_on(f"{data}@1=0.3", f"{tmp_path / 'other'}@1=0.7")
+    numbers = {str(data): 2, str(tmp_path / "other"): 1}
+    assert numbers_of(run) == {**numbers, str(data): 1}
+    run = switched(run, 40, numbers=numbers, weight=UNSEEN)
+    windows = drawn(run, max(1000, run.mixes[-1].start))
+    other = [name.startswith("00000001/") for name, *_ in windows]
+    for first in range(0, 1000, 100):
+        assert np.mean(other[first : first + 100]) == pytest.approx(0.7, abs=0.03)
+    counts = Counter(window for window in windows[: run.mixes[-1].start] if window[3] == 0)
+    assert len(counts) == sum(run.sampler().cells.windows_of_streams)
+
+
+def test_a_generation_of_one_shard_is_common_to_all_nodes(data: Path, tmp_path: Path) -> None:
+    run = followed(run_on(f"{data}@1", scatters=4), data, 40, 80)
+    sampler = run.sampler()
+    assert sampler.cells.common.tolist() == [False, False, False, True]
+    common = [window for window in drawn(run, 600) if window[0] == "00000003/web"]
+    assert len(set(common[:4])) == 4
+    share = NodeShare(scatters=(2,), num_scatters=4)
+    for number in (2, 3):
+        list(place.place(Dataset.open(f"{data}@{number}"), share, to=tmp_path / "disk"))
+    placed = place.place(Dataset.open(f"{data}@4"), share, to=tmp_path / "disk")
+    copied = {item.path.partition("/")[0] for item in placed if item.copied}
+    assert copied == {"g0004-00"}  # again, and only what is new
+    require(Dataset.open(f"{tmp_path / 'disk'}@3"), share)
+    names = {path.name for path in (tmp_path / "disk" / "g0003-00" / "web").glob("*.bin")}
+    assert names == {"00000.bin", "validation-00000.bin"}
+
+
+def test_a_switch_that_brings_only_removals_keeps_the_weights(data: Path) -> None:
+    remove(data, [("web", "train", 0, 3)], number=5)
+    run = followed(run_on(f"{data}@1"), data, 8, 16, 24)
+    after = switched(run, 170, numbers={str(data): 5}, weight=UNSEEN)
+    assert [dict(mix.weights) for mix in after.mixes[3:]] == [
+        dict(run.mixes[3].weights),
+        *(dict(mix.weights) for mix in run.mixes[3:]),
+    ]
+    assert {mix.data for mix in after.mixes[4:]} == {(f"{data}@5",)}
+    name = "g0001-00/web/00000:3"
+    seen, kept = (list(document_lines(Tracer(r), name, until=300)) for r in (after, run))
+    positions = [int(line.split("position ")[1].split()[0]) for line in kept[1:]]
+    assert min(positions) < 170 < max(positions)
+    assert seen[1] == "  removed: it is no longer trained on"
+    assert seen[2:] == [
+        line for line, position in zip(kept[1:], positions, strict=True) if position < 170
+    ]
+
+
+def test_a_trace_tells_manifest_and_generation(data: Path) -> None:
+    tracer = Tracer(followed(run_on(f"{data}@1"), data, 40, 60, 80))
+    heads = [
+        line for step in range(40) for line in step_lines(tracer, step) if not line.startswith(" ")
+    ]
+    numbers = [int(line.rpartition("  manifest ")[2]) for line in heads]
+    assert numbers == [1] * 40 + [2] * 20 + [3] * 20 + [4] * 80
+    for generation, first in (("g0001", 0), ("g0002", 40), ("g0003", 60), ("g0004", 80)):
+        positions = [i for i, line in enumerate(heads) if f" of {generation}-00/" in line]
+        assert positions
+        assert min(positions) >= first
+
+
+def test_a_run_that_waits_reads_its_first_text_exactly_once(data: Path) -> None:
+    run = planned(run_on(f"{data}@1", scatters=1))
+    total = sum(run.sampler().cells.windows_of_streams)
+    assert len(set(drawn(run, total))) == total
+    assert run.mixes[-1].start == total
+
+
+def test_a_run_is_resumed_at_the_numbers_that_it_had(data: Path, tmp_path: Path) -> None:
+    given = replace(run_on(f"{data}=1"), followed=None)
+    assert pinned(given).mixes[0].data == (f"{data}@4=1",)
+    saved = replace(given, mixes=(Mix(start=0, data=(f"{data}@2=1",)),))
+    assert resumed(given, saved) == saved
+    # The folder may be another; what the user gives explicitly counts.
+    moved = Path((tmp_path / "moved").resolve())
+    data.rename(moved)
+    there = replace(given, mixes=(Mix(start=0, data=(f"{moved}=1",)),))
+    assert resumed(there, saved).mixes[0].data == (f"{moved}@2=1",)
+    explicit = replace(given, mixes=(Mix(start=0, data=(f"{moved}@3=1",)),))
+    assert resumed(explicit, saved) == explicit
+    other = replace(given, mixes=(Mix(start=0, data=(f"{moved}=2",)),))
+    assert resumed(other, saved).mixes[0].data == (f"{moved}@4=2",)
+
+
+def test_a_run_is_resumed_with_its_switches(data: Path) -> None:
+    given = replace(run_on(str(data)), followed=None)
+    saved = replace(followed(run_on(f"{data}@1"), data, 40, 60), followed=60)
+    assert resumed(given, saved) == saved
+    later = Mix(start=50, data=(f"{data}@4:web",))
+    assert resumed(replace(given, mixes=(*given.mixes, later)), saved).mixes[-1] == later
+    unlike = replace(given, mixes=(Mix(start=0, data=(f"{data}@2",)),))
+    assert resumed(unlike, saved) == unlike
+    assert [start for start, _ in eras(saved)] == [0, 40, 60]
+    assert [numbers_of(era)[str(data)] for _, era in eras(saved)] == [1, 2, 3]
+    assert same_until(saved, before_later_switches(saved, 59), 60)
+    assert not same_until(saved, before_later_switches(saved, 59), 61)
+
+
+def test_nodes_agree_on_the_lowest_numbers(data: Path) -> None:
+    runs = [run_on(f"{data}@{n}", f"{data}@{m}:web") for n, m in ((3, 1), (2, 4))]
+    assert agreed(runs).mixes[0].data == (f"{data}@2", f"{data}@1:web")
+
+
+def test_shards_that_cannot_be_dealt_are_refused(data: Path) -> None:
+    grow(data, shards=5)
+    run = run_on(f"{data}@1", scatters=4)
+    with pytest.raises(UserError, match="4 scatters do not fit: stream 00000005/web has 5 shards"):
+        switched(run, 40, numbers={str(data): 5}, weight=UNSEEN)
+
+
+def test_weights_between_old_and_new() -> None:
+    assert parse_weight("unseen") == UNSEEN
+    assert parse_weight("2.5") == 2.5
+    for text in ("0", "-1", "nan", "inf", "much"):
+        with pytest.raises(ValueError, match=r"not a number above 0|could not convert"):
+            parse_weight(text)
+
+
+def test_a_run_with_switches_survives_saving(data: Path, tmp_path: Path) -> None:
+    run = replace(followed(run_on(f"{data}@1"), data, 40, 60), followed=60)
+    run.save(tmp_path / "run.json")
+    assert Run.load(tmp_path / "run.json") == run
+    assert drawn(Run.load(tmp_path / "run.json"), 200) == drawn(run, 200)
+
+
+def test_a_dataset_that_is_gone(data: Path) -> None:
+    manifest = read_manifest(data)
+    generation = replace(manifest.generations[0], number=5)
+    write_manifest(data, replace(manifest, number=5, lineage="1" * 64, generations=(generation,)))
+    with pytest.raises(UserError, match="there is no manifest number 1"):
+        run_on(f"{data}@1").sampler()

@@ -1,0 +1,300 @@
+"""Real runs that follow a dataset while it grows, killed and resumed."""
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from shards.manifest import read_manifest, write_manifest
+from shards.mixture import Mix
+from shards.run import Run
+from tests.shards.datasets import remove
+from tests.trainer.corpus import SHAPE, build, grow
+from tests.trainer.runs import Running, Trial, events, kill_minus_nine, losses
+from trainer import follow, train
+from trainer.data import RunData
+
+pytestmark = pytest.mark.slow
+
+STEPS = 14
+FLAGS = (
+    *("--batch-size", "8", "--max-steps", str(STEPS), "--lr", "0.01", "--micro-batch", "4"),
+    *("--save-every", "3", "--eval-every", "4", "--log-every", "1", "--keep", "9"),
+)
+COMES = {24: 2, 72: 3}
+"""Manifest numbers by the position at which a run that looks then finds them."""
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "model.json").write_text(json.dumps(SHAPE))
+    content = {"zero_optimization": {"stage": 1}, "gradient_clipping": 1.0}
+    (folder / "zero1.json").write_text(json.dumps(content))
+    flags = ("--model", str(folder / "model.json"), "--deepspeed", str(folder / "zero1.json"))
+    trial = Trial(folder, (*flags, *FLAGS))
+    yield trial
+    for running in trial.started:
+        running.kill()  # a run that waits for text does so forever
+
+
+def data_in(trial: Trial, name: str, *, numbers: int = 1) -> Path:
+    build(trial.folder / name)
+    for number in range(2, numbers + 1):
+        grow(trial.folder / name, number=number)
+    return trial.folder / name
+
+
+def generations_come(data: Path, comes: dict[int, int], kill_after: int | None = None) -> None:
+    """Let generations come just before a run looks at a position; kill it after some step."""
+    look: Callable[..., None] = follow.Follower.look
+    take: Callable[..., None] = train.Training._take_step
+
+    def look_at(self: follow.Follower, run_data: RunData, position: int) -> None:
+        if os.environ["RANK"] == "0" and position in comes:
+            grow(data, number=comes[position])
+        self._ranks.barrier()
+        look(self, run_data, position)
+
+    def take_step(self: train.Training) -> None:
+        take(self)
+        if self._step == kill_after:
+            kill_minus_nine()
+
+    vars(train)["_POLL"] = 0.05
+    setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
+    setattr(train.Training, "_take_step", take_step)  # noqa: B010 - as above
+
+
+def switches(run: Path) -> dict[str, int]:
+    """Return the position from which each manifest number is read."""
+    first: dict[str, int] = {}
+    for mix in Run.load(run / "run.json").mixes:
+        first.setdefault(mix.data[0].rpartition("@")[2], mix.start)
+    return first
+
+
+@pytest.fixture(scope="module")
+def undisturbed(trial: Trial) -> Callable[[int], Path]:
+    """Return the folder of a run through three generations, made once for a number of ranks."""
+
+    def run(world: int) -> Path:
+        folder, data = trial.folder / f"whole-{world}", trial.folder / f"whole-data-{world}"
+        if not folder.exists():
+            prepare = partial(generations_come, data_in(trial, data.name), COMES)
+            flags = ("--data", data, "--follow", "--save", folder)
+            trial.run(*flags, world=world, prepare=prepare)
+        return folder
+
+    return run
+
+
+@pytest.mark.parametrize("world", [1, 2])
+def test_killed_twice_is_as_if_it_had_not_been(
+    trial: Trial, undisturbed: Callable[[int], Path], world: int
+) -> None:
+    """Right after a switch before the next checkpoint, and between two others."""
+    whole = undisturbed(world)
+    assert switches(whole) == {"1": 0, "2": 24, "3": 72}
+    run, data = trial.folder / f"killed-{world}", data_in(trial, f"killed-data-{world}")
+    flags = ("--data", data, "--follow", "--save", run)
+
+    def kill(after: int, begins: str) -> None:
+        prepare = partial(generations_come, data, COMES, after)
+        killed = trial.start(*flags, world=world, prepare=prepare).wait()
+        assert set(killed.codes()) == {-signal.SIGKILL}
+        assert begins in killed.output()
+
+    kill(4, "the run starts from the beginning")
+    kill(7, "the run resumes after step 3")
+    # It looked at 48 and found nothing; what has come meanwhile does not change that.
+    grow(data, number=3)
+    again = trial.run(*flags, world=world)
+    assert "the run resumes after step 6" in again.output()
+    assert "from step 10 on" in again.output()
+    assert switches(run) == switches(whole)
+    assert events(run) == events(whole)
+    assert len(losses(run)) == STEPS
+
+
+def test_two_ranks_switch_as_one_does(undisturbed: Callable[[int], Path]) -> None:
+    assert losses(undisturbed(2)) == pytest.approx(losses(undisturbed(1)), abs=0.2)
+    saved = [Run.load(undisturbed(world) / "run.json").mixes for world in (1, 2)]
+    assert [mix.weights for mix in saved[0]] == [mix.weights for mix in saved[1]]
+
+
+def test_before_a_switch_nothing_changes(trial: Trial, undisturbed: Callable[[int], Path]) -> None:
+    """Without --follow a run goes on with the manifest that it began with."""
+    run, data = trial.folder / "alone", data_in(trial, "alone-data")
+    output = trial.run("--data", data, "--save", run, "--max-steps", 6, "--decay-steps", STEPS)
+    assert "newer manifests" not in output.output()
+    grow(data)
+    output = trial.run("--data", data, "--save", run)
+    assert f"the data are {data}@1; there are newer manifests, which" in output.output()
+    assert Run.load(run / "run.json").mixes == (Mix(start=0, data=(f"{data}@1",)),)
+    named = trial.folder / "named"
+    trial.run("--data", f"{data}@1", "--save", named)
+    assert losses(run) == losses(named)
+    whole = undisturbed(1)
+    assert losses(run)[:3] == losses(whole)[:3]
+    assert losses(run)[3:] != losses(whole)[3:]
+
+
+def test_an_earlier_checkpoint_repeats_later_switches(
+    trial: Trial, undisturbed: Callable[[int], Path]
+) -> None:
+    """Removals that a later switch brought are not yet there when the steps are repeated."""
+    whole, data = undisturbed(1), trial.folder / "whole-data-1"
+    run = Path(shutil.copytree(whole, trial.folder / "back"))
+    for step in (9, 12, 14):
+        shutil.rmtree(run / f"step-{step}")
+    later = Path(shutil.copytree(data, trial.folder / "later-data"))
+    rows = [("web", "train", i, row) for i in range(4) for row in range(8)]
+    remove(later, rows, number=4)
+    again = trial.run("--data", later, "--follow", "--save", run)
+    assert "the run resumes after step 6" in again.output()
+    assert events(run) == events(whole)
+    # Elsewhere, without the decisions, from a checkpoint whose number of ranks is the same.
+    fork = trial.folder / "fork"
+    trial.run("--data", later, "--follow", "--save", fork, "--resume", whole / "step-6")
+    assert losses(fork) == losses(whole)[6:]
+
+
+def removal_comes(data: Path) -> None:
+    """Let all documents of a source be removed just before a run looks at 48."""
+    look: Callable[..., None] = follow.Follower.look
+
+    def look_at(self: follow.Follower, run_data: RunData, position: int) -> None:
+        if position == 48:
+            rows = [("web", "train", i, row) for i in range(4) for row in range(8)]
+            remove(data, rows)
+        look(self, run_data, position)
+
+    setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
+
+
+def test_a_removal_counts_from_its_switch_on(trial: Trial) -> None:
+    """Also when steps before it are repeated by a run that knows of the switch already."""
+    run, data = trial.folder / "removed", data_in(trial, "removed-data")
+    flags = ("--data", data, "--follow", "--save", run, "--max-steps", 9)
+    trial.run(*flags, prepare=partial(removal_comes, data))
+    assert switches(run) == {"1": 0, "2": 48}
+    whole = events(run)
+    of_web = ["loss/web" in event for event in events(run, "train")]
+    assert of_web == [True] * 6 + [False] * 3
+    for step in (6, 9):
+        shutil.rmtree(run / f"step-{step}")
+    again = trial.run(*flags)
+    assert "the run resumes after step 3" in again.output()
+    assert events(run) == whole
+
+
+def arrives_on_nodes() -> None:
+    """Let a generation come to node 0 at 24, and to node 1 in part at 24 and whole at 48."""
+    look: Callable[..., None] = follow.Follower.look
+    data = Path("data")
+    shard, aside = data / "g0002-00" / "web" / "00002.bin", Path("aside.bin")
+
+    def look_at(self: follow.Follower, run_data: RunData, position: int) -> None:
+        if position == 24:
+            grow(data)
+            if os.environ["RANK"] == "1":
+                shard.rename(aside)
+        elif position == 48 and aside.is_file():
+            aside.rename(shard)
+        self._ranks.barrier()
+        look(self, run_data, position)
+
+    setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
+
+
+def test_nodes_switch_to_what_all_of_them_have(trial: Trial) -> None:
+    nodes = Trial(trial.folder / "nodes", trial.flags, trial.started)
+    for rank in range(2):
+        build(nodes.folder / f"node-{rank}" / "data")
+    flags = ("--data", "data", "--follow", "--save", "run", "--max-steps", 8)
+    nodes.run(*flags, world=2, nodes=True, prepare=arrives_on_nodes)
+    for rank in range(2):
+        assert switches(nodes.folder / f"node-{rank}" / "run") == {"1": 0, "2": 48}
+
+
+def wait_for_text(running: Running, text: str, times: int = 1) -> None:
+    while running.output().count(text) < times:
+        assert all(process.is_alive() for process in running.processes), running.output()
+        time.sleep(0.02)
+
+
+WAITS = "all text has been seen; waiting for a newer manifest"
+
+
+@pytest.mark.parametrize("world", [1, 2])
+def test_waiting_reads_all_text_exactly_once(trial: Trial, world: int) -> None:
+    run, data = trial.folder / f"waits-{world}", data_in(trial, f"waits-data-{world}")
+    flags = ("--data", data, "--follow", "--at-end", "wait", "--save", run, "--max-steps", 1000)
+    prepare = partial(generations_come, data, {})
+    running = trial.start(*flags, world=world, prepare=prepare)
+    wait_for_text(running, WAITS)
+    grow(data, shards=1, sources=("web", "notes"))
+    wait_for_text(running, WAITS, 2)
+    running.signal(signal.SIGTERM, world - 1)
+    assert running.wait(30).codes() == [128 + signal.SIGTERM] * world
+    last = events(run, "train")[-1]["step"]
+    assert (run / f"step-{last}" / "whole-00000.json").is_file()
+    grow(data)
+    again = trial.start(*flags, world=world, prepare=prepare)
+    wait_for_text(again, WAITS)
+    again.signal(signal.SIGTERM, 0)
+    assert again.wait(30).codes() == [128 + signal.SIGTERM] * world
+    saved = Run.load(run / "run.json")
+    sampler, end = saved.sampler(), saved.position_of(events(run, "train")[-1]["step"])
+    places = sampler.draw(range(end))
+    counts = Counter(zip(places.stream.tolist(), places.sample.tolist(), strict=True))
+    assert set(counts.values()) == {1}
+    assert sum(sampler.cells.windows_of_streams) - end in range(8)
+    assert [event["step"] for event in events(run, "train")] == list(range(1, end // 8 + 1))
+
+
+def test_a_dataset_that_is_overwritten_is_not_followed(trial: Trial) -> None:
+    run, data = trial.folder / "overwritten", data_in(trial, "overwritten-data")
+    flags = ("--data", data, "--follow", "--save", run)
+    manifest = read_manifest(data)
+    other = replace(manifest, lineage="1" * 64, number=2)
+    generation = replace(manifest.generations[0], number=2, fingerprint="ff")
+    prepare = partial(overwrite_at, data, 24)
+    output = trial.run(*flags, "--max-steps", 7, prepare=prepare).output()
+    assert output.count("was overwritten or compacted since it was opened as") == 1
+    assert len(losses(run)) == 7
+    write_manifest(data, replace(other, generations=(generation,)))
+    refused = trial.run(*flags, "--max-steps", 9, code=2).output()
+    assert f"because {data}@1, which it was trained on, is gone: there is no manifest" in refused
+    assert "Traceback" not in refused
+
+
+def overwrite_at(data: Path, position: int) -> None:
+    look: Callable[..., None] = follow.Follower.look
+
+    def look_at(self: follow.Follower, run_data: RunData, at: int) -> None:
+        if at == position:
+            write_manifest(data, replace(read_manifest(data), lineage="1" * 64, number=2))
+        look(self, run_data, at)
+
+    setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
+
+
+def test_options_that_do_not_fit(trial: Trial) -> None:
+    data = data_in(trial, "options-data")
+    for flags, message in (
+        (("--at-end", "wait"), "--at-end wait waits for a newer manifest: give --follow with it"),
+        (("--follow", "--follow-weight", "much"), "--follow-weight much: give unseen, or a number"),
+        (("--follow", "--data-from", "9", data), "--follow changes the data as manifests come"),
+        (("--follow", "--max-epochs", f"{data}=4"), "so that --max-epochs cannot be checked"),
+    ):
+        assert message in trial.run("--data", data, *flags, code=2).output()
