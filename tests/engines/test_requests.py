@@ -44,7 +44,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.mark.parametrize(
     ("split_bytes", "shard_tokens", "dedup"),
-    [(40_000, 10_000, "exact"), (200_000, 100_000, "none")],
+    [(40_000, 10_000, "exact"), (200_000, 100_000, "none"), (40_000, 10_000, "minhash")],
 )
 def test_a_server_counts_the_requests_that_the_plan_expects(
     log: Path, split_bytes: int, shard_tokens: int, dedup: str
@@ -61,8 +61,13 @@ def test_a_server_counts_the_requests_that_the_plan_expects(
     assert not counted(log), "--plan makes no request to the output"
     build("pipelines.wudao", options)
     asked = counted(log)
-    assert sum(asked.values()) == pytest.approx(expected.all, rel=0.25)
-    for kind in ("put", "get", "head", "delete"):  # a run that takes longer lists more often
+    kinds = ["put", "head", "delete"]  # a run that takes longer lists more often
+    if dedup == "minhash":  # documents that have a band in common are compared, which no plan knows
+        assert expected.get < asked["get"] < 1.5 * expected.get
+    else:
+        assert sum(asked.values()) == pytest.approx(expected.all, rel=0.25)
+        kinds.append("get")
+    for kind in kinds:
         assert asked[kind] == pytest.approx(getattr(expected, kind), rel=0.25), kind
 
 
