@@ -206,8 +206,7 @@ class Compaction:
             UserError: An --append or --watch was interrupted.
         """
         path = self.directory / LEDGER
-        # The manifest's own number is no measure: a removal may have come since.
-        last = max(generation.number for generation in self.manifest.generations)
+        last = self.manifest.last_generation
         if path.exists() and read_json(path).get("number", 0) > last:
             raise UserError(
                 f"{path} names a generation that is not finished: run the command that was making "

@@ -178,20 +178,47 @@ class Erasure:
         return changed
 
     def clear_report(self) -> list[str]:
-        """Take the texts out of the report of the run; return a line for each file changed.
+        """Take texts, and groups without text, out of the report; return a line for each change.
 
         The page is deleted: `pipelines.report` draws it again.
         """
         directory, changed = self.dataset.directory, []
         if size_if_there(directory / REPORT) >= 0:
             report = read_json(directory / REPORT)
-            if report.get("examples"):
-                write_json(directory / REPORT, {**report, "examples": {}})
+            cleared = {**report, "examples": {}, **self._left_groups(report)}
+            if cleared != report:
+                write_json(directory / REPORT, cleared)
                 changed.append(f"{REPORT}: without examples")
         if size_if_there(directory / PAGE) >= 0:
             (directory / PAGE).unlink()
             changed.append(f"{PAGE}: deleted")
         return changed
+
+    def _left_groups(self, report: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a report says of groups without those that have no text any more."""
+        names = {
+            name
+            for generation in self.dataset.manifest.generations
+            for account in self.accounting(generation).values()
+            for name in account.get("groups", ())
+        }
+        accounts = {
+            source: {
+                **account,
+                "groups": {name: sums for name, sums in account["groups"].items() if name in names},
+            }
+            for source, account in report.get("accounting", {}).items()
+        }
+        largest = {
+            # A row of "groups" is the sum of all others; long names are cut.
+            source: [row for row in rows if "groups" in row or _begins_one(row["group"], names)]
+            for source, rows in report.get("groups", {}).items()
+        }
+        return {"accounting": accounts, "groups": largest}
+
+
+def _begins_one(start: str, names: Iterable[str]) -> bool:
+    return any(name.startswith(start) for name in names)
 
 
 def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -217,7 +244,11 @@ def _move(account: dict[str, Any], row: Mapping[str, Any]) -> None:
     if "kept" in sums:
         sums["kept"] -= num_bytes
         sums["erased"] = sums.get("erased", 0) + num_bytes
-    group = account.get("groups", {}).get(row.get("group"), {}).get("kept")
-    if group:
-        group["rows"] -= 1
-        group["bytes"] -= num_bytes
+    groups, name = account.get("groups", {}), row.get("group")
+    if kept := groups.get(name, {}).get("kept"):
+        kept["rows"] -= 1
+        kept["bytes"] -= num_bytes
+        if not kept["rows"]:  # the name of a group may say whose text it was
+            del groups[name]["kept"]
+        if not groups[name]:
+            del groups[name]

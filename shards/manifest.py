@@ -186,6 +186,11 @@ class Manifest:
         )
 
     @property
+    def last_generation(self) -> int:
+        """The number that the last generation came with; removals may have come since."""
+        return max(generation.number for generation in self.generations)
+
+    @property
     def identity(self) -> str:
         """SHA-256 of everything but numbers and lineage: equal data have equal identities."""
         content = _content(self)

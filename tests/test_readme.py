@@ -106,6 +106,9 @@ def test_every_command_says_what_the_page_shows(tmp_path: Path) -> None:
         else:
             command.check(run(command, place))
     assert appended == 1
+    page = (place / "build" / "news" / "report.html").read_text("utf-8")
+    assert '<section id="generations">' in page
+    assert "The dataset came in 4 generations." in page
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from shards.errors import UserError
 from shards.manifest import Manifest, read_manifest
+from shards.mixture import parse_mix
 from shards.order.unseen import end_of_epochs
 from shards.place import NodeShare, require
 from shards.reader import Dataset
@@ -216,12 +217,35 @@ def run_of(given: Run, settings: Settings, *, checkpoint: Checkpoint | None, ran
     if saved is None:
         run = agreed(ranks.gather(ranks.together(lambda: pinned(given))))
     else:
-        run = agreed(ranks.gather(ranks.together(lambda: resumed(given, saved))))
+        run = agreed(ranks.gather(ranks.together(lambda: _resumed(given, saved, checkpoint))))
     if not settings.follow or run.followed is not None:
         return run
     if checkpoint is None and settings.at_end == WAIT and settings.follow_weight == UNSEEN:
         run = ranks.together(lambda: planned(run))
     return replace(run, followed=0)
+
+
+def _resumed(given: Run, saved: Run, checkpoint: Checkpoint | None) -> Run:
+    """Return a run as it goes on from a checkpoint.
+
+    Raises:
+        UserError: a manifest that it read is not there any more.
+    """
+    run = resumed(given, saved)
+    manifests: dict[AnyPath, Manifest] = {}
+    for data in (data for mix in run.mixes for data in parse_mix(mix)):
+        if data.directory not in manifests:
+            manifests[data.directory] = read_manifest(data.directory)
+        try:
+            manifests[data.directory].as_of(data.number or 0)
+        except UserError as error:
+            folder = "RUN/step-N" if checkpoint is None else checkpoint.folder
+            raise UserError(
+                f"this run cannot resume, because {data.dataset}, which it was trained on, is "
+                f"gone: {error} Bring the dataset back as it was, or start a new run on the "
+                f"present one from the weights: --init-from {folder} --save OTHER."
+            ) from error
+    return run
 
 
 def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> Run | None:

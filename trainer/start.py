@@ -249,6 +249,7 @@ def _check_same_run(
             f"{now}. Set it back, or start a new run from its weights: "
             f"--init-from {checkpoint.folder} --save OTHER."
         )
+    _check_same_text(checkpoint, data)
     position = data.sampler.load_state_dict(checkpoint.state["loader"])
     step = checkpoint.step
     if data.run.position_of(step) != position:
@@ -260,6 +261,19 @@ def _check_same_run(
         )
     for name, before, now in _differences(checkpoint.state["schedule"], changeable):
         _log.warning("from step %d on %s is %s; it was %s", step + 1, name, now, before)
+
+
+def _check_same_text(checkpoint: Checkpoint, data: RunData) -> None:
+    """Check that the data have all streams that were drawn from before a checkpoint."""
+    drawn = checkpoint.state["loader"]["shards"]
+    if missing := sorted(set(drawn) - set(data.sampler.names)):
+        folders = ", ".join(str(dataset.directory) for dataset in data.datasets)
+        raise UserError(
+            f"this run cannot resume from {checkpoint.folder}: it was trained on "
+            f"{', '.join(missing)}, and {folders} has no such text: these are other data, or they "
+            "were overwritten or compacted since. Give the data as they were, or start a new run "
+            f"from its weights: --init-from {checkpoint.folder} --save OTHER."
+        )
 
 
 def _differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:

@@ -23,10 +23,9 @@ from pipelines.dedup.runs import run_starts
 from pipelines.dedup.signatures import BAND_SIGNATURES, SLOT_SIGNATURES
 from pipelines.segments.matches import matching_rows
 from pipelines.segments.plan import Earlier
-from pipelines.segments.range import EVERYTHING, Range
+from pipelines.segments.range import Range
 from pipelines.segments.sparse import side_by_side
 from pipelines.segments.tables import between, column, open_between
-from shards.errors import DamageError
 from shards.storage.remote import AnyPath
 
 CANDIDATES = pa.schema(
@@ -139,7 +138,9 @@ def known_bands(
         within: The range.
         hashes: uint64[n], those to look for.
     """
-    tables = _tables(output, [generation.bands[band] for generation in earlier], within)
+    # A generation of no documents has no tables.
+    of_band = [generation.bands[band : band + 1] for generation in earlier]
+    tables = _tables(output, [paths[0] if paths else () for paths in of_band], within)
     parts = _matches(tables, "hash", hashes)
     found = pa.concat_tables([BAND_SIGNATURES.empty_table(), *parts])
     numbers = np.array([table.generation for table in tables], np.uint32)
@@ -216,9 +217,9 @@ class KnownPairs:
         """
         for start in range(0, len(self._order), PAIRS_AT_ONCE):
             part = slice(start, min(start + PAIRS_AT_ONCE, len(self._order)))
-            other = self._earlier_slots(output, earlier, part)
+            other, there = self._earlier_slots(output, earlier, part)
             own = look_up(slots, "slots", segment=self._segment[part], signer=self._signer[part])
-            yield part, are_similar(own, other, threshold=threshold)
+            yield part, are_similar(own, other, threshold=threshold) & there
 
     def members(self, slots: Sequence[AnyPath], part: slice, chosen: np.ndarray) -> Members:
         """Return the documents of chosen pairs (bool[n]) of a part."""
@@ -228,31 +229,34 @@ class KnownPairs:
 
     def _earlier_slots(
         self, output: AnyPath, earlier: Sequence[Earlier], part: slice
-    ) -> np.ndarray:
-        """Return the slots (uint8[n, NUM_SLOTS]) of the earlier documents of a part."""
-        found = np.empty((part.stop - part.start, NUM_SLOTS), np.uint8)
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the slots (uint8[n, NUM_SLOTS]) of the earlier documents, and which are there.
+
+        They are not if a takedown took them out, and left a document of the same text: that one's
+        bands are new again, and its slots are not kept (signatures.slot_table).
+        """
         generation, order = self._generation[part], self._order[part]
+        slots = np.zeros((len(order), NUM_SLOTS), np.uint8)
+        there = np.zeros(len(order), bool)
         for number in np.unique(generation).tolist():
             rows = np.flatnonzero(generation == number)
-            found[rows] = _slots_of(output, earlier[number], order[rows])
-        return found
+            at, values = _slots_of(output, earlier[number], order[rows])
+            slots[rows[at]] = values
+            there[rows[at]] = True
+        return slots, there
 
 
-def _slots_of(output: AnyPath, generation: Earlier, order: np.ndarray) -> np.ndarray:
-    """Return the slots of documents (uint8[n, NUM_SLOTS]) of a generation, by order."""
-    tables = _tables(output, [generation.slots], EVERYTHING)
+def _slots_of(
+    output: AnyPath, generation: Earlier, order: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which documents of a generation (int64[n]) have slots, and these (uint8[n, …])."""
     within = Range(low=int(order.min()), high=int(order.max()) + 1)
-    tables = [table for table in tables if table.within.overlaps(within)]
-    found = pa.concat_tables([SLOT_SIGNATURES.empty_table(), *_matches(tables, "order", order)])
-    orders = column(found, "order")
+    found = _matches(_tables(output, [generation.slots], within), "order", order)
+    table = pa.concat_tables([SLOT_SIGNATURES.empty_table(), *found])
+    orders = column(table, "order")
     at = np.searchsorted(orders, order)
     at[at == len(orders)] = 0
-    if not len(orders) or (orders[at] != order).any():
-        raise DamageError(
-            f"the signatures of generation {generation.name} do not belong together: slots-*.arrow "
-            "lack documents that band-*.arrow name. Restore both, or make the dataset again"
-        )
-    values = found["slots"].combine_chunks()
-    rows = np.frombuffer(values.buffers()[1], np.uint8)[values.offset * NUM_SLOTS :]
-    slots: np.ndarray = rows.reshape(-1, NUM_SLOTS)[at]
-    return slots
+    there = np.flatnonzero(orders[at] == order) if len(orders) else at[:0]
+    values = table["slots"].combine_chunks()
+    rows = np.frombuffer(values.buffers()[1] or b"", np.uint8)[values.offset * NUM_SLOTS :]
+    return there, rows.reshape(-1, NUM_SLOTS)[at[there]]

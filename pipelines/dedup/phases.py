@@ -138,7 +138,7 @@ class Dedup:
 
     def run(self) -> Deduplicated:
         """Run the phases and return their results."""
-        if self._dedup == "none":
+        if self._dedup == "none" or not self._plan.segments:
             return Deduplicated()
         tasks = [*self._tasks(TEXT)]
         if self._near:
@@ -154,7 +154,7 @@ class Dedup:
             | {f"components/{name}": record.drops for name, record in stars.items()}
         )
         signatures: list[DedupRecord | SlotsRecord] = [*records.values()]
-        signatures += self._slots(near).values()
+        signatures += self._slots(near.values(), drops).values()
         references = tuple(f"drops/{name}" for name in drops)
         figures: dict[str, Any] = {"exact": {"groups": _sizes(exact)}}
         if self._near:
@@ -264,24 +264,32 @@ class Dedup:
         ]
         return self._finish("known", tasks, KnownRecord, prepare_known)
 
-    def _slots(self, near: Mapping[str, DedupRecord]) -> dict[str, SlotsRecord]:
+    def _slots(
+        self, near: Iterable[DedupRecord], drops: Mapping[str, DropsRecord]
+    ) -> dict[str, SlotsRecord]:
         """Return the records of the slots of the signatures."""
         if not self._near or self._components:
             return {}
-        inputs = tuple(f"dedup/{name}" for name in near)
+        dropped = Deduplicated(drops=tuple(f"drops/{name}" for name in drops))
+        equal = sum(
+            counts[DUPLICATE] for record in drops.values() for counts in record.dropped.values()
+        )
+        # Some of those that are equal have no signature; and each hash has a document with one.
+        hashes = sum(entry.rows for record in near for entry in record.signatures)
         signed = sum(counts.signed for counts in self._sieved)
-        most = min(signed, sum(record.owners for record in near.values()))
-        ranges = num_ranges(most, rows_per_task=SLOTS_PER_TASK)
-        tasks = [
-            SlotsTask(
-                name=self._name("slots", index, ranges, inputs),
-                plan=self._plan.name,
-                index=index,
-                ranges=ranges,
-                inputs=inputs,
+        ranges = num_ranges(max(signed - equal, hashes // NUM_BANDS), rows_per_task=SLOTS_PER_TASK)
+        tasks = []
+        for index in range(ranges):
+            mine = dropped.drops_within(Range.of(index, ranges))
+            tasks.append(
+                SlotsTask(
+                    name=self._name("slots", index, ranges, mine),
+                    plan=self._plan.name,
+                    index=index,
+                    ranges=ranges,
+                    drops=mine,
+                )
             )
-            for index in range(ranges)
-        ]
         return self._finish("slots", tasks, SlotsRecord, prepare_slots)
 
     def _drops(self, rows: Mapping[str, int]) -> dict[str, DropsRecord]:

@@ -4,7 +4,8 @@
     slots-NNNNN.arrow     range NNNNN of the order: order, slots              by order
 
 A band's tables have every hash that no earlier generation has, with the order of the smallest
-document that has it, whether that document is kept or not. The slots are those of these documents.
+document that has it, whether that document is kept or not. The slots are those of all documents
+that may be named there.
 """
 
 from collections.abc import Sequence
@@ -13,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.bands import BandRows, read_slots, signers_between
+from pipelines.dedup.drops import EXACT, Drops
 from pipelines.dedup.minhash import NUM_SLOTS
 from pipelines.dedup.near import look_up, segments_of
-from pipelines.dedup.runs import run_starts
 from pipelines.segments.range import Range
 from pipelines.segments.sparse import side_by_side
-from pipelines.segments.tables import column, open_between
+from pipelines.segments.tables import spread_over
 from shards.storage.remote import AnyPath
 
 BAND_SIGNATURES = pa.schema([("hash", pa.uint64()), ("order", pa.uint64())])
@@ -27,7 +28,12 @@ SLOT_SIGNATURES = pa.schema([("order", pa.uint64()), ("slots", pa.binary(NUM_SLO
 
 
 def band_table(
-    rows: BandRows, starts: np.ndarray, owners: np.ndarray, *, slots: Sequence[AnyPath]
+    rows: BandRows,
+    starts: np.ndarray,
+    owners: np.ndarray,
+    *,
+    slots: Sequence[AnyPath],
+    within: Range,
 ) -> pa.Table:
     """Return the signatures of a range of a band.
 
@@ -36,6 +42,7 @@ def band_table(
         starts: Where each segment's rows begin.
         owners: bool[n], the rows of the smallest documents with their hashes.
         slots: The .slots files of all segments.
+        within: The range.
     """
     chosen = np.flatnonzero(owners)
     segment = segments_of(chosen, starts)
@@ -43,35 +50,28 @@ def band_table(
     hashes = rows.hash[chosen]
     del chosen, segment
     ranked = np.argsort(hashes)
-    return pa.table([hashes[ranked], order[ranked]], schema=BAND_SIGNATURES)
+    table = pa.table([hashes[ranked], order[ranked]], schema=BAND_SIGNATURES)
+    return spread_over(table, within)
 
 
-def owner_table(bands: pa.Table) -> pa.Table:
-    """Return the orders of a range of a band's signatures, sorted: a file of owners."""
-    return pa.table({"order": np.sort(column(bands, "order"))})
+def slot_table(slots: Sequence[AnyPath], drops: Drops, within: Range) -> pa.Table:
+    """Return the slots of the signers in a range of the order, without those that equal others.
 
-
-def owner_path(work: AnyPath, reference: str) -> AnyPath:
-    """Return the path of a file of owners."""
-    return work / f"{reference}.owners"
-
-
-def slot_table(owners: Sequence[AnyPath], slots: Sequence[AnyPath], within: Range) -> pa.Table:
-    """Return the slots of all owners in a range of the order.
+    A document whose text another has, here or in an earlier generation, is the smallest with none
+    of its hashes.
 
     Args:
-        owners: The files of owners.
         slots: The .slots files of all segments.
+        drops: What dedup drops in the range.
         within: The range.
     """
-    orders = _distinct_orders(owners, within)
 
-    def read(path: AnyPath) -> tuple[np.ndarray, np.ndarray]:
-        signers, order = signers_between(path, low=within.low, high=within.high)
-        mine = np.isin(order, orders)
-        return order[mine], read_slots(path, "slots", signers[mine])
+    def read(number: int) -> tuple[np.ndarray, np.ndarray]:
+        signers, order = signers_between(slots[number], low=within.low, high=within.high)
+        mine = ~np.isin(order, drops.orders(number)[EXACT])
+        return order[mine], read_slots(slots[number], "slots", signers[mine])
 
-    parts = side_by_side(read, slots, where=slots[0])
+    parts = side_by_side(read, range(len(slots)), where=slots[0])
     order = np.concatenate([part for part, _ in parts])
     rows = np.concatenate([part for _, part in parts])
     del parts
@@ -80,17 +80,5 @@ def slot_table(owners: Sequence[AnyPath], slots: Sequence[AnyPath], within: Rang
     column_of_slots = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(NUM_SLOTS), len(ranked), [None, values]
     )
-    return pa.table([order[ranked], column_of_slots], schema=SLOT_SIGNATURES)
-
-
-def _distinct_orders(owners: Sequence[AnyPath], within: Range) -> np.ndarray:
-    parts = side_by_side(
-        lambda path: column(
-            open_between(path, "order", low=within.low, high=within.high), "order"
-        ).copy(),
-        owners,
-        where=owners[0],
-    )
-    orders = np.sort(np.concatenate(parts))
-    distinct: np.ndarray = orders[run_starts(orders)] if len(orders) else orders
-    return distinct
+    table = pa.table([order[ranked], column_of_slots], schema=SLOT_SIGNATURES)
+    return spread_over(table, within)

@@ -1,11 +1,11 @@
 """The tasks of dedup.
 
     DedupTask   a range of the text hash, or of one band's hash  ─▶  .drops and .edges (links),
-                    signatures and their .owners; .known: what to compare with earlier generations
+                    signatures; .known: what to compare with earlier generations
     KnownTask   a range of the order of earlier documents: the .known of all tasks  ─▶  .drops
     StarTask    a range of the order: one pass of the connected components  ─▶  .edges, last .drops
     DropsTask   a range of the order: the drops of all tasks, each document once  ─▶  .drops
-    SlotsTask   a range of the order: the slots of the .owners of all tasks  ─▶  signatures
+    SlotsTask   a range of the order: the slots of documents whose text is new  ─▶  signatures
     MatesTask   a count: dropped documents of which nothing similar was kept
 
 A task's files are named after it, in the folder of its phase under .work; "phase/name" refers to
@@ -60,7 +60,7 @@ from pipelines.dedup.near import (
     segment_links,
     segments_of,
 )
-from pipelines.dedup.signatures import band_table, owner_path, owner_table, slot_table
+from pipelines.dedup.signatures import band_table, slot_table
 from pipelines.segments.plan import Plan, load_plan
 from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.sparse import side_by_side
@@ -114,8 +114,6 @@ class DedupRecord:
     signatures: tuple[TableEntry, ...]
     files: tuple[TableEntry, ...]
     """Its files for later phases."""
-    owners: int = 0
-    """Rows of the file of owners."""
     candidates: int = 0
     """Rows of the file of candidates."""
 
@@ -155,7 +153,8 @@ class SlotsTask:
     plan: str
     index: int
     ranges: int
-    inputs: tuple[str, ...]
+    drops: tuple[str, ...]
+    """The final drop files of the range."""
 
     def __str__(self) -> str:
         return f"slots of order range {self.index} of {self.ranges}"
@@ -318,8 +317,9 @@ def run_slots(output: AnyPath, task: SlotsTask) -> None:
     """Write the slots of a range of the order into the signatures, then the record."""
     work = output / WORK
     plan = load_plan(work, task.plan)
-    owners = [owner_path(work, name) for name in task.inputs]
-    table = slot_table(owners, plan.paths(work, "slots"), Range.of(task.index, task.ranges))
+    within = Range.of(task.index, task.ranges)
+    drops = Drops.load([drop_path(work, name) for name in task.drops], within)
+    table = slot_table(plan.paths(work, "slots"), drops, within)
     path = _signature_path(output, plan, "slots", task.index)
     record = SlotsRecord(signatures=(write_entry(path, table, directory=output),))
     write_json(work / "slots" / f"{task.name}.json", sealed(record))
@@ -414,15 +414,14 @@ def _run_near(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
     }
     if plan.earlier:
         tables[known_path(work, f"dedup/{task.name}")] = earlier.candidates
-    files = [write_entry(path, table, directory=output) for path, table in tables.items()]
+    files = tuple(write_entry(path, table, directory=output) for path, table in tables.items())
     signatures = []
     if task.drops:  # nothing is appended to a dataset whose clusters are components
         del drop_parts, link_parts, groups, tables
-        bands = band_table(rows, starts, owners, slots=slots)
+        within = Range.of(task.index, task.ranges)
+        bands = band_table(rows, starts, owners, slots=slots, within=within)
         path = _signature_path(output, plan, f"band-{task.band:02}", task.index)
         signatures.append(write_entry(path, bands, directory=output))
-        path = owner_path(work, f"dedup/{task.name}")
-        files.append(write_entry(path, owner_table(bands), directory=output))
     return DedupRecord(
         drops=len(drops),
         links=len(links),
@@ -430,8 +429,7 @@ def _run_near(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
         compared=compared,
         failed=failed,
         signatures=tuple(signatures),
-        files=tuple(files),
-        owners=sum(entry.rows for entry in signatures),
+        files=files,
         candidates=len(earlier.candidates),
     )
 

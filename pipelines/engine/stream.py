@@ -30,6 +30,9 @@ from shards.errors import UserError
 FORGOTTEN_AFTER = 3600
 """Seconds after its last sighting until what is remembered of a file is forgotten."""
 
+AGAIN_AFTER = 10.0
+"""Seconds until a task is tried again while there is no storage that could even take a note."""
+
 NAMESPACE = "corpusmill"
 """Of the metrics."""
 
@@ -46,8 +49,8 @@ class Steps(Protocol):
     def judge(self, key: str, sighting: Any, memory: Any) -> tuple[Any, list[Any]]:
         """Return what to remember of the key, and the tasks that begin now."""
 
-    def fail(self, task: Any, message: str) -> None:
-        """Take note that a task failed."""
+    def fail(self, task: Any, message: str) -> bool:
+        """Take note that a task failed; return whether that was possible."""
 
     def finished(self, task: Any) -> Mapping[str, int]:
         """Return what a finished task has made, by name."""
@@ -160,16 +163,19 @@ class Map(beam.DoFn):
     def process(self, task: Any) -> None:
         """Run one task."""
         steps = _steps(self._payload)
-        try:
-            if self._children:
-                _pool(self._children).run(task, self._run)
-            else:
-                run_packed(self._run, task)
-            made = steps.finished(task)
-        except UserError as error:
-            steps.fail(task, str(error))
-            self._counters["tasks failed"].inc()
-            return
+        while True:
+            try:
+                if self._children:
+                    _pool(self._children).run(task, self._run)
+                else:
+                    run_packed(self._run, task)
+                made = steps.finished(task)
+                break
+            except UserError as error:
+                if steps.fail(task, str(error)):
+                    self._counters["tasks failed"].inc()
+                    return
+                time.sleep(AGAIN_AFTER)
         self._counters["tasks"].inc()
         for name, count in made.items():
             self._counters[name].inc(count)

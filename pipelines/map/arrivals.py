@@ -261,13 +261,15 @@ class Arrivals:
             self._fail(key, problem)
         return _assignments(note)
 
-    def fail(self, assignment: Assignment, message: str) -> None:
-        """Note that a task failed in a way that the user can mend."""
+    def fail(self, assignment: Assignment, message: str) -> bool:
+        """Note that a task failed in a way that the user can mend; return whether that is noted."""
         split = assignment.task.split
         try:
             self._fail(file_key(split.source, split.relative), message)
-        except (UserError, OSError) as error:
+        except (UserError, OSError) as error:  # the storage is full or away
             _LOG.warning("%s", error)
+            return self.ended()
+        return True
 
     def _fail(self, key: str, message: str) -> None:
         before = self._notes.failed(key)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.compiled import usable
 from pipelines.corpus.options import Options
 from pipelines.map.stages import Chain, load_chain
 from pipelines.tokenizers.tokenizer import Tokenizer
@@ -24,6 +25,8 @@ class Description:
     tokenizer: TokenizerEntry
     vocabulary: pa.Table
     """What shards.vocabulary writes."""
+    native: bool
+    """Whether native loops are used where they prove equal."""
 
 
 def describe_run(arguments: tuple[Options, bool, str]) -> Description:
@@ -36,16 +39,18 @@ def describe_run(arguments: tuple[Options, bool, str]) -> Description:
         UserError: A model cannot be loaded.
     """
     options, compiled, run = arguments
-    return describe_chain(load_chain(options, compiled=compiled, run=run))
+    chain = load_chain(options, compiled=compiled, run=run)
+    return describe_chain(chain, native=compiled and usable())
 
 
-def describe_chain(chain: Chain) -> Description:
+def describe_chain(chain: Chain, *, native: bool) -> Description:
     """Return the description of a chain."""
     return Description(
         facts=chain.facts,
         engines=chain.engines,
         tokenizer=tokenizer_entry(chain.options.tokenizer, chain.tokenizer),
         vocabulary=chain.tokenizer.vocabulary(),
+        native=native,
     )
 
 

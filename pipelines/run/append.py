@@ -51,9 +51,7 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
     output = options.output
     with locked(output):
         base = read_base(output)
-        # Not the manifest's own number: a removal may have come after the generation was begun.
-        last = max(generation.number for generation in base.generations) if base else 0
-        entry = Ledger(output).open_entry(last)
+        entry = Ledger(output).open_entry(base.last_generation if base else 0)
         begun = entry.files if entry else []
         new = _new_files(base, files, output=output, readings=readings, options=options)
         names = {(file.source, file.relative) for file in begun}

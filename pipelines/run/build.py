@@ -143,7 +143,7 @@ def started(
     if native and not kept(native_parts(options)):
         _LOG.info("native loops are compiled first, once on this machine: up to half a minute")
     # What the driver has imported is what tasks need.
-    preload = (__name__, "numba") if native else (__name__,)
+    preload = (__name__, "pipelines.map.preloaded") if native else (__name__,)
     with Runner(flags, num_workers=workers, preload=preload) as runner:
         yield Build(corpus, corpora, files=files, runner=runner, compiled=native)
 
@@ -311,7 +311,7 @@ class Build:
 
     def announce(self) -> None:
         """Log what is read, and by which engines."""
-        engines = ", ".join([*self.chain.engines.values(), *(["native loops"] * self.job.compiled)])
+        engines = ", ".join([*self.chain.engines.values(), *(["native loops"] * self.chain.native)])
         _LOG.info("%d files, %.1f MB; %s", len(self.files), _megabytes(self.files), engines)
         for warning in self.quality.warnings(self.options.languages):
             _LOG.warning("%s", warning)

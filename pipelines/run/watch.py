@@ -30,7 +30,7 @@ from pipelines.engine.stream import Job as StreamJob
 from pipelines.engine.task import packed
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.files import InputFile
-from pipelines.map.arrivals import WatchJob, prepare_arrivals, prepare_assignment
+from pipelines.map.arrivals import GROWING, WatchJob, prepare_arrivals, prepare_assignment
 from pipelines.map.mapper import SplitRecord
 from pipelines.map.notes import (
     FAILED,
@@ -41,6 +41,7 @@ from pipelines.map.notes import (
     Notes,
     Taken,
     file_key,
+    look_of,
 )
 from pipelines.run import existing
 from pipelines.run.append import check_base, grow, read_base
@@ -57,8 +58,8 @@ from shards.storage.remote import AnyPath, RemotePath
 TOLD_EVERY = 60.0
 """Seconds between two messages about something that lasts."""
 
-NAMED_EVERY = 3600.0
-"""Seconds between two messages about a file that keeps changing."""
+MOST_TOLD = 5
+"""Files that are named at once."""
 
 SHOWN_EVERY = 10.0
 """Seconds between two lines of progress."""
@@ -158,6 +159,21 @@ class Arrived:
         return bool(self.names) and not self.waiting
 
 
+def is_due(ready: Sequence[Arrived], *, every: float, tokens: int, now: float) -> bool:
+    """Return whether files that are mapped become a generation now.
+
+    Args:
+        ready: The files.
+        every: How long the first of them may wait, in seconds.
+        tokens: How many tokens are enough; 0: any number waits.
+        now: The time, in seconds since 1970.
+    """
+    if not ready:
+        return False
+    enough = 0 < tokens <= sum(arrived.tokens for arrived in ready)
+    return enough or now - min(arrived.at for arrived in ready) >= every
+
+
 class Waited(Mapping[str, float]):
     """For how long files have waited since they arrived: median and worst, at the time of asking.
 
@@ -228,8 +244,11 @@ class Watch:
         self._arrived: dict[str, Arrived] = {}
         self._failed: set[str] = set()
         self._told: dict[str, float] = {}
+        self._odd: dict[str, Look] = {}
+        self._growing: set[str] = set()
         self._seen: Mapping[str, Look | None] = {}
         self._number = 0
+        self._last = 0
         self._beat = 0
         self._ending = False
         self._generation: threading.Thread | None = None
@@ -264,6 +283,8 @@ class Watch:
             if self._due():
                 self._begin_generation()
         except (UserError, OSError) as error:
+            if not self._submitted:
+                raise
             self._say("storage", f"waiting: {error}")
         self._attempt(self._check_generation)
         self._show()
@@ -311,13 +332,16 @@ class Watch:
                 else 0,
                 seconds=min(5.0, max(0.5, self._options.settle / 2)),
             )
-        except Exception as error:  # noqa: BLE001 - whatever an engine that is gone leads to
+        except Exception as error:
+            if not self._submitted:
+                raise UserError(
+                    f"the engine does not take the job: {_first_line(error)}. Look at its own log"
+                ) from error
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
             self._next_submission = time.monotonic() + self._pause
-            reason = " ".join(str(error).split())[:300]
             _LOG.warning(
                 "the engine does not take the job (%s): tried again in %s",
-                reason,
+                _first_line(error),
                 _duration(self._pause),
             )
             return
@@ -329,6 +353,7 @@ class Watch:
         """Learn which files the dataset has."""
         base = read_base(self._output)
         self._number = base.number if base else 0
+        self._last = base.last_generation if base else 0
         self._seen = seen_versions(self._output)
 
     def _read_notes(self) -> None:
@@ -346,8 +371,7 @@ class Watch:
         for key in names[FAILED]:
             self._tell_failure(key)
         self._failed = names[FAILED]
-        for key in names[ODD]:
-            self._tell_odd(key)
+        self._tell_odd(names[ODD])
 
     def _read_records(self) -> None:
         waiting = [arrived for arrived in self._arrived.values() if arrived.waiting]
@@ -378,36 +402,41 @@ class Watch:
             name = arrived.file.path if arrived else key
             _LOG.warning("%s failed and is tried again later: %s", name, note.message)
 
-    def _tell_odd(self, key: str) -> None:
-        if time.monotonic() - self._told.get(key, -NAMED_EVERY) < NAMED_EVERY:
-            return
-        note = self._notes.odd(key)
-        if note is not None:
-            _LOG.warning("%s %s (%s bytes)", note.file.path, note.why, f"{note.file.bytes:,}")
-            growing = "keeps" in note.why
-            self._told[key] = time.monotonic() if growing else float("inf")
+    def _tell_odd(self, keys: set[str]) -> None:
+        """Say which files are not taken, each once; of those that keep growing again and again."""
+        told = 0
+        for key in sorted(keys - self._odd.keys() | self._growing & keys):
+            note = self._notes.odd(key)
+            if note is None or self._odd.get(key) == look_of(note.file):
+                continue
+            self._odd[key] = look_of(note.file)
+            (self._growing.add if note.why == GROWING else self._growing.discard)(key)
+            told += 1
+            if told <= MOST_TOLD:
+                _LOG.warning("%s %s", note.file.path, note.why)
+        if told > MOST_TOLD:
+            _LOG.warning("and %d files more like these", told - MOST_TOLD)
 
     def _ready(self) -> dict[str, Arrived]:
         return {key: arrived for key, arrived in self._arrived.items() if arrived.mapped}
 
     def _due(self) -> bool:
-        """Return whether a generation is due: by the oldest file, by tokens, or at the end."""
+        """Return whether a generation is to be made now."""
         if self._being_made() or time.monotonic() < self._retry_at:
             return False
-        entry = Ledger(self._output).open_entry(self._number)
-        ready = self._ready().values()
-        if entry is not None or not ready:
-            return entry is not None
-        tokens = sum(arrived.tokens for arrived in ready)
-        enough = 0 < self._options.every_tokens <= tokens
-        return enough or time.time() - min(a.at for a in ready) >= self._options.every
+        if Ledger(self._output).open_entry(self._last) is not None:
+            return True
+        ready = [*self._ready().values()]
+        return is_due(
+            ready, every=self._options.every, tokens=self._options.every_tokens, now=time.time()
+        )
 
     def _being_made(self) -> bool:
         return self._generation is not None
 
     def _begin_generation(self) -> None:
         """Make a generation of what is mapped, or the one that the ledger names, in a thread."""
-        entry = Ledger(self._output).open_entry(self._number)
+        entry = Ledger(self._output).open_entry(self._last)
         if entry is not None:
             chosen = entry.files
         else:
@@ -500,7 +529,7 @@ class Watch:
         _LOG.info("%s", self._closing_line())
 
     def _last_is_due(self) -> bool:
-        entry = Ledger(self._output).open_entry(self._number)
+        entry = Ledger(self._output).open_entry(self._last)
         return entry is not None or bool(self._ready())
 
     def _attempt(self, step: Any) -> None:
@@ -573,6 +602,10 @@ def seen_versions(output: AnyPath) -> dict[str, Look | None]:
 def _arrived(note: Taken) -> Arrived:
     names = tuple(task.name for task in note.tasks)
     return Arrived(file=note.file, at=note.arrived, waiting={*names}, names=names)
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def _duration(seconds: float) -> str:

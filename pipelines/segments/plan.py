@@ -71,7 +71,7 @@ class Earlier:
     """Of the generation."""
     exact: tuple[str, ...]
     bands: tuple[tuple[str, ...], ...] = ()
-    """The tables of each band; none without --dedup minhash."""
+    """The tables of each band; none without --dedup minhash or without documents."""
     slots: tuple[str, ...] = ()
 
     @classmethod
@@ -88,7 +88,7 @@ class Earlier:
         groups = _by_kind(generation.signatures)
         bands = tuple(paths for kind, paths in groups.items() if kind.startswith("band-"))
         slots = groups.get("slots", ())
-        if dedup == "minhash" and not (bands and slots):
+        if dedup == "minhash" and groups and not (bands and slots):
             raise UserError(
                 f"generation {generation.name} of this dataset was made by an older corpusmill: it "
                 "has no bands and slots in its signatures, with which --dedup minhash compares new "

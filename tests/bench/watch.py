@@ -1,8 +1,8 @@
 """A watch of some minutes on an engine: files arrive all the time, and two processes are killed.
 
 On Prism the engine and the driver are killed, on a Flink session cluster (of the jars for the
-tests) a TaskManager and the JobManager. The result is compared, file by file, with --append of the same
-generations, and the rate with that of one run over all of the files.
+tests) a TaskManager and the JobManager. The result is compared, file by file, with --append of the
+same generations, and the rate with that of one run over all of the files.
 """
 
 import json

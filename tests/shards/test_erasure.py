@@ -110,7 +110,8 @@ def test_it_may_be_done_again(dataset: Path) -> None:
 
 def test_the_report_loses_its_texts(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compact", str(dataset), "--erase"]) == 0
-    assert read_json(dataset / "report.json") == {"examples": {}, "seconds": 7}
+    report = read_json(dataset / "report.json")
+    assert report == {"accounting": {}, "examples": {}, "groups": {}, "seconds": 7}
     assert not (dataset / "report.html").exists()
     out = capsys.readouterr().out
     assert "report.json: without examples\nreport.html: deleted\n" in out

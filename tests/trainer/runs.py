@@ -59,7 +59,7 @@ class Running:
         return [process.exitcode for process in self.processes]
 
     def output(self) -> str:
-        return "".join(path.read_text() for path in self.outputs)
+        return "".join(path.read_text() for path in self.outputs if path.is_file())
 
 
 @dataclass(frozen=True)

@@ -132,13 +132,20 @@ def test_two_ranks_switch_as_one_does(undisturbed: Callable[[int], Path]) -> Non
 
 
 def test_before_a_switch_nothing_changes(trial: Trial, undisturbed: Callable[[int], Path]) -> None:
-    run, data = trial.folder / "alone", data_in(trial, "alone-data", numbers=2)
-    output = trial.run("--data", f"{data}@1", "--save", run).output()
-    assert "there are newer manifests, which --follow takes" in output
+    """Without --follow a run goes on with the manifest that it began with."""
+    run, data = trial.folder / "alone", data_in(trial, "alone-data")
+    output = trial.run("--data", data, "--save", run, "--max-steps", 6, "--decay-steps", STEPS)
+    assert "newer manifests" not in output.output()
+    grow(data)
+    output = trial.run("--data", data, "--save", run)
+    assert f"the data are {data}@1; there are newer manifests, which" in output.output()
+    assert Run.load(run / "run.json").mixes == (Mix(start=0, data=(f"{data}@1",)),)
+    named = trial.folder / "named"
+    trial.run("--data", f"{data}@1", "--save", named)
+    assert losses(run) == losses(named)
     whole = undisturbed(1)
     assert losses(run)[:3] == losses(whole)[:3]
     assert losses(run)[3:] != losses(whole)[3:]
-    assert Run.load(run / "run.json").mixes == (Mix(start=0, data=(f"{data}@1",)),)
 
 
 def test_an_earlier_checkpoint_repeats_later_switches(
@@ -177,8 +184,37 @@ def test_a_removal_counts_from_its_switch_on(
     assert not any("loss/web" in event for event in figures[3:])
 
 
+def arrives_on_nodes() -> None:
+    """Let a generation come to node 0 at 24, and to node 1 in part at 24 and whole at 48."""
+    look: Callable[..., None] = follow.Follower.look
+    data = Path("data")
+    shard, aside = data / "g0002-00" / "web" / "00002.bin", Path("aside.bin")
+
+    def look_at(self: follow.Follower, run_data: RunData, position: int) -> None:
+        if position == 24:
+            grow(data)
+            if os.environ["RANK"] == "1":
+                shard.rename(aside)
+        elif position == 48 and aside.is_file():
+            aside.rename(shard)
+        self._ranks.barrier()
+        look(self, run_data, position)
+
+    setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
+
+
+def test_nodes_switch_to_what_all_of_them_have(trial: Trial) -> None:
+    nodes = Trial(trial.folder / "nodes", trial.flags, trial.started)
+    for rank in range(2):
+        build(nodes.folder / f"node-{rank}" / "data")
+    flags = ("--data", "data", "--follow", "--save", "run", "--max-steps", 8)
+    nodes.run(*flags, world=2, nodes=True, prepare=arrives_on_nodes)
+    for rank in range(2):
+        assert switches(nodes.folder / f"node-{rank}" / "run") == {"1": 0, "2": 48}
+
+
 def wait_for_text(running: Running, text: str, times: int = 1) -> None:
-    while not running.outputs[0].is_file() or running.output().count(text) < times:
+    while running.output().count(text) < times:
         assert all(process.is_alive() for process in running.processes), running.output()
         time.sleep(0.02)
 
@@ -225,7 +261,7 @@ def test_a_dataset_that_is_overwritten_is_not_followed(trial: Trial) -> None:
     assert len(losses(run)) == 7
     write_manifest(data, replace(other, generations=(generation,)))
     refused = trial.run(*flags, "--max-steps", 9, code=2).output()
-    assert "there is no manifest number 1" in refused
+    assert f"because {data}@1, which it was trained on, is gone: there is no manifest" in refused
     assert "Traceback" not in refused
 
 

@@ -209,7 +209,10 @@ REFUSED = {
     "no resume": (["--resume", "none"], "holds step-9 and this run would not resume from it"),
     "no such": (["--resume", "nowhere"], "--resume nowhere: there is no checkpoint of that name"),
     "older": (["--resume", "{run}/step-3"], "holds step-9 and this run would not resume from it"),
-    "other data": (["--data", "{other}"], r"stages was .*00000000/web.* now it is .*00000001/web"),
+    "other data": (
+        ["--data", "{other}"],
+        "it was trained on 00000000/notes, 00000000/web, and .*other has no such text",
+    ),
 }
 
 

@@ -2,7 +2,9 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from pipelines.compiled import available
 from pipelines.map.description import describe_run, tokenizer_entry
 from pipelines.map.stages import load_chain
 from tests.pipelines.runs import small
@@ -30,3 +32,17 @@ def test_the_process_that_describes_a_chain_keeps_it_for_the_run() -> None:
     assert (again.tokenizer, again.facts) == (described.tokenizer, described.facts)
     # Files may have changed until the next run of the same process.
     assert load_chain(options, compiled=False, run="another run") is not chain
+
+
+def test_native_loops_are_not_claimed_where_numba_cannot_be_imported(
+    tmp_path: Path, broken_numba: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = small(Path("out"), "in")
+    assert not describe_run((options, True, str(tmp_path))).native
+    assert not describe_run((options, False, str(tmp_path))).native
+    assert caplog.messages == [broken_numba]
+
+
+@pytest.mark.skipif(not available(), reason="numba is missing or switched off")
+def test_native_loops_are_named_where_they_are_used(tmp_path: Path) -> None:
+    assert describe_run((small(Path("out"), "in"), True, str(tmp_path))).native

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -160,6 +161,16 @@ def test_the_page_shows_generations_with_words_for_each_picture(
     ]  # fmt: skip
     assert ("100 more are in report.json" in shown.text) == (count == 600)
     assert not shown.named("script")
+
+
+def test_a_compaction_is_told(manifest: Manifest, report: dict[str, Any]) -> None:
+    rows = [generation(number, number) for number in (1, 2, 3)]
+    assert "compacted into 1." in shown_on(manifest, report, rows).text
+    (first,) = manifest.generations
+    whole = replace(
+        manifest, generations=(first, replace(first, name="b"), replace(first, name="c"))
+    )
+    assert "compacted" not in shown_on(whole, report, rows).text
 
 
 def test_a_name_stays_text(manifest: Manifest, report: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ from tests.pipelines.runs import MODULE, page, small, write_wudao
 
 pytestmark = pytest.mark.slow
 
-MARKER = "ZQXJ"
+MARKER, GROUP = "ZQXJ", "某人的信"
 
 
 def words(number: int) -> str:
@@ -224,9 +224,10 @@ def test_a_reader_keeps_the_bytes_until_it_ends(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, output = tmp_path / "in", tmp_path / "out"
-    write_wudao(folder / "part-1.json", [PAGES[0], asked_page()])
+    write_wudao(folder / "part-1.json", [PAGES[0], {**asked_page(), "dataType": GROUP}])
     build(MODULE, small(output, folder))
     assert main(["remove", str(output), "--id", f"{7:032x}", "--reason", "letter"]) == 0
+    assert {"manifest.json", "report.json"} < set(files_with(output, GROUP.encode()))
     reader = Dataset.open(output)
     tokens = list(reader.documents())
     assert main(["compact", str(output), "--erase"]) == 1
@@ -237,3 +238,4 @@ def test_a_reader_keeps_the_bytes_until_it_ends(
     assert main(["prune", str(output)]) == 0
     (generation,) = read_manifest(output).generations
     assert [path.name for path in output.glob("g*")] == [generation.name]
+    assert files_with(output, GROUP.encode()) == [], "nor does the name of a group tell"

@@ -1,0 +1,270 @@
+"""When a file of a watch is complete, what becomes of it, and what is remembered."""
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.corpus.sources import watched_corpora
+from pipelines.inputs.files import InputFile
+from pipelines.map.arrivals import (
+    BACK,
+    CHANGED,
+    GROWING,
+    Arrivals,
+    Assignment,
+    Memory,
+    Sighting,
+    WatchJob,
+    prepare_assignment,
+)
+from pipelines.map.notes import Control, Failed, Notes, file_key, look_of
+from pipelines.map.stages import Chain
+from shards.errors import UserError
+from tests.pipelines.inline import JobMaker
+from tests.pipelines.runs import MODULE, page, small, write_wudao
+
+SETTLE = 10.0
+NOW = 2_000_000_000.0
+
+
+@dataclass
+class Place:
+    """A folder that is watched, and the steps of the watch."""
+
+    folder: Path
+    arrivals: Arrivals
+    notes: Notes
+    seen: dict[str, Any]
+    memory: dict[str, Memory] = field(default_factory=dict)
+
+    def write(self, name: str, *numbers: int, at: float = NOW) -> Path:
+        path = write_wudao(self.folder / name, [page(number) for number in numbers or (1,)])
+        os.utime(path, (at, at))
+        return path
+
+    def tell(self, **changes: Any) -> None:
+        control = Control(watch="w", beat=1, number=0, ending=False)
+        self.notes.tell(replace(control, **changes))
+
+    def turn(self, now: float) -> list[Assignment]:
+        """One look, and the judgement of what it finds."""
+        taken = []
+        for key, sighting in self.arrivals.look(now):
+            self.memory[key], tasks = self.arrivals.judge(key, sighting, self.memory.get(key))
+            taken += tasks
+        return taken
+
+
+@pytest.fixture
+def place(make_job: JobMaker, small_chain: Chain, tmp_path: Path) -> Place:
+    folder = tmp_path / "in"
+    first = write_wudao(folder / "part-first.json", [page(0)])
+    options = small(tmp_path / "out", folder, settle=SETTLE)
+    job, _ = make_job(options)
+    first.unlink()
+    folders, _ = watched_corpora(MODULE, options)
+    seen: dict[str, Any] = {}
+    arrivals = Arrivals(
+        WatchJob(
+            job=job, facts=small_chain.facts, source=folders, watch="w", seen=lambda _: dict(seen)
+        )
+    )
+    place = Place(folder, arrivals, Notes(job.work), seen)
+    place.tell()
+    return place
+
+
+def key_of(path: Path) -> str:
+    return file_key("wudao", path.name)
+
+
+def test_a_file_is_taken_once_it_has_not_changed_for_a_while(place: Place) -> None:
+    path = place.write("part-1.json", at=NOW)
+    assert place.turn(NOW) == []
+    assert place.turn(NOW + SETTLE - 1) == []
+    (assignment,) = place.turn(NOW + SETTLE)
+    assert assignment.task.split.relative == "part-1.json"
+    assert assignment.arrived == NOW
+    assert place.turn(NOW + SETTLE + 1000) == []
+    note = place.notes.taken(key_of(path))
+    assert note is not None
+    assert (note.arrived, note.tasks) == (NOW, (assignment.task,))
+
+
+def test_a_file_renamed_into_place_with_an_older_time_is_taken_at_once(place: Place) -> None:
+    place.write("part-1.json", at=NOW - SETTLE)
+    assert len(place.turn(NOW)) == 1
+
+
+def test_a_file_that_grows_is_not_taken_until_it_stops(place: Place) -> None:
+    place.write("part-1.json", 1, at=NOW)
+    assert place.turn(NOW) == []
+    place.write("part-1.json", 1, 2, at=NOW + 9)
+    assert place.turn(NOW + 9) == []
+    assert place.turn(NOW + 18) == []
+    (assignment,) = place.turn(NOW + 19)
+    assert assignment.arrived == NOW
+
+
+def test_a_file_without_a_time_is_judged_by_when_it_was_seen(place: Place) -> None:
+    path = place.write("part-1.json")
+    file = InputFile(
+        source="wudao", path=str(path), relative="part-1.json", bytes=9, mtime_ns=0, etag="a"
+    )
+    key = key_of(path)
+    memory, tasks = place.arrivals.judge(key, Sighting(file=file, at=NOW), None)
+    assert tasks == []
+    other = replace(file, etag="b")
+    memory, tasks = place.arrivals.judge(key, Sighting(file=other, at=NOW + 11), memory)
+    assert tasks == []
+    assert place.arrivals.judge(key, Sighting(file=other, at=NOW + 21), memory)[0].taken
+
+
+@pytest.mark.parametrize("name", [".part-1.json", "part-1.json.tmp", "part-1.json.part"])
+def test_a_name_that_says_unfinished_is_left_alone(place: Place, name: str) -> None:
+    place.write(name, at=NOW - 1000)
+    (place.folder / "part-empty.json").touch()
+    assert [*place.arrivals.look(NOW)] == []
+
+
+def test_a_file_that_keeps_growing_is_named_after_an_hour_and_then_hourly(place: Place) -> None:
+    path = place.write("part-1.json", at=NOW)
+    told = []
+    for minute in range(0, 150, 5):
+        now = NOW + 60 * minute
+        os.utime(path, (now, now))
+        assert place.turn(now) == []
+        note = place.notes.odd(key_of(path))
+        if note is not None and note.file.mtime_ns not in told:
+            assert note.why == GROWING
+            told.append(note.file.mtime_ns)
+    assert [mtime / 1e9 - NOW for mtime in told] == [3600, 7200]
+
+
+def test_a_file_that_changes_after_it_was_taken_is_reported_not_taken(place: Place) -> None:
+    path = place.write("part-1.json", at=NOW - 60)
+    assert len(place.turn(NOW)) == 1
+    place.write("part-1.json", 1, 2, at=NOW + 5)
+    assert place.turn(NOW + 5) == []
+    note = place.notes.odd(key_of(path))
+    assert note is not None
+    assert note.why == CHANGED
+
+
+def test_files_of_the_dataset_are_left_out_and_reported_if_they_are_others_now(
+    place: Place,
+) -> None:
+    path = place.write("part-1.json", at=NOW - 60)
+    unknown = place.write("part-2.json", at=NOW - 60)
+    ((key, sighting), *_) = place.arrivals.look(NOW)
+    assert key == key_of(path)
+    place.seen |= {key: sighting.look, key_of(unknown): None}
+    place.tell(number=1)
+    assert [*place.arrivals.look(NOW + 1000)] == []
+    place.write("part-1.json", 1, 2, at=NOW + 2000)
+    assert place.turn(NOW + 5000) == []
+    note = place.notes.odd(key)
+    assert note is not None
+    assert note.why == BACK
+
+
+def test_a_job_that_starts_anew_hands_out_again_what_was_noted(place: Place) -> None:
+    place.write("part-1.json", at=NOW - 60)
+    before = place.turn(NOW)
+    place.memory.clear()  # as the state of an engine that is gone
+    place.arrivals._shown.clear()
+    assert place.turn(NOW + 1) == before
+    assert place.turn(NOW + 1000) == []
+
+
+def test_what_has_just_been_committed_is_not_taken_again(place: Place) -> None:
+    path = place.write("part-1.json", at=NOW - 60)
+    ((key, sighting),) = place.arrivals.look(NOW)
+    memory, _ = place.arrivals.judge(key, sighting, None)
+    place.notes.forget(key_of(path), "taken")
+    late = replace(sighting, at=NOW + 500)
+    assert place.arrivals.judge(key, late, memory) == (memory, [])
+
+
+def test_a_file_that_cannot_be_cut_is_noted_and_tried_again_when_it_changes(place: Place) -> None:
+    path = place.folder / "part-1.json"
+    path.write_text("no JSON")
+    os.utime(path, (NOW - 60, NOW - 60))
+    assert place.turn(NOW) == []
+    failed = place.notes.failed(key_of(path))
+    assert failed is not None
+    assert "part-1.json" in failed.message
+    place.write("part-1.json", at=NOW + 5)
+    assert place.turn(NOW + 5) == []
+    assert place.notes.failed(key_of(path)) is None
+    assert len(place.turn(NOW + 20)) == 1
+
+
+def test_a_task_that_failed_is_handed_out_again_after_a_pause_that_grows(place: Place) -> None:
+    path = place.write("part-1.json", at=NOW - 60)
+    (assignment,) = place.turn(NOW)
+    sighting = Sighting(file=next(place.arrivals.look(NOW + 1e6))[1].file, at=NOW)
+    place.notes.write(key_of(path), Failed(message="away", times=3, at=NOW))
+    memory = place.memory[key_of(path)]
+    early, late = (replace(sighting, at=NOW + seconds) for seconds in (239, 241))
+    assert place.arrivals.judge(key_of(path), early, memory)[1] == []
+    assert place.arrivals.judge(key_of(path), late, memory)[1] == [assignment]
+    assert place.arrivals.fail(assignment, "away again")
+    failed = place.notes.failed(key_of(path))
+    assert failed is not None
+    assert (failed.times, failed.message) == (4, "away again")
+
+
+def test_storage_that_is_away_is_no_reason_to_fail_or_to_end(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.write("part-1.json", at=NOW - 60)
+
+    def away(*_: Any) -> None:
+        raise UserError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pipelines.map.notes.write_json", away)
+        assert place.turn(NOW) == []
+        patch.setattr("pipelines.map.notes.read_json", away)
+        assert not place.arrivals.ended()
+        assert [*place.arrivals.look(NOW + 1)] == []
+    assert len(place.turn(NOW + 1000)) == 1
+
+
+def test_the_steps_end_with_the_watch_or_if_its_driver_is_silent(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not place.arrivals.ended()
+    place.tell(ending=True)
+    assert place.arrivals.ended()
+    place.tell(watch="another")
+    assert place.arrivals.ended()
+    place.tell(beat=2)
+    assert not place.arrivals.ended()
+    monkeypatch.setattr("pipelines.map.arrivals.SILENT", -1.0)
+    assert place.arrivals.ended()
+
+
+def test_what_is_assigned_is_mapped_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.write("part-1.json", *range(5), at=NOW - 60)
+    (assignment,) = place.turn(NOW)
+    run = prepare_assignment(place.arrivals._job.job)
+    run(assignment)
+    made = place.arrivals.finished(assignment)
+    assert made["documents"] == 5
+    assert made["tokens"] > 5
+    monkeypatch.setattr("pipelines.map.mapper.Mapper.map", lambda *_: pytest.fail("mapped twice"))
+    run(assignment)
+
+
+def test_a_note_of_another_version_counts_as_none(place: Place) -> None:
+    path = place.write("part-1.json", at=NOW - 60)
+    place.turn(NOW)
+    (place.notes.folder / f"{key_of(path)}.taken.json").write_text("{}")
+    assert place.notes.taken(key_of(path)) is None
+    file = next(place.arrivals.look(NOW + 1e6))[1].file
+    assert look_of(file)[0] == path.stat().st_size
