@@ -38,9 +38,8 @@ TASK_SECONDS = 0.15
 TEXT_ROWS_A_SECOND, BAND_ROWS_A_SECOND = 1_200_000, 1_300_000
 """Rows that dedup reads, sorts and compares: `make bench ARGS="--only dedup"`."""
 
-SLOT_ROWS_A_SECOND, SEARCHED_ROWS_A_SECOND = 600_000, 1_000_000
-"""Rows that tasks of slots write, and rows of owners that they search, once for each segment: 40
-segments of 100,000 signers, ranges of half a million and of two million."""
+SLOT_ROWS_A_SECOND = 600_000
+"""Rows of slots that are sorted and written: 40 segments of 100,000, ranges of 2 million."""
 
 MERGED_BYTES_A_SECOND = 60e6
 """Bytes of segments that merge reads: `make bench ARGS="--only plan"`."""
@@ -143,9 +142,7 @@ def phase_seconds(extent: Extent, *, workers: int) -> dict[str, float]:
         copied, tasks = copied_by_ranges(later)
         work["ranges"] = (2 * copied / MERGED_BYTES_A_SECOND, tasks)
     if extent.slot_ranges:
-        signed = extent.total("signed")
-        searched = signed * later.segments / SEARCHED_ROWS_A_SECOND
-        work["slots"] = (signed / SLOT_ROWS_A_SECOND + searched, extent.slot_ranges)
+        work["slots"] = (extent.total("signed") / SLOT_ROWS_A_SECOND, extent.slot_ranges)
     phases = {"start": START_SECONDS}
     for phase, (seconds, tasks) in work.items():
         rounds = math.ceil(tasks / processes)
@@ -181,9 +178,8 @@ def beam_bytes(extent: Extent, split: Split) -> float:
         name=name, plan=name, numbers=tuple(range(2**16, 2**16 + 100)), index=0, total=1,
         drops=drops,
     )  # fmt: skip
-    # Every task of slots names all files of owners.
-    owners = tuple(f"dedup/{index:024}" for index in range(extent.owner_files))
-    slots_task = SlotsTask(name=name, plan=name, index=0, ranges=1, inputs=owners)
+    of_range = drops[: 1 + extent.drop_ranges // max(1, extent.slot_ranges)]
+    slots_task = SlotsTask(name=name, plan=name, index=0, ranges=1, drops=of_range)
     pairs = (
         (slots_task, extent.slot_ranges),
         (range_task, copied_by_ranges(with_groups(extent))[1]),

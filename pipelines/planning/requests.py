@@ -16,11 +16,10 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.bands import BandRows, Signers, read_slots, write_bands, write_slots
+from pipelines.dedup.bands import BandRows, Signers, write_bands, write_slots
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.phases import Deduplicated
-from pipelines.dedup.signatures import owner_path
 from pipelines.dedup.tasks import (
     TEXT,
     DedupRecord,
@@ -74,9 +73,6 @@ MOST_TOKEN_BYTES = 1 << 30
 MOST_SIGNED = 100_000
 """Rows of each band but the first of a segment that are written, at most: no task reads them."""
 
-MOST_OWNERS = 1 << 25
-"""Rows of the file of owners that is written, at most."""
-
 RUN = Requests(put=6, get=2, head=7, list=8, delete=1)
 """What a run takes besides its tasks: lock, notes of attempts, manifest, report, examples."""
 
@@ -102,7 +98,7 @@ def count_requests(extent: Extent, *, workers: int) -> dict[str, Requests]:
     if not sampled:
         return {"the rest": RUN}
     extent = replace(extent, sources=sampled)
-    later, more, segments = with_groups(extent), 1.0, 1.0
+    later, more = with_groups(extent), 1.0
     with counting() as (output, calls):
         model = _Model(extent, output / "segments", calls=calls, workers=workers)
         phases = {"map": model.map()}
@@ -110,11 +106,10 @@ def count_requests(extent: Extent, *, workers: int) -> dict[str, Requests]:
             phases["group"] = model.group(later)
             largest = _largest(later)
             more = later.slices / largest.slices
-            segments = later.segments / largest.segments
             model = _Model(largest, output / "groups", calls=calls, workers=workers)
         phases["dedup"] = model.dedup() * more
         if later.slot_ranges:
-            phases["slots"] = model.slots(more=segments)
+            phases["slots"] = model.slots() * more
         if not later.cuts:
             phases["merge"] = model.merge() * more
         pages = _files(extent) / PAGE_KEYS
@@ -229,9 +224,8 @@ class _Model:
         """By stem, how many segments of the run it stands for."""
         tokens = max(source.tokens / source.segments for source in extent.sources.values())
         thin = max(1.0, tokens * extent.token_bytes / MOST_TOKEN_BYTES)
-        owners = extent.total("signed") / max(extent.band_ranges, 1)
-        self._thin = {"tokens": thin, "bin": thin, "owners": max(1.0, owners / MOST_OWNERS)}
-        """By suffix, how many tokens or owners one that is written stands for."""
+        self._thin = {"tokens": thin, "bin": thin}
+        """By suffix, how many tokens one that is written stands for."""
         for seed, (stem, name) in enumerate(sources.items()):
             write_mean_segment(
                 self._work / "map" / stem,
@@ -330,11 +324,9 @@ class _Model:
                 for index in _spread(ranges)
             ]  # fmt: skip
             calls = self._finish("dedup", tasks, prepare_dedup, self._output, DedupRecord)
-            mean = sum(
-                getattr(source, rows) / source.segments for source in extent.sources.values()
+            total += self._total(
+                calls, tasks=ranges * bands, ran=len(tasks), growth=self._growth(rows)
             )
-            growth = extent.total(rows) / max(mean, 1)
-            total += self._total(calls, tasks=ranges * bands, ran=len(tasks), growth=growth)
             inputs = inputs or tuple(f"dedup/{task.name}" for task in tasks[:1])
         if ranges := extent.drop_ranges:
             task = DropsTask(name="d", plan=self._plan.name, index=0, ranges=ranges, inputs=inputs)
@@ -345,46 +337,24 @@ class _Model:
             self._drops = (f"drops/{task.name}",) * ranges
         return total
 
-    def slots(self, *, more: float) -> Requests:
-        """Return the requests of the slots of signatures; one file of owners stands for all.
-
-        Args:
-            more: How many times the segments the run has.
-        """
-        extent = self._extent
-        self._write_owners("dedup/owners")
+    def slots(self) -> Requests:
+        """Return the requests of the slots of signatures."""
+        ranges, dropped = self._extent.slot_ranges, Deduplicated(drops=self._drops)
         tasks = [
             SlotsTask(
-                name=f"{index}", plan=self._plan.name, index=index, ranges=extent.slot_ranges,
-                inputs=("dedup/owners",),
+                name=f"{index}", plan=self._plan.name, index=index, ranges=ranges,
+                drops=dropped.drops_within(Range.of(index, ranges)),
             )
-            for index in _spread(extent.slot_ranges)
+            for index in _spread(ranges)
         ]  # fmt: skip
         calls = self._finish("slots", tasks, prepare_slots, self._output, SlotsRecord)
-        owners, rest = _divided(calls, "/dedup/")
-        segments, made = _divided(rest, "/map/")
-        # Each process asks for the size of each file of owners once.
-        sizes = [call for call in owners if call.size_alone]
-        parts = [call for call in owners if not call.size_alone]
-        count = {"tasks": extent.slot_ranges, "ran": len(tasks)}
-        mean = sum(source.signed / source.segments for source in extent.sources.values())
-        return (
-            self._total(sizes) * (extent.owner_files * min(self._workers, extent.slot_ranges))
-            + self._total(parts, **count) * extent.owner_files
-            + self._total(segments, **count) * more
-            + self._total(made, **count, growth=extent.total("signed") / max(mean, 1))
-        )
+        return self._total(calls, tasks=ranges, ran=len(tasks), growth=self._growth("signed"))
 
-    def _write_owners(self, reference: str) -> None:
-        """Write a file of owners as long as the mean one, some of the signers among them."""
-        files = self._plan.paths(self._work, "slots")
-        signers = np.concatenate([read_slots(path, "order") for path in files])
-        rows = self._extent.total("signed") / max(self._extent.band_ranges, 1)
-        num = max(1, round(rows / self._thin["owners"]))
-        some = signers[:: -(-2 * len(signers) // num)]
-        others = _hashes(np.random.default_rng(len(files)), max(0, num - len(some)))
-        orders = np.sort(np.concatenate([some, others]))
-        write_table(owner_path(self._work, reference), pa.table({"order": orders}))
+    def _growth(self, name: str) -> float:
+        """Return how many times as much of something as the segments here the run has."""
+        sources = self._extent.sources.values()
+        here = sum(getattr(source, name) / source.segments for source in sources)
+        return self._extent.total(name) / max(float(here), 1.0)
 
     def merge(self) -> Requests:
         """Return the requests of the number of shards, of what is held out, of the shards."""

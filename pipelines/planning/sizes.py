@@ -44,8 +44,8 @@ BANDS_INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4
 SIGNATURE_BYTES = 24
 """Bytes a row of signatures/exact-*."""
 
-BAND_SIGNATURE_BYTES, SLOT_SIGNATURE_BYTES, OWNER_BYTES = 16, 120, 8
-"""Bytes a row of signatures/band-*, of signatures/slots-*, and of a file of owners."""
+BAND_SIGNATURE_BYTES, SLOT_SIGNATURE_BYTES = 16, 120
+"""Bytes a row of signatures/band-* and of signatures/slots-*."""
 
 IDX_BYTES = 20
 """Bytes a document of a shard's .idx."""
@@ -126,14 +126,9 @@ class Extent:
         return self.text_ranges + NUM_BANDS * self.band_ranges
 
     @property
-    def owner_files(self) -> int:
-        """Files of owners, which every task that writes slots reads a range of."""
-        return NUM_BANDS * self.band_ranges if self.slot_ranges else 0
-
-    @property
     def slot_slices(self) -> int:
-        """Slices that tasks of slots read: of files of owners and of segments."""
-        return self.slot_ranges * (self.owner_files + self.segments)
+        """Slices that tasks of slots read: segments times tasks."""
+        return self.segments * self.slot_ranges
 
     @property
     def merge_tasks(self) -> int:
@@ -156,7 +151,7 @@ class Extent:
     @property
     def slices(self) -> int:
         """Slices of segments that dedup, slots and merge read."""
-        return self.dedup_slices + self.slot_ranges * self.segments + self.merge_slices
+        return self.dedup_slices + self.slot_slices + self.merge_slices
 
     @property
     def segment_bytes(self) -> float:
@@ -200,18 +195,13 @@ class Extent:
         )
 
     @property
-    def owner_bytes(self) -> float:
-        """Bytes of all files of owners."""
-        return self.total("signed") * NUM_BANDS * OWNER_BYTES if self.slot_ranges else 0.0
-
-    @property
     def most_bytes(self) -> float:
         """Bytes of all files that exist at once before the end; groups repeat the segments."""
         later = with_groups(self)
         again = 0.0 if later is self else self.segment_bytes
         for name, cuts in later.cuts.items():
             again += len(cuts) * replace(self, sources={name: self.sources[name]}).segment_bytes
-        return self.segment_bytes + again + self.owner_bytes + self.shard_bytes + self.other_bytes
+        return self.segment_bytes + again + self.shard_bytes + self.other_bytes
 
     @property
     def cuts(self) -> dict[str, tuple[int, ...]]:

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from pipelines.corpus.options import Options
+from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.planning.estimate import beam_bytes, estimate, phase_seconds, worker_bytes
 from pipelines.planning.sizes import run_extent
 from tests.pipelines.planning.made_sources import SPLIT, made_source
@@ -56,8 +57,8 @@ def test_slots_of_signatures_take_time_and_memory() -> None:
     memory = worker_bytes(near, remote=False)
     assert memory["slots"] < 500e6
     assert worker_bytes(near, remote=True)["dedup"] > memory["dedup"]
-    names = near.slot_ranges * near.owner_files * 24
-    assert beam_bytes(near, SPLIT) > beam_bytes(exact, SPLIT) + names
+    tasks = NUM_BANDS * near.band_ranges + near.slot_ranges
+    assert beam_bytes(near, SPLIT) > beam_bytes(exact, SPLIT) + tasks * 100
 
 
 def test_memory_of_a_worker_does_not_grow_with_the_corpus() -> None:

@@ -12,7 +12,6 @@ from pipelines.planning import requests as requests_module
 from pipelines.planning.requests import count_requests, polling_requests
 from pipelines.planning.sizes import (
     BAND_ROW_BYTES,
-    OWNER_BYTES,
     SLOT_SIGNATURE_BYTES,
     Extent,
     run_extent,
@@ -118,8 +117,8 @@ def test_signatures_are_read_by_every_band(
     exact = count_requests(without, workers=2)["dedup"]
     reads = NUM_BANDS * extent.band_ranges * 10
     assert phases["dedup"].get - exact.get >= 2 * reads
-    # drops, links, signatures, owners; record
-    assert phases["dedup"].put - exact.put == NUM_BANDS * extent.band_ranges * (4 + 1)
+    # drops, links, signatures; record
+    assert phases["dedup"].put - exact.put == NUM_BANDS * extent.band_ranges * (3 + 1)
     orders = 8
     whole = extent.total("signed") * NUM_BANDS * (BAND_ROW_BYTES + orders)
     assert phases["dedup"].bytes - exact.bytes == pytest.approx(whole, rel=0.05)
@@ -139,32 +138,25 @@ def test_each_band_range_fetches_the_orders_of_whole_segments(
     assert every[1] - every[0] >= 3 * NUM_BANDS * 8 * one.total("signed")
 
 
-def test_tasks_of_slots_read_all_owners_and_segments(
-    signed_tables: Mapping[str, pa.Table],
-) -> None:
+def test_tasks_of_slots_read_every_segment(signed_tables: Mapping[str, pa.Table]) -> None:
     extent = signed_extent(signed_tables)
-    assert (extent.slot_ranges, extent.owner_files) == (1, NUM_BANDS)
+    assert extent.slot_ranges == 1
     slots = count_requests(extent, workers=2)["slots"]
     assert slots.put == 1 + 1  # table, record
-    assert slots.get >= NUM_BANDS + 10 * 2
-    whole = extent.total("signed") * (NUM_BANDS * OWNER_BYTES + SLOT_SIGNATURE_BYTES)
+    assert slots.get >= 10 * 2  # orders, slots
+    whole = extent.total("signed") * SLOT_SIGNATURE_BYTES
     assert slots.bytes == pytest.approx(whole, rel=0.05)
-    many = count_requests(replace(extent, band_ranges=8, slot_ranges=16), workers=2)["slots"]
+    many = count_requests(replace(extent, slot_ranges=16), workers=2)["slots"]
     assert many.put == 16 * 2
-    assert many.get >= 16 * (8 * NUM_BANDS + 10 * 2)
+    assert many.get >= 16 * 10 * 2
 
 
-def test_more_segments_are_read_by_tasks_of_slots(
-    signed_tables: Mapping[str, pa.Table], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_segments_are_read_by_tasks_of_slots(signed_tables: Mapping[str, pa.Table]) -> None:
     sizes = {"documents": 100.0, "tokens": 1e4}
     ten, twenty = (signed_extent(signed_tables, splits, **sizes) for splits in (10, 20))
     few, many = (count_requests(extent, workers=1)["slots"] for extent in (ten, twenty))
     assert many.get - few.get == 10 * 2
     assert many.bytes == pytest.approx(2 * few.bytes, rel=0.05)
-    monkeypatch.setattr(requests_module, "MOST_OWNERS", 50_000)
-    thinned = count_requests(twenty, workers=1)["slots"]
-    assert thinned.bytes == pytest.approx(many.bytes, rel=0.1)
 
 
 def test_components_leave_no_signatures_of_bands(signed_tables: Mapping[str, pa.Table]) -> None:
