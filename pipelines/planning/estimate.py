@@ -38,7 +38,7 @@ TASK_SECONDS = 0.15
 TEXT_ROWS_A_SECOND, BAND_ROWS_A_SECOND = 1_200_000, 1_300_000
 """Rows that dedup reads, sorts and compares: `make bench ARGS="--only dedup"`."""
 
-SLOT_ROWS_A_SECOND = 600_000
+SLOT_ROWS_A_SECOND = 1_400_000
 """Rows of slots that are sorted and written: 40 segments of 100,000, ranges of 2 million."""
 
 MERGED_BYTES_A_SECOND = 60e6
@@ -53,7 +53,7 @@ AT_ONCE, BESIDE = 16, ("group", "dedup", "slots", "ranges", "merge")
 FETCHED_BYTES_A_SECOND = 100e6
 """Bytes that one worker fetches from an object storage."""
 
-BAND_ROW_MEMORY, SLOT_ROW_MEMORY = 70, 380
+BAND_ROW_MEMORY, SLOT_ROW_MEMORY = 70, 340
 """Bytes that a task takes for a row of a band, and for a row of slots: ranges of 2 million rows."""
 
 IDLE_BYTES = 180e6
