@@ -25,6 +25,7 @@ from shards.remove import Selection, remove
 from shards.run import Run
 from shards.run_flags import add_run_flags, run_of
 from shards.storage.lock import locked
+from shards.storage.readers import excluded
 from shards.storage.remote import AnyPath, any_path
 from shards.takedown import Takedown, takedown, takedown_lines
 from shards.verify import verify
@@ -220,14 +221,16 @@ def _prune(options: argparse.Namespace) -> int:
 
 def _delete_leftovers(directory: AnyPath, *, dry_run: bool = False) -> int:
     """Delete what no manifest names, with a line for each; return the bytes that have to stay."""
+    manifest = read_manifest(directory)
     sizes = {True: 0, False: 0}
-    for leftover in prune.leftovers(directory, read_manifest(directory)):
-        with prune.unread(directory, leftover) as free:
+    with excluded(directory, but=manifest.lineage, forget=not dry_run) as read:
+        for leftover in prune.leftovers(directory, manifest):
+            free = leftover.name not in read
             if free and not dry_run:
                 prune.delete(leftover)
-        sizes[free] += leftover.bytes
-        state = "" if free else ": stays, a reader has it open"
-        print(f"{leftover.bytes:>16,}  {leftover.path}{state}")
+            sizes[free] += leftover.bytes
+            state = "" if free else ": stays, a reader has it open"
+            print(f"{leftover.bytes:>16,}  {leftover.path}{state}")
     print(f"{sizes[True]:>16,}  bytes {'would be freed' if dry_run else 'freed'}")
     return sizes[False]
 
@@ -288,6 +291,7 @@ def _write_parts(compaction: compact.Compaction) -> dict[compact.Part, compact.P
     """Print a line for each part that is written, and return the records of all."""
     compaction.check_idle()
     compaction.check_room()
+    print(f"{compaction.bytes:>16,}  bytes are checked first", flush=True)
     compaction.check()
     records = {}
     for number, part in enumerate(compaction.parts, 1):

@@ -221,14 +221,18 @@ class Compaction:
         """
         if not isinstance(self.directory, Path):
             return
-        needed = sum(entry.bytes for _, entry in self._files())
-        needed -= sum(files(self._folder).values())
+        needed = self.bytes - sum(files(self._folder).values())
         if needed > (free := shutil.disk_usage(self.directory).free):
             raise UserError(
                 f"compacting writes about {needed / 1e6:,.0f} MB beside what is there, and the "
                 f"disk of {self.directory} has {free / 1e6:,.0f} MB free: make room, or compact "
                 "fewer generations at a time (--generations A-B), with prune after each."
             )
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files of the members."""
+        return sum(entry.bytes for _, entry in self._files())
 
     def _files(self) -> Iterator[tuple[str, Any]]:
         alone = replace(self.manifest, generations=self.members, removals=())

@@ -14,6 +14,7 @@ lineage: the files of older numbers no longer exist.
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -23,7 +24,7 @@ import numpy as np
 from shards.errors import DamageError, UserError
 from shards.records import from_json, to_json
 from shards.storage.files import FileEntry, canonical, read_json, write_json
-from shards.storage.readers import admit_readers
+from shards.storage.readers import admit_readers, remember
 from shards.storage.remote import AnyPath, RemotePath, any_path
 
 NAME = "manifest.json"
@@ -220,8 +221,8 @@ class Manifest:
             for shard in entry.split(split)
         )
 
-    def held_names(self) -> Iterator[str]:
-        """Yield what its readers hold: generations by name, all other files by path."""
+    def names(self) -> Iterator[str]:
+        """Yield what it consists of: generations by name, all other files by path."""
         yield self.vocabulary.path
         for generation in self.generations:
             yield generation.name
@@ -268,7 +269,18 @@ def write_manifest(directory: AnyPath, manifest: Manifest) -> None:
     """Write or replace the dataset's manifest atomically. Every file it names must exist."""
     content = {"format": _FORMAT, "version": _VERSION, **_content(manifest)}
     admit_readers(directory)
+    _remember_lineage(directory, manifest.lineage)
     write_json(directory / NAME, {**content, "sha256": _sha256(content)})
+
+
+def _remember_lineage(directory: AnyPath, lineage: str) -> None:
+    """Write down what the present manifest names, if one of this lineage is to replace another."""
+    if not isinstance(directory, Path) or not (directory / NAME).exists():
+        return
+    with suppress(UserError):  # nobody reads a dataset with a damaged manifest
+        present = read_manifest(directory)
+        if present.lineage != lineage:
+            remember(directory, present.lineage, present.names())
 
 
 def read_manifest(directory: AnyPath) -> Manifest:

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from shards.errors import UserError
 from shards.manifest import WORK, Manifest
 from shards.storage.disk import explain
 from shards.storage.files import TEMPORARY, files
-from shards.storage.readers import excluded
 from shards.storage.remote import AnyPath, RemotePath
 
 _OURS = re.compile(
@@ -30,7 +28,7 @@ class Leftover:
     path: AnyPath
     bytes: int
     name: str = ""
-    """What a reader of it holds (storage/readers.py); "" if nobody reads it."""
+    """By which a manifest may have named it (Manifest.names); "" if none ever did."""
 
 
 def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:
@@ -52,7 +50,7 @@ def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:
 
 
 def _leftovers_below(path: Path, kept: set[Path], *, name: str = "") -> Iterator[Leftover]:
-    """Yield what is not kept; `name` is that of the path in the dataset, "" if nobody holds it."""
+    """Yield what is not kept; `name` is that of the path in the dataset, "" below what has one."""
     each = name == removals.FOLDER and path.is_dir() and not path.is_symlink()
     if path not in kept and not each:
         yield Leftover(path=path, bytes=_size(path), name=name)
@@ -67,16 +65,6 @@ def _size(path: Path) -> int:
     return sum(
         os.lstat(Path(folder, name)).st_size for folder, _, names in os.walk(path) for name in names
     )
-
-
-@contextmanager
-def unread(directory: AnyPath, leftover: Leftover) -> Iterator[bool]:
-    """Yield whether nobody reads a leftover; while the block runs nobody begins to."""
-    if not leftover.name:
-        yield True
-        return
-    with excluded(directory, leftover.name) as free:
-        yield free
 
 
 def delete(leftover: Leftover) -> None:

@@ -1,8 +1,8 @@
 """Opens a dataset: tokens and documents as they are on disk, memory-mapped and never copied.
 
-What was opened stays: an open dataset and its shards hold the generations that they read, and
-`prune` deletes none that is held (storage/readers.py). Workers that are forked hold them too; those
-that unpickle shards rely on the process that sent them.
+What was opened stays: an open dataset and its shards hold the lineage that they read, and `prune`
+deletes nothing that a held lineage names (storage/readers.py). Workers that are forked hold it too;
+those that unpickle shards rely on the process that sent them.
 """
 
 import time
@@ -297,7 +297,7 @@ def _read_and_hold(directory: AnyPath, number: int | None) -> tuple[Manifest, Ho
         if number is not None:
             manifest = manifest.as_of(number)
         with suppress(BlockingIOError):  # what it named is being deleted
-            hold = Hold.on(directory, manifest.held_names())
+            hold = Hold.on(directory, manifest.lineage)
             if hold is None or _still_holds(directory, manifest, version):
                 return manifest, hold
         time.sleep(wait)

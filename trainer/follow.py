@@ -127,10 +127,11 @@ class Follower:
             if problems:
                 self._say_once(f"no newer text for now: {problems[0]}")
                 return dict(current)
-            if any(head[1] != lineages[directory] for head in seen if not isinstance(head, str)):
+            manifests = [head for head in seen if not isinstance(head, str)]
+            if any(lineage != lineages.get(directory, lineage) for _, lineage in manifests):
                 self._end(directory, number)
                 return dict(current)
-            newest[directory] = min(head[0] for head in seen if not isinstance(head, str))
+            newest[directory] = min(number for number, _ in manifests)
         if all(newest[directory] <= number for directory, number in current.items()):
             return dict(current)
         whole = self._ranks.gather(self._highest_whole(data, current, newest))

@@ -5,7 +5,8 @@ one. Numbers in files are little-endian:
 
     .slots   order uint64[n] | row uint32[n] | slots uint8[n, 112]
              by signer; row is its place in .documents, or NO_ROW
-    .bands   index uint32[14, 1025] | hash uint64[m] | signer uint32[m] | copies uint8[m]
+    .bands   index uint32[14, 1025] | hash uint64[m] | order uint64[m] | signer uint32[m] |
+             copies uint8[m]
              band by band, sorted by hash; index[b, i] is the first row with hash >= i * 2**54
 
 Of the signers that share a band's hash, the smallest is handed on, with the number of signers that
@@ -48,6 +49,17 @@ class BandRows:
     hash: np.ndarray
     signer: np.ndarray
     copies: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedRows(BandRows):
+    """Rows of one band as they are read, with the order of each signer, uint64[n].
+
+    It stands in every band, because the .slots file of a large segment is too long to be looked
+    through by every range of every band.
+    """
+
+    order: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +202,14 @@ _SLOT_COLUMNS = {"order": (0, 8, "<u8"), "row": (8, 4, "<u4"), "slots": (12, NUM
 _SIGNER_BYTES = 12 + NUM_SLOTS
 
 
-def write_bands(path: AnyPath, bands: Sequence[BandRows]) -> FileEntry:
-    """Write a .bands file and return its entry."""
+def write_bands(path: AnyPath, bands: Sequence[BandRows], *, order: np.ndarray) -> FileEntry:
+    """Write a .bands file and return its entry.
+
+    Args:
+        path: The file.
+        bands: The rows of each band.
+        order: uint64[n], of all signers.
+    """
     edges = np.arange(EDGES, dtype=np.uint64) << np.uint64(64 - EDGES.bit_length() + 1)
     index = np.zeros((NUM_BANDS, EDGES + 1), "<u4")
     start = 0
@@ -203,11 +221,12 @@ def write_bands(path: AnyPath, bands: Sequence[BandRows]) -> FileEntry:
         handle.write(index)
         for name, dtype in _BAND_COLUMNS.items():
             for band in bands:
-                handle.write(np.ascontiguousarray(getattr(band, name), dtype))
+                values = order[band.signer] if name == "order" else getattr(band, name)
+                handle.write(np.ascontiguousarray(values, dtype))
     return handle.entry
 
 
-def open_bands(path: AnyPath, band: int, *, first: int, last: int) -> BandRows:
+def open_bands(path: AnyPath, band: int, *, first: int, last: int) -> OrderedRows:
     """Return the rows of one band of a .bands file from edge `first` to edge `last`, mapped."""
     file = open_bytes(path)
     edges = 4 * (band * (EDGES + 1) + np.array([first, last]))
@@ -218,14 +237,16 @@ def open_bands(path: AnyPath, band: int, *, first: int, last: int) -> BandRows:
     columns = _INDEX_BYTES + num * (np.cumsum(widths) - widths)
     ranges = np.stack([columns + widths * start, columns + widths * stop], axis=1)
     file.fetch(ranges)
-    return BandRows(
-        *(
-            file.data[low:high].view(dtype)
-            for (low, high), dtype in zip(ranges.tolist(), _BAND_COLUMNS.values(), strict=True)
-        )
+    return OrderedRows(
+        **{
+            name: file.data[low:high].view(dtype)
+            for (low, high), (name, dtype) in zip(
+                ranges.tolist(), _BAND_COLUMNS.items(), strict=True
+            )
+        }
     )
 
 
-_BAND_COLUMNS = {"hash": "<u8", "signer": "<u4", "copies": "u1"}
+_BAND_COLUMNS = {"hash": "<u8", "order": "<u8", "signer": "<u4", "copies": "u1"}
 
 _INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4

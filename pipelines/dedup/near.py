@@ -1,8 +1,8 @@
 """Near-duplicates across segments: one range of one band in, pairs of documents out.
 
-A task holds the range's rows of all segments, 13 bytes each, and sorts them. Only for rows whose
-hash occurs again does it look up order and slots, in one segment's file after the other, so its
-memory does not depend on the size of the corpus.
+A task holds the range's rows of all segments, 21 bytes each, and sorts them. Only for rows whose
+hash occurs again does it look up slots, in one segment's file after the other, so its memory does
+not depend on the size of the corpus.
 
 Of the documents that share a band's hash, each is paired with the smallest. Documents compare by
 order, then by the segment's number, then by the signer's.
@@ -19,7 +19,7 @@ import pyarrow as pa
 from pipelines.dedup.bands import (
     EDGES,
     PAIRS_AT_ONCE,
-    BandRows,
+    OrderedRows,
     are_similar,
     open_bands,
     read_slots,
@@ -67,7 +67,7 @@ class Pairs:
 
 def read_range(
     paths: Sequence[AnyPath], band: int, *, index: int, ranges: int
-) -> tuple[BandRows, np.ndarray]:
+) -> tuple[OrderedRows, np.ndarray]:
     """Return the rows of a range of a band, segment by segment, and where each segment's begin.
 
     Args:
@@ -81,12 +81,17 @@ def read_range(
     parts = side_by_side(lambda path: open_bands(path, band, **edges), paths, where=paths[0])
     starts = np.cumsum([0, *(len(part.hash) for part in parts)])
     num = int(starts[-1])
-    rows = BandRows(np.empty(num, np.uint64), np.empty(num, np.uint32), np.empty(num, np.uint8))
+    rows = OrderedRows(
+        hash=np.empty(num, np.uint64),
+        signer=np.empty(num, np.uint32),
+        copies=np.empty(num, np.uint8),
+        order=np.empty(num, np.uint64),
+    )
     parts.reverse()
     for start, stop in itertools.pairwise(starts.tolist()):
         part = parts.pop()  # what was fetched from a URL is freed as soon as it is copied
         rows.hash[start:stop], rows.signer[start:stop] = part.hash, part.signer
-        rows.copies[start:stop] = part.copies
+        rows.copies[start:stop], rows.order[start:stop] = part.copies, part.order
     return rows, starts
 
 
@@ -97,7 +102,7 @@ def segments_of(rows: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def pair_with_smallest(
-    rows: BandRows,
+    rows: OrderedRows,
     starts: np.ndarray,
     *,
     slots: Sequence[AnyPath],
@@ -118,9 +123,7 @@ def pair_with_smallest(
     """
     for block in colliding_rows(rows.hash, range_bits=range_bits):
         segment = segments_of(block, starts)
-        signer = rows.signer[block]
-        order = look_up(slots, "order", segment=segment, signer=signer)
-        hashes = rows.hash[block]
+        signer, order, hashes = rows.signer[block], rows.order[block], rows.hash[block]
         ranked = np.lexsort((signer, segment, order, hashes))
         first = run_starts(hashes[ranked])
         members = Members(order[ranked], segment[ranked], signer[ranked])

@@ -114,7 +114,9 @@ class Sieve:
             return SieveCounts(texts=len(distinct))
         signers = Signers(self._order[self._signers], row[self._signers], self._slots)
         files["slots"] = write_slots(with_suffix(stem, "slots"), signers)
-        files["bands"] = write_bands(with_suffix(stem, "bands"), self._matches.bands)
+        files["bands"] = write_bands(
+            with_suffix(stem, "bands"), self._matches.bands, order=signers.order
+        )
         signer, smaller = (side.copy() for side in self._matches.links.T)
         links = pa.table({"signer": signer, "smaller": smaller})
         files["links"] = write_table(with_suffix(stem, "links"), links)

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.bands import BandRows, read_slots, signers_between
+from pipelines.dedup.bands import OrderedRows, read_slots, signers_between
 from pipelines.dedup.drops import EXACT, Drops
 from pipelines.dedup.minhash import NUM_SLOTS
-from pipelines.dedup.near import look_up, segments_of
 from pipelines.segments.range import Range
 from pipelines.segments.sparse import side_by_side
 from pipelines.segments.tables import spread_over
@@ -27,28 +26,15 @@ BAND_SIGNATURES = pa.schema([("hash", pa.uint64()), ("order", pa.uint64())])
 SLOT_SIGNATURES = pa.schema([("order", pa.uint64()), ("slots", pa.binary(NUM_SLOTS))])
 
 
-def band_table(
-    rows: BandRows,
-    starts: np.ndarray,
-    owners: np.ndarray,
-    *,
-    slots: Sequence[AnyPath],
-    within: Range,
-) -> pa.Table:
+def band_table(rows: OrderedRows, owners: np.ndarray, *, within: Range) -> pa.Table:
     """Return the signatures of a range of a band.
 
     Args:
         rows: The rows of the range.
-        starts: Where each segment's rows begin.
         owners: bool[n], the rows of the smallest documents with their hashes.
-        slots: The .slots files of all segments.
         within: The range.
     """
-    chosen = np.flatnonzero(owners)
-    segment = segments_of(chosen, starts)
-    order = look_up(slots, "order", segment=segment, signer=rows.signer[chosen])
-    hashes = rows.hash[chosen]
-    del chosen, segment
+    hashes, order = rows.hash[owners], rows.order[owners]
     ranked = np.argsort(hashes)
     table = pa.table([hashes[ranked], order[ranked]], schema=BAND_SIGNATURES)
     return spread_over(table, within)

@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.bands import BandRows
+from pipelines.dedup.bands import OrderedRows
 from pipelines.dedup.components import Edges, Stars, component_members, large_star, small_star
 from pipelines.dedup.drops import (
     DROPS,
@@ -419,7 +419,7 @@ def _run_near(output: AnyPath, plan: Plan, task: DedupTask) -> DedupRecord:
     if task.drops:  # nothing is appended to a dataset whose clusters are components
         del drop_parts, link_parts, groups, tables
         within = Range.of(task.index, task.ranges)
-        bands = band_table(rows, starts, owners, slots=slots, within=within)
+        bands = band_table(rows, owners, within=within)
         path = _signature_path(output, plan, f"band-{task.band:02}", task.index)
         signatures.append(write_entry(path, bands, directory=output))
     return DedupRecord(
@@ -448,7 +448,7 @@ class _Against:
 
 
 def _against_earlier(
-    output: AnyPath, plan: Plan, task: DedupTask, rows: BandRows, starts: np.ndarray
+    output: AnyPath, plan: Plan, task: DedupTask, rows: OrderedRows, starts: np.ndarray
 ) -> _Against:
     within, slots = Range.of(task.index, task.ranges), plan.paths(output / WORK, "slots")
     found = known_bands(output, plan.earlier, task.band, within, hashes=rows.hash)
@@ -459,8 +459,8 @@ def _against_earlier(
     if task.threshold:
         candidates = candidate_table(found, places[chosen], segment, rows.signer[chosen])
         return _Against(known, candidates, DROPS.empty_table(), 0)
-    order = look_up(slots, "order", segment=segment, signer=rows.signer[chosen])
-    drops = near_drops(slots, Members(order, segment, rows.signer[chosen]), known=True)
+    member = Members(rows.order[chosen], segment, rows.signer[chosen])
+    drops = near_drops(slots, member, known=True)
     return _Against(known, CANDIDATES.empty_table(), drops, len(chosen))
 
 

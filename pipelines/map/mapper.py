@@ -34,7 +34,7 @@ from shards.records import sealed
 from shards.storage.files import canonical, write_json
 from shards.storage.remote import AnyPath
 
-STAGES_VERSION = 4
+STAGES_VERSION = 5
 """Raised with every change of this package that changes the bytes of a segment."""
 
 

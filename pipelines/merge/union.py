@@ -329,10 +329,11 @@ def _write_signatures(
 ) -> dict[str, FileEntry]:
     """Write the signers, their bands and their links."""
     slots = [with_suffix(member, "slots") for member in members]
-    signers = MergedOrder.of([read_slots(path, "order") for path in slots])
+    parts = [read_slots(path, "order") for path in slots]
+    signers, orders = MergedOrder.of(parts), np.concatenate(parts)
     return {
         "slots": _write_slots(stem, slots, documents, signers),
-        "bands": _write_bands(stem, members, signers),
+        "bands": _write_bands(stem, members, signers, order=orders[signers.rows]),
         "links": _write_links(stem, members, signers),
     }
 
@@ -349,7 +350,9 @@ def _write_slots(
     return write_slots(with_suffix(stem, "slots"), Signers(order, row, values))
 
 
-def _write_bands(stem: AnyPath, members: Sequence[AnyPath], signers: MergedOrder) -> FileEntry:
+def _write_bands(
+    stem: AnyPath, members: Sequence[AnyPath], signers: MergedOrder, *, order: np.ndarray
+) -> FileEntry:
     paths = [with_suffix(member, "bands") for member in members]
     bands = []
     for band in range(NUM_BANDS):
@@ -359,7 +362,7 @@ def _write_bands(stem: AnyPath, members: Sequence[AnyPath], signers: MergedOrder
         ranked = np.lexsort((signer, hashes))
         copies = np.concatenate([part.copies for part in parts])
         bands.append(BandRows(hashes[ranked], signer[ranked], copies[ranked]))
-    return write_bands(with_suffix(stem, "bands"), bands)
+    return write_bands(with_suffix(stem, "bands"), bands, order=order)
 
 
 def _write_links(stem: AnyPath, members: Sequence[AnyPath], signers: MergedOrder) -> FileEntry:

@@ -209,10 +209,7 @@ def worker_bytes(extent: Extent, *, remote: bool) -> dict[str, float]:
         peaks["dedup"] = 60 * rows
     if extent.band_ranges:
         rows = extent.total("signed") / extent.band_ranges
-        # Behind a URL the orders of some segments lie in memory at a time.
-        signers = max(source.signed / source.segments for source in later.sources.values())
-        orders = AT_ONCE * 8 * signers if remote and extent.slot_ranges else 0.0
-        peaks["dedup"] = max(peaks["dedup"], BAND_ROW_MEMORY * rows + orders)
+        peaks["dedup"] = max(peaks["dedup"], BAND_ROW_MEMORY * rows)
     if extent.slot_ranges:
         peaks["slots"] = SLOT_ROW_MEMORY * extent.total("signed") / extent.slot_ranges
     return peaks

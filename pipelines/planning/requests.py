@@ -516,13 +516,13 @@ def write_mean_segment(
     stem.with_name(f"{stem.name}.tokens").write(bytes(int(tokens.sum()) * token_bytes))
     if "links" in source.tables:
         rng = np.random.default_rng(seed)
-        row, slots = np.zeros(signed), np.zeros((signed, NUM_SLOTS), np.uint8)
-        write_slots(with_suffix(stem, "slots"), Signers(_hashes(rng, signed), row, slots))
+        orders, slots = _hashes(rng, signed), np.zeros((signed, NUM_SLOTS), np.uint8)
+        write_slots(with_suffix(stem, "slots"), Signers(orders, np.zeros(signed), slots))
         first, others = (
             BandRows(_hashes(rng, rows), rng.permutation(signed)[:rows], np.ones(rows))
             for rows in (signed, min(signed, MOST_SIGNED))
         )
-        write_bands(with_suffix(stem, "bands"), [first, *[others] * (NUM_BANDS - 1)])
+        write_bands(with_suffix(stem, "bands"), [first, *[others] * (NUM_BANDS - 1)], order=orders)
 
 
 def _hashes(rng: np.random.Generator, num: int) -> np.ndarray:

@@ -36,7 +36,7 @@ BINS_BYTES = 16 * (NUM_BINS + 1) + 1024
 TABLE_BYTES = 2048
 """Size of an Arrow file besides its rows: schema, lengths, footer."""
 
-SIGNER_BYTES, BAND_ROW_BYTES, LINK_BYTES = 124, 13, 8
+SIGNER_BYTES, BAND_ROW_BYTES, LINK_BYTES = 124, 21, 8
 """Bytes a row of a segment's .slots, .bands (a band) and .links."""
 
 BANDS_INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4

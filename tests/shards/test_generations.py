@@ -84,8 +84,8 @@ def test_a_reader_never_misses_a_file_during_50_changes(tmp_path: Path) -> None:
 
 def test_prune_leaves_what_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     directory = tmp_path / "dataset"
-    first = grow(directory).generations[0]
     grow(directory)
+    first, second = grow(directory).generations
     old = Dataset.open(f"{directory}@1")
     shard = old.shard(old.manifest.shards()[0])
     before = shard.tokens.copy()
@@ -95,8 +95,9 @@ def test_prune_leaves_what_is_read(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["prune", str(directory)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith(f"{first.name}: stays, a reader has it open")
+    assert lines[-1].split() == ["0", "bytes", "freed"]
     left = sorted(path.name for path in directory.glob("g*"))
-    assert left == [first.name, read_manifest(directory).generations[0].name]
+    assert left == [first.name, second.name, read_manifest(directory).generations[0].name]
     del old  # the shard is still there
     assert main(["prune", str(directory)]) == 0
     assert (directory / first.name).exists()

@@ -131,3 +131,12 @@ def test_shards_open_when_they_are_needed(dataset: Path) -> None:
     assert documents[0].size == 10
     with pytest.raises(DamageError, match=r"00003\.bin is missing"):
         documents[5]
+
+
+def test_a_pickled_dataset_holds_nothing(pristine: Path) -> None:
+    dataset = Dataset.open(pristine)
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    again = pickle.loads(pickle.dumps(dataset))
+    assert again.manifest == dataset.manifest
+    assert len(again.documents()) == len(dataset.documents())
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208

@@ -168,20 +168,33 @@ def test_an_earlier_checkpoint_repeats_later_switches(
     assert losses(fork) == losses(whole)[6:]
 
 
-def test_a_removal_counts_from_its_switch_on(
-    trial: Trial, undisturbed: Callable[[int], Path]
-) -> None:
+def removal_comes(data: Path) -> None:
+    """Let all documents of a source be removed just before a run looks at 48."""
+    look: Callable[..., None] = follow.Follower.look
+
+    def look_at(self: follow.Follower, run_data: RunData, position: int) -> None:
+        if position == 48:
+            rows = [("web", "train", i, row) for i in range(4) for row in range(8)]
+            remove(data, rows)
+        look(self, run_data, position)
+
+    setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
+
+
+def test_a_removal_counts_from_its_switch_on(trial: Trial) -> None:
+    """Also when steps before it are repeated by a run that knows of the switch already."""
     run, data = trial.folder / "removed", data_in(trial, "removed-data")
-    rows = [("web", "train", i, row) for i in range(4) for row in range(8)]
-    remove(data, rows)
-    prepare = partial(generations_come, data, {})
-    flags = ("--data", f"{data}@1", "--follow", "--save", run, "--max-steps", 6)
-    trial.run(*flags, "--decay-steps", STEPS, prepare=prepare)
-    assert switches(run) == {"1": 0, "2": 24}
-    assert losses(run)[:3] == losses(undisturbed(1))[:3]
-    figures = events(run, "train")
-    assert all("loss/notes" in event for event in figures[:3])
-    assert not any("loss/web" in event for event in figures[3:])
+    flags = ("--data", data, "--follow", "--save", run, "--max-steps", 9)
+    trial.run(*flags, prepare=partial(removal_comes, data))
+    assert switches(run) == {"1": 0, "2": 48}
+    whole = events(run)
+    of_web = ["loss/web" in event for event in events(run, "train")]
+    assert of_web == [True] * 6 + [False] * 3
+    for step in (6, 9):
+        shutil.rmtree(run / f"step-{step}")
+    again = trial.run(*flags)
+    assert "the run resumes after step 3" in again.output()
+    assert events(run) == whole
 
 
 def arrives_on_nodes() -> None:

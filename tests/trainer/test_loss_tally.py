@@ -37,3 +37,12 @@ def test_one_source_and_task_are_not_repeated() -> None:
     rows = {"source": torch.tensor([0]), "task": torch.tensor([len(TASKS) - 1])}
     tally = LossTally.empty(("web",)).plus(rows, sums_of([3], [1], [2]))
     assert tally.figures() == {"loss": 1.5, "accuracy": 0.5}
+
+
+def test_further_sources_change_nothing_so_far() -> None:
+    rows = {"source": torch.tensor([0, 1]), "task": torch.tensor([0, 0])}
+    tally = LossTally.empty(("web", "notes")).plus(rows, sums_of([3, 4], [1, 0], [2, 2]))
+    wider = tally.with_sources(("web", "notes", "web"))
+    assert wider.figures() == tally.figures()
+    new = {"source": torch.tensor([2]), "task": torch.tensor([0])}
+    assert wider.plus(new, sums_of([5], [1], [2])).figures()["loss/web"] == 2

@@ -13,3 +13,12 @@ def test_the_schedule_follows_from_the_steps() -> None:
 def test_a_warm_up_that_cannot_be() -> None:
     with pytest.raises(UserError, match=r"--warmup -1"):
         Settings(model="tiny", warmup=-1).schedule_of(200)
+
+
+def test_what_follows_a_corpus() -> None:
+    assert Settings(model="tiny", follow=True, at_end="wait").follow_weight == "unseen"
+    with pytest.raises(UserError, match="waits for a newer manifest: give --follow"):
+        Settings(model="tiny", at_end="wait")
+    for weight in ("0", "much", "nan"):
+        with pytest.raises(UserError, match=f"--follow-weight {weight}: give unseen, or a number"):
+            Settings(model="tiny", follow_weight=weight)

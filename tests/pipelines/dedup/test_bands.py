@@ -129,7 +129,8 @@ def test_a_range_of_a_band_is_read_by_the_index(
         )
         for number, each in enumerate(values)
     ]
-    write_bands(folder / "s.bands", written)
+    orders = np.arange(20_000, dtype=np.uint64) * np.uint64(7)
+    write_bands(folder / "s.bands", written, order=orders)
     wide = EDGES >> bits
     parts = [
         open_bands(folder / "s.bands", band, first=at * wide, last=(at + 1) * wide)
@@ -141,3 +142,5 @@ def test_a_range_of_a_band_is_read_by_the_index(
         joined = np.concatenate([getattr(part, name) for part in parts])
         assert joined.dtype == kind
         assert np.array_equal(joined, getattr(written[band], name))
+    joined = np.concatenate([part.order for part in parts])
+    assert joined.tolist() == (orders[written[band].signer]).tolist()

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.dedup.bands import BandRows, Signers, write_bands, write_slots
+from pipelines.dedup.bands import BandRows, OrderedRows, Signers, write_bands, write_slots
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.near import (
     ALL,
@@ -56,7 +56,7 @@ def test_a_range_is_read_of_every_segment(tmp_path: Path, ranges: int) -> None:
             for _ in range(NUM_BANDS)
         ]
         paths.append(tmp_path / f"s{number}.bands")
-        write_bands(paths[-1], bands)
+        write_bands(paths[-1], bands, order=np.arange(num, dtype=np.uint64) + np.uint64(number))
         written.append(bands[5].hash)
     seen = 0
     for index in range(ranges):
@@ -66,6 +66,7 @@ def test_a_range_is_read_of_every_segment(tmp_path: Path, ranges: int) -> None:
             for hashes in written
         ]
         assert rows.hash.tolist() == [value for part in wanted for value in part]
+        assert rows.order.tolist() == (rows.signer + np.repeat([0, 1, 2], np.diff(starts))).tolist()
         assert starts.tolist() == np.cumsum([0, *map(len, wanted)]).tolist()
         seen += len(rows.hash)
     assert seen == 65
@@ -78,7 +79,8 @@ def test_each_is_paired_with_the_smallest_ties_by_segment(
     """Orders 5, 7 and 9 of segment 0 (the last alone in the band), 5 and 6 of segment 2."""
     hashes = np.array([1, 1, 2, 1, 1], np.uint64) << np.uint64(40)
     signers = np.array([1, 0, 2, 0, 1], np.uint32)
-    rows = BandRows(hashes, signers, np.ones(5, np.uint8))
+    orders = np.array([7, 5, 9, 5, 6], np.uint64)
+    rows = OrderedRows(hashes, signers, np.ones(5, np.uint8), orders)
     starts, known = np.array([0, 3, 3, 5]), np.zeros(5, bool)
     options: dict[str, Any] = {"slots": slots, "range_bits": 0, "threshold": threshold}
     (found,) = pair_with_smallest(rows, starts, known=known, **options)

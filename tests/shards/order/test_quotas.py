@@ -1,10 +1,12 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shards.errors import UserError
-from shards.order.quotas import MAX_PERIOD, Quotas, draws_per_period
+from shards.order.quotas import MAX_PERIOD, Quotas, draws_of_all, draws_per_period
 
 
 def test_golden_draws() -> None:
@@ -109,3 +111,19 @@ def test_scatters_are_out_of_step() -> None:
 def test_the_longest_period() -> None:
     quotas = Quotas([1, 1 / 3, 0.777], 2)
     assert quotas.period == MAX_PERIOD
+
+
+@given(
+    st.lists(st.fractions(0, 10**9, max_denominator=1000), min_size=1, max_size=30).filter(any),
+    st.sampled_from([2**7, 2**12, MAX_PERIOD]),
+)
+def test_every_weight_has_a_draw(weights: list[Fraction], period: int) -> None:
+    draws = draws_of_all(weights, period=period)
+    assert 0 < sum(draws) <= period
+    assert [bool(count) for count in draws] == [bool(weight) for weight in weights]
+    raised = sum(weights) * 2 / period
+    for weight, count in zip(weights, draws, strict=True):
+        if weight >= raised:
+            exact = weight / sum(weights)
+            assert count / sum(draws) <= exact + 1 / period
+            assert count / sum(draws) >= exact / (1 + 2 * len(weights) / period) - 1 / period
