@@ -38,7 +38,7 @@ TASK_SECONDS = 0.15
 TEXT_ROWS_A_SECOND, BAND_ROWS_A_SECOND = 1_200_000, 1_300_000
 """Rows that dedup reads, sorts and compares: `make bench ARGS="--only dedup"`."""
 
-SLOT_ROWS_A_SECOND = 1_400_000
+SLOT_ROWS_A_SECOND = 1_000_000
 """Rows of slots that are sorted and written: 40 segments of 100,000, ranges of 2 million."""
 
 MERGED_BYTES_A_SECOND = 60e6
@@ -231,7 +231,8 @@ def _union_bytes(source: SourceSize, remote: bool) -> float:
     rows was measured.
     """
     table = source.records / source.segments * row_width(source) * (5 if remote else 2)
-    bands = source.signed / source.segments * NUM_BANDS * BAND_ROW_BYTES * (3 if remote else 2)
+    held = BAND_ROW_BYTES - 8  # the orders of a band are written from those of the signers
+    bands = source.signed / source.segments * NUM_BANDS * held * (3 if remote else 2)
     return max(table, bands, 2.0 * TOKEN_BYTES_AT_ONCE if remote else 0.0)
 
 
