@@ -8,6 +8,7 @@ any other run, under the same names.
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -35,8 +36,11 @@ from shards.storage.remote import AnyPath
 TOLD_AFTER = 3600.0
 """Seconds after which a file that keeps changing is named, and then again."""
 
-REPEATED_AFTER = 300.0
-"""Seconds after which a file that is still waiting is looked at again though nothing changed."""
+REPEATED_AFTER = 60.0
+"""Seconds after which a file that is still waiting is judged again though nothing changed."""
+
+MOST_REPEATED = 50.0
+"""Files a second that are judged again for that reason, about: with more, they wait longer."""
 
 RETRIED_AFTER = 60.0
 """Seconds until a file that failed is tried again; twice as long each time, up to an hour."""
@@ -68,6 +72,8 @@ class WatchJob:
     source: FileNames
     watch: str
     """Identifies the watch."""
+    submission: int = 0
+    """Counts the jobs of the watch: each begins without memories of the one before."""
     seen: Callable[[AnyPath], Mapping[str, Look | None]]
     """Returns the files that the dataset in a folder was made from, by key: the version, or None
     where that is not known."""
@@ -149,9 +155,12 @@ class Arrivals:
         try:
             self._learn()
             files = self._job.source.look()
+            self._notes.trouble("")
         except (UserError, OSError) as error:
-            _LOG.warning("%s", error)
+            with suppress(UserError, OSError):
+                self._notes.trouble(str(error))
             return
+        repeat = max(REPEATED_AFTER, len(self._shown) / MOST_REPEATED)
         shown: dict[str, tuple[Look, float, int]] = {}
         for file in files:
             key = file_key(file.source, file.relative)
@@ -162,7 +171,7 @@ class Arrivals:
             if old != look:
                 since, times = now, 0
             # After the first sighting: once it has settled, and then from time to time.
-            due = since + (times > 0) * self._options.settle + max(0, times - 1) * REPEATED_AFTER
+            due = since + (times > 0) * self._options.settle + max(0, times - 1) * repeat
             if now >= due:
                 yield key, Sighting(file=file, at=now, in_dataset=key in self._seen)
                 times += 1

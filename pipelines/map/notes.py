@@ -1,5 +1,6 @@
 """Notes between the driver of a watch and the workers that map for it: .work/watch.
 
+    trouble.json          why the inputs cannot be listed
     driver.json           which watch this is, and whether it is about to end
     <file>.taken.json     the file is complete: its splits, when it arrived
     <file>.failed.json    its map failed: why
@@ -27,7 +28,7 @@ Look = tuple[int, int, str]
 """Size, time and etag: what is known of a file's version without reading it."""
 
 TAKEN, FAILED, ODD = "taken", "failed", "odd"
-_DRIVER = "driver.json"
+_DRIVER, _TROUBLE = "driver.json", "trouble.json"
 
 
 def look_of(file: InputFile) -> Look:
@@ -97,6 +98,22 @@ class Notes:
     def tell(self, control: Control) -> None:
         """Write what the driver says."""
         write_json(self.folder / _DRIVER, to_json(control))
+
+    def trouble(self, message: str) -> None:
+        """Write why the inputs cannot be listed; empty: they can."""
+        path = self.folder / _TROUBLE
+        if message:
+            write_json(path, message)
+        elif path.exists():
+            path.unlink(missing_ok=True)
+
+    def read_trouble(self) -> str:
+        """Return why the inputs cannot be listed; empty if they can."""
+        path = self.folder / _TROUBLE
+        try:
+            return str(read_json(path)) if path.exists() else ""
+        except DamageError:  # deleted meanwhile
+            return ""
 
     def taken(self, key: str) -> Taken | None:
         """Return the note of a file that is taken."""

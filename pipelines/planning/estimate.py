@@ -39,7 +39,7 @@ TEXT_ROWS_A_SECOND, BAND_ROWS_A_SECOND = 1_200_000, 1_300_000
 """Rows that dedup reads, sorts and compares: `make bench ARGS="--only dedup"`."""
 
 SLOT_ROWS_A_SECOND = 1_000_000
-"""Rows of slots that are sorted and written: 40 segments of 100,000, ranges of 2 million."""
+"""Rows that tasks of slots write: 40 segments of 100,000 signers, ranges of 2 million."""
 
 MERGED_BYTES_A_SECOND = 60e6
 """Bytes of segments that merge reads: `make bench ARGS="--only plan"`."""
@@ -178,8 +178,7 @@ def beam_bytes(extent: Extent, split: Split) -> float:
         name=name, plan=name, numbers=tuple(range(2**16, 2**16 + 100)), index=0, total=1,
         drops=drops,
     )  # fmt: skip
-    of_range = drops[: 1 + extent.drop_ranges // max(1, extent.slot_ranges)]
-    slots_task = SlotsTask(name=name, plan=name, index=0, ranges=1, drops=of_range)
+    slots_task = SlotsTask(name=name, plan=name, index=0, ranges=1, drops=drops)
     pairs = (
         (slots_task, extent.slot_ranges),
         (range_task, copied_by_ranges(with_groups(extent))[1]),

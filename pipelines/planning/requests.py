@@ -49,14 +49,14 @@ from pipelines.segments.bins import bins_table
 from pipelines.segments.examples import MOST_KEPT
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.plan import Plan, PlannedSegment
-from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.segment import SieveCounts, with_suffix
-from pipelines.segments.tables import open_rows, open_table, write_table
 from shards.manifest import TRAIN, VALIDATION, WORK
+from shards.range import EVERYTHING, Range
 from shards.records import sealed
 from shards.storage.files import write_json
 from shards.storage.lease import RENEWED_AFTER
 from shards.storage.remote import RemotePath
+from shards.tables import open_rows, open_table, write_table
 
 MOST_TASKS = 8
 """Tasks of a phase and source that run, at most."""
@@ -98,7 +98,7 @@ def count_requests(extent: Extent, *, workers: int) -> dict[str, Requests]:
     if not sampled:
         return {"the rest": RUN}
     extent = replace(extent, sources=sampled)
-    later, more = with_groups(extent), 1.0
+    later, more, segments = with_groups(extent), 1.0, 1.0
     with counting() as (output, calls):
         model = _Model(extent, output / "segments", calls=calls, workers=workers)
         phases = {"map": model.map()}
@@ -106,10 +106,11 @@ def count_requests(extent: Extent, *, workers: int) -> dict[str, Requests]:
             phases["group"] = model.group(later)
             largest = _largest(later)
             more = later.slices / largest.slices
+            segments = later.segments / largest.segments
             model = _Model(largest, output / "groups", calls=calls, workers=workers)
         phases["dedup"] = model.dedup() * more
         if later.slot_ranges:
-            phases["slots"] = model.slots() * more
+            phases["slots"] = model.slots(more=segments)
         if not later.cuts:
             phases["merge"] = model.merge() * more
         pages = _files(extent) / PAGE_KEYS
@@ -324,9 +325,11 @@ class _Model:
                 for index in _spread(ranges)
             ]  # fmt: skip
             calls = self._finish("dedup", tasks, prepare_dedup, self._output, DedupRecord)
-            total += self._total(
-                calls, tasks=ranges * bands, ran=len(tasks), growth=self._growth(rows)
+            mean = sum(
+                getattr(source, rows) / source.segments for source in extent.sources.values()
             )
+            growth = extent.total(rows) / max(mean, 1)
+            total += self._total(calls, tasks=ranges * bands, ran=len(tasks), growth=growth)
             inputs = inputs or tuple(f"dedup/{task.name}" for task in tasks[:1])
         if ranges := extent.drop_ranges:
             task = DropsTask(name="d", plan=self._plan.name, index=0, ranges=ranges, inputs=inputs)
@@ -337,24 +340,27 @@ class _Model:
             self._drops = (f"drops/{task.name}",) * ranges
         return total
 
-    def slots(self) -> Requests:
-        """Return the requests of the slots of signatures."""
-        ranges, dropped = self._extent.slot_ranges, Deduplicated(drops=self._drops)
+    def slots(self, *, more: float) -> Requests:
+        """Return the requests of the slots of signatures.
+
+        Args:
+            more: How many times the segments the run has.
+        """
+        extent, dropped = self._extent, Deduplicated(drops=self._drops)
         tasks = [
             SlotsTask(
-                name=f"{index}", plan=self._plan.name, index=index, ranges=ranges,
-                drops=dropped.drops_within(Range.of(index, ranges)),
+                name=f"{index}", plan=self._plan.name, index=index, ranges=extent.slot_ranges,
+                drops=dropped.drops_within(Range.of(index, extent.slot_ranges)),
             )
-            for index in _spread(ranges)
+            for index in _spread(extent.slot_ranges)
         ]  # fmt: skip
         calls = self._finish("slots", tasks, prepare_slots, self._output, SlotsRecord)
-        return self._total(calls, tasks=ranges, ran=len(tasks), growth=self._growth("signed"))
-
-    def _growth(self, name: str) -> float:
-        """Return how many times as much of something as the segments here the run has."""
-        sources = self._extent.sources.values()
-        here = sum(getattr(source, name) / source.segments for source in sources)
-        return self._extent.total(name) / max(float(here), 1.0)
+        segments, made = _divided(calls, "/map/")
+        count = {"tasks": extent.slot_ranges, "ran": len(tasks)}
+        mean = sum(source.signed / source.segments for source in extent.sources.values())
+        return self._total(segments, **count) * more + self._total(
+            made, **count, growth=extent.total("signed") / max(mean, 1)
+        )
 
     def merge(self) -> Requests:
         """Return the requests of the number of shards, of what is held out, of the shards."""
@@ -516,8 +522,9 @@ def write_mean_segment(
     stem.with_name(f"{stem.name}.tokens").write(bytes(int(tokens.sum()) * token_bytes))
     if "links" in source.tables:
         rng = np.random.default_rng(seed)
-        orders, slots = _hashes(rng, signed), np.zeros((signed, NUM_SLOTS), np.uint8)
-        write_slots(with_suffix(stem, "slots"), Signers(orders, np.zeros(signed), slots))
+        orders, row = _hashes(rng, signed), np.zeros(signed)
+        slots = np.zeros((signed, NUM_SLOTS), np.uint8)
+        write_slots(with_suffix(stem, "slots"), Signers(orders, row, slots))
         first, others = (
             BandRows(_hashes(rng, rows), rng.permutation(signed)[:rows], np.ones(rows))
             for rows in (signed, min(signed, MOST_SIGNED))

@@ -127,8 +127,8 @@ class Extent:
 
     @property
     def slot_slices(self) -> int:
-        """Slices that tasks of slots read: segments times tasks."""
-        return self.segments * self.slot_ranges
+        """Slices that tasks of slots read."""
+        return self.slot_ranges * self.segments
 
     @property
     def merge_tasks(self) -> int:

@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -239,6 +239,7 @@ class Watch:
             seen=seen_versions,
         )
         self._job: StreamJob | None = None
+        self._submissions = 0
         self._pause = FIRST_PAUSE
         self._next_submission = self._submitted = 0.0
         self._arrived: dict[str, Arrived] = {}
@@ -280,6 +281,8 @@ class Watch:
             self._tell()
             self._keep_job()
             self._read_notes()
+            if trouble := self._notes.read_trouble():
+                self._say("inputs", f"waiting: {trouble}")
             if self._due():
                 self._begin_generation()
         except (UserError, OSError) as error:
@@ -321,11 +324,13 @@ class Watch:
     def _submit(self) -> None:
         self._next_submission = time.monotonic() + self._pause
         began = time.monotonic()
+        self._submissions += 1
+        stream = replace(self._stream, submission=self._submissions)
         try:
             flags = self._engine.flags()
             self._job = StreamJob(
                 flags,
-                steps=packed(prepare_arrivals, self._stream),
+                steps=packed(prepare_arrivals, stream),
                 run=packed(prepare_assignment, self._stream.job),
                 children=num_workers(self._options.workers, work_bytes=_LARGE)
                 if self._engine.own

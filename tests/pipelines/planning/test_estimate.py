@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 
 from pipelines.corpus.options import Options
-from pipelines.dedup.minhash import NUM_BANDS
 from pipelines.planning.estimate import beam_bytes, estimate, phase_seconds, worker_bytes
 from pipelines.planning.sizes import run_extent
 from tests.pipelines.planning.made_sources import SPLIT, made_source
@@ -56,8 +55,7 @@ def test_slots_of_signatures_take_time_and_memory() -> None:
     assert "slots" not in worker_bytes(exact, remote=False)
     memory = worker_bytes(near, remote=False)
     assert memory["slots"] < 500e6
-    tasks = NUM_BANDS * near.band_ranges + near.slot_ranges
-    assert beam_bytes(near, SPLIT) > beam_bytes(exact, SPLIT) + tasks * 100
+    assert beam_bytes(near, SPLIT) > beam_bytes(exact, SPLIT) + near.slot_ranges * 24
 
 
 def test_memory_of_a_worker_does_not_grow_with_the_corpus() -> None:

@@ -36,8 +36,9 @@ def test_signatures_for_later_generations_take_space() -> None:
     assert local.slot_ranges == 16
     assert local.slot_slices == 16 * 100
     assert local.other_bytes - exact.other_bytes == source.signed * (14 * 16 + 8 + 112)
+    assert local.most_bytes - exact.most_bytes == source.signed * (14 * 16 + 8 + 112)
     assert components.slot_slices == 0
-    assert components.other_bytes == exact.other_bytes
+    assert components.most_bytes == exact.most_bytes
 
 
 @pytest.mark.parametrize(
