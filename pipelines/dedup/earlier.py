@@ -23,10 +23,10 @@ from pipelines.dedup.runs import run_starts
 from pipelines.dedup.signatures import BAND_SIGNATURES, SLOT_SIGNATURES
 from pipelines.segments.matches import matching_rows
 from pipelines.segments.plan import Earlier
-from pipelines.segments.range import Range
-from pipelines.segments.sparse import side_by_side
-from pipelines.segments.tables import between, column, open_between
+from shards.range import Range
 from shards.storage.remote import AnyPath
+from shards.storage.sparse import side_by_side
+from shards.tables import between, column, open_between
 
 CANDIDATES = pa.schema(
     [
