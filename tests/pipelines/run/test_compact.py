@@ -46,6 +46,8 @@ def test_what_is_appended_to_a_compacted_dataset_is_what_would_have_been(tmp_pat
     pages = [page(n, text(n)) for n in range(50, 90)]
     write_wudao(folder / "part-2.json", [*pages, *(page(n, near(n)) for n in range(10))])
     append(MODULE, small(output, folder, append=True, **CHANGES))
+    write_wudao(folder / "part-2b.json", [])  # a generation without segments
+    append(MODULE, small(output, folder, append=True, **CHANGES))
     shutil.copytree(output, other)
     assert shards(["compact", str(other)]) == 0
     assert report([str(other)]) == 0
@@ -61,4 +63,4 @@ def test_what_is_appended_to_a_compacted_dataset_is_what_would_have_been(tmp_pat
     assert compacted.accounting == last.accounting
     assert documents(other) == documents(output)
     told = read_json(other / "report.json")["generations"]
-    assert [(entry["number"], entry["documents"]) for entry in told] == [(3, 90), (4, 30)]
+    assert [(entry["number"], entry["documents"]) for entry in told] == [(4, 90), (5, 30)]
