@@ -22,6 +22,7 @@ from typing import Any
 
 import psutil
 
+from pipelines.map.notes import file_key
 from shards.manifest import Manifest, read_manifest, sum_shards
 from tests.bench import inputs
 from tests.bench.table import render
@@ -101,7 +102,7 @@ def _watched(engine: str, source: Path, folder: Path, *, seconds: float, kills: 
                 watch.kill_second()
             _wait(watch, lambda: len(arrived) == len([*source.iterdir()]))
         # What has arrived last is looked at once more, and settles.
-        _wait(watch, lambda: _taken(output, watch) >= len(arrived), most=600)
+        _wait(watch, lambda: _taken(output) >= len(arrived), most=600)
         watch.end()
     return watch
 
@@ -131,13 +132,14 @@ def _arriving(source: Path, inbox: Path, *, seconds: float) -> Iterator[list[str
         thread.join()
 
 
-def _taken(output: Path, watch: "_Watch") -> int:
-    """Return how many files are in the dataset or noted."""
-    notes = output / ".work" / "watch"
-    noted = len([*notes.glob("*.taken.json")]) if notes.exists() else 0
-    done = sum(map(len, inputs_of(read_manifest(output)))) if generations(output) else 0
-    watch.measure()
-    return done + noted
+def _taken(output: Path) -> int:
+    """Return how many files are in the dataset or noted; for a moment a file is both."""
+    notes = (output / ".work" / "watch").glob("*.taken.json")
+    keys = {path.name.partition(".")[0] for path in notes}
+    if generations(output):
+        for names in inputs_of(read_manifest(output)):
+            keys |= {file_key("wudao", name) for name in names}
+    return len(keys)
 
 
 def _wait(watch: "_Watch", what: Callable[[], bool], *, most: float = 7200) -> None:

@@ -1,6 +1,7 @@
 """Where a watch runs: which engines are refused, and how Prism is found and ended."""
 
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -71,6 +72,8 @@ def test_prism_is_started_once_started_again_if_it_ended_and_ends_with_the_block
         guard = psutil.Process(engine.pid)
         (child,) = guard.children()
         child.kill()
+        while child.status() != psutil.STATUS_ZOMBIE:  # its guard waits for us
+            time.sleep(0.01)
         assert engine.flags() != first
         assert engine.page.startswith("http://localhost:")
         (again,) = psutil.Process(engine.pid).children()
