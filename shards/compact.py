@@ -28,6 +28,7 @@ import pyarrow as pa
 from shards.erasure import Erasure
 from shards.errors import DamageError, UserError
 from shards.format import shard_file
+from shards.history import rewrite_history
 from shards.manifest import (
     TRAIN,
     VALIDATION,
@@ -169,12 +170,15 @@ class Compaction:
         self.erased: Mapping[str, Rows] = erasure.rows if erasure else {}
         self.number = self.manifest.number + 1
         identity: list[Any] = ["compact", *(member.fingerprint for member in members)]
-        if self.erased:
+        if erasure is not None:
             identity.append({path: rows.tolist() for path, rows in self.erased.items()})
         self.fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
         self.name = f"g{self.number:04d}-{self.fingerprint[:8]}"
         self._folder = self.directory / self.name
-        self._records = self.directory / WORK / FOLDER / self.fingerprint[:16]
+        # Records name the files of this folder, and rows of the removals that there are.
+        removals = [removal.documents.path for removal in self.manifest.removals]
+        state = hashlib.sha256(canonical([self.name, self.fingerprint, *removals])).hexdigest()
+        self._records = self.directory / WORK / FOLDER / state[:16]
         self._sources = {
             name: MergedSource(
                 dataset,
@@ -275,7 +279,7 @@ class Compaction:
         kinds = [
             {_kind(table) for table in member.signatures}
             for member in self.members
-            if member.signatures
+            if member.signatures or any(table.rows for table in member.audit)
         ]
         for kind in sorted(set.intersection(*kinds) if kinds else ()):
             groups = [
@@ -433,6 +437,7 @@ class Compaction:
             else tuple(self._translated(removal, records) for removal in self.manifest.removals),
         )
         write_manifest(self.directory, manifest)
+        rewrite_history(self.directory, manifest, self.members)
         remove_tree(self.directory / WORK / FOLDER)
         if isinstance(self.directory, Path):
             with suppress(OSError):  # a run may have left something of its own there

@@ -222,10 +222,11 @@ class Manifest:
         )
 
     def names(self) -> Iterator[str]:
-        """Yield what it consists of: generations by name, all other files by path."""
+        """Yield what it consists of: folders of generations by name, all other files by path."""
         yield self.vocabulary.path
-        for generation in self.generations:
-            yield generation.name
+        made = [path for path, _ in replace(self, removals=()).files()]
+        folders = {path.partition("/")[0] for path in made if path != self.vocabulary.path}
+        yield from sorted(folders | {generation.name for generation in self.generations})
         for removal in self.removals:
             yield removal.documents.path
 

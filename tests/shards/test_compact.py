@@ -127,6 +127,37 @@ def test_a_kill_at_the_manifest(grown: Path, dataset: Path, compacted: Path) -> 
     assert tree(dataset).items() <= tree(compacted).items()
 
 
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Two generations, of which a compaction was killed and a document removed then."""
+    directory = tmp_path / "small"
+    for _ in range(2):
+        grow(directory, shards=1)
+    assert kill_at(directory, "manifest.json")
+    shard = read_manifest(directory).shards("news")[0]
+    assert main(["remove", str(directory), "--id", f"{shard.path}:0", "--reason", "x"]) == 0
+    return directory
+
+
+def test_what_is_removed_after_a_kill_stays_removed(small: Path) -> None:
+    before = removed_of(small)
+    assert before.total() == 1
+    assert main(["compact", str(small)]) == 0
+    assert removed_of(small) == before
+    assert list(verify(Dataset.open(small))) == []
+
+
+def test_after_a_kill_and_a_removal_names_are_those_of_folders(small: Path) -> None:
+    assert main(["compact", str(small)]) == 0
+    reader = Dataset.open(small)
+    (generation,) = reader.manifest.generations
+    folders = {path.partition("/")[0] for path, _ in reader.manifest.files()}
+    assert {name for name in folders if name.startswith("g")} == {generation.name}
+    grow(small, overwrite=True)
+    assert main(["prune", str(small)]) == 0
+    assert len(reader.shard(reader.manifest.shards()[0])) > 0
+
+
 def test_what_is_damaged_is_not_written_under_a_new_checksum(
     grown: Path, dataset: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -260,6 +291,15 @@ def test_a_kind_of_signatures_that_one_lacks_is_dropped(dataset: Path) -> None:
     assert main(["compact", str(dataset)]) == 0
     (made,) = read_manifest(dataset).generations
     assert {Path(table.path).stem for table in made.signatures} == {"exact-00000"}
+
+
+def test_signatures_that_one_with_documents_lacks_are_dropped(dataset: Path) -> None:
+    manifest = read_manifest(dataset)
+    first, *rest = manifest.generations
+    generations = (replace(first, signatures=()), *rest)
+    write_manifest(dataset, replace(manifest, generations=generations))
+    assert main(["compact", str(dataset)]) == 0
+    assert read_manifest(dataset).generations[0].signatures == ()
 
 
 def test_shards_are_cut_as_the_options_say(dataset: Path) -> None:
