@@ -261,17 +261,24 @@ def _erase(directory: AnyPath) -> int:
     # Opened by its own name, not held as by a reader: what is read here is to be deleted here.
     dataset = Dataset(directory, read_manifest(directory))
     erasure = Erasure(dataset)
-    if erasure.num_documents:
+    if erasure.num_documents or erasure.num_returned:
         generations = dataset.manifest.generations
         compaction = compact.Compaction(dataset, generations, erasure=erasure)
         records = _write_parts(compaction)
         for line in erasure.clear_report():  # before the manifest, which then knows no removal
             print(line)
         made = compaction.commit(records)
-        number = erasure.num_documents
-        erased = "1 document" if number == 1 else f"{number:,} documents"
-        print(f"{directory}: {erased} erased; all others are in {made.name}")
+        if number := erasure.num_documents:
+            erased = "1 document" if number == 1 else f"{number:,} documents"
+            print(f"{directory}: {erased} erased; all others are in {made.name}")
+        else:
+            print(
+                f"{directory}: no document is removed; erased texts had come back to dropped/, "
+                f"rows: {erasure.num_returned:,}; all else is in {made.name}"
+            )
     else:
+        for line in erasure.clear_report() if erasure.is_known else ():
+            print(line)
         print(f"{directory}: no document is removed; files that no manifest names are deleted")
     if held := _delete_leftovers(directory):
         print(

@@ -9,10 +9,12 @@
                   which a later crawl that brings the text back is recognized
     report        every example: texts of the run, whichever documents they are of
 
-The hash of a text is found by the order of its document, in the tables of its generation.
+The hash of a text is found by the order of its document, in the tables of its generation. What was
+erased before has the order 0 there: a crawl since then may have put its text into dropped and
+report once more.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -24,6 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from shards.history import REPORT
 from shards.manifest import Generation, ShardEntry
 from shards.reader import Dataset
 from shards.removals import Rows
@@ -32,8 +35,11 @@ from shards.storage.remote import AnyPath
 from shards.tables import column, open_table
 from shards.text_hash import digest, fold, whole
 
-REPORT, PAGE = "report.json", "report.html"
-"""About the run that made a dataset, no part of it: `pipelines.report` writes them."""
+PAGE = "report.html"
+"""Like REPORT about the run that made a dataset, no part of it: `pipelines.report` writes them."""
+
+BARE = 0
+"""The order that stands beside the hash of an erased text."""
 
 _PLACE = ("path", "position")
 _NEAR_DUPLICATE = "near-duplicate"
@@ -92,17 +98,35 @@ class Erasure:
 
     @cached_property
     def _digests(self) -> frozenset[bytes]:
-        """The hashes of the erased texts."""
+        """The hashes of the erased texts, those of earlier erasures included."""
         found: list[bytes] = []
         for generation in self.dataset.manifest.generations:
-            orders = self.orders(generation.name)
-            for entry in generation.signatures if len(orders) else ():
+            orders = np.append(self.orders(generation.name), np.uint64(BARE))
+            for entry in generation.signatures:
                 if PurePosixPath(entry.path).name.startswith("exact-"):
                     table = open_table(self.dataset.directory / entry.path)
                     rows = np.isin(column(table, "order"), orders)
                     halves = (column(table, f"hash_{half}")[rows] for half in ("high", "low"))
                     found += whole(*halves)
         return frozenset(found)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there are hashes of erased texts, by which these are found elsewhere."""
+        return bool(self._digests)
+
+    @cached_property
+    def num_returned(self) -> int:
+        """How many rows of dropped have an erased text."""
+        entries = [entry for each in self.dataset.manifest.generations for entry in each.dropped]
+        return sum(
+            int(self._are_erased(texts).sum())
+            for entry in (entries if self.is_known else ())
+            for texts in _texts(self.dataset.directory / entry.path)
+        )
+
+    def _are_erased(self, texts: Iterable[str]) -> NDArray[np.bool_]:
+        return np.array([digest(fold(text).encode()) in self._digests for text in texts], np.bool_)
 
     def spared(
         self, rows: pa.Table, *, folder: str, generation: str, source: str
@@ -120,9 +144,7 @@ class Erasure:
             return stay
         stay &= ~self._in_places(rows, source)
         if folder == "dropped":
-            texts = rows["text"].to_pylist()
-            equal = [digest(fold(text).encode()) in self._digests for text in texts]
-            stay &= ~np.array(equal, np.bool_)
+            stay &= ~self._are_erased(rows["text"].to_pylist())
             stay &= pc.fill_null(pc.not_equal(rows["reason"], _NEAR_DUPLICATE), True).to_numpy()
         return stay
 
@@ -151,7 +173,7 @@ class Erasure:
             return rows
         if kind != "exact":
             return rows.filter(pa.array(~erased))
-        bare = pa.array(np.where(erased, np.uint64(0), order))
+        bare = pa.array(np.where(erased, np.uint64(BARE), order))
         index = rows.schema.get_field_index("order")
         return rows.set_column(index, rows.schema.field(index), bare)
 
@@ -225,6 +247,13 @@ def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     return values.cast(pa.large_string()) if pa.types.is_string(values.type) else values
+
+
+def _texts(path: AnyPath) -> Iterator[list[str]]:
+    """Yield the texts of a dropped table, some at a time."""
+    with pq.ParquetFile(pa.py_buffer(map_bytes(path))) as file:
+        for batch in file.iter_batches(1024, columns=["text"]):
+            yield batch["text"].to_pylist()
 
 
 def _kept_rows(path: AnyPath, orders: np.ndarray) -> list[dict[str, Any]]:

@@ -17,13 +17,13 @@ from pipelines.run import account
 from pipelines.run.existing import INPUTS
 from pipelines.segments.plan import Plan
 from shards import manifest as manifests
+from shards.history import generation_figures
 from shards.manifest import (
     Generation,
     InputEntry,
     Manifest,
     SourceEntry,
     TableEntry,
-    sum_shards,
 )
 from shards.storage.files import files, read_json, remove_tree, write_json
 from shards.storage.remote import AnyPath
@@ -191,26 +191,6 @@ def _generations_before(output: AnyPath, manifest: Manifest) -> list[Any]:
         by_name.get(generation.name, generation_figures(generation))
         for generation in manifest.generations[:-1]
     ]
-
-
-def generation_figures(generation: Generation) -> dict[str, Any]:
-    """Return what report.json says of a generation, as far as the manifest knows it."""
-    totals = sum_shards(
-        shard
-        for source in generation.sources.values()
-        for shard in (*source.shards, *source.validation)
-    )
-    accounts = generation.accounting.values()
-    return {
-        "name": generation.name,
-        "number": generation.number,
-        "inputs": len(generation.inputs),
-        "input_bytes": sum(entry.bytes for entry in generation.inputs),
-        "documents": totals.documents,
-        "tokens": totals.tokens,
-        "read": sum(account["read"] for account in accounts),
-        "dropped": sum(sum(account["dropped"].values()) for account in accounts),
-    }
 
 
 def forget_phases(work: AnyPath) -> None:

@@ -1,0 +1,52 @@
+from pathlib import Path
+
+from shards.__main__ import main
+from shards.history import generation_figures
+from shards.manifest import read_manifest
+from shards.storage.files import read_json, write_json
+from tests.shards.generations import grow
+
+
+def test_a_compacted_dataset_has_one_row_for_what_became_one(tmp_path: Path) -> None:
+    for _ in range(3):
+        grow(tmp_path, shards=1)
+    before = read_manifest(tmp_path)
+    rows = [
+        {
+            **generation_figures(generation),
+            "known": number,
+            "seconds": 1.5,
+            "finished": f"2026-11-2{number}T10:00:00+00:00",
+            "lag": {"median": 1, "worst": 2},
+        }
+        for number, generation in enumerate(before.generations)
+    ]
+    write_json(
+        tmp_path / "report.json",
+        {"dataset": before.identity, "generations": rows, "examples": {}},
+    )
+    assert main(["compact", str(tmp_path), "--generations", "2-3"]) == 0
+    manifest = read_manifest(tmp_path)
+    report = read_json(tmp_path / "report.json")
+    assert report == {
+        "dataset": manifest.identity,
+        "examples": {},
+        "generations": [
+            {**rows[0], "number": 4},
+            {
+                **generation_figures(manifest.generations[1]),
+                "known": 3,
+                "seconds": 3.0,
+                "finished": "2026-11-22T10:00:00+00:00",
+            },
+        ],
+    }
+    assert report["generations"][1]["read"] == 84
+
+
+def test_without_a_history_a_report_stays(tmp_path: Path) -> None:
+    grow(tmp_path, shards=1)
+    grow(tmp_path, shards=1)
+    write_json(tmp_path / "report.json", {"seconds": 7})
+    assert main(["compact", str(tmp_path)]) == 0
+    assert read_json(tmp_path / "report.json") == {"seconds": 7}
