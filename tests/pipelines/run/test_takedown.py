@@ -194,6 +194,22 @@ def test_erasing_again_has_nothing_to_do(taken: Taken, capsys: pytest.CaptureFix
     assert (taken.output / "manifest.json").read_bytes() == manifest
 
 
+def test_what_a_later_crawl_kept_of_an_erased_text_is_erased_again(tmp_path: Path) -> None:
+    folder, output = tmp_path / "in", tmp_path / "out"
+    write_wudao(folder / "part-1.json", [PAGES[0], asked_page()])
+    options = {"dedup": "exact", "keep_dropped": True}
+    build(MODULE, small(output, folder, **options))
+    assert main(["remove", str(output), "--id", f"{7:032x}", "--reason", "letter"]) == 0
+    assert main(["compact", str(output), "--erase"]) == 0
+    write_wudao(folder / "part-2.json", [PAGES[1], asked_page(9)])
+    _, second = grown(output, folder, **options).generations
+    assert f"{second.name}/dropped/wudao-00000.parquet" in files_with(output, MARKER.encode())
+    assert main(["compact", str(output), "--erase"]) == 0
+    assert files_with(output, MARKER.encode()) == []
+    assert kept_ids(output) == ids(*PAGES[:2])
+    assert list(verify(Dataset.open(output))) == []
+
+
 def test_a_removal_while_a_generation_is_unfinished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,7 +222,7 @@ def test_a_removal_while_a_generation_is_unfinished(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Build, "add", killed)
+        patched.setattr(Build, "_finish", killed)
         with pytest.raises(KeyboardInterrupt):
             grown(output, folder)
     assert main(["remove", str(output), "--id", f"{7:032x}", "--reason", "letter"]) == 0
