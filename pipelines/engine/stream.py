@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 from pipelines.engine import beam
 from pipelines.engine.beam import PipelineOptions, PipelineResult
-from pipelines.engine.task import run_packed
+from pipelines.engine.task import last_line, run_packed
 from pipelines.engine.workers import Workers
 from shards.errors import UserError
 
@@ -148,7 +148,7 @@ class Judge(beam.DoFn):
 
 
 class Map(beam.DoFn):
-    """Runs a task, and counts what it made; what the user can mend does not end the stream."""
+    """Runs a task, and counts what it made; a task that fails does not end the stream."""
 
     def __init__(self, steps: bytes, run: bytes, children: int) -> None:
         self._payload = steps
@@ -171,8 +171,9 @@ class Map(beam.DoFn):
                     run_packed(self._run, task)
                 made = steps.finished(task)
                 break
-            except UserError as error:
-                if steps.fail(task, str(error)):
+            except Exception as error:  # noqa: BLE001 - one file must not end the stream of all
+                message = str(error) if isinstance(error, UserError) else last_line(error)
+                if steps.fail(task, message):
                     self._counters["tasks failed"].inc()
                     return
                 time.sleep(AGAIN_AFTER)

@@ -7,11 +7,12 @@ any other run, under the same names.
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from pipelines.inputs.files import InputFile
+from pipelines.engine.task import last_line
+from pipelines.inputs.files import InputFile, Listing
 from pipelines.map.mapper import Job, Mapper, MapTask
 from pipelines.map.notes import (
     FAILED,
@@ -28,8 +29,8 @@ from pipelines.map.notes import (
 from pipelines.map.phase import map_tasks
 from pipelines.readers.reading import check_head, splits
 from pipelines.segments.rows import KEPT
-from shards.errors import UserError
-from shards.storage.files import read_json
+from shards.errors import DamageError, UserError
+from shards.storage.files import files, read_json
 from shards.storage.remote import AnyPath
 
 TOLD_AFTER = 3600.0
@@ -46,6 +47,9 @@ SILENT = 600.0
 
 GROWING = "keeps changing: it is taken once it does not"
 CHANGED = "has changed after it was taken: what it was then goes into the dataset"
+TOLD_ANEW = 30.0
+"""Seconds between two notes of what hinders looking."""
+
 BACK = "is in the dataset, and has come back with another size or time: it is not taken again"
 
 _LOG = logging.getLogger("corpusmill")
@@ -54,7 +58,7 @@ _LOG = logging.getLogger("corpusmill")
 class FileNames(Protocol):
     """A source of files."""
 
-    def look(self) -> list[InputFile]:
+    def look(self) -> Listing:
         """Return the files that are there now."""
 
 
@@ -127,6 +131,8 @@ class Arrivals:
         self._seen: Mapping[str, Look | None] = {}
         self._shown: dict[str, tuple[Look, float, int]] = {}
         self._beat = (-1, time.monotonic())
+        self._trouble = ("unknown", 0.0)
+        self._refused: dict[str, Look] = {}
 
     def ended(self) -> bool:
         """Return whether no more is to be looked for: the watch ends, or is another one now."""
@@ -148,12 +154,15 @@ class Arrivals:
         """
         try:
             self._learn()
-            files = self._job.source.look()
+            listing = self._job.source.look()
+            self._tell_trouble("", now)
+            for file, why in listing.refused.items():
+                self._refuse(file, why)
         except (UserError, OSError) as error:
-            _LOG.warning("%s", error)
+            self._tell_trouble(str(error), now)
             return
         shown: dict[str, tuple[Look, float, int]] = {}
-        for file in files:
+        for file in listing.files:
             key = file_key(file.source, file.relative)
             look = look_of(file)
             if key in self._seen and self._seen[key] in (None, look):
@@ -169,12 +178,34 @@ class Arrivals:
             shown[key] = look, since, times
         self._shown = shown
 
+    def _tell_trouble(self, message: str, now: float) -> None:
+        """Note what hinders looking, for the driver to say; empty: nothing does."""
+        told, at = self._trouble
+        if message == told and (not message or now - at < TOLD_ANEW):
+            return
+        try:
+            self._notes.tell_trouble(message)
+            self._trouble = message, now
+        except (UserError, OSError) as error:  # the driver meets the same
+            _LOG.warning("%s", error)
+
+    def _refuse(self, file: InputFile, why: str) -> None:
+        """Note that a file cannot be taken as it is."""
+        key = file_key(file.source, file.relative)
+        if self._refused.get(key) != look_of(file):
+            self._report(key, Sighting(file=file, at=0.0), why)
+            self._refused[key] = look_of(file)
+
     def _learn(self) -> None:
         """Learn which files the dataset has, if it has grown."""
         control = self._notes.control()
         if control is not None and control.number != self._number:
             self._seen = self._job.seen(self._options.output)
             self._number = control.number
+
+    def _has(self, key: str) -> bool:
+        self._learn()
+        return key in self._seen
 
     def judge(
         self, key: str, sighting: Sighting, memory: Memory | None
@@ -204,7 +235,7 @@ class Arrivals:
         note = self._notes.taken(key) if memory is None or memory.taken else None
         if note is not None:
             return self._judge_taken(key, sighting, note, again=memory is None)
-        if memory is not None and memory.taken and look == memory.look:
+        if memory is not None and memory.taken and self._has(key):
             return memory, []  # its generation has just been committed
         if memory is None or memory.taken:
             memory = fresh
@@ -234,14 +265,29 @@ class Arrivals:
         if failed is None:
             if look != look_of(note.file):
                 self._report(key, sighting, CHANGED)
-            return memory, _assignments(note) if again else []
+            return memory, self._again(key, note) if again else []
         if look != look_of(note.file):  # what failed may be mended
-            self._notes.forget(key, FAILED, TAKEN)
+            self._notes.forget(key, TAKEN, FAILED)  # in this order, for the driver to notice
             return replace(memory, first=now, taken=False), []
         pause = min(RETRIED_AFTER * 2 ** (failed.times - 1), TOLD_AFTER)
-        if not again and now < failed.at + pause:
+        if not again and (failed.trying or now < failed.at + pause):
             return memory, []
-        return memory, _assignments(note) or self._take(key, note.file, note.arrived)
+        if note.tasks:  # the engine sees to it that they run, however long that takes
+            self._notes.write(key, replace(failed, at=now, trying=True))
+        return memory, self._again(key, note)
+
+    def _again(self, key: str, note: Taken) -> list[Assignment]:
+        """Return the tasks of a file that is taken, under the names that this watch gives them.
+
+        The note may be of a watch before this one, with other options or versions.
+        """
+        if not note.tasks:
+            return self._take(key, note.file, note.arrived)
+        tasks = tasks_of(note, self._job)
+        if tasks != note.tasks:
+            note = replace(note, tasks=tasks)
+            self._notes.write(key, note)
+        return _assignments(note)
 
     def _take(self, key: str, file: InputFile, arrived: float) -> list[Assignment]:
         """Note that a file is complete, and return its tasks."""
@@ -254,7 +300,14 @@ class Arrivals:
             tasks = map_tasks(cut, self._job.job, self._job.facts)
         except UserError as error:
             problem = str(error)
-        note = Taken(file=file, arrived=arrived, tasks=tuple(tasks))
+        except Exception as error:  # noqa: BLE001 - one file must not end the watch of all
+            problem = last_line(error)
+        note = Taken(
+            file=file,
+            arrived=arrived,
+            tasks=tuple(tasks),
+            split_bytes=self._options.split_bytes,
+        )
         self._notes.write(key, note)
         self._notes.forget(key, ODD)
         if problem:
@@ -284,7 +337,10 @@ class Arrivals:
     def finished(self, assignment: Assignment) -> Mapping[str, int]:
         """Return what a task has made: documents, tokens, and bytes of text."""
         path = self._job.job.work / "map" / f"{assignment.task.name}.json"
-        record = read_json(path)
+        try:
+            record = read_json(path)
+        except DamageError:  # its generation has been committed meanwhile
+            return {}
         tallies = [tally for segment in record["segments"] for tally in segment["tallies"]]
         return {
             "documents": sum(tally["rows"] for tally in tallies if tally["verdict"] == KEPT),
@@ -299,6 +355,19 @@ def _quiet(memory: Memory, sighting: Sighting) -> float:
     return max(sighting.at - memory.since, sighting.at - mtime if mtime else 0.0)
 
 
+def tasks_of(note: Taken, job: WatchJob) -> tuple[MapTask, ...]:
+    """Return the tasks of a file that is taken, as a watch names them."""
+    return tuple(map_tasks([task.split for task in note.tasks], job.job, job.facts))
+
+
+def forget_records(work: AnyPath, names: Collection[str]) -> None:
+    """Delete the records and segments of tasks, if they are there."""
+    folder = work / "map"
+    for name in files(folder):
+        if name.partition(".")[0].partition("-")[0] in names:
+            (folder / name).unlink(missing_ok=True)
+
+
 def _assignments(note: Taken) -> list[Assignment]:
     return [Assignment(task=task, arrived=note.arrived) for task in note.tasks]
 
@@ -311,9 +380,13 @@ def prepare_arrivals(job: WatchJob) -> Arrivals:
 def prepare_assignment(job: Job) -> Callable[[Assignment], None]:
     """Return the function that maps what is assigned, unless that has been done."""
     mapper = Mapper(job)
+    notes = Notes(job.work)
 
     def run(assignment: Assignment) -> None:
-        if not (job.work / "map" / f"{assignment.task.name}.json").exists():
+        split = assignment.task.split
+        if (job.work / "map" / f"{assignment.task.name}.json").exists():
+            return
+        if notes.has(file_key(split.source, split.relative), TAKEN):  # else it is committed
             mapper.map(assignment.task)
 
     return run

@@ -4,6 +4,7 @@
     <file>.taken.json     the file is complete: its splits, when it arrived
     <file>.failed.json    its map failed: why
     <file>.odd.json       it is not taken: it keeps growing, or came back with other content
+    look.trouble.json     why nothing can be looked for at the moment
 
 <file> is a hash of the file's source and path. A note is written whole; the one of a taken file
 goes when a generation with the file has been committed. Nobody else needs to be asked what a watch
@@ -26,8 +27,9 @@ Note = TypeVar("Note")
 Look = tuple[int, int, str]
 """Size, time and etag: what is known of a file's version without reading it."""
 
-TAKEN, FAILED, ODD = "taken", "failed", "odd"
+TAKEN, FAILED, ODD, TROUBLE = "taken", "failed", "odd", "trouble"
 _DRIVER = "driver.json"
+_LOOK = "look"
 
 
 def look_of(file: InputFile) -> Look:
@@ -62,6 +64,8 @@ class Taken:
     arrived: float
     """When it was first seen, in seconds since 1970."""
     tasks: tuple[MapTask, ...]
+    split_bytes: int
+    """The option by which it was cut."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +77,8 @@ class Failed:
     """How often it has failed."""
     at: float
     """The last time, in seconds since 1970."""
+    trying: bool = False
+    """Whether it has been handed out again since."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +87,13 @@ class Odd:
 
     file: InputFile
     why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """Why nothing can be looked for."""
+
+    message: str
 
 
 class Notes:
@@ -110,10 +123,26 @@ class Notes:
         """Return the note of a file that is not taken."""
         return self._read(Odd, f"{key}.{ODD}.json")
 
+    def trouble(self) -> str:
+        """Return why nothing can be looked for; empty if nothing hinders it."""
+        note = self._read(Trouble, f"{_LOOK}.{TROUBLE}.json")
+        return note.message if note else ""
+
+    def tell_trouble(self, message: str) -> None:
+        """Write why nothing can be looked for; empty: nothing hinders it any more."""
+        if message:
+            write_json(self.folder / f"{_LOOK}.{TROUBLE}.json", to_json(Trouble(message=message)))
+        else:
+            self.forget(_LOOK, TROUBLE)
+
     def write(self, key: str, note: Taken | Failed | Odd) -> None:
         """Write or replace a note of a file."""
         kind = {Taken: TAKEN, Failed: FAILED, Odd: ODD}[type(note)]
         write_json(self.folder / f"{key}.{kind}.json", to_json(note))
+
+    def has(self, key: str, kind: str) -> bool:
+        """Return whether a file has a note of a kind."""
+        return (self.folder / f"{key}.{kind}.json").exists()
 
     def forget(self, key: str, *kinds: str) -> None:
         """Delete notes of a file, if they are there."""
@@ -122,7 +151,7 @@ class Notes:
 
     def names(self) -> dict[str, set[str]]:
         """Return which files have a note of each kind."""
-        keys: dict[str, set[str]] = {TAKEN: set(), FAILED: set(), ODD: set()}
+        keys: dict[str, set[str]] = {kind: set() for kind in (TAKEN, FAILED, ODD, TROUBLE)}
         for name in files(self.folder):
             key, _, kind = name.removesuffix(".json").partition(".")
             if kind in keys:
