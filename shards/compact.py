@@ -271,8 +271,13 @@ class Compaction:
 
     def _signature_parts(self) -> Iterator[Part]:
         # A kind that a member lacks would say too little of it: dedup misses it, and says so.
-        kinds = [{_kind(table) for table in member.signatures} for member in self.members]
-        for kind in sorted(set.intersection(*kinds)):
+        # One without documents has none at all.
+        kinds = [
+            {_kind(table) for table in member.signatures}
+            for member in self.members
+            if member.signatures
+        ]
+        for kind in sorted(set.intersection(*kinds) if kinds else ()):
             groups = [
                 [table for table in member.signatures if _kind(table) == kind]
                 for member in self.members

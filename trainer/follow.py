@@ -131,9 +131,9 @@ class Follower:
             if any(lineage != lineages.get(directory, lineage) for _, lineage in manifests):
                 self._end(directory, number)
                 return dict(current)
-            newest[directory] = min(number for number, _ in manifests)
-        if all(newest[directory] <= number for directory, number in current.items()):
-            return dict(current)
+            newest[directory] = max(number, min(head for head, _ in manifests))
+        if newest == current:
+            return newest
         whole = self._ranks.gather(self._highest_whole(data, current, newest))
         return {directory: min(own[directory] for own in whole) for directory in current}
 

@@ -21,10 +21,10 @@ import numpy as np
 from pipelines.dedup.exact import MOST_COPIES
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, similarity
 from pipelines.dedup.runs import run_starts, start_rows
-from pipelines.segments.sparse import open_bytes
-from pipelines.segments.tables import between
 from shards.storage.files import FileEntry, atomic_write
 from shards.storage.remote import AnyPath
+from shards.storage.sparse import open_bytes
+from shards.tables import between
 
 EDGES = 1024
 """Even ranges of the hash that the index distinguishes; a task takes one or several of them."""

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.runs import run_starts, start_rows
-from pipelines.segments.tables import column
+from shards.tables import column
 
 EDGE_SCHEMA = pa.schema(
     [(name, pa.uint64()) for name in ("order", "place", "to_order", "to_place")]

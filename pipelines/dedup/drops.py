@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.runs import run_starts
-from pipelines.segments.range import Range
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
-from pipelines.segments.sparse import side_by_side
-from pipelines.segments.tables import column, open_between, open_table
+from shards.range import Range
 from shards.storage.remote import AnyPath
+from shards.storage.sparse import side_by_side
+from shards.tables import column, open_between, open_table
 
 DROPS = pa.schema(
     [

@@ -29,10 +29,10 @@ from pipelines.dedup.drops import NEAR, NO_ROW, drop_table
 from pipelines.dedup.exact import HashGroups, colliding_rows
 from pipelines.dedup.minhash import NUM_SLOTS
 from pipelines.dedup.runs import run_starts, start_rows
-from pipelines.segments.range import Range
-from pipelines.segments.sparse import side_by_side
-from pipelines.segments.tables import between, column, open_table
+from shards.range import Range
 from shards.storage.remote import AnyPath
+from shards.storage.sparse import side_by_side
+from shards.tables import between, column, open_table
 
 ALL = 1 << 32
 """The share that is_linked takes for every document."""

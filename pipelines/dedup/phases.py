@@ -44,11 +44,11 @@ from pipelines.dedup.tasks import (
 from pipelines.engine.phases import Phases
 from pipelines.engine.records import complete_files
 from pipelines.segments.plan import Plan, task_name
-from pipelines.segments.range import Range
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
 from pipelines.segments.segment import SieveCounts
 from shards.errors import UserError
 from shards.manifest import TableEntry
+from shards.range import Range
 from shards.storage.remote import AnyPath
 
 BAND_ROWS_PER_TASK = 2_000_000

@@ -19,9 +19,9 @@ from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signatures
 from pipelines.dedup.runs import run_starts
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
 from pipelines.segments.segment import SieveCounts, with_suffix
-from pipelines.segments.tables import write_table
 from shards.storage.files import FileEntry
 from shards.storage.remote import AnyPath
+from shards.tables import write_table
 
 SIGNATURE = pa.binary(8 * NUM_BANDS + NUM_SLOTS)
 """A signature between the stages: the bands, little-endian, and the slots; null if not signed."""

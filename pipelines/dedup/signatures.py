@@ -16,10 +16,10 @@ import pyarrow as pa
 from pipelines.dedup.bands import OrderedRows, read_slots, signers_between
 from pipelines.dedup.drops import EXACT, Drops
 from pipelines.dedup.minhash import NUM_SLOTS
-from pipelines.segments.range import Range
-from pipelines.segments.sparse import side_by_side
-from pipelines.segments.tables import spread_over
+from shards.range import Range
 from shards.storage.remote import AnyPath
+from shards.storage.sparse import side_by_side
+from shards.tables import spread_over
 
 BAND_SIGNATURES = pa.schema([("hash", pa.uint64()), ("order", pa.uint64())])
 

@@ -62,13 +62,13 @@ from pipelines.dedup.near import (
 )
 from pipelines.dedup.signatures import band_table, slot_table
 from pipelines.segments.plan import Plan, load_plan
-from pipelines.segments.range import EVERYTHING, Range
-from pipelines.segments.sparse import side_by_side
-from pipelines.segments.tables import column, open_between, open_table, write_entry
 from shards.manifest import WORK, TableEntry
+from shards.range import EVERYTHING, Range
 from shards.records import sealed
 from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
+from shards.storage.sparse import side_by_side
+from shards.tables import column, open_between, open_table, write_entry
 
 TEXT = -1
 """The band that stands for the text hash."""

@@ -9,9 +9,9 @@ from pipelines.engine.progress import Progress, progress_counts
 from pipelines.engine.records import RecordType, finished_record, read_record
 from pipelines.engine.runner import Runner
 from pipelines.engine.task import RunTask
-from pipelines.segments.sparse import forget_sizes, side_by_side
 from shards.storage.files import files
 from shards.storage.remote import AnyPath
+from shards.storage.sparse import forget_sizes, side_by_side
 
 _LOG = logging.getLogger("corpusmill")
 

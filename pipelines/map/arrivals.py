@@ -8,6 +8,7 @@ any other run, under the same names.
 import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -36,8 +37,11 @@ from shards.storage.remote import AnyPath
 TOLD_AFTER = 3600.0
 """Seconds after which a file that keeps changing is named, and then again."""
 
-REPEATED_AFTER = 300.0
-"""Seconds after which a file that is still waiting is looked at again though nothing changed."""
+REPEATED_AFTER = 60.0
+"""Seconds after which a file that is still waiting is judged again though nothing changed."""
+
+MOST_REPEATED = 50.0
+"""Files a second that are judged again for that reason, about: with more, they wait longer."""
 
 RETRIED_AFTER = 60.0
 """Seconds until a file that failed is tried again; twice as long each time, up to an hour."""
@@ -47,9 +51,6 @@ SILENT = 600.0
 
 GROWING = "keeps changing: it is taken once it does not"
 CHANGED = "has changed after it was taken: what it was then goes into the dataset"
-TOLD_ANEW = 30.0
-"""Seconds between two notes of what hinders looking."""
-
 BACK = "is in the dataset, and has come back with another size or time: it is not taken again"
 
 _LOG = logging.getLogger("corpusmill")
@@ -72,6 +73,8 @@ class WatchJob:
     source: FileNames
     watch: str
     """Identifies the watch."""
+    submission: int = 0
+    """Counts the jobs of the watch: each begins without memories of the one before."""
     seen: Callable[[AnyPath], Mapping[str, Look | None]]
     """Returns the files that the dataset in a folder was made from, by key: the version, or None
     where that is not known."""
@@ -131,7 +134,6 @@ class Arrivals:
         self._seen: Mapping[str, Look | None] = {}
         self._shown: dict[str, tuple[Look, float, int]] = {}
         self._beat = (-1, time.monotonic())
-        self._trouble = ("unknown", 0.0)
         self._refused: dict[str, Look] = {}
 
     def ended(self) -> bool:
@@ -155,12 +157,14 @@ class Arrivals:
         try:
             self._learn()
             listing = self._job.source.look()
-            self._tell_trouble("", now)
+            self._notes.trouble("")
             for file, why in listing.refused.items():
                 self._refuse(file, why)
         except (UserError, OSError) as error:
-            self._tell_trouble(str(error), now)
+            with suppress(UserError, OSError):
+                self._notes.trouble(str(error))
             return
+        repeat = max(REPEATED_AFTER, len(self._shown) / MOST_REPEATED)
         shown: dict[str, tuple[Look, float, int]] = {}
         for file in listing.files:
             key = file_key(file.source, file.relative)
@@ -171,23 +175,12 @@ class Arrivals:
             if old != look:
                 since, times = now, 0
             # After the first sighting: once it has settled, and then from time to time.
-            due = since + (times > 0) * self._options.settle + max(0, times - 1) * REPEATED_AFTER
+            due = since + (times > 0) * self._options.settle + max(0, times - 1) * repeat
             if now >= due:
                 yield key, Sighting(file=file, at=now, in_dataset=key in self._seen)
                 times += 1
             shown[key] = look, since, times
         self._shown = shown
-
-    def _tell_trouble(self, message: str, now: float) -> None:
-        """Note what hinders looking, for the driver to say; empty: nothing does."""
-        told, at = self._trouble
-        if message == told and (not message or now - at < TOLD_ANEW):
-            return
-        try:
-            self._notes.tell_trouble(message)
-            self._trouble = message, now
-        except (UserError, OSError) as error:  # the driver meets the same
-            _LOG.warning("%s", error)
 
     def _refuse(self, file: InputFile, why: str) -> None:
         """Note that a file cannot be taken as it is."""

@@ -17,10 +17,10 @@ from pipelines.segments.bins import bins_table
 from pipelines.segments.examples import Examples
 from pipelines.segments.rows import NAME, Verdict, whole_texts
 from pipelines.segments.segment import REJECT, Segment, SieveCounts, with_suffix
-from pipelines.segments.tables import write_table
 from shards.merged import gather
 from shards.storage.files import FileEntry, atomic_write
 from shards.storage.remote import AnyPath
+from shards.tables import write_table
 
 MAX_RECORDS = 131_072
 

@@ -1,10 +1,10 @@
 """Notes between the driver of a watch and the workers that map for it: .work/watch.
 
+    trouble.json          why the inputs cannot be listed
     driver.json           which watch this is, and whether it is about to end
     <file>.taken.json     the file is complete: its splits, when it arrived
     <file>.failed.json    its map failed: why
     <file>.odd.json       it is not taken: it keeps growing, or came back with other content
-    look.trouble.json     why nothing can be looked for at the moment
 
 <file> is a hash of the file's source and path. A note is written whole; the one of a taken file
 goes when a generation with the file has been committed. Nobody else needs to be asked what a watch
@@ -27,9 +27,8 @@ Note = TypeVar("Note")
 Look = tuple[int, int, str]
 """Size, time and etag: what is known of a file's version without reading it."""
 
-TAKEN, FAILED, ODD, TROUBLE = "taken", "failed", "odd", "trouble"
-_DRIVER = "driver.json"
-_LOOK = "look"
+TAKEN, FAILED, ODD = "taken", "failed", "odd"
+_DRIVER, _TROUBLE = "driver.json", "trouble.json"
 
 
 def look_of(file: InputFile) -> Look:
@@ -89,13 +88,6 @@ class Odd:
     why: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trouble:
-    """Why nothing can be looked for."""
-
-    message: str
-
-
 class Notes:
     """The notes of the watch on a dataset."""
 
@@ -111,6 +103,22 @@ class Notes:
         """Write what the driver says."""
         write_json(self.folder / _DRIVER, to_json(control))
 
+    def trouble(self, message: str) -> None:
+        """Write why the inputs cannot be listed; empty: they can."""
+        path = self.folder / _TROUBLE
+        if message:
+            write_json(path, message)
+        elif path.exists():
+            path.unlink(missing_ok=True)
+
+    def read_trouble(self) -> str:
+        """Return why the inputs cannot be listed; empty if they can."""
+        path = self.folder / _TROUBLE
+        try:
+            return str(read_json(path)) if path.exists() else ""
+        except DamageError:  # deleted meanwhile
+            return ""
+
     def taken(self, key: str) -> Taken | None:
         """Return the note of a file that is taken."""
         return self._read(Taken, f"{key}.{TAKEN}.json")
@@ -122,18 +130,6 @@ class Notes:
     def odd(self, key: str) -> Odd | None:
         """Return the note of a file that is not taken."""
         return self._read(Odd, f"{key}.{ODD}.json")
-
-    def trouble(self) -> str:
-        """Return why nothing can be looked for; empty if nothing hinders it."""
-        note = self._read(Trouble, f"{_LOOK}.{TROUBLE}.json")
-        return note.message if note else ""
-
-    def tell_trouble(self, message: str) -> None:
-        """Write why nothing can be looked for; empty: nothing hinders it any more."""
-        if message:
-            write_json(self.folder / f"{_LOOK}.{TROUBLE}.json", to_json(Trouble(message=message)))
-        else:
-            self.forget(_LOOK, TROUBLE)
 
     def write(self, key: str, note: Taken | Failed | Odd) -> None:
         """Write or replace a note of a file."""
@@ -151,7 +147,7 @@ class Notes:
 
     def names(self) -> dict[str, set[str]]:
         """Return which files have a note of each kind."""
-        keys: dict[str, set[str]] = {kind: set() for kind in (TAKEN, FAILED, ODD, TROUBLE)}
+        keys: dict[str, set[str]] = {kind: set() for kind in (TAKEN, FAILED, ODD)}
         for name in files(self.folder):
             key, _, kind = name.removesuffix(".json").partition(".")
             if kind in keys:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from pipelines.corpus.part import MERGE
@@ -15,10 +16,10 @@ from pipelines.map.mapper import Job, MapTask, SplitRecord, prepare_map, record_
 from pipelines.map.parts import describe_ranges, shares_for, splits_of_part
 from pipelines.map.resume import changed_versions, is_usable
 from pipelines.readers.reading import check_head, splits
-from pipelines.segments.sparse import side_by_side
 from shards.errors import UserError
 from shards.storage.files import files as files_in
 from shards.storage.remote import RemotePath
+from shards.storage.sparse import side_by_side
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -33,6 +34,7 @@ class MapPhase:
         *,
         files: Sequence[InputFile],
         phases: Phases,
+        known: Mapping[InputFile, Sequence[Split]] = MappingProxyType({}),
     ) -> None:
         """Make the phase.
 
@@ -41,11 +43,15 @@ class MapPhase:
             facts: Fingerprints in place of the options that are paths.
             files: What to read.
             phases: Runs the tasks.
+            known: The splits of files that were cut before; one that is wholly mapped is not opened
+                again, so that it may be gone.
         """
         self._job = job
         self._facts = facts
         self._files = files
         self._phases = phases
+        self._known = known
+        self._names: set[str] = set()
         self._readings = {source: corpus.reading for source, corpus in job.corpora.items()}
         self._folder = job.work / "map"
         self._part = job.options.part
@@ -59,10 +65,11 @@ class MapPhase:
             UserError: With --part merge: some splits have not been mapped by any part.
         """
         if not self._merging:
-            self._check_heads(self._files)
+            self._check_heads([file for file in self._files if file not in self._known])
         chains = self._chains()
         tasks = self._tasks([split for chain in chains.values() for split in chain])
         todo = self._unfinished(tasks)
+        self._check_heads(self._cut_before(todo))
         if todo and self._merging:
             raise self._incomplete(chains, todo)
         records = self._map(tasks, todo)
@@ -103,15 +110,15 @@ class MapPhase:
         )
 
     def forget(self) -> None:
-        """Delete the records and segments of the files; those of other files stay."""
-        whole = [
-            split for file in self._files for split in self._splits_of(file, split_bytes=file.bytes)
-        ]
-        cut = [split for chain in self._chains().values() for split in chain]
-        names = {task.name for task in self._tasks([*cut, *whole])}
+        """Delete the records and segments of what was mapped; those of other files stay."""
         for name in files_in(self._folder):
-            if name.partition(".")[0].partition("-")[0] in names:
+            if name.partition(".")[0].partition("-")[0] in self._names:
                 (self._folder / name).unlink(missing_ok=True)
+
+    def _cut_before(self, todo: Sequence[MapTask]) -> list[InputFile]:
+        """Return the files whose splits were known and that have tasks to do."""
+        paths = {task.split.path for task in todo}
+        return [file for file in self._known if file.path in paths]
 
     def _check_heads(self, files: Sequence[InputFile]) -> None:
         for file in files:
@@ -119,7 +126,10 @@ class MapPhase:
 
     def _chains(self) -> dict[InputFile, list[Split]]:
         size = self._job.options.split_bytes
-        return {file: self._splits_of(file, split_bytes=size) for file in self._files}
+        return {
+            file: [*self._known.get(file, ())] or self._splits_of(file, split_bytes=size)
+            for file in self._files
+        }
 
     def _splits_of(self, file: InputFile, *, split_bytes: int) -> list[Split]:
         return splits(file, self._readings[file.source], split_bytes=split_bytes)
@@ -169,6 +179,7 @@ class MapPhase:
 
     def _map(self, tasks: Sequence[MapTask], todo: Sequence[MapTask]) -> dict[Split, SplitRecord]:
         """Return the records of tasks by split, after running those tasks that are `todo`."""
+        self._names |= {task.name for task in tasks}
         try:
             self._phases.run(
                 "map",

@@ -8,11 +8,11 @@ from pipelines.corpus.options import MOST_VALIDATION
 from pipelines.merge.merge import find_held_out
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.plan import Plan
-from pipelines.segments.range import EVERYTHING
 from pipelines.segments.segment import NUM_BINS, with_suffix
-from pipelines.segments.sparse import side_by_side
-from pipelines.segments.tables import column, open_table
+from shards.range import EVERYTHING
 from shards.storage.remote import AnyPath
+from shards.storage.sparse import side_by_side
+from shards.tables import column, open_table
 
 LEAST_VALIDATION = 32
 

@@ -16,8 +16,11 @@ from pipelines.dedup.drops import EXACT, REASONS, Drops
 from pipelines.segments.bins import Bins
 from pipelines.segments.rows import DROPPED, KEPT, NAME, NEAR_DUPLICATE
 from pipelines.segments.segment import with_suffix
-from pipelines.segments.sparse import copy_rows, side_by_side
-from pipelines.segments.tables import (
+from shards.merged import ShardSlice
+from shards.range import Range
+from shards.storage.remote import AnyPath
+from shards.storage.sparse import copy_rows, side_by_side
+from shards.tables import (
     between,
     column,
     map_items,
@@ -25,9 +28,6 @@ from pipelines.segments.tables import (
     open_rows,
     rows_between,
 )
-from shards.merged import ShardSlice
-from shards.range import Range
-from shards.storage.remote import AnyPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,8 +35,13 @@ from pipelines.merge.union import (
 from pipelines.segments.bins import bins_table
 from pipelines.segments.plan import Plan, PlannedSegment, load_plan, task_name
 from pipelines.segments.segment import with_suffix
-from pipelines.segments.sparse import BLOCK_ROWS, side_by_side
-from pipelines.segments.tables import (
+from shards.manifest import WORK
+from shards.range import Range, split_range
+from shards.records import sealed
+from shards.storage.files import FileEntry, atomic_write, intact, write_json
+from shards.storage.remote import AnyPath, RemotePath
+from shards.storage.sparse import BLOCK_ROWS, side_by_side
+from shards.tables import (
     between,
     column,
     open_rows,
@@ -44,11 +49,6 @@ from pipelines.segments.tables import (
     spread_over,
     write_table,
 )
-from shards.manifest import WORK
-from shards.range import Range, split_range
-from shards.records import sealed
-from shards.storage.files import FileEntry, atomic_write, intact, write_json
-from shards.storage.remote import AnyPath, RemotePath
 
 FOLDER = "ranges"
 

@@ -22,13 +22,13 @@ from pipelines.merge.merge import (
 from pipelines.segments.audit import AUDIT, Tally, tally
 from pipelines.segments.histograms import Histogram, add_histograms, histograms
 from pipelines.segments.plan import Plan, load_plan
-from pipelines.segments.sparse import side_by_side
 from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
 from shards.merged import ShardSlice, write_merged_shard
 from shards.range import Range, split_range
 from shards.records import sealed
 from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
+from shards.storage.sparse import side_by_side
 from shards.tables import write_parquet
 
 

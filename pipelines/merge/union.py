@@ -30,10 +30,13 @@ from pipelines.dedup.bands import (
 from pipelines.dedup.drops import NO_ROW
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.segments.examples import EXAMPLES, most_examples
-from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.segment import with_suffix
-from pipelines.segments.sparse import BLOCK_ROWS, side_by_side
-from pipelines.segments.tables import (
+from shards.merged import gather
+from shards.range import EVERYTHING, Range
+from shards.storage.files import FileEntry, atomic_write, size_if_there
+from shards.storage.remote import AnyPath
+from shards.storage.sparse import BLOCK_ROWS, side_by_side
+from shards.tables import (
     column,
     map_items,
     open_rows,
@@ -41,9 +44,6 @@ from pipelines.segments.tables import (
     spread_over,
     write_table,
 )
-from shards.merged import gather
-from shards.storage.files import FileEntry, atomic_write, size_if_there
-from shards.storage.remote import AnyPath
 
 TOKEN_BYTES_AT_ONCE = 256 << 20
 """Bytes of tokens that are copied at a time: behind a URL each file is asked for its part of them.

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 from pipelines.dedup.exact import ROWS_PER_TASK
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.dedup.phases import BAND_ROWS_PER_TASK
-from pipelines.dedup.tasks import DedupTask
+from pipelines.dedup.tasks import DedupTask, SlotsTask
 from pipelines.inputs.split import Split
 from pipelines.map.builder import MAX_HELD_BYTES, MAX_RECORDS, MAX_TOKENS
 from pipelines.map.mapper import MapTask
@@ -39,17 +38,23 @@ TASK_SECONDS = 0.15
 TEXT_ROWS_A_SECOND, BAND_ROWS_A_SECOND = 1_200_000, 1_300_000
 """Rows that dedup reads, sorts and compares: `make bench ARGS="--only dedup"`."""
 
+SLOT_ROWS_A_SECOND = 1_000_000
+"""Rows that tasks of slots write: 40 segments of 100,000 signers, ranges of 2 million."""
+
 MERGED_BYTES_A_SECOND = 60e6
 """Bytes of segments that merge reads: `make bench ARGS="--only plan"`."""
 
 WAIT_SECONDS = 0.03
 """Until an object storage answers a request."""
 
-AT_ONCE, BESIDE = 16, ("group", "dedup", "ranges", "merge")
+AT_ONCE, BESIDE = 16, ("group", "dedup", "slots", "ranges", "merge")
 """Requests that a task has under way at a time, and the phases whose tasks do so."""
 
 FETCHED_BYTES_A_SECOND = 100e6
 """Bytes that one worker fetches from an object storage."""
+
+BAND_ROW_MEMORY, SLOT_ROW_MEMORY = 70, 340
+"""Bytes that a task takes for a row of a band, and for a row of slots: ranges of 2 million rows."""
 
 IDLE_BYTES = 180e6
 """Memory of a worker that has done nothing yet, with Beam and Arrow loaded."""
@@ -124,7 +129,7 @@ def phase_seconds(extent: Extent, *, workers: int) -> dict[str, float]:
     processes = max(workers, 1)
     dedup_seconds = extent.total("texts") / TEXT_ROWS_A_SECOND if extent.text_ranges else 0.0
     if extent.band_ranges:
-        dedup_seconds += 14 * extent.total("signed") / BAND_ROWS_A_SECOND
+        dedup_seconds += NUM_BANDS * extent.total("signed") / BAND_ROWS_A_SECOND
     work = {
         "map": (extent.total("map_seconds"), extent.splits),
         "dedup": (dedup_seconds, extent.dedup_tasks + extent.drop_ranges),
@@ -136,6 +141,8 @@ def phase_seconds(extent: Extent, *, workers: int) -> dict[str, float]:
     if later.cuts:
         copied, tasks = copied_by_ranges(later)
         work["ranges"] = (2 * copied / MERGED_BYTES_A_SECOND, tasks)
+    if extent.slot_ranges:
+        work["slots"] = (extent.total("signed") / SLOT_ROWS_A_SECOND, extent.slot_ranges)
     phases = {"start": START_SECONDS}
     for phase, (seconds, tasks) in work.items():
         rounds = math.ceil(tasks / processes)
@@ -171,7 +178,9 @@ def beam_bytes(extent: Extent, split: Split) -> float:
         name=name, plan=name, numbers=tuple(range(2**16, 2**16 + 100)), index=0, total=1,
         drops=drops,
     )  # fmt: skip
+    slots_task = SlotsTask(name=name, plan=name, index=0, ranges=1, drops=drops)
     pairs = (
+        (slots_task, extent.slot_ranges),
         (range_task, copied_by_ranges(with_groups(extent))[1]),
         (map_task, extent.splits),
         (dedup_task, extent.dedup_tasks + extent.drop_ranges),
@@ -199,7 +208,9 @@ def worker_bytes(extent: Extent, *, remote: bool) -> dict[str, float]:
         peaks["dedup"] = 60 * rows
     if extent.band_ranges:
         rows = extent.total("signed") / extent.band_ranges
-        peaks["dedup"] = max(peaks["dedup"], 60 * max(rows, min(rows, BAND_ROWS_PER_TASK)))
+        peaks["dedup"] = max(peaks["dedup"], BAND_ROW_MEMORY * rows)
+    if extent.slot_ranges:
+        peaks["slots"] = SLOT_ROW_MEMORY * extent.total("signed") / extent.slot_ranges
     return peaks
 
 
@@ -219,7 +230,8 @@ def _union_bytes(source: SourceSize, remote: bool) -> float:
     rows was measured.
     """
     table = source.records / source.segments * row_width(source) * (5 if remote else 2)
-    bands = source.signed / source.segments * NUM_BANDS * BAND_ROW_BYTES * (3 if remote else 2)
+    held = BAND_ROW_BYTES - 8  # the orders of a band are written from those of the signers
+    bands = source.signed / source.segments * NUM_BANDS * held * (3 if remote else 2)
     return max(table, bands, 2.0 * TOKEN_BYTES_AT_ONCE if remote else 0.0)
 
 

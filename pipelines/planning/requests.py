@@ -9,16 +9,16 @@ server's own count.
 
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.bands import BandRows, write_bands
+from pipelines.dedup.bands import BandRows, Signers, write_bands, write_slots
 from pipelines.dedup.drops import drop_path
-from pipelines.dedup.minhash import NUM_BANDS
+from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.phases import Deduplicated
 from pipelines.dedup.tasks import (
     TEXT,
@@ -43,20 +43,20 @@ from pipelines.merge.merge import find_held_out
 from pipelines.merge.ranges import RangeRecord, RangeTask, prepare_range
 from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
 from pipelines.merge.union import TOKEN_BYTES_AT_ONCE
-from pipelines.planning.sizes import SIGNER_BYTES, Extent, SourceSize, passes, with_groups
+from pipelines.planning.sizes import TABLE_BYTES, Extent, SourceSize, passes, with_groups
 from pipelines.planning.storage import PAGE_KEYS, Call, Requests, counting, upload
 from pipelines.segments.bins import bins_table
 from pipelines.segments.examples import MOST_KEPT
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.plan import Plan, PlannedSegment
-from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.segment import SieveCounts, with_suffix
-from pipelines.segments.tables import open_rows, open_table, write_table
 from shards.manifest import TRAIN, VALIDATION, WORK
+from shards.range import EVERYTHING, Range
 from shards.records import sealed
 from shards.storage.files import write_json
 from shards.storage.lease import RENEWED_AFTER
 from shards.storage.remote import RemotePath
+from shards.tables import open_rows, open_table, write_table
 
 MOST_TASKS = 8
 """Tasks of a phase and source that run, at most."""
@@ -71,7 +71,7 @@ MOST_TOKEN_BYTES = 1 << 30
 """Largest file of tokens that is written: not every machine can map larger ones."""
 
 MOST_SIGNED = 100_000
-"""Signatures of a segment that are written, at most: a slice takes as many requests with more."""
+"""Rows of each band but the first of a segment that are written, at most: no task reads them."""
 
 RUN = Requests(put=6, get=2, head=7, list=8, delete=1)
 """What a run takes besides its tasks: lock, notes of attempts, manifest, report, examples."""
@@ -83,8 +83,8 @@ RENEWAL = Requests(put=1, get=1, head=1)
 def count_requests(extent: Extent, *, workers: int) -> dict[str, Requests]:
     """Return the requests of each phase of a run whose output is behind a URL.
 
-    `polling_requests` come on top, and so do the lookups of documents that have a band in common:
-    no sample shows how many there are.
+    `polling_requests` come on top, and so does the comparison of documents that have a band in
+    common: no sample shows how many there are.
 
     Args:
         extent: How large the run is; sources without documents in their sample are left out.
@@ -98,7 +98,7 @@ def count_requests(extent: Extent, *, workers: int) -> dict[str, Requests]:
     if not sampled:
         return {"the rest": RUN}
     extent = replace(extent, sources=sampled)
-    later, more = with_groups(extent), 1.0
+    later, more, segments = with_groups(extent), 1.0, 1.0
     with counting() as (output, calls):
         model = _Model(extent, output / "segments", calls=calls, workers=workers)
         phases = {"map": model.map()}
@@ -106,8 +106,11 @@ def count_requests(extent: Extent, *, workers: int) -> dict[str, Requests]:
             phases["group"] = model.group(later)
             largest = _largest(later)
             more = later.slices / largest.slices
+            segments = later.segments / largest.segments
             model = _Model(largest, output / "groups", calls=calls, workers=workers)
         phases["dedup"] = model.dedup() * more
+        if later.slot_ranges:
+            phases["slots"] = model.slots(more=segments)
         if not later.cuts:
             phases["merge"] = model.merge() * more
         pages = _files(extent) / PAGE_KEYS
@@ -220,19 +223,17 @@ class _Model:
         sources = {f"s{index}": name for index, name in enumerate(sorted(extent.sources))}
         self._segments = {stem: extent.sources[name].segments for stem, name in sources.items()}
         """By stem, how many segments of the run it stands for."""
-        tokens, signed = (
-            max(getattr(source, name) / source.segments for source in extent.sources.values())
-            for name in ("tokens", "signed")
-        )
+        tokens = max(source.tokens / source.segments for source in extent.sources.values())
         thin = max(1.0, tokens * extent.token_bytes / MOST_TOKEN_BYTES)
-        self._thin = {"tokens": thin, "bin": thin, "bands": max(1.0, signed / MOST_SIGNED)}
-        """By suffix, how many tokens or signatures one that is written stands for."""
-        for stem, name in sources.items():
+        self._thin = {"tokens": thin, "bin": thin}
+        """By suffix, how many tokens one that is written stands for."""
+        for seed, (stem, name) in enumerate(sources.items()):
             write_mean_segment(
                 self._work / "map" / stem,
                 extent.sources[name],
                 token_bytes=extent.token_bytes,
-                thin=self._thin,
+                thin=thin,
+                seed=seed,
             )
         self._written = list(calls)
         self._plan = Plan(
@@ -308,42 +309,58 @@ class _Model:
         return tokens * self._extent.token_bytes // TOKEN_BYTES_AT_ONCE
 
     def dedup(self) -> Requests:
-        """Return the requests of dedup, drops and slots."""
+        """Return the requests of dedup and drops."""
         extent, total = self._extent, Requests()
         inputs: tuple[str, ...] = ()
-        for band, ranges, bands in (
-            (TEXT, extent.text_ranges, 1),
-            (0, extent.band_ranges, NUM_BANDS),
+        for band, ranges, bands, rows in (
+            (TEXT, extent.text_ranges, 1, "texts"),
+            (0, extent.band_ranges, NUM_BANDS, "signed"),
         ):
             tasks = [
                 DedupTask(
                     name=f"{band}-{index}", plan=self._plan.name, band=band, index=index,
-                    ranges=ranges, threshold=0.0, drops=True, linked=0,
+                    ranges=ranges, threshold=0.0, drops=band == TEXT or bool(extent.slot_ranges),
+                    linked=0,
                 )
                 for index in _spread(ranges)
             ]  # fmt: skip
             calls = self._finish("dedup", tasks, prepare_dedup, self._output, DedupRecord)
-            total += self._total(calls, tasks=ranges * bands, ran=len(tasks))
+            mean = sum(
+                getattr(source, rows) / source.segments for source in extent.sources.values()
+            )
+            growth = extent.total(rows) / max(mean, 1)
+            total += self._total(calls, tasks=ranges * bands, ran=len(tasks), growth=growth)
             inputs = inputs or tuple(f"dedup/{task.name}" for task in tasks[:1])
         if ranges := extent.drop_ranges:
             task = DropsTask(name="d", plan=self._plan.name, index=0, ranges=ranges, inputs=inputs)
             calls = self._finish("drops", [task], prepare_drops, self._output, DropsRecord)
             read, made = _divided(calls, "/dedup/")
-            total += self._total(read, tasks=ranges * (extent.dedup_tasks - extent.slot_ranges))
+            total += self._total(read, tasks=ranges * extent.dedup_tasks)
             total += self._total(made, tasks=ranges)
             self._drops = (f"drops/{task.name}",) * ranges
-        if ranges := extent.slot_ranges:
-            dropped = Deduplicated(drops=self._drops)
-            slots = [
-                SlotsTask(
-                    name=f"slots-{index}", plan=self._plan.name, index=index, ranges=ranges,
-                    drops=dropped.drops_within(Range.of(index, ranges)),
-                )
-                for index in _spread(ranges)
-            ]  # fmt: skip
-            calls = self._finish("slots", slots, prepare_slots, self._output, SlotsRecord)
-            total += self._total(calls, tasks=ranges, ran=len(slots))
         return total
+
+    def slots(self, *, more: float) -> Requests:
+        """Return the requests of the slots of signatures.
+
+        Args:
+            more: How many times the segments the run has.
+        """
+        extent, dropped = self._extent, Deduplicated(drops=self._drops)
+        tasks = [
+            SlotsTask(
+                name=f"{index}", plan=self._plan.name, index=index, ranges=extent.slot_ranges,
+                drops=dropped.drops_within(Range.of(index, extent.slot_ranges)),
+            )
+            for index in _spread(extent.slot_ranges)
+        ]  # fmt: skip
+        calls = self._finish("slots", tasks, prepare_slots, self._output, SlotsRecord)
+        segments, made = _divided(calls, "/map/")
+        count = {"tasks": extent.slot_ranges, "ran": len(tasks)}
+        mean = sum(source.signed / source.segments for source in extent.sources.values())
+        return self._total(segments, **count) * more + self._total(
+            made, **count, growth=extent.total("signed") / max(mean, 1)
+        )
 
     def merge(self) -> Requests:
         """Return the requests of the number of shards, of what is held out, of the shards."""
@@ -432,7 +449,8 @@ class _Model:
                 times *= self._segments[name.partition(".")[0]]
             thin = self._thin.get(name.rpartition(".")[2], 1)
             asked = replace(call.requests, bytes=call.requests.bytes * thin)
-            total += (upload(call.written * growth * thin) if call.written else asked) * times
+            size = call.written + max(0, call.written - TABLE_BYTES) * (growth * thin - 1)
+            total += (upload(size) if call.written else asked) * times
         return total
 
 
@@ -469,7 +487,7 @@ def _planned_segment(stem: str, name: str, source: SourceSize) -> PlannedSegment
 
 
 def write_mean_segment(
-    stem: RemotePath, source: SourceSize, *, token_bytes: int, thin: Mapping[str, float]
+    stem: RemotePath, source: SourceSize, *, token_bytes: int, thin: float, seed: int
 ) -> None:
     """Write the segment of mean size of a source.
 
@@ -477,7 +495,8 @@ def write_mean_segment(
         stem: Its files.
         source: The source.
         token_bytes: Bytes of a token.
-        thin: By suffix (tokens, bands), how many items are written as one.
+        thin: How many tokens are written as one.
+        seed: Of its signatures; those of two segments must not be equal.
     """
     rng = np.random.default_rng(0)
     documents, texts, records, signed, links = (
@@ -486,9 +505,7 @@ def write_mean_segment(
     )
     order, holdout = _hashes(rng, documents), rng.permutation(_hashes(rng, documents))
     by_holdout = np.argsort(holdout)
-    tokens = np.full(
-        documents, max(1, round(source.tokens / source.segments / thin["tokens"] / documents))
-    )
+    tokens = np.full(documents, max(1, round(source.tokens / source.segments / thin / documents)))
     tokens = tokens.astype(np.int32)
     keys = {
         "documents": {"order": order, "holdout": holdout, "tokens": tokens},
@@ -504,12 +521,15 @@ def write_mean_segment(
     write_table(with_suffix(stem, "bins"), bins_table(order, tokens))
     stem.with_name(f"{stem.name}.tokens").write(bytes(int(tokens.sum()) * token_bytes))
     if "links" in source.tables:
-        orders, rest = _hashes(rng, signed).astype("<u8"), bytes(signed * (SIGNER_BYTES - 8))
-        stem.with_name(f"{stem.name}.slots").write(orders.tobytes() + rest)
-        rows = max(1, round(signed / thin["bands"]))
-        signers = rng.permutation(signed)[:rows]
-        band = BandRows(_hashes(rng, rows), signers, np.ones(rows))
-        write_bands(with_suffix(stem, "bands"), [band] * NUM_BANDS, order=orders)
+        rng = np.random.default_rng(seed)
+        orders, row = _hashes(rng, signed), np.zeros(signed)
+        slots = np.zeros((signed, NUM_SLOTS), np.uint8)
+        write_slots(with_suffix(stem, "slots"), Signers(orders, row, slots))
+        first, others = (
+            BandRows(_hashes(rng, rows), rng.permutation(signed)[:rows], np.ones(rows))
+            for rows in (signed, min(signed, MOST_SIGNED))
+        )
+        write_bands(with_suffix(stem, "bands"), [first, *[others] * (NUM_BANDS - 1)], order=orders)
 
 
 def _hashes(rng: np.random.Generator, num: int) -> np.ndarray:

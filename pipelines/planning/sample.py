@@ -21,7 +21,7 @@ from pipelines.readers.compressed import compression
 from pipelines.readers.reading import format_of
 from pipelines.readers.record import Damage, Reader, Record
 from pipelines.segments.segment import Segment
-from pipelines.segments.tables import open_table
+from shards.tables import open_table
 
 SECONDS = 24.0
 """How long all sources together are sampled, roughly."""

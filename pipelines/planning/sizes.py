@@ -41,8 +41,11 @@ SIGNER_BYTES, BAND_ROW_BYTES, LINK_BYTES = 124, 21, 8
 
 BANDS_INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4
 
-SIGNATURE_BYTES, SIGNED_BYTES = 24, NUM_BANDS * 16 + 120
-"""Bytes of signatures/ a text, and more a signed text: bands and slots."""
+SIGNATURE_BYTES = 24
+"""Bytes a row of signatures/exact-*."""
+
+BAND_SIGNATURE_BYTES, SLOT_SIGNATURE_BYTES = 16, 120
+"""Bytes a row of signatures/band-* and of signatures/slots-*."""
 
 IDX_BYTES = 20
 """Bytes a document of a shard's .idx."""
@@ -103,7 +106,7 @@ class Extent:
     drop_ranges: int
     """Files of drops."""
     slot_ranges: int = 0
-    """Files of slots in the signatures; 0 for none."""
+    """Tasks and files of the slots of signatures; 0 where minhash cannot append."""
     remote: bool = False
     """The output is behind a URL."""
 
@@ -120,7 +123,12 @@ class Extent:
     @property
     def dedup_tasks(self) -> int:
         """Tasks that read a range of every segment."""
-        return self.text_ranges + NUM_BANDS * self.band_ranges + self.slot_ranges
+        return self.text_ranges + NUM_BANDS * self.band_ranges
+
+    @property
+    def slot_slices(self) -> int:
+        """Slices that tasks of slots read."""
+        return self.slot_ranges * self.segments
 
     @property
     def merge_tasks(self) -> int:
@@ -142,8 +150,8 @@ class Extent:
 
     @property
     def slices(self) -> int:
-        """Slices of segments that dedup and merge read."""
-        return self.dedup_slices + self.merge_slices
+        """Slices of segments that dedup, slots and merge read."""
+        return self.dedup_slices + self.slot_slices + self.merge_slices
 
     @property
     def segment_bytes(self) -> float:
@@ -173,12 +181,16 @@ class Extent:
 
     @property
     def other_bytes(self) -> float:
-        """Bytes of the dataset's other files: audit, rejects, signatures."""
+        """Bytes of the dataset's other files: audit, rejects, signatures.
+
+        Each document has hashes of its own in all bands: a sample shows few of those in common.
+        """
+        signer = NUM_BANDS * BAND_SIGNATURE_BYTES + SLOT_SIGNATURE_BYTES if self.slot_ranges else 0
         return sum(
             source.audit_bytes
             + source.kept_bytes
             + source.texts * SIGNATURE_BYTES
-            + (source.signed * SIGNED_BYTES if self.slot_ranges else 0)
+            + source.signed * signer
             for source in self.sources.values()
         )
 

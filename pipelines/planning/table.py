@@ -79,6 +79,8 @@ def _phases(estimate: Estimate, extent: Extent) -> Iterator[str]:
     tasks |= {
         "dedup": f"{extent.dedup_tasks + extent.drop_ranges:,} tasks, {later.dedup_slices:,} slices"
     }
+    if extent.slot_ranges:
+        tasks["slots"] = f"{extent.slot_ranges:,} tasks, {later.slot_slices:,} slices"
     if later.cuts:
         steps = [
             step for name, cuts in later.cuts.items() for step in passes(later.sources[name], cuts)

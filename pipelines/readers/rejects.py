@@ -25,10 +25,10 @@ from pipelines.readers.places import read_places
 from pipelines.readers.reading import Reading, format_of, stored_crc32c
 from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Reason, Record
 from pipelines.segments.rows import Verdict
-from pipelines.segments.tables import column, open_table, write_table
 from shards.errors import UserError
 from shards.manifest import Manifest
 from shards.storage.remote import AnyPath
+from shards.tables import column, open_table, write_table
 
 PLACES = pa.schema(
     [

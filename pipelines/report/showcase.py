@@ -20,10 +20,10 @@ from pipelines.report.sums import MOST_NAME
 from pipelines.segments.examples import PER_REASON, most_examples
 from pipelines.segments.plan import Plan, PlannedSegment
 from pipelines.segments.segment import with_suffix
-from pipelines.segments.tables import column, lookup, open_table
 from shards.manifest import WORK, TableEntry
 from shards.storage.files import map_bytes
 from shards.storage.remote import AnyPath
+from shards.tables import column, lookup, open_table
 
 MOST_SHOWN = 1000
 """Documents that a report shows in all; if there are many reasons, fewer of each."""

@@ -3,16 +3,18 @@
 unseen files ─▶ ledger ─▶ map, dedup against what is there, merge ─▶ manifest ─▶ ledger closed
 """
 
+import itertools
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus, match_corpora
 from pipelines.inputs.files import InputFile
 from pipelines.readers.reading import Reading
 from pipelines.run import existing
-from pipelines.run.build import Build, started
+from pipelines.run.build import Build, Splits, started
 from pipelines.run.commit import Lag, clean_up
 from pipelines.run.existing import Unseen, find_unseen
 from pipelines.run.ledger import Ledger
@@ -51,24 +53,23 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
     output = options.output
     with locked(output):
         base = read_base(output)
-        entry = Ledger(output).open_entry(base.last_generation if base else 0)
-        begun = entry.files if entry else []
+        begun = _begun(base, files, output)
         new = _new_files(base, files, output=output, readings=readings, options=options)
         names = {(file.source, file.relative) for file in begun}
-        new = [file for file in new if (file.source, file.relative) not in names]
-        if base is not None and not begun and not new:
+        waiting = {file for file in new if (file.source, file.relative) not in names}
+        if base is not None and not begun and not waiting:
             if not options.keep_segments:
                 clean_up(output / WORK)  # of a run that was killed at its very end
             _LOG.info("%s has all %d files of the input: nothing is new", output, len(files))
             return base
-        with started(corpus, corpora, files=[*begun, *new], flags=flags) as run:
+        with started(corpus, corpora, files=[*begun, *waiting], flags=flags) as run:
             check_base(run, base)
             existing.remove_leftovers(output)
             run.announce()
             if begun:
                 _LOG.info("the generation that an earlier run had begun is finished first")
                 base = grow(run, begun)
-            for part in _parts(run, new):
+            for part in _parts(run, [file for file in in_turn(files) if file in waiting]):
                 base = grow(run, part)
             run.clean_up()
     assert base is not None  # there was a dataset, or there are files
@@ -108,23 +109,53 @@ def check_base(run: Build, base: Manifest | None) -> None:
             )
 
 
-def grow(run: Build, files: Sequence[InputFile], *, lag: Lag = None) -> Manifest:
+def grow(
+    run: Build,
+    files: Sequence[InputFile],
+    *,
+    lag: Lag = None,
+    splits: Splits = MappingProxyType({}),
+) -> Manifest:
     """Make one generation of exactly these files and return the manifest that has it.
 
     Args:
         run: Holds the lock on the dataset.
         files: In any order.
         lag: How long they waited, as in Build.add.
+        splits: Those of files that were cut before; of these, mapped ones may be gone.
 
     Raises:
         UserError: It cannot be made.
     """
-    ledger = Ledger(run.output)
-    base = read_base(run.output)
-    ledger.name(base.number + 1 if base else 1, files)
-    made = run.add(base, files, lag=lag)
+    return run.add(read_base(run.output), files, lag=lag, known=splits)
+
+
+def _begun(base: Manifest | None, files: Sequence[InputFile], output: AnyPath) -> list[InputFile]:
+    """Return the files of the generation that an earlier run had begun, as it named them.
+
+    If one of them is not as it was then, the generation is given up: its files count as new.
+    """
+    ledger = Ledger(output)
+    entry = ledger.open_entry(base.last_generation if base else 0)
+    if entry is None:
+        return []
+    present = {_look(file): file for file in files}
+    changed = [file.path for file in entry.files if _look(file) not in present]
+    if not changed:
+        return [present[_look(file)] for file in entry.files]
+    _LOG.warning(
+        "%s has changed or is gone since a generation of it was begun: that generation is given "
+        "up, and what is there of its %d files counts as new",
+        changed[0],
+        len(entry.files),
+    )
     ledger.close()
-    return made
+    return []
+
+
+def _look(file: InputFile) -> tuple[str, str, int, int, str]:
+    """Return what tells a file from a later version of it, wherever it lies."""
+    return file.source, file.relative, file.bytes, file.mtime_ns, file.etag
 
 
 def _new_files(
@@ -182,7 +213,7 @@ def _parts(run: Build, files: Sequence[InputFile]) -> Iterator[list[InputFile]]:
     if not run.options.every_tokens:
         yield from [[*files]] if files else []
         return
-    waiting = in_turn(files)
+    waiting = [*files]
     while waiting:
         part = _first_part(run, waiting)
         yield part
@@ -211,10 +242,12 @@ def _first_part(run: Build, files: Sequence[InputFile]) -> list[InputFile]:
         # As many as seem to be missing, and one for each worker.
         goal = (wanted - tokens) * (size / tokens if tokens else _BYTES_PER_TOKEN)
         some: list[InputFile] = []
-        for file in files[len(part) :]:
-            if sum(other.bytes for other in some) >= goal and len(some) >= run.runner.num_workers:
+        chosen = 0
+        for file in itertools.islice(files, len(part), None):
+            if chosen >= goal and len(some) >= run.runner.num_workers:
                 break
             some.append(file)
+            chosen += file.bytes
         tokens_of: Counter[tuple[str, str]] = Counter()
         for record in run.map_phase(some).map_all():
             for segment in record.segments:

@@ -9,6 +9,7 @@ import logging
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 from pipelines.compiled import kept
@@ -22,6 +23,7 @@ from pipelines.engine.records import complete_files
 from pipelines.engine.runner import Runner, silence_beam
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.files import InputFile
+from pipelines.inputs.split import Split
 from pipelines.map.attempts import died_before
 from pipelines.map.description import describe_run
 from pipelines.map.mapper import Job, SplitRecord, segment_versions
@@ -46,15 +48,20 @@ from pipelines.run.commit import (
     grown,
     input_entries,
 )
+from pipelines.run.ledger import Ledger
 from pipelines.run.origin import given_paths
 from pipelines.segments.plan import Earlier, Plan, PlannedSegment, task_name
-from pipelines.segments.range import Range
 from shards import manifest as manifests
+from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, WORK, Manifest
+from shards.range import Range
 from shards.records import to_json
 from shards.storage.files import canonical
 from shards.storage.lock import locked
 from shards.vocabulary import write_vocabulary
+
+Splits = Mapping[InputFile, Sequence[Split]]
+"""The splits of files, in order."""
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -241,18 +248,25 @@ class Build:
         return made
 
     def add(
-        self, base: Manifest | None, files: Sequence[InputFile], *, lag: Lag = None
+        self,
+        base: Manifest | None,
+        files: Sequence[InputFile],
+        *,
+        lag: Lag = None,
+        known: Splits = MappingProxyType({}),
     ) -> Manifest:
         """Make a generation of these files, and return the manifest that has it.
 
         Files whose segments are there already, as those of a stream, are not mapped again. Segments
-        of other files stay.
+        of other files stay. The ledger names the files once they are mapped, until they are in the
+        manifest.
 
         Args:
             base: The dataset that gets the generation; None makes its first.
             files: Input files, in any order.
             lag: How long files waited from their arrival to now, by "median" and "worst", in
                 seconds.
+            known: The splits of files that were cut before; mapped ones may be gone.
 
         Raises:
             UserError: It cannot be made; the message says why and what to do.
@@ -260,14 +274,20 @@ class Build:
         ranked = sorted(files, key=lambda file: (file.source, file.relative))
         number = 1 if base is None else len(base.generations) + 1
         _LOG.info("generation %d: %d files, %.1f MB", number, len(files), _megabytes(files))
-        phase = self.map_phase(ranked)
+        phase = self.map_phase(ranked, known=known)
         records = phase.map_all()
-        if self.options.append:  # a watch goes on whatever arrives
+        if not self.options.watch:  # that goes on whatever arrives
             account.check_rejects(records, most=self.options.max_reject_rate, work=self.work)
+        ledger = Ledger(self.output)
+        ledger.name(base.number + 1 if base else 1, ranked)
         made = self._finish(records, ranked, base=base, lag=lag)
-        if not self.options.keep_segments:
-            phase.forget()
-            forget_phases(self.work)
+        try:
+            ledger.close()
+            if not self.options.keep_segments:
+                phase.forget()
+                forget_phases(self.work)
+        except (UserError, OSError) as error:  # the generation is made all the same
+            _LOG.warning("what is no longer needed is not deleted: %s", error)
         self.phases = Phases(self.work, self.runner)
         return made
 
@@ -305,9 +325,11 @@ class Build:
         self.announce()
         self.map_phase(self.files).map_part()
 
-    def map_phase(self, files: Sequence[InputFile]) -> MapPhase:
-        """Return the map of some files."""
-        return MapPhase(self.job, self.chain.facts, files=files, phases=self.phases)
+    def map_phase(
+        self, files: Sequence[InputFile], *, known: Splits = MappingProxyType({})
+    ) -> MapPhase:
+        """Return the map of some files; `known` as in MapPhase."""
+        return MapPhase(self.job, self.chain.facts, files=files, phases=self.phases, known=known)
 
     def announce(self) -> None:
         """Log what is read, and by which engines."""

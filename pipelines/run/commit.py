@@ -141,6 +141,7 @@ def commit(
         lag: How long files waited, as in Build.add.
     """
     grows = len(manifest.generations) > 1
+    sums = {(entry.source, entry.path): entry.crc32c for entry in manifest.generations[-1].inputs}
     seen = [
         {
             "source": file.source,
@@ -148,6 +149,7 @@ def commit(
             "bytes": file.bytes,
             "mtime_ns": file.mtime_ns,
             "etag": file.etag,
+            "crc32c": list(sums[file.source, file.relative]),
             "from": file.path,
         }
         for file in inputs

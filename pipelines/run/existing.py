@@ -13,6 +13,7 @@ from shards.errors import DamageError, UserError
 from shards.flags import flag_of
 from shards.manifest import WORK, InputEntry, Manifest
 from shards.storage.files import TEMPORARY, read_json, size_if_there
+from shards.storage.files import files as files_in
 from shards.storage.remote import AnyPath, RemotePath
 
 REPLACE = "Choose another --output, or give --overwrite to replace it"
@@ -95,7 +96,7 @@ def check_inputs(
     before, now = _by_name(manifest), {(file.source, file.relative): file for file in files}
     changes = {key: "is gone" for key in before.keys() - now.keys()}
     changes |= {key: "is new" for key in now.keys() - before.keys()}
-    times = _times(output)
+    times = _times(manifest, output)
     for key in before.keys() & now.keys():
         file, entry = now[key], before[key]
         if file.bytes != entry.bytes or not (
@@ -144,7 +145,7 @@ def find_unseen(
         rehash: Compare the content of every file.
     """
     before, now = _by_name(manifest), {(file.source, file.relative): file for file in files}
-    times = _times(output)
+    times = _times(manifest, output)
     size = manifest.options["split_bytes"]
 
     def change(key: tuple[str, str]) -> str:
@@ -180,9 +181,11 @@ def check_files(manifest: Manifest, *, output: AnyPath) -> None:
     Raises:
         DamageError: One is missing or has another size.
     """
+    # Behind a URL one listing instead of a request for each file.
+    sizes = files_in(output) if isinstance(output, RemotePath) else None
     for name, entry in manifest.files():
         path = output / name
-        size = size_if_there(path)
+        size = size_if_there(path) if sizes is None else sizes.get(name, -1)
         if size != entry.bytes:
             state = "is missing" if size < 0 else f"has {size:,} bytes, not {entry.bytes:,}"
             raise DamageError(
@@ -206,21 +209,27 @@ def seen_files(
 
     None stands for a file whose time and etag are not known.
     """
-    times = _times(output)
+    times = _times(manifest, output)
     return {
         key: (entry.bytes, *times[key]) if times.get(key, (0, "")) != (0, "") else None
         for key, entry in _by_name(manifest).items()
     }
 
 
-def _times(output: AnyPath) -> dict[tuple[str, str], tuple[int, str]]:
-    """Return mtime and etag of the files that the dataset was made of, where they are recorded."""
+def _times(manifest: Manifest, output: AnyPath) -> dict[tuple[str, str], tuple[int, str]]:
+    """Return mtime and etag of the files that the dataset was made of, where they are recorded.
+
+    They are written before the manifest, so those of a run that was killed in between do not count.
+    """
     path = output / INPUTS
     if not path.exists():
         return {}
+    entries = _by_name(manifest)
     return {
         (file["source"], file["path"]): (file["mtime_ns"], file.get("etag", ""))
         for file in read_json(path)
+        if (entry := entries.get((file["source"], file["path"])))
+        and [*entry.crc32c] == file.get("crc32c", [*entry.crc32c])
     }
 
 

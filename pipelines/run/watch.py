@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -46,7 +46,6 @@ from pipelines.map.notes import (
     FAILED,
     ODD,
     TAKEN,
-    TROUBLE,
     Control,
     Look,
     Notes,
@@ -274,6 +273,7 @@ class Watch:
             seen=seen_versions,
         )
         self._job: StreamJob | None = None
+        self._submissions = 0
         self._pause = FIRST_PAUSE
         self._next_submission = self._submitted = 0.0
         self._arrived: dict[str, Arrived] = {}
@@ -317,6 +317,8 @@ class Watch:
             self._tell()
             self._keep_job()
             self._read_notes()
+            if trouble := self._notes.read_trouble():
+                self._say("inputs", f"waiting: {trouble}")
             if self._due():
                 self._begin_generation()
             self._find_lost()
@@ -359,11 +361,13 @@ class Watch:
     def _submit(self) -> None:
         self._next_submission = time.monotonic() + self._pause
         began = time.monotonic()
+        self._submissions += 1
+        stream = replace(self._stream, submission=self._submissions)
         try:
             flags = self._engine.flags()
             self._job = StreamJob(
                 flags,
-                steps=packed(prepare_arrivals, self._stream),
+                steps=packed(prepare_arrivals, stream),
                 run=packed(prepare_assignment, self._stream.job),
                 children=num_workers(self._options.workers, work_bytes=_LARGE)
                 if self._engine.own
@@ -420,9 +424,6 @@ class Watch:
             self._tell_failure(key)
         self._failed = names[FAILED]
         self._tell_odd(names[ODD])
-        trouble = self._notes.trouble() if names[TROUBLE] else ""
-        if trouble:
-            self._say("look", f"waiting: nothing can be looked for. {trouble}")
 
     def _add(self, key: str) -> None:
         note = self._notes.taken(key)

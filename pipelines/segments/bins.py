@@ -3,11 +3,11 @@
 import numpy as np
 import pyarrow as pa
 
-from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.segment import NUM_BINS
-from pipelines.segments.sparse import spread_of
-from pipelines.segments.tables import column, open_table, spread_over
+from shards.range import EVERYTHING, Range
 from shards.storage.remote import AnyPath
+from shards.storage.sparse import spread_of
+from shards.tables import column, open_table, spread_over
 
 
 def bins_table(order: np.ndarray, lengths: np.ndarray, *, within: Range = EVERYTHING) -> pa.Table:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from pipelines.segments.range import Range
-from pipelines.segments.sparse import BLOCK_ROWS, SparseTable
-from pipelines.segments.tables import between, column
+from shards.range import Range
 from shards.storage.remote import AnyPath
+from shards.storage.sparse import BLOCK_ROWS, SparseTable
+from shards.tables import between, column
 
 PIECE_BYTES = 2 << 20
 """What is read of a table at a time."""

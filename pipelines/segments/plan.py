@@ -7,10 +7,10 @@ from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
-from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.segment import Segment, SieveCounts, with_suffix
 from shards.errors import UserError
 from shards.manifest import Generation, TableEntry
+from shards.range import EVERYTHING, Range
 from shards.records import from_json, to_json
 from shards.storage.files import canonical, read_json, write_json
 from shards.storage.remote import AnyPath
@@ -88,6 +88,12 @@ class Earlier:
         groups = _by_kind(generation.signatures)
         bands = tuple(paths for kind, paths in groups.items() if kind.startswith("band-"))
         slots = groups.get("slots", ())
+        if dedup != "none" and not groups and any(table.rows for table in generation.audit):
+            raise UserError(
+                f"generation {generation.name} of this dataset has no signatures, by which "
+                f"--dedup {dedup} would know its documents. Make the dataset again, once, with "
+                "--overwrite and all of its input; after that it can be appended to."
+            )
         if dedup == "minhash" and groups and not (bands and slots):
             raise UserError(
                 f"generation {generation.name} of this dataset was made by an older corpusmill: it "

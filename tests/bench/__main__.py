@@ -82,6 +82,10 @@ def main() -> None:
             "A watch on Prism, with two kills",
             partial(watch.measure, "prism", asked.minutes),
         ),
+        "watch-files": (
+            "Memory of a watch on Prism while 10,000 small files arrive",
+            partial(watch.measure_files, asked.minutes),
+        ),
         "watch-flink": (
             "A watch on a Flink session cluster, with two kills",
             partial(watch.measure, "flink", asked.minutes),
@@ -104,7 +108,7 @@ def _arguments() -> argparse.Namespace:
         choices=(
             *("stages", "stages-reference", "rules", "rivals", "memory", "scaling", "plan"),
             *("dedup", "append", "dedup-found", "loaders", "start", "resume", "blanks"),
-            *("watch", "watch-flink"),
+            *("watch", "watch-files", "watch-flink"),
         ),
         help="one question; repeat it for several. Default: all",
     )

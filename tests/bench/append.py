@@ -20,10 +20,10 @@ from pipelines.dedup.phases import BAND_ROWS_PER_TASK, SLOTS_PER_TASK
 from pipelines.dedup.sieve import Sieve
 from pipelines.dedup.signatures import BAND_SIGNATURES, SLOT_SIGNATURES
 from pipelines.segments.plan import Earlier, load_plan
-from pipelines.segments.range import Range
-from pipelines.segments.tables import between, write_table
 from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
+from shards.range import Range
+from shards.tables import between, write_table
 from tests.bench import dedup
 from tests.bench.inputs import FOLDER
 from tests.bench.table import render

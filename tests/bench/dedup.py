@@ -32,9 +32,9 @@ from pipelines.engine.phases import Phases
 from pipelines.engine.runner import Runner, silence_beam
 from pipelines.segments.identity import holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.plan import Plan, PlannedSegment, load_plan
-from pipelines.segments.range import EVERYTHING
 from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
+from shards.range import EVERYTHING
 from tests.bench import inputs, memory
 from tests.bench.clock import children_cpu
 from tests.bench.inputs import FOLDER, ROOT

@@ -22,6 +22,7 @@ from typing import Any
 
 import psutil
 
+from pipelines.map.notes import file_key
 from shards.manifest import Manifest, read_manifest, sum_shards
 from tests.bench import inputs
 from tests.bench.table import render
@@ -34,6 +35,7 @@ EVERY = 60
 """Seconds from one generation to the next."""
 KILOBYTES = 500
 """Of a file; one arrives each second."""
+SMALL_FILES = 10_000
 PRISM = inputs.ROOT / ".engines" / "bin" / "prism"
 
 _MODULE = "pipelines.wudao"
@@ -44,9 +46,30 @@ def measure(engine: str, minutes: float) -> str:
     """Return the table of a watch on `prism` or `flink`."""
     files = max(10, round(60 * minutes))
     source = inputs.many(files, megabytes=-(-files * KILOBYTES // 1000))
+    with _scratch() as folder:
+        watch = _watched(engine, source, folder, seconds=60 * minutes, kills=True)
+        return _table(folder / "in", folder / "out", folder, watch)
+
+
+def measure_files(minutes: float) -> str:
+    """Return the table of memory while SMALL_FILES small files arrive, on Prism."""
+    source = inputs.many(SMALL_FILES, megabytes=SMALL_FILES * 3 // 1000)
+    with _scratch() as folder:
+        watch = _watched("prism", source, folder, seconds=60 * minutes, kills=False)
+        taken = sum(map(len, inputs_of(read_manifest(folder / "out"))))
+        rows = [
+            ("files in the dataset", f"{taken:,} of {SMALL_FILES:,}"),
+            ("generations", f"{generations(folder / 'out')}"),
+            *watch.memory(),
+        ]
+        return render(("", ""), rows)
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="watch-", dir=_folder()))
     try:
-        return _measure(engine, source, folder, seconds=60 * minutes)
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -56,7 +79,8 @@ def _folder() -> Path:
     return inputs.FOLDER
 
 
-def _measure(engine: str, source: Path, folder: Path, *, seconds: float) -> str:
+def _watched(engine: str, source: Path, folder: Path, *, seconds: float, kills: bool) -> "_Watch":
+    """Return a watch that has ended, after all files have arrived."""
     inbox, output = folder / "in", folder / "out"
     inbox.mkdir()
     with ExitStack() as stack:
@@ -71,14 +95,16 @@ def _measure(engine: str, source: Path, folder: Path, *, seconds: float) -> str:
         with _arriving(source, inbox, seconds=seconds) as arrived:
             began = time.monotonic()
             _wait(watch, lambda: time.monotonic() - began > seconds / 3)
-            watch.kill_first()
+            if kills:
+                watch.kill_first()
             _wait(watch, lambda: time.monotonic() - began > 2 * seconds / 3)
-            watch.kill_second()
+            if kills:
+                watch.kill_second()
             _wait(watch, lambda: len(arrived) == len([*source.iterdir()]))
         # What has arrived last is looked at once more, and settles.
-        _wait(watch, lambda: _taken(output, watch) >= len(arrived), most=600)
+        _wait(watch, lambda: _taken(output) >= len(arrived), most=600)
         watch.end()
-    return _table(inbox, output, folder, watch)
+    return watch
 
 
 @contextmanager
@@ -106,13 +132,14 @@ def _arriving(source: Path, inbox: Path, *, seconds: float) -> Iterator[list[str
         thread.join()
 
 
-def _taken(output: Path, watch: "_Watch") -> int:
-    """Return how many files are in the dataset or noted."""
-    notes = output / ".work" / "watch"
-    noted = len([*notes.glob("*.taken.json")]) if notes.exists() else 0
-    done = sum(map(len, inputs_of(read_manifest(output)))) if generations(output) else 0
-    watch.measure()
-    return done + noted
+def _taken(output: Path) -> int:
+    """Return how many files are in the dataset or noted; for a moment a file is both."""
+    notes = (output / ".work" / "watch").glob("*.taken.json")
+    keys = {path.name.partition(".")[0] for path in notes}
+    if generations(output):
+        for names in inputs_of(read_manifest(output)):
+            keys |= {file_key("wudao", name) for name in names}
+    return len(keys)
 
 
 def _wait(watch: "_Watch", what: Callable[[], bool], *, most: float = 7200) -> None:
@@ -211,6 +238,13 @@ class _Watch:
         except (psutil.Error, ValueError):
             return
 
+    def memory(self) -> list[tuple[str, str]]:
+        """Return the rows on memory."""
+        return [
+            ("driver, resident MB at the start, middle, end", _course(self.driver_megabytes)),
+            ("Prism, resident MB at the start, middle, end", _course(self.engine_megabytes)),
+        ]
+
     def _below(self) -> Sequence[psutil.Process]:
         return guarded(self.process).children(recursive=True)
 
@@ -248,8 +282,7 @@ def _table(inbox: Path, output: Path, folder: Path, watch: _Watch) -> str:
         ("tokens/s while files arrived", f"{_arrival_rate(inbox, grown.tokens):,.0f}"),
         ("tokens/s, one run over all", f"{batch.tokens / batch_seconds:,.0f}"),
         ("tokens/s, --append one after the other", f"{grown.tokens / append_seconds:,.0f}"),
-        ("driver, MB, first and last minute", _ends(watch.driver_megabytes)),
-        ("Prism, MB, first and last minute", _ends(watch.engine_megabytes)),
+        *watch.memory(),
         ("identity", manifest.identity[:16]),
         ("all files as by --append (sha256)", "yes" if same else "NO"),
     ]
@@ -261,10 +294,13 @@ def _arrival_rate(inbox: Path, tokens: int) -> float:
     return tokens / max(1.0, max(times) - min(times))
 
 
-def _ends(megabytes: Sequence[float]) -> str:
+def _course(megabytes: Sequence[float]) -> str:
     if not megabytes:
         return "-"
-    return f"{statistics.median(megabytes[:60]):.0f}, {statistics.median(megabytes[-60:]):.0f}"
+    tenth = max(1, len(megabytes) // 10)
+    middle = len(megabytes) // 2
+    parts = megabytes[tenth : 2 * tenth], megabytes[middle : middle + tenth], megabytes[-tenth:]
+    return ", ".join(f"{statistics.median(part or megabytes):.0f}" for part in parts)
 
 
 def _append(inbox: Path, output: Path, manifest: Manifest) -> float:

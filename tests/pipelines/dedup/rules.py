@@ -15,7 +15,7 @@ from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.engine.phases import Phases
 from pipelines.merge.merge import merged_rows
 from pipelines.segments.plan import Plan
-from pipelines.segments.range import EVERYTHING
+from shards.range import EVERYTHING
 from tests.pipelines.inline import InlineRunner
 from tests.pipelines.made_segments import Doc
 

@@ -18,8 +18,8 @@ from pipelines.dedup.drops import (
     drop_table,
     merge_drops,
 )
-from pipelines.segments.range import EVERYTHING, Range
-from pipelines.segments.tables import write_table
+from shards.range import EVERYTHING, Range
+from shards.tables import write_table
 
 Row = tuple[int, int, int, int, int]
 """order, segment, row, reason, own"""

@@ -24,11 +24,11 @@ from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.dedup.sieve import pack_signatures
 from pipelines.engine.phases import Phases
 from pipelines.segments.plan import Earlier, Plan
-from pipelines.segments.tables import open_table, write_table
 from shards.errors import UserError
 from shards.manifest import Generation
 from shards.storage.files import remove_tree
 from shards.storage.remote import AnyPath, RemotePath
+from shards.tables import open_table, write_table
 from tests.pipelines.dedup.pages import related_pages
 from tests.pipelines.dedup.rules import EXACT, NEAR, Model, check_account, made_up, verdicts
 from tests.pipelines.inline import InlineRunner

@@ -14,8 +14,8 @@ from pipelines.dedup.drops import drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.engine.phases import Phases
-from pipelines.segments.range import EVERYTHING, Range
-from pipelines.segments.tables import open_table
+from shards.range import EVERYTHING, Range
+from shards.tables import open_table
 from tests.pipelines.dedup.rules import (
     EXACT,
     NEAR,

@@ -9,7 +9,7 @@ from pipelines.dedup.bands import open_bands, read_slots
 from pipelines.dedup.drops import NO_ROW
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signer
 from pipelines.dedup.sieve import SIGNATURE, pack_signatures
-from pipelines.segments.tables import open_table
+from shards.tables import open_table
 from tests.pipelines.made_segments import Doc, judged, segment_builder, write_segment
 
 ENGLISH = "The old bridge over the river was closed for repairs during the whole summer."

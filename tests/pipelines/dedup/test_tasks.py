@@ -26,8 +26,8 @@ from pipelines.dedup.tasks import (
 )
 from pipelines.engine.records import read_record
 from pipelines.segments.plan import Plan
-from pipelines.segments.tables import open_table, write_table
 from shards.storage.files import crc32c
+from shards.tables import open_table, write_table
 from tests.pipelines.made_segments import (
     Doc,
     distinct_texts,

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.inputs.local_files import find_local
+from pipelines.inputs.local_files import find_local, look_local
 from shards.errors import UserError
 
 
@@ -61,3 +61,16 @@ def test_unusable_files_are_refused(corpus: Path, monkeypatch: pytest.MonkeyPatc
     (corpus / odd).write_bytes(b"[]")
     with pytest.raises(UserError, match=r"is not UTF-8; rename it"):
         found(str(corpus / odd))
+
+
+def test_a_look_finds_nothing_in_an_empty_folder_but_not_without_one(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    assert look_local(str(folder), ("*.json",)) == []
+    assert look_local(f"{folder}/*.json", ()) == []
+    (folder / "a.json").write_text("[]")
+    (folder / "gone.json").symlink_to(folder / "nothing")
+    assert [file.relative for file in look_local(str(folder), ("*.json",))] == ["a.json"]
+    for missing in (tmp_path / "none", tmp_path / "none" / "*.json"):
+        with pytest.raises(UserError, match=r"none"):
+            look_local(str(missing), ("*.json",))

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from pipelines.inputs.files import InputFile, match_inputs, open_input
+from pipelines.inputs.files import InputFile, look_for_inputs, match_inputs, open_input
 from pipelines.inputs.remote_files import etag_of, find_remote, open_remote
 from pipelines.inputs.split import open_split, split_file
 from shards.errors import UserError
@@ -276,3 +276,29 @@ def test_web_folders_and_files_are_found(web: str) -> None:
     assert (file.relative, file.path) == ("part-10.json", f"{web}/web/part-10.json")
     with pytest.raises(UserError, match=r"web/none does not exist or is not visible to you"):
         match(f"{web}/web/none")
+
+
+def looked(spec: str) -> list[str]:
+    files = look_for_inputs([spec], pattern="part-*.json", default_name="web")
+    return sorted(file.relative for file in files)
+
+
+@pytest.mark.parametrize(
+    "spec", ["memory://corpora/web", "memory://corpora/web/", "memory://corpora/web/*.json"]
+)
+def test_a_look_sees_what_comes_and_goes_and_there_may_be_nothing(
+    memory: MemoryFileSystem, spec: str
+) -> None:
+    deep = [] if "*" in spec else ["sub/deep/part-3.json", "sub/part-1a.json"]
+    assert looked(spec) == ["part-10.json", "part-2.json", *deep]
+    memory.pipe("/corpora/web/part-5.json.part", b"[")
+    memory.pipe("/corpora/web/part-6.json", b"")
+    memory.pipe("/corpora/web/part-7.json", b"[]")
+    assert looked(spec) == ["part-10.json", "part-2.json", "part-7.json", *deep]
+    memory.rm("/corpora/web", recursive=True)
+    assert looked(spec) == []
+
+
+def test_a_dataset_of_the_hub_is_not_looked_at_again_and_again() -> None:
+    with pytest.raises(UserError, match=r"--watch follows folders, globs and URLs"):
+        looked("hf:owner/name")

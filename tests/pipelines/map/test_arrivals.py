@@ -235,6 +235,16 @@ def test_storage_that_is_away_is_no_reason_to_fail_or_to_end(
     assert len(place.turn(NOW + 1000)) == 1
 
 
+def test_inputs_that_cannot_be_listed_are_told_until_they_can(place: Place) -> None:
+    place.write("part-1.json", at=NOW - 60)
+    place.folder.rename(place.folder.with_name("elsewhere"))
+    assert place.turn(NOW) == []
+    assert str(place.folder) in place.notes.read_trouble()
+    place.folder.with_name("elsewhere").rename(place.folder)
+    assert len(place.turn(NOW + 1)) == 1
+    assert place.notes.read_trouble() == ""
+
+
 def test_the_steps_end_with_the_watch_or_if_its_driver_is_silent(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from pipelines.map.builder import REJECT_BYTES, SegmentBuilder
 from pipelines.segments.audit import AUDIT, Tally, audit_schema
 from pipelines.segments.rows import READ
 from pipelines.segments.segment import NUM_BINS, REJECT, with_suffix
-from pipelines.segments.tables import open_table
+from shards.tables import open_table
 from tests.pipelines.made_segments import Doc, judged, random_docs, segment_builder, write_segment
 
 BIN = 2**64 // NUM_BINS

@@ -13,7 +13,7 @@ from pipelines.merge.merge import HeldOut, find_held_out
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.plan import Plan
 from pipelines.segments.segment import NUM_BINS
-from pipelines.segments.tables import open_table, write_table
+from shards.tables import open_table, write_table
 from tests.pipelines.made_segments import Doc, random_docs, write_segments
 
 

@@ -15,12 +15,11 @@ from pipelines.merge.merge import (
 )
 from pipelines.segments.rows import NAME
 from pipelines.segments.segment import NUM_BINS
-from pipelines.segments.tables import write_table
 from shards import range as ranges
 from shards.merged import ShardSlice, write_merged_shard
 from shards.range import EVERYTHING, Range, split_range
 from shards.storage.files import crc32c
-from shards.tables import write_parquet
+from shards.tables import write_parquet, write_table
 from tests.pipelines.made_segments import (
     DTYPE,
     Doc,

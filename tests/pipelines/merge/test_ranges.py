@@ -19,10 +19,10 @@ from pipelines.merge.merge import merged_rows, take_range
 from pipelines.merge.ranges import choose_cuts, cut_into_ranges
 from pipelines.run.build import build
 from pipelines.segments.plan import Plan
-from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.segment import with_suffix
-from pipelines.segments.tables import open_table
 from shards import range as range_module
+from shards.range import EVERYTHING, Range
+from shards.tables import open_table
 from tests.pipelines.made_segments import (
     DTYPE,
     distinct_texts,

@@ -7,7 +7,7 @@ import pytest
 from pipelines.dedup.drops import NO_ROW
 from pipelines.merge import union
 from pipelines.merge.union import MergedOrder, write_union
-from pipelines.segments.tables import open_table
+from shards.tables import open_table
 from tests.pipelines.made_segments import DTYPE, Doc, random_docs, write_segment
 
 

@@ -43,6 +43,21 @@ def test_cutting_groups_takes_time_and_memory() -> None:
     assert beam_bytes(extent, SPLIT) > 640_000 * 200
 
 
+def test_slots_of_signatures_take_time_and_memory() -> None:
+    source = made_source(1000, signed=48_000.0 * 1000)
+    exact, near = (
+        run_extent({"web": source}, Options(dedup=dedup), token_bytes=2)
+        for dedup in ("exact", "minhash")
+    )
+    assert "slots" not in phase_seconds(exact, workers=4)
+    one, four = (phase_seconds(near, workers=workers)["slots"] for workers in (1, 4))
+    assert one == pytest.approx(4 * four, rel=0.1)
+    assert "slots" not in worker_bytes(exact, remote=False)
+    memory = worker_bytes(near, remote=False)
+    assert memory["slots"] < 500e6
+    assert beam_bytes(near, SPLIT) > beam_bytes(exact, SPLIT) + near.slot_ranges * 24
+
+
 def test_memory_of_a_worker_does_not_grow_with_the_corpus() -> None:
     plain = Options(dedup="none")
     small, large = (

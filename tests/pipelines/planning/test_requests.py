@@ -10,9 +10,15 @@ import pytest
 from pipelines.corpus.options import Options
 from pipelines.planning import requests as requests_module
 from pipelines.planning.requests import count_requests, polling_requests
-from pipelines.planning.sizes import BAND_ROW_BYTES, Extent, run_extent, with_groups
+from pipelines.planning.sizes import (
+    BAND_ROW_BYTES,
+    SLOT_SIGNATURE_BYTES,
+    Extent,
+    run_extent,
+    with_groups,
+)
 from pipelines.planning.storage import CountingStorage, Requests
-from pipelines.segments.tables import open_table
+from shards.tables import open_table
 from tests.pipelines.made_segments import random_docs, write_segment
 from tests.pipelines.planning.made_sources import made_source
 
@@ -86,25 +92,72 @@ def test_each_worker_asks_for_sizes_and_reads_the_plan(tables: Mapping[str, pa.T
     assert four["merge"].head > one["merge"].head
 
 
-def test_signatures_are_read_by_every_band(
-    tables: Mapping[str, pa.Table], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(scope="module")
+def signed_tables(tables: Mapping[str, pa.Table]) -> Mapping[str, pa.Table]:
+    """Rows of the tables of a segment with signatures."""
     links = pa.table({"signer": pa.array([0], pa.uint32()), "smaller": pa.array([0], pa.uint32())})
-    option = Options(shards=1, dedup="minhash")
-    signed = {"signed": 10_000.0 * 10, "links": 100.0 * 10}
-    extent = made_extent({**tables, "links": links}, 10, option=option, **signed)
+    return {**tables, "links": links}
+
+
+def signed_extent(
+    tables: Mapping[str, pa.Table], splits: int = 10, *, clusters: str = "local", **of: Any
+) -> Extent:
+    option = Options(shards=1, dedup="minhash", clusters=clusters)
+    signed = {"signed": 10_000.0 * splits, "links": 100.0 * splits}
+    return made_extent(tables, splits, option=option, **{**signed, **of})
+
+
+def test_signatures_are_read_by_every_band(
+    signed_tables: Mapping[str, pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extent = signed_extent(signed_tables)
     phases = count_requests(extent, workers=2)
     assert phases["map"].put == 10 * (7 + 3 + 2)
-    exact = count_requests(replace(extent, band_ranges=0, slot_ranges=0), workers=2)["dedup"]
+    without = replace(extent, band_ranges=0, slot_ranges=0)
+    exact = count_requests(without, workers=2)["dedup"]
     reads = NUM_BANDS * extent.band_ranges * 10
     assert phases["dedup"].get - exact.get >= 2 * reads
-    row_bytes = NUM_BANDS * BAND_ROW_BYTES + 120  # of bands, and of slots with their orders
-    whole = extent.total("signed") * row_bytes
-    assert phases["dedup"].bytes - exact.bytes == pytest.approx(whole, rel=0.2)
+    # drops, links, signatures; record
+    assert phases["dedup"].put - exact.put == NUM_BANDS * extent.band_ranges * (3 + 1)
+    whole = extent.total("signed") * NUM_BANDS * BAND_ROW_BYTES
+    assert phases["dedup"].bytes - exact.bytes == pytest.approx(whole, rel=0.05)
     monkeypatch.setattr(requests_module, "MOST_SIGNED", 5000)
     thinned = count_requests(extent, workers=2)["dedup"]
-    assert thinned.bytes - exact.bytes == pytest.approx(whole, rel=0.2)
+    assert thinned.bytes == pytest.approx(phases["dedup"].bytes, rel=0.01)
     assert thinned.get == phases["dedup"].get
+
+
+def test_tasks_of_slots_read_a_range_of_every_segment(
+    signed_tables: Mapping[str, pa.Table],
+) -> None:
+    extent = signed_extent(signed_tables)
+    assert extent.slot_ranges == 1
+    slots = count_requests(extent, workers=2)["slots"]
+    assert slots.put == 1 + 1  # table, record
+    assert slots.get >= 10 * 2
+    whole = extent.total("signed") * SLOT_SIGNATURE_BYTES
+    assert slots.bytes == pytest.approx(whole, rel=0.05)
+    many = count_requests(replace(extent, band_ranges=8, slot_ranges=16), workers=2)["slots"]
+    assert many.put == 16 * 2
+    assert many.get >= 16 * 10 * 2
+
+
+def test_more_segments_are_read_by_tasks_of_slots(
+    signed_tables: Mapping[str, pa.Table],
+) -> None:
+    sizes = {"documents": 100.0, "tokens": 1e4}
+    ten, twenty = (signed_extent(signed_tables, splits, **sizes) for splits in (10, 20))
+    few, many = (count_requests(extent, workers=1)["slots"] for extent in (ten, twenty))
+    assert many.get - few.get == 10 * 2
+    assert many.bytes == pytest.approx(2 * few.bytes, rel=0.05)
+
+
+def test_components_leave_no_signatures_of_bands(signed_tables: Mapping[str, pa.Table]) -> None:
+    extent = signed_extent(signed_tables, clusters="components")
+    phases = count_requests(extent, workers=2)
+    assert "slots" not in phases
+    exact = count_requests(replace(extent, band_ranges=0), workers=2)["dedup"]
+    assert phases["dedup"].put - exact.put == NUM_BANDS * extent.band_ranges * (2 + 1)
 
 
 def test_a_source_without_documents_is_left_out(tables: Mapping[str, pa.Table]) -> None:

@@ -27,6 +27,20 @@ def test_the_extent_of_a_run_follows_from_its_sources() -> None:
     assert extent.total("tokens") == 3e9
 
 
+def test_signatures_for_later_generations_take_space() -> None:
+    source = made_source(100, signed=48_000.0 * 100)
+    exact, local, components = (
+        run_extent({"web": source}, Options(**kind), token_bytes=2)
+        for kind in ({}, {"dedup": "minhash"}, {"dedup": "minhash", "clusters": "components"})
+    )
+    assert local.slot_ranges == 16
+    assert local.slot_slices == 16 * 100
+    assert local.other_bytes - exact.other_bytes == source.signed * (14 * 16 + 8 + 112)
+    assert local.most_bytes - exact.most_bytes == source.signed * (14 * 16 + 8 + 112)
+    assert components.slot_slices == 0
+    assert components.most_bytes == exact.most_bytes
+
+
 @pytest.mark.parametrize(
     ("records", "tokens", "segments"),
     [(0, 0, 1), (131_072, 100, 1), (131_073, 100, 2), (1000, 33_554_433, 2), (1e6, 1e6, 8)],

@@ -19,8 +19,8 @@ from pipelines.run.ledger import NAME, Ledger
 from pipelines.wudao import WudaoOptions
 from shards import Dataset
 from shards.errors import UserError
-from shards.manifest import Manifest, read_manifest, write_manifest
-from shards.storage.files import read_json
+from shards.manifest import Generation, Manifest, read_manifest, write_manifest
+from shards.storage.files import read_json, write_json
 from shards.verify import verify
 from tests.pipelines.runs import AT, MODULE, content, page, run, small, write_wudao
 
@@ -289,6 +289,101 @@ def test_a_generation_that_was_begun_is_finished_first(tmp_path: Path, folder: P
     names = [[entry.path for entry in generation.inputs] for generation in made.generations]
     assert names == [["part-1.json"], ["part-2.json"], ["part-3.json"]]
     assert not (output / NAME).exists()
+
+
+@pytest.mark.parametrize("harm", ["changed", "gone"])
+def test_a_generation_whose_files_have_changed_is_given_up(
+    tmp_path: Path, folder: Path, harm: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    output = tmp_path / "out"
+    grown(output, folder)
+    begun = write(folder, "part-2.json", *range(20, 25))
+    Ledger(output).name(2, [matched(begun)])
+    begun.unlink()
+    if harm == "changed":
+        write(folder, "part-2.json", *range(20, 27))
+    write(folder, "part-3.json", *range(30, 35))
+    made = grown(output, folder)
+    assert "that generation is given up" in caplog.text
+    assert len(made.generations) == 2
+    assert len(kept(output)) == 20 + 5 + 7 * (harm == "changed")
+
+
+def test_too_many_unreadable_records_name_no_generation(tmp_path: Path, folder: Path) -> None:
+    output = tmp_path / "out"
+    grown(output, folder)
+    whole = write(folder, "part-2.json", *range(20, 25)).read_text()
+    for text in (whole.replace('"content"', '"contents"'), whole):
+        (folder / "part-2.json").write_text(text)
+        if text != whole:
+            for tokens in (0, 10**6):
+                with pytest.raises(UserError, match="of the records cannot be read"):
+                    grown(output, folder, every_tokens=tokens)
+            assert not (output / NAME).exists()
+    assert grown(output, folder).number == 2, "mended, it is taken"
+
+
+def test_what_cannot_be_deleted_does_not_undo_a_generation(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: Ledger) -> None:
+        raise OSError(5, "Input/output error")
+
+    output = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "close", fail)
+        assert grown(output, folder).number == 1
+    assert "what is no longer needed is not deleted" in caplog.text
+    assert grown(output, folder).number == 1
+    assert not (output / NAME).exists()
+
+
+def test_times_that_no_manifest_has_do_not_count(tmp_path: Path, folder: Path) -> None:
+    # As an overwrite leaves them that was killed between inputs.json and the manifest.
+    output = tmp_path / "out"
+    grown(output, folder)
+    path = folder / "part-1.json"
+    path.write_text(path.read_text().replace("打磨", "磨光", 1))
+    stat = path.stat()
+    (entry,) = read_json(output / "inputs.json")
+    write_json(output / "inputs.json", [{**entry, "mtime_ns": stat.st_mtime_ns, "crc32c": [1]}])
+    with pytest.raises(UserError, match=r"part-1\.json has other content"):
+        grown(output, folder)
+
+
+def test_a_dataset_of_several_sources_is_cut_the_same_after_a_kill(tmp_path: Path) -> None:
+    for source, count in (("a", 3), ("b", 2)):
+        for number in range(count):
+            first = 100 * ord(source) + 10 * number
+            write(tmp_path / source, f"part-{number}.json", *range(first, first + 10))
+    inputs = [f"{source}={tmp_path / source}" for source in "ab"]
+    whole, resumed = tmp_path / "whole", tmp_path / "resumed"
+    options = [small(output, *inputs, every_tokens=1000) for output in (whole, resumed)]
+    made = append(MODULE, options[0])
+    assert len(made.generations) == 5
+    first = append_first(options[1])
+    assert [entry.path for entry in first.inputs] == [
+        entry.path for entry in made.generations[0].inputs
+    ]
+    assert content(resumed) == content(whole)
+
+
+def append_first(options: WudaoOptions) -> Generation:
+    """Make the first generation, as a run does that is killed after it; then all others."""
+
+    class Killed(Exception):
+        pass
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipelines.run.build.forget_phases", killed)
+        with pytest.raises(Killed):
+            append(MODULE, options)
+    (generation,) = read_manifest(options.output).generations
+    append(MODULE, options)
+    return generation
 
 
 KILLS = [

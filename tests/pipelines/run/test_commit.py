@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.corpus.recipe import SAMPLE
 from pipelines.inputs.files import match_inputs
-from pipelines.inputs.split import split_file
 from pipelines.run.commit import commit, input_entries
 from shards import Dataset
 from shards.manifest import InputEntry
 from shards.storage.files import read_json
-from tests.pipelines.mapped import CONTENT, SPLIT_BYTES, record, splits
+from tests.pipelines.mapped import CONTENT, record, splits
 
 
 def test_inputs_have_the_checksums_of_their_splits_in_order(file: Path) -> None:
@@ -22,11 +22,11 @@ def test_inputs_have_the_checksums_of_their_splits_in_order(file: Path) -> None:
 
 
 def test_the_manifest_comes_last(
-    reference: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manifest = Dataset.open(reference).manifest
     report = read_json(reference / "report.json")
-    files = match_inputs([str(file)], pattern="*", default_name="s")
+    files = match_inputs([str(SAMPLE)], pattern="*.json", default_name="wudao")[:1]
 
     def fail(*_: object) -> None:
         raise ZeroDivisionError
@@ -39,6 +39,8 @@ def test_the_manifest_comes_last(
     commit(tmp_path / "out", manifest, inputs=files, run=report)
     assert read_json(tmp_path / "out" / "manifest.json") == read_json(reference / "manifest.json")
     (entry,) = read_json(tmp_path / "out" / "inputs.json")
-    assert (entry["source"], entry["path"], entry["from"]) == ("s", "a.json", str(file))
-    assert split_file(files[0], SPLIT_BYTES)[0].mtime_ns == entry["mtime_ns"]
+    (first, *_) = manifest.generations[0].inputs
+    assert (entry["source"], entry["path"]) == (first.source, first.path)
+    assert entry["crc32c"] == [*first.crc32c]
+    assert (entry["from"], entry["mtime_ns"]) == (files[0].path, files[0].mtime_ns)
     assert (tmp_path / "out" / "report.html").exists()

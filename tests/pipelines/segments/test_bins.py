@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from pipelines.segments.bins import Bins, bins_table
-from pipelines.segments.range import EVERYTHING, Range
 from pipelines.segments.segment import NUM_BINS
-from pipelines.segments.tables import write_table
+from shards.range import EVERYTHING, Range
+from shards.tables import write_table
 
 
 @pytest.mark.parametrize("within", [EVERYTHING, Range.of(5, 8), Range.of(3, 2**40)], ids=str)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from pipelines.segments import matches
 from pipelines.segments.matches import matching_rows
-from pipelines.segments.range import EVERYTHING, Range
-from pipelines.segments.tables import column, write_table
+from shards.range import EVERYTHING, Range
 from shards.storage.remote import AnyPath, RemotePath
+from shards.tables import column, write_table
 
 NUM = 30_000
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.segments.range import EVERYTHING, Range
+from shards.range import EVERYTHING, Range
 
 
 def test_a_range_is_a_share_of_all_orders() -> None:

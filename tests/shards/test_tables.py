@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.segments.rows import NAME
-from pipelines.segments.tables import (
+from shards.errors import DamageError
+from shards.tables import (
     between,
     column,
     lookup,
@@ -19,7 +20,6 @@ from pipelines.segments.tables import (
     rows_between,
     write_table,
 )
-from shards.errors import DamageError
 
 
 def test_parts_of_a_table_are_read_by_number_and_by_key(tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.segments import sparse
-from pipelines.segments.range import Range
-from pipelines.segments.sparse import join_ranges, side_by_side
-from pipelines.segments.tables import (
+from shards.errors import DamageError
+from shards.range import Range
+from shards.storage import sparse
+from shards.storage.remote import RemotePath
+from shards.storage.sparse import join_ranges, side_by_side
+from shards.tables import (
     column,
     lookup,
     map_items,
@@ -22,8 +24,6 @@ from pipelines.segments.tables import (
     spread_over,
     write_table,
 )
-from shards.errors import DamageError
-from shards.storage.remote import RemotePath
 
 NUM = 40_000
 
