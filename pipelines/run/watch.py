@@ -260,8 +260,7 @@ class Watch:
         """
         self._options = run.options
         self._output = run.output
-        self._work = run.output / WORK
-        self._notes = Notes(self._work)
+        self._notes = Notes(run.output / WORK)
         self._maker = maker
         self._engine = engine
         self._watch = uuid.uuid4().hex
@@ -294,6 +293,10 @@ class Watch:
         self._retry_at = 0.0
         self._totals = Totals()
         self._line = Line()
+
+    @property
+    def _work(self) -> AnyPath:
+        return self._output / WORK
 
     def run(self, stop: threading.Event) -> None:
         """Watch until told to stop, or until the time of --until; then drain."""

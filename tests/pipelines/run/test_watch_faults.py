@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -81,7 +81,7 @@ def opened(root: Path, **changes: Any) -> Place:
     folders, corpora = watched_corpora(MODULE, options)
     maker = Maker(Corpus(MODULE, options), corpora)
     with maker.build() as run:
-        watch = Watch(run, maker, folders=folders, engine=Engine(["--job_endpoint=none:1"]))
+        watch = Watch(run, maker, folders=folders, engine=cast(Engine, None))
     watch._learn()
     watch._write_control()
     return Place(folder, watch, Arrivals(watch._stream))
@@ -91,7 +91,6 @@ def opened(root: Path, **changes: Any) -> Place:
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     monkeypatch.setattr("pipelines.compiled.available", lambda: False)
-    monkeypatch.setattr("pipelines.engine.prism.check_engine_answers", lambda _: None)
 
 
 @pytest.fixture
