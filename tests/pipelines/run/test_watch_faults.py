@@ -143,23 +143,24 @@ def test_a_late_note_of_a_committed_file_is_dropped_even_while_a_generation_is_m
 def test_what_is_replaced_during_a_watch_is_not_committed_under_the_old_options(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    blocklist = tmp_path / "blocked"
-    blocklist.write_text("example.org\n")
-    place = opened(tmp_path, url_blocklist=blocklist)
+    benchmark = tmp_path / "benchmark.txt"
+    old, new = (f"{word} " * 40 for word in ("old", "new"))
+    benchmark.write_text(old)
+    place = opened(tmp_path, decontaminate=(str(benchmark),))
     place.write("part-1.json", 1, 2)
     place.take()
-    blocklist.write_text("example.com\n")
+    benchmark.write_text(new)
     place.commit()
     assert place.generations == []
-    assert "what --url-blocklist names was replaced since the watch began" in caplog.text
-    blocklist.write_text("example.org\n")
+    assert "what --decontaminate names was replaced since the watch began" in caplog.text
+    benchmark.write_text(old)
     place.commit()
     place.write("part-2.json", 3)
     place.take()
-    blocklist.write_text("example.com\n")
+    benchmark.write_text(new)
     place.commit()
     assert place.generations == [["part-1.json"]]
-    assert "holds a dataset made with other options: --url-blocklist" in caplog.text
+    assert "holds a dataset made with other options: --decontaminate" in caplog.text
 
 
 def test_a_mapped_file_that_is_deleted_is_committed_all_the_same(place: Place) -> None:
