@@ -300,7 +300,11 @@ class Watch:
 
     def _write_control(self) -> None:
         control = Control(
-            watch=self._watch, beat=self._beat, number=self._number, ending=self._ending
+            watch=self._watch,
+            job=self._submissions,
+            beat=self._beat,
+            number=self._number,
+            ending=self._ending,
         )
         self._notes.tell(control)
 
@@ -325,6 +329,7 @@ class Watch:
         self._next_submission = time.monotonic() + self._pause
         began = time.monotonic()
         self._submissions += 1
+        self._write_control()
         stream = replace(self._stream, submission=self._submissions)
         try:
             flags = self._engine.flags()
