@@ -217,9 +217,11 @@ class KnownPairs:
         """
         for start in range(0, len(self._order), PAIRS_AT_ONCE):
             part = slice(start, min(start + PAIRS_AT_ONCE, len(self._order)))
-            other, there = self._earlier_slots(output, earlier, part)
             own = look_up(slots, "slots", segment=self._segment[part], signer=self._signer[part])
-            yield part, are_similar(own, other, threshold=threshold) & there
+            which, other = self._earlier_slots(output, earlier, part)
+            passed = np.zeros(len(own), bool)
+            passed[which[are_similar(own[which], other, threshold=threshold)]] = True
+            yield part, passed
 
     def members(self, slots: Sequence[AnyPath], part: slice, chosen: np.ndarray) -> Members:
         """Return the documents of chosen pairs (bool[n]) of a part."""
@@ -230,33 +232,35 @@ class KnownPairs:
     def _earlier_slots(
         self, output: AnyPath, earlier: Sequence[Earlier], part: slice
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the slots (uint8[n, NUM_SLOTS]) of the earlier documents, and which are there.
+        """Return which pairs (int64[m]) have which slots (uint8[m, NUM_SLOTS]) to compare with.
 
-        They are not if a takedown took them out, and left a document of the same text: that one's
-        bands are new again, and its slots are not kept (signatures.slot_table).
+        None, if a takedown took the earlier document out, and left one of the same text: that one's
+        bands are new again, and its slots are not kept (signatures.slot_table). Several, if a file
+        that had changed was read again (--allow-changed), and both generations were made one: what
+        stood at one place then and now has the same order.
         """
         generation, order = self._generation[part], self._order[part]
-        slots = np.zeros((len(order), NUM_SLOTS), np.uint8)
-        there = np.zeros(len(order), bool)
+        which, slots = [np.zeros(0, np.int64)], [np.zeros((0, NUM_SLOTS), np.uint8)]
         for number in np.unique(generation).tolist():
             rows = np.flatnonzero(generation == number)
             at, values = _slots_of(output, earlier[number], order[rows])
-            slots[rows[at]] = values
-            there[rows[at]] = True
-        return slots, there
+            which.append(rows[at])
+            slots.append(values)
+        return np.concatenate(which), np.concatenate(slots)
 
 
 def _slots_of(
     output: AnyPath, generation: Earlier, order: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which documents of a generation (int64[n]) have slots, and these (uint8[n, …])."""
+    """Return which of the documents of a generation (int64[n]) have which slots (uint8[n, …])."""
     within = Range(low=int(order.min()), high=int(order.max()) + 1)
     found = _matches(_tables(output, [generation.slots], within), "order", order)
     table = pa.concat_tables([SLOT_SIGNATURES.empty_table(), *found])
     orders = column(table, "order")
-    at = np.searchsorted(orders, order)
-    at[at == len(orders)] = 0
-    there = np.flatnonzero(orders[at] == order) if len(orders) else at[:0]
+    first, last = (np.searchsorted(orders, order, side) for side in ("left", "right"))
+    counts = last - first
+    which = np.repeat(np.arange(len(order)), counts)
+    at = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts) + first[which]
     values = table["slots"].combine_chunks()
     rows = np.frombuffer(values.buffers()[1] or b"", np.uint8)[values.offset * NUM_SLOTS :]
-    return there, rows.reshape(-1, NUM_SLOTS)[at[there]]
+    return which, rows.reshape(-1, NUM_SLOTS)[at]

@@ -30,6 +30,7 @@ def test_the_command_prints_a_plan_and_writes_nothing(
     printed = capsys.readouterr().out
     for word in ("wudao", "map", "dedup", "merge", "wall time", "disk", "memory", "through Beam"):
         assert word in printed
+    assert ("slots" in printed) == ("minhash" in flags)
     assert "requests" not in printed
     assert not output.exists()
     assert not list(Path(os.environ.get("TMPDIR", "/tmp")).glob("corpusmill-plan-*"))

@@ -64,3 +64,17 @@ def test_what_is_appended_to_a_compacted_dataset_is_what_would_have_been(tmp_pat
     assert documents(other) == documents(output)
     told = read_json(other / "report.json")["generations"]
     assert [(entry["number"], entry["documents"]) for entry in told] == [(4, 90), (5, 30)]
+
+
+@pytest.mark.slow
+def test_what_stood_at_one_place_then_and_later_is_known(tmp_path: Path) -> None:
+    # Both have the same order; a third file has a text that is similar to the later one.
+    folder, output = tmp_path / "in", tmp_path / "out"
+    options = {**CHANGES, "shards": 1, "append": True}
+    for pages in ([text(1), text(2)], [text(3), text(2)]):
+        write_wudao(folder / "part-1.json", [page(n, one) for n, one in enumerate(pages)])
+        append(MODULE, small(output, folder, allow_changed=True, **options))
+    assert shards(["compact", str(output)]) == 0
+    write_wudao(folder / "part-2.json", [page(n, near(n)) for n in (1, 3, 4)])
+    made = append(MODULE, small(output, folder, **options))
+    assert made.generations[-1].accounting["wudao"]["dropped"] == {"near-duplicate": 2}
