@@ -33,8 +33,14 @@ FORGOTTEN_AFTER = 3600
 AGAIN_AFTER = 10.0
 """Seconds until a task is tried again while there is no storage that could even take a note."""
 
+MOST_SILENCES = 10
+"""How often in a row an engine may not answer for its job, asked once a second."""
+
 NAMESPACE = "corpusmill"
 """Of the metrics."""
+
+
+_ENDS = {"DONE", "FAILED", "CANCELLED", "DRAINED", "UPDATED"}
 
 
 class Steps(Protocol):
@@ -248,10 +254,23 @@ class Job:
         self._thread.start()
 
     def _wait(self) -> None:
-        try:
-            self._result.wait_until_finish()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the job has ended by it
-            self.error = " ".join(str(error).split())[:500] or type(error).__name__
+        """Ask for the state until the job has ended; Beam's own stream of states has a deadline."""
+        silences = 0
+        while silences < MOST_SILENCES:
+            try:
+                state = str(self._result.state)
+                silences = 0
+            except Exception as error:  # noqa: BLE001 - whatever it is, nobody answers
+                silences += 1
+                self.error = _short(error)
+            else:
+                self.error = "" if state == "DONE" else f"its state is {state}"
+                if state in _ENDS:
+                    break
+            time.sleep(1)
+        reason = self.error
+        self.cancel()  # ends what runs here for the job
+        self.error = reason
 
     @property
     def ended(self) -> bool:
@@ -263,7 +282,11 @@ class Job:
         try:
             self._result.cancel()
         except Exception as error:  # noqa: BLE001 - the engine may be gone
-            self.error = str(error)
+            self.error = _short(error)
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def _options(flags: Sequence[str]) -> PipelineOptions:

@@ -142,7 +142,9 @@ class Arrivals:
             control = self._notes.control()
         except (UserError, OSError):  # the storage is away: so is the reason to end
             return False
-        if control is None or control.watch != self._job.watch or control.ending:
+        if control is None or control.ending:
+            return True
+        if (control.watch, control.job) != (self._job.watch, self._job.submission):
             return True
         if control.beat != self._beat[0]:
             self._beat = control.beat, time.monotonic()

@@ -47,6 +47,8 @@ class Control:
 
     watch: str
     """Identifies the watch: workers of an older one end."""
+    job: int
+    """Counts the jobs of the watch: older ones end."""
     beat: int
     """Grows while the driver lives."""
     number: int

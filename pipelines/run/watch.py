@@ -340,7 +340,11 @@ class Watch:
 
     def _write_control(self) -> None:
         control = Control(
-            watch=self._watch, beat=self._beat, number=self._number, ending=self._ending
+            watch=self._watch,
+            job=self._submissions,
+            beat=self._beat,
+            number=self._number,
+            ending=self._ending,
         )
         self._notes.tell(control)
 
@@ -365,6 +369,7 @@ class Watch:
         self._next_submission = time.monotonic() + self._pause
         began = time.monotonic()
         self._submissions += 1
+        self._write_control()
         stream = replace(self._stream, submission=self._submissions)
         try:
             flags = self._engine.flags()

@@ -46,7 +46,7 @@ class Place:
         return path
 
     def tell(self, **changes: Any) -> None:
-        control = Control(watch="w", beat=1, number=0, ending=False)
+        control = Control(watch="w", job=0, beat=1, number=0, ending=False)
         self.notes.tell(replace(control, **changes))
 
     def turn(self, now: float) -> list[Assignment]:
@@ -318,6 +318,8 @@ def test_the_steps_end_with_the_watch_or_if_its_driver_is_silent(
     place.tell(ending=True)
     assert place.arrivals.ended()
     place.tell(watch="another")
+    assert place.arrivals.ended()
+    place.tell(job=1)
     assert place.arrivals.ended()
     place.tell(beat=2)
     assert not place.arrivals.ended()
