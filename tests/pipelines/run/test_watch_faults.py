@@ -325,3 +325,23 @@ with locked(Path(sys.argv[1])):
     assert done.returncode == 128 + signal.SIGINT
     assert done.stdout == ""
     assert done.stderr == "ended at once: what was taken is known to the next watch\n"
+
+
+def test_told_to_end_during_a_commit_it_ends_after_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = watches.grow
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        time.sleep(0.5)
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(watches, "grow", slow)
+    place.write("part-1.json", 1, 2)
+    place.take()
+    place.watch._begin_generation()
+    place.write("part-2.json", 3)
+    place.take()
+    place.watch._drain()
+    assert place.generations == [["part-1.json"], ["part-2.json"]]
+    assert not (place.watch._output / "ledger.json").exists()
