@@ -9,6 +9,7 @@ import torch
 
 from shards.errors import UserError
 from shards.manifest import VALIDATION
+from shards.mixture import open_mixture
 from shards.order.onepass import OnePass
 from shards.order.sampler import Sampler
 from shards.order.streams import Stream, streams_of
@@ -195,7 +196,9 @@ def _streams_at_start(run: Run, sampler: Sampler) -> Sequence[Stream]:
     """Return the streams whose held-out text is read: switches add none, so that losses compare."""
     if run.followed is None:
         return sampler.streams
-    first = sampler.stages[0].weights
+    # Not those of the first stage, which draws no stream that is too small for it.
+    opened = open_mixture(run.mixes[:1], stride=run.window.stride).streams
+    first = {stream.name for stream in opened}
     return [stream for stream in sampler.streams if stream.name in first]
 
 
