@@ -66,6 +66,15 @@ class RunData:
             blanks=self.blanks,
         )
 
+    def check_layout(self, ranks: Ranks) -> None:
+        """Make a loader of each batch size once: it raises what does not work.
+
+        Raises:
+            UserError: samples cannot be dealt to the ranks, or shards are missing here.
+        """
+        for batch in self.run.batches:
+            self.loader(batch.size, ranks)
+
     def batches(self, step: int, ranks: Ranks) -> Iterator[Tensors]:
         """Yield this rank's part of each global batch, from the one after `step` to the last."""
         run = self.run
