@@ -120,13 +120,14 @@ def open_mixture(mixes: Sequence[Mix], *, stride: int) -> Mixture:
     """Return the streams and stages of mixes; `stride` is that of the windows that are drawn.
 
     A stream that several mixes draw from is taken from the last of them, so that of a dataset that
-    grew the newest manifest number decides what was removed.
+    grew the newest manifest number decides what was removed. A mix with the weights of the one
+    before goes on with its stage, so that one that brings only removals changes no draw.
 
     Raises:
         UserError: data do not exist, are given twice, or have no weight although others do.
     """
     streams: dict[str, Stream] = {}
-    stages = []
+    stages: list[MixtureStage] = []
     datasets = _open_all(mixes)
     for mix in mixes:
         weights: dict[str, float] = {}
@@ -137,7 +138,8 @@ def open_mixture(mixes: Sequence[Mix], *, stride: int) -> Mixture:
                 weights[stream.name] = weight
                 streams[stream.name] = stream
         weights = dict(mix.weights) or _drawable(weights, parse_mix(mix))
-        stages.append(MixtureStage(start=mix.start, weights=weights))
+        if not stages or weights != stages[-1].weights:
+            stages.append(MixtureStage(start=mix.start, weights=weights))
     return Mixture(streams=tuple(streams.values()), stages=tuple(stages))
 
 

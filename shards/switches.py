@@ -160,7 +160,7 @@ def numbers_of(run: Run) -> dict[str, int]:
 def switched(run: Run, position: int, *, numbers: Mapping[str, int], weight: Weight) -> Run:
     """Return a run that reads other manifest numbers from a position on.
 
-    If they bring no new text, only removals, weights stay as they are.
+    If they bring no new text, only removals, weights and all draws stay as they are.
 
     Args:
         run: with numbers, and without later switches.
@@ -198,13 +198,14 @@ def planned(run: Run) -> Run:
 def _sampler(run: Run, mixes: Sequence[Mix]) -> Sampler:
     """Return a sampler of all streams in which the last mix does not have its stage yet."""
     mixture = open_mixture(mixes, stride=run.window.stride)
+    stages = tuple(stage for stage in mixture.stages if stage.start < mixes[-1].start)
     equal = MixtureStage(start=0, weights={stream.name: 1 for stream in mixture.streams})
     return Sampler(
         mixture.streams,
         seed=run.seed,
         num_scatters=run.scatters,
         window=run.window,
-        stages=mixture.stages[:-1] or (equal,),
+        stages=stages or (equal,),
     )
 
 
@@ -252,5 +253,6 @@ def check_can_follow(run: Run) -> None:
     if run.max_epochs:
         raise UserError(
             "--follow reads text that nobody knows yet, so that --max-epochs cannot be checked: "
-            "leave it out (--at-end wait never reads text twice)."
+            "leave it out (--at-end wait reads text once, unless --follow-weight or weights of "
+            "data make some repeat before the rest ends)."
         )

@@ -9,6 +9,7 @@ import torch
 
 from shards.errors import UserError
 from shards.manifest import VALIDATION
+from shards.mixture import open_mixture
 from shards.order.onepass import OnePass
 from shards.order.sampler import Sampler
 from shards.order.streams import Stream, streams_of
@@ -64,6 +65,15 @@ class RunData:
             pin_memory=ranks.device.type == "cuda",
             blanks=self.blanks,
         )
+
+    def check_layout(self, ranks: Ranks) -> None:
+        """Make a loader of each batch size once: it raises what does not work.
+
+        Raises:
+            UserError: samples cannot be dealt to the ranks, or shards are missing here.
+        """
+        for batch in self.run.batches:
+            self.loader(batch.size, ranks)
 
     def batches(self, step: int, ranks: Ranks) -> Iterator[Tensors]:
         """Yield this rank's part of each global batch, from the one after `step` to the last."""
@@ -195,7 +205,9 @@ def _streams_at_start(run: Run, sampler: Sampler) -> Sequence[Stream]:
     """Return the streams whose held-out text is read: switches add none, so that losses compare."""
     if run.followed is None:
         return sampler.streams
-    first = sampler.stages[0].weights
+    # Not those of the first stage, which draws no stream that is too small for it.
+    opened = open_mixture(run.mixes[:1], stride=run.window.stride).streams
+    first = {stream.name for stream in opened}
     return [stream for stream in sampler.streams if stream.name in first]
 
 

@@ -1,6 +1,7 @@
 """Switches to newer manifests of growing datasets, which all ranks make at the same step.
 
-    checkpoint ─▶ numbers on each node ─▶ the highest that is whole on all ─▶ run.json ─▶ next step
+    checkpoint ─▶ numbers on each node ─▶ the highest that is whole on all ─▶ opened on all
+         ─▶ run.json ─▶ next step
 
 Whether to switch is decided once for each position and recorded before the step that follows, so
 that a run that was killed repeats it, whatever has come meanwhile.
@@ -33,7 +34,8 @@ from shards.switches import (
     switched,
 )
 from trainer.checkpoint import Checkpoint
-from trainer.data import RunData
+from trainer.config import Config
+from trainer.data import RunData, open_data
 from trainer.disk import Disk
 from trainer.loader import scatters_read
 from trainer.ranks import AgreedError, Ranks
@@ -48,16 +50,17 @@ class Follower:
 
     def __init__(
         self,
-        run: Run,
-        settings: Settings,
+        config: Config,
         *,
         disk: Disk | None,
         ranks: Ranks,
         say: Callable[[str], None],
     ) -> None:
         """Take over a run with all switches that are decided."""
-        self._run = run
-        self._settings = settings
+        self._config = config
+        self._run = config.run
+        self._settings = config.settings
+        self._opened: RunData | None = None
         self._disk = disk
         self._ranks = ranks
         self._say = say
@@ -77,11 +80,27 @@ class Follower:
 
         self._ranks.together(write)
 
+    def open(self, run: Run) -> RunData:
+        """Return the data of a run after a switch, opened once; all ranks call this.
+
+        Raises:
+            AgreedError: they cannot be read on some rank, or do not fit the model or the ranks.
+        """
+        if self._opened is None or self._opened.run.mixes != run.mixes:
+            self._opened = self._ranks.together(lambda: self._open_here(run))
+        return replace(self._opened, run=run)
+
+    def _open_here(self, run: Run) -> RunData:
+        data = open_data(replace(self._config, run=run))
+        data.check_layout(self._ranks)
+        return data
+
     def look(self, data: RunData, position: int) -> None:
         """Decide whether newer manifests are read from a position on, unless that is decided."""
         if not self._settings.follow or self._problem or position <= (self._run.followed or 0):
             return
-        self._record(self._newer(data, position) or data.run, position)
+        newer = self._newer(data, position)
+        self._record(data.run if newer is None else newer.run, position)
 
     def look_again(self, data: RunData, position: int, *, size: int) -> None:
         """Take newer manifests once they bring enough text for a batch of a size.
@@ -91,28 +110,37 @@ class Follower:
         """
         if self._problem:
             raise AgreedError(self._problem)
-        run = self._newer(data, position)
-        if run is not None and position + size <= text_ends(run):
-            self._record(run, position)
+        newer = self._newer(data, position)
+        if newer is not None and position + size <= text_ends(newer):
+            self._record(newer.run, position)
 
     def _record(self, run: Run, position: int) -> None:
         self._run = replace(run, followed=position)
         self.save()
 
-    def _newer(self, data: RunData, position: int) -> Run | None:
-        """Return the run with a switch at a position, None if there is nothing newer."""
+    def _newer(self, data: RunData, position: int) -> RunData | None:
+        """Return the data with a switch at a position, None if there is nothing newer to take."""
         current = numbers_of(data.run)
         numbers = self._numbers_everywhere(data, current)
         if numbers == current:
             return None
+        shown = ", ".join(f"{directory}@{number}" for directory, number in numbers.items())
         try:
             weight = parse_weight(self._settings.follow_weight)
-            return self._ranks.together(
+            run = self._ranks.together(
                 lambda: switched(data.run, position, numbers=numbers, weight=weight)
             )
         except AgreedError as error:
-            shown = ", ".join(f"{directory}@{number}" for directory, number in numbers.items())
             self._say_once(f"{shown} is not taken: {error}")
+            return None
+        try:
+            return self.open(run)
+        except AgreedError as error:
+            self._problem = (
+                f"{shown} cannot be read, and the run does not follow its data any more: {error} "
+                "Put that right, stop the run, and start it again: it resumes and follows."
+            )
+            self._say_once(f"{self._problem} Until then it goes on with what it has.")
             return None
 
     def _numbers_everywhere(self, data: RunData, current: Mapping[str, int]) -> dict[str, int]:
@@ -167,9 +195,9 @@ class Follower:
             self._say(text)
 
 
-def text_ends(run: Run) -> int:
+def text_ends(data: RunData) -> int:
     """Return the position before which all text since the last switch is seen."""
-    return end_of_epochs(run.sampler(), start=eras(run)[-1][0])
+    return end_of_epochs(data.sampler, start=eras(data.run)[-1][0])
 
 
 def _heads(directories: Mapping[str, int]) -> dict[str, tuple[int, str] | str]:
@@ -179,7 +207,7 @@ def _heads(directories: Mapping[str, int]) -> dict[str, tuple[int, str] | str]:
         try:
             manifest = read_manifest(any_path(directory))
             heads[directory] = manifest.number, manifest.lineage
-        except UserError as error:
+        except (UserError, OSError) as error:
             heads[directory] = str(error)
     return heads
 
@@ -189,7 +217,7 @@ def _highest_whole(directory: str, numbers: range, share: NodeShare) -> int:
     path = any_path(directory)
     try:
         manifest = read_manifest(path)
-    except UserError:
+    except (UserError, OSError):
         return numbers[0]
     return next(
         (n for n in reversed(numbers[1:]) if _is_whole(path, manifest, n, share)), numbers[0]
@@ -199,7 +227,7 @@ def _highest_whole(directory: str, numbers: range, share: NodeShare) -> int:
 def _is_whole(path: AnyPath, manifest: Manifest, number: int, share: NodeShare) -> bool:
     try:
         require(Dataset(path, manifest.as_of(number)), share)
-    except UserError:
+    except (UserError, OSError):
         return False
     return True
 

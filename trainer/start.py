@@ -118,7 +118,7 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     step = 0 if checkpoint is None else checkpoint.step
     now = before_later_switches(run, run.position_of(step))
     data = ranks.together(lambda: open_data(replace(config, run=now)))
-    ranks.together(lambda: _check_layout(data, ranks))
+    ranks.together(lambda: data.check_layout(ranks))
     precisions = ranks.precisions()
     deepspeed, precision = ranks.together(lambda: _deepspeed(config, precisions))
     micro = ranks.together(lambda: _micro_batch(config, deepspeed, ranks))
@@ -164,12 +164,6 @@ def _deepspeed(config: Config, supported: tuple[str, ...]) -> tuple[dict[str, An
 def _micro_batch(config: Config, deepspeed: Mapping[str, Any], ranks: Ranks) -> int:
     sizes = tuple(batch.size for batch in config.run.batches)
     return micro_batch_of(deepspeed, config.settings.micro_batch, sizes=sizes, world=ranks.world)
-
-
-def _check_layout(data: RunData, ranks: Ranks) -> None:
-    """Make a loader for each batch size once: it raises what does not work."""
-    for batch in data.run.batches:
-        data.loader(batch.size, ranks)
 
 
 def _find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:

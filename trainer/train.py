@@ -17,7 +17,7 @@ from shards.switches import numbers_of
 from trainer.checkpoint import save
 from trainer.command import run_command
 from trainer.config import Config
-from trainer.data import open_data, source_names
+from trainer.data import source_names
 from trainer.deepspeed_json import BF16, FP16
 from trainer.evaluate import evaluate
 from trainer.flops import peak_flops
@@ -96,8 +96,7 @@ class Training:
         if run.mixes == self._data.run.mixes:
             self._data = replace(self._data, run=run)
             return
-        config = replace(self._started.config, run=run)
-        self._data = self._ranks.together(lambda: open_data(config))
+        self._data = self._follower.open(run)
         self._batches = self._data.batches(self._step, self._ranks)
         self._text_ends = self._find_end_of_text()
         self._tally = self._tally.with_sources(source_names(self._data.sampler.streams))
@@ -106,7 +105,7 @@ class Training:
 
     def _find_end_of_text(self) -> int | None:
         """Return the position before which all text is new; None: it may be repeated."""
-        return text_ends(self._data.run) if self._settings.at_end == WAIT else None
+        return text_ends(self._data) if self._settings.at_end == WAIT else None
 
     def _lacks_text(self) -> bool:
         return self._text_ends is not None and self._position(self._step + 1) > self._text_ends
@@ -242,9 +241,7 @@ def train(config: Config, ranks: Ranks) -> int:
         log = RunLog(folder, step=started.step, steps=started.steps, show=ranks.is_first)
         for line in started.lines():
             log.say(line)
-        follower = Follower(
-            started.config.run, config.settings, disk=started.disk, ranks=ranks, say=log.say
-        )
+        follower = Follower(started.config, disk=started.disk, ranks=ranks, say=log.say)
         try:
             follower.save()
             return Training(started, follower=follower, log=log, stop=stop).run()

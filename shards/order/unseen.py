@@ -104,7 +104,9 @@ def _exact_periods(draws: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
         in_period = [(count >> bits) + (count >> bit & 1) for count in draws]
         if any(in_period):
             yield 1 << bit, in_period
-    yield 1, [count >> bits for count in draws]
+    # With very many streams each may have less than a draw in every period.
+    if any(last := [count >> bits for count in draws]):
+        yield 1, last
 
 
 def _stage(sampler: Sampler, start: int, draws: Sequence[int]) -> MixtureStage:

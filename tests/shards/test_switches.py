@@ -171,6 +171,24 @@ def test_a_switch_that_brings_only_removals_keeps_the_weights(data: Path) -> Non
     ]
 
 
+@pytest.mark.parametrize("weight", [UNSEEN, 2.0])
+@pytest.mark.parametrize("position", [0, 1, 37, 100, 137])
+def test_a_removal_changes_no_draw(data: Path, position: int, weight: str | float) -> None:
+    """Also in the middle of a planned stage, whose windows are then still read exactly once."""
+    remove(data, [("web", "train", 0, 3)], number=5)
+    remove(data, [("web", "train", 0, 4)], number=6)
+    run = planned(run_on(f"{data}@3"))
+    run = switched(run, 5, numbers={str(data): 4}, weight=UNSEEN)
+    total = sum(run.sampler().cells.windows_of_streams)
+    after = run
+    for number in (5, 6):
+        start = 5 + position + number
+        after = switched(after, start, numbers={str(data): number}, weight=weight)
+    assert len(set(drawn(after, total))) == total
+    assert drawn(after, total + 300) == drawn(run, total + 300)
+    assert numbers_of(after) == {str(data): 6}
+
+
 def test_a_trace_tells_manifest_and_generation(data: Path) -> None:
     tracer = Tracer(followed(run_on(f"{data}@1"), data, 40, 60, 80))
     heads = [

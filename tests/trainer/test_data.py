@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,17 @@ def test_batches_and_validation_of_a_run(configure: Configure) -> None:
     assert int((lengths > 0).sum()) == len(data.held_out)
     assert source_names(data.held_out.streams) == ("notes", "web")
     assert data.tokenizer == {"name": "bytes", "sha256": "0" * 64}
+
+
+def test_validation_of_a_run_whose_first_stage_lacks_a_stream(configure: Configure) -> None:
+    config = configure()
+    (mix,) = config.run.mixes
+    web, notes = "00000000/web", "00000000/notes"
+    mixes = (replace(mix, weights={web: 1}), replace(mix, start=4, weights={web: 1, notes: 1}))
+    run = replace(config.run, mixes=mixes, followed=0)
+    data = open_data(replace(config, run=run))
+    assert data.held_out is not None
+    assert source_names(data.held_out.streams) == ("notes", "web")
 
 
 def test_batches_continue_after_a_step_and_may_grow(configure: Configure) -> None:

@@ -12,7 +12,7 @@ from shards.order.quotas import MAX_PERIOD
 from shards.order.sampler import Sampler
 from shards.order.stages import MixtureStage
 from shards.order.streams import Stream
-from shards.order.unseen import Group, end_of_epochs, stages_until_seen, weigh
+from shards.order.unseen import Group, _exact_periods, end_of_epochs, stages_until_seen, weigh
 from shards.windows import causal_windows
 
 Make = Callable[..., Stream]
@@ -146,6 +146,14 @@ def test_windows_of_a_switch_weigh_what_is_asked(make_stream: Make) -> None:
         stage = weigh(sampler, everything(0, 1), start=10, factors=[ONE, factor])
         shares.append(sampler_of(streams, [base, stage]).draw(range(10, 9010)).stream.mean())
     assert shares == pytest.approx([1 / 9, 4 / 12, 1 / 17], abs=0.001)
+
+
+@pytest.mark.parametrize("count", [4096, 4097, 9000])
+def test_very_many_small_streams_end_in_whole_stages(count: int) -> None:
+    draws = [1] * count
+    periods = list(_exact_periods(draws))
+    assert all(any(in_period) for _, in_period in periods)
+    assert np.sum([number * np.array(each) for number, each in periods], axis=0).tolist() == draws
 
 
 def test_draws_of_a_stage_fit_a_period(make_stream: Make) -> None:

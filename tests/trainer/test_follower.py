@@ -1,0 +1,135 @@
+"""What a run that follows its data decides, without the steps in between."""
+
+import errno
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shards.manifest import Manifest, read_manifest, write_manifest
+from shards.run import Run
+from shards.storage.remote import AnyPath
+from tests.trainer.alone import ALONE
+from tests.trainer.corpus import SHAPE, SIZE, build, grow
+from trainer import follow
+from trainer.config import parse
+from trainer.data import RunData, open_data
+from trainer.disk import find_disk
+from trainer.follow import NAME, Follower, run_of, text_ends
+from trainer.ranks import AgreedError
+
+
+class Following:
+    """A run of one process and what it says."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = folder / "data"
+        self.folder = folder / "run"
+        self.said: list[str] = []
+        build(self.data)
+        (folder / "model.json").write_text(json.dumps(SHAPE))
+        config = parse(
+            [
+                *("--data", str(self.data), "--model", str(folder / "model.json"), "--follow"),
+                *("--at-end", "wait", "--batch-size", "4", "--max-steps", "9"),
+                *("--save", str(self.folder)),
+            ],
+            world=1,
+        )
+        run = run_of(config.run, config.settings, checkpoint=None, ranks=ALONE)
+        self.config = replace(config, run=run)
+        disk = find_disk(self.folder, ALONE)
+        self.follower = Follower(self.config, disk=disk, ranks=ALONE, say=self.said.append)
+
+    def start(self) -> RunData:
+        return open_data(self.config)
+
+    def numbers(self, end: int) -> list[str]:
+        """Return the manifest numbers that are read before a position, one for each mix."""
+        run = self.follower.run_before(end)
+        return [mix.data[0].rpartition("@")[2] for mix in run.mixes]
+
+    def spoil(self) -> None:
+        """Let a generation come whose vocabulary is too large for the model."""
+        grow(self.data)
+        manifest = read_manifest(self.data)
+        tokenizer = replace(manifest.tokenizer, vocabulary_size=2 * SIZE)
+        write_manifest(self.data, replace(manifest, tokenizer=tokenizer))
+
+
+@pytest.fixture
+def following(tmp_path: Path) -> Following:
+    return Following(tmp_path)
+
+
+def test_a_switch_is_opened_once(following: Following, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, opened = following.start(), []
+
+    def counted(config: object) -> RunData:
+        opened.append(config)
+        return open_data(config)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(follow, "open_data", counted)
+    follower = following.follower
+    follower.look(data, 4)
+    assert not opened
+    grow(following.data)
+    follower.look(data, 8)
+    run = follower.run_before(9)
+    assert set(following.numbers(9)) == {"1", "2"}
+    later = follower.open(run)
+    assert later.run == run
+    assert [dataset.manifest.number for dataset in later.datasets] == [2]
+    assert text_ends(later) == sum(later.sampler.cells.windows_of_streams)
+    assert len(opened) == 1
+
+
+def test_data_that_do_not_fit_are_not_recorded(following: Following) -> None:
+    """The run goes on with what it has, and says so once."""
+    data = following.start()
+    following.spoil()
+    following.follower.look(data, 4)
+    assert set(following.numbers(9)) == {"1"}
+    recorded = Run.load(following.folder / NAME)
+    assert recorded.mixes == data.run.mixes
+    assert recorded.followed == 4
+    following.follower.look(data, 8)
+    (said,) = following.said
+    assert f"{following.data}@2 cannot be read" in said
+    assert "whose vocabulary has 256 ids" in said
+    with pytest.raises(AgreedError, match=r"@2 cannot be read, and the run does not follow"):
+        following.follower.look_again(data, 8, size=4)
+
+
+def test_data_that_are_not_here_are_not_taken_over(following: Following) -> None:
+    data = following.start()
+    grow(following.data)
+    following.follower.look(data, 4)
+    decided = following.follower.run_before(9)
+    again = Follower(following.config, disk=None, ranks=ALONE, say=following.said.append)
+    (following.data / "g0002-00" / "web" / "00002.bin").unlink()
+    with pytest.raises(AgreedError, match=r"00002\.bin"):
+        again.open(decided)
+
+
+def test_a_disk_that_fails_for_now(following: Following, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = following.start()
+    grow(following.data)
+
+    def stale(directory: AnyPath) -> Manifest:
+        raise OSError(errno.ESTALE, "Stale file handle", str(directory))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(follow, "read_manifest", stale)
+        following.follower.look(data, 4)
+        assert follow._highest_whole(str(following.data), range(1, 3), share=None) == 1  # type: ignore[arg-type]
+    assert "no newer text for now: " in following.said[0]
+    assert "Stale file handle" in following.said[0]
+    assert set(following.numbers(9)) == {"1"}
+    with monkeypatch.context() as patch:
+        patch.setattr(follow, "require", lambda dataset, _share: stale(dataset.directory))
+        following.follower.look(data, 8)
+    assert set(following.numbers(9)) == {"1"}
+    following.follower.look(data, 12)
+    assert set(following.numbers(13)) == {"1", "2"}
