@@ -15,7 +15,13 @@ from typing import Any
 from pipelines.corpus.code import CODE, code_hash
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.recipe import Recipe, load_recipe
-from pipelines.inputs.files import InputFile, input_names, look_for_inputs, match_inputs
+from pipelines.inputs.files import (
+    InputFile,
+    Listing,
+    input_names,
+    look_for_inputs,
+    match_inputs,
+)
 from pipelines.inputs.split import Split
 from pipelines.readers.factory import ALL_RECORDS, ReaderFactory
 from pipelines.readers.reading import Reading
@@ -97,20 +103,21 @@ class Folders:
 
     groups: Sequence[tuple[Corpus, Sequence[str]]]
 
-    def look(self) -> list[InputFile]:
+    def look(self) -> Listing:
         """Return the files that lie there now, by source and path.
 
         Raises:
             UserError: A folder is gone, or a server does not answer.
         """
-        files = [
-            file
+        listings = [
+            look_for_inputs(specs, pattern=corpus.recipe.pattern, default_name=corpus.recipe.name)
             for corpus, specs in self.groups
-            for file in look_for_inputs(
-                specs, pattern=corpus.recipe.pattern, default_name=corpus.recipe.name
-            )
         ]
-        return sorted(files, key=lambda file: (file.source, file.relative))
+        files = [file for listing in listings for file in listing.files]
+        return Listing(
+            files=sorted(files, key=lambda file: (file.source, file.relative)),
+            refused={file: why for listing in listings for file, why in listing.refused.items()},
+        )
 
 
 def watched_corpora(module: str, options: Options) -> tuple[Folders, dict[str, Corpus]]:

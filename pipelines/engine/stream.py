@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 from pipelines.engine import beam
 from pipelines.engine.beam import PipelineOptions, PipelineResult
-from pipelines.engine.task import run_packed
+from pipelines.engine.task import last_line, run_packed
 from pipelines.engine.workers import Workers
 from shards.errors import UserError
 
@@ -33,8 +33,14 @@ FORGOTTEN_AFTER = 3600
 AGAIN_AFTER = 10.0
 """Seconds until a task is tried again while there is no storage that could even take a note."""
 
+MOST_SILENCES = 10
+"""How often in a row an engine may not answer for its job, asked once a second."""
+
 NAMESPACE = "corpusmill"
 """Of the metrics."""
+
+
+_ENDS = {"DONE", "FAILED", "CANCELLED", "DRAINED", "UPDATED"}
 
 
 class Steps(Protocol):
@@ -148,7 +154,7 @@ class Judge(beam.DoFn):
 
 
 class Map(beam.DoFn):
-    """Runs a task, and counts what it made; what the user can mend does not end the stream."""
+    """Runs a task, and counts what it made; a task that fails does not end the stream."""
 
     def __init__(self, steps: bytes, run: bytes, children: int) -> None:
         self._payload = steps
@@ -171,8 +177,9 @@ class Map(beam.DoFn):
                     run_packed(self._run, task)
                 made = steps.finished(task)
                 break
-            except UserError as error:
-                if steps.fail(task, str(error)):
+            except Exception as error:  # noqa: BLE001 - one file must not end the stream of all
+                message = str(error) if isinstance(error, UserError) else last_line(error)
+                if steps.fail(task, message):
                     self._counters["tasks failed"].inc()
                     return
                 time.sleep(AGAIN_AFTER)
@@ -247,10 +254,23 @@ class Job:
         self._thread.start()
 
     def _wait(self) -> None:
-        try:
-            self._result.wait_until_finish()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the job has ended by it
-            self.error = " ".join(str(error).split())[:500] or type(error).__name__
+        """Ask for the state until the job has ended; Beam's own stream of states has a deadline."""
+        silences = 0
+        while silences < MOST_SILENCES:
+            try:
+                state = str(self._result.state)
+                silences = 0
+            except Exception as error:  # noqa: BLE001 - whatever it is, nobody answers
+                silences += 1
+                self.error = _short(error)
+            else:
+                self.error = "" if state == "DONE" else f"its state is {state}"
+                if state in _ENDS:
+                    break
+            time.sleep(1)
+        reason = self.error
+        self.cancel()  # ends what runs here for the job
+        self.error = reason
 
     @property
     def ended(self) -> bool:
@@ -262,7 +282,11 @@ class Job:
         try:
             self._result.cancel()
         except Exception as error:  # noqa: BLE001 - the engine may be gone
-            self.error = str(error)
+            self.error = _short(error)
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def _options(flags: Sequence[str]) -> PipelineOptions:

@@ -5,6 +5,7 @@ import os
 import pickle
 import signal
 import threading
+import traceback
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -42,6 +43,11 @@ def run_packed(payload: bytes, task: Any) -> None:
             f"there is not enough memory for the {task}: use a machine with more, or raise "
             "the limit (ulimit -v). Finished work is kept; the same command continues from it"
         ) from error
+
+
+def last_line(error: Exception) -> str:
+    """Return the last line of an error's traceback, in whichever process it was raised."""
+    return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1].strip()
 
 
 @lru_cache(maxsize=1)

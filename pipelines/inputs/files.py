@@ -7,7 +7,7 @@ An input is a path (local_files.py), a URL (remote_files.py) or a dataset of the
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -41,6 +41,15 @@ class InputFile:
     """Time of the last change in nanoseconds; 0 for a URL. Operational."""
     etag: str = ""
     """The server's mark for the file's version; empty for a local file. Operational."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Listing:
+    """What inputs name at one moment."""
+
+    files: list[InputFile]
+    refused: dict[InputFile, str]
+    """Files that cannot be taken as they are, and why."""
 
 
 def match_inputs(
@@ -77,11 +86,11 @@ def match_inputs(
 
 def look_for_inputs(
     specs: Sequence[str], *, pattern: str | tuple[str, ...], default_name: str
-) -> list[InputFile]:
+) -> Listing:
     """Return the files that `specs` name at this moment, while files come and go.
 
     Files that are being written under a name for that (a leading dot, or an ending of UNFINISHED)
-    and empty ones are left out. There may be none.
+    and empty ones are left out. There may be none. A file that cannot be taken hides no other.
 
     Args:
         specs: As in match_inputs, but none of the Hugging Face hub.
@@ -94,12 +103,21 @@ def look_for_inputs(
     patterns = (pattern,) if isinstance(pattern, str) else pattern
     named = [_parse_spec(spec) for spec in specs]
     _check_names([name for name, _ in named])
-    return [
-        InputFile(source=name or default_name, **dataclasses.asdict(file))
-        for name, spec in named
-        for file in _look(spec.removeprefix("file://"), patterns)
-        if file.bytes and not _unfinished(file.relative)
-    ]
+    listing = Listing(files=[], refused={})
+    for name, spec in named:
+        found, refused = _look(spec.removeprefix("file://"), patterns)
+        source = name or default_name
+        listing.files.extend(
+            InputFile(source=source, **dataclasses.asdict(file))
+            for file in found
+            if file.bytes and not _unfinished(file.relative)
+        )
+        listing.refused.update(
+            (InputFile(source=source, **dataclasses.asdict(file)), why)
+            for file, why in refused.items()
+            if not _unfinished(file.relative)
+        )
+    return listing
 
 
 def input_names(specs: Sequence[str], *, default_name: str) -> list[str]:
@@ -107,13 +125,14 @@ def input_names(specs: Sequence[str], *, default_name: str) -> list[str]:
     return [_parse_spec(spec)[0] or default_name for spec in specs]
 
 
-def _look(path: str, patterns: Sequence[str]) -> list[FoundFile]:
+def _look(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], Mapping[FoundFile, str]]:
+    """Return the files that a path names now, and those that cannot be taken, with the reason."""
     if is_hub_dataset(path):
         raise UserError(
             f"--watch follows folders, globs and URLs; a dataset of the hub as it is now ({path}) "
             "can be added with --append"
         )
-    return look_remote(path, patterns) if is_url(path) else look_local(path, patterns)
+    return (look_remote(path, patterns), {}) if is_url(path) else look_local(path, patterns)
 
 
 def _unfinished(relative: str) -> bool:

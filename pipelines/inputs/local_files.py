@@ -4,7 +4,7 @@ import glob
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 
 from pipelines.inputs.found_file import FoundFile, any_of, some_of
 from shards.errors import UserError
@@ -29,22 +29,29 @@ def find_local(path: str, patterns: Sequence[str]) -> list[FoundFile]:
     return [_describe(file, root=root) for file in sorted(paths)]
 
 
-def look_local(path: str, patterns: Sequence[str]) -> list[FoundFile]:
+def look_local(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], dict[FoundFile, str]]:
     """Return what `find_local` does, while files come and go: there may be none.
 
+    Returns:
+        The files; and those whose name is not UTF-8 or that may not be read, with the reason.
+
     Raises:
-        UserError: There is no such folder; or a file has a name that is not UTF-8, or is
-            unreadable.
+        UserError: There is no such folder.
     """
     root, paths = _found(path, patterns)
     if not root.is_dir():
         raise UserError(f"The input {path} is gone: there is no folder {root}.")
     files = []
+    refused = {}
     for file in sorted(paths):
         with suppress(FileNotFoundError):  # renamed or deleted meanwhile
-            file.stat()
-            files.append(_describe(file, root=root))
-    return files
+            found = _status(file, root=root)
+            why = _defect(file, found)
+            if not why:
+                files.append(found)
+            elif file.exists():
+                refused[found] = why
+    return files, refused
 
 
 def _found(path: str, patterns: Sequence[str]) -> tuple[Path, set[Path]]:
@@ -93,17 +100,34 @@ def _inventory(folder: Path) -> str:
 
 
 def _describe(path: Path, *, root: Path) -> FoundFile:
-    relative = path.relative_to(root).as_posix()
-    if any("\ud800" <= char <= "\udfff" for char in relative):
-        raise UserError(f"The name of the input file {str(path)!r} is not UTF-8; rename it.")
-    if not path.is_file():
-        raise UserError(f"The input {path} is neither a file nor a folder.")
-    if not os.access(path, os.R_OK):
-        raise UserError(f"The input file {path} may not be read; check its permissions.")
+    found = _status(path, root=root)
+    why = _defect(path, found)
+    if why:
+        raise UserError(f"The input file {found.path} {why}.")
+    return found
+
+
+def _status(path: Path, *, root: Path) -> FoundFile:
+    """Return the file at a path; what is not UTF-8 in its name is spelt out."""
     status = path.stat()
     return FoundFile(
-        path=str(path.absolute()),
-        relative=relative,
+        path=_spelt(path.absolute()),
+        relative=_spelt(PurePosixPath(path.relative_to(root))),
         bytes=status.st_size,
         mtime_ns=status.st_mtime_ns,
     )
+
+
+def _defect(path: Path, found: FoundFile) -> str:
+    """Return why a file cannot be an input; empty if it can."""
+    if found.path != str(path.absolute()):
+        return "has a name that is not UTF-8; rename it"
+    if not path.is_file():
+        return "is neither a file nor a folder"
+    if not os.access(path, os.R_OK):
+        return "may not be read; check its permissions"
+    return ""
+
+
+def _spelt(path: PurePath) -> str:
+    return os.fsencode(path).decode(errors="backslashreplace")

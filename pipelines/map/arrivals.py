@@ -7,12 +7,13 @@ any other run, under the same names.
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from pipelines.inputs.files import InputFile
+from pipelines.engine.task import last_line
+from pipelines.inputs.files import InputFile, Listing
 from pipelines.map.mapper import Job, Mapper, MapTask
 from pipelines.map.notes import (
     FAILED,
@@ -29,8 +30,8 @@ from pipelines.map.notes import (
 from pipelines.map.phase import map_tasks
 from pipelines.readers.reading import check_head, splits
 from pipelines.segments.rows import KEPT
-from shards.errors import UserError
-from shards.storage.files import read_json
+from shards.errors import DamageError, UserError
+from shards.storage.files import files, read_json
 from shards.storage.remote import AnyPath
 
 TOLD_AFTER = 3600.0
@@ -58,7 +59,7 @@ _LOG = logging.getLogger("corpusmill")
 class FileNames(Protocol):
     """A source of files."""
 
-    def look(self) -> list[InputFile]:
+    def look(self) -> Listing:
         """Return the files that are there now."""
 
 
@@ -133,6 +134,7 @@ class Arrivals:
         self._seen: Mapping[str, Look | None] = {}
         self._shown: dict[str, tuple[Look, float, int]] = {}
         self._beat = (-1, time.monotonic())
+        self._refused: dict[str, Look] = {}
 
     def ended(self) -> bool:
         """Return whether no more is to be looked for: the watch ends, or is another one now."""
@@ -140,7 +142,9 @@ class Arrivals:
             control = self._notes.control()
         except (UserError, OSError):  # the storage is away: so is the reason to end
             return False
-        if control is None or control.watch != self._job.watch or control.ending:
+        if control is None or control.ending:
+            return True
+        if (control.watch, control.job) != (self._job.watch, self._job.submission):
             return True
         if control.beat != self._beat[0]:
             self._beat = control.beat, time.monotonic()
@@ -154,15 +158,17 @@ class Arrivals:
         """
         try:
             self._learn()
-            files = self._job.source.look()
+            listing = self._job.source.look()
             self._notes.trouble("")
+            for file, why in listing.refused.items():
+                self._refuse(file, why)
         except (UserError, OSError) as error:
             with suppress(UserError, OSError):
                 self._notes.trouble(str(error))
             return
         repeat = max(REPEATED_AFTER, len(self._shown) / MOST_REPEATED)
         shown: dict[str, tuple[Look, float, int]] = {}
-        for file in files:
+        for file in listing.files:
             key = file_key(file.source, file.relative)
             look = look_of(file)
             if key in self._seen and self._seen[key] in (None, look):
@@ -178,12 +184,23 @@ class Arrivals:
             shown[key] = look, since, times
         self._shown = shown
 
+    def _refuse(self, file: InputFile, why: str) -> None:
+        """Note that a file cannot be taken as it is."""
+        key = file_key(file.source, file.relative)
+        if self._refused.get(key) != look_of(file):
+            self._report(key, Sighting(file=file, at=0.0), why)
+            self._refused[key] = look_of(file)
+
     def _learn(self) -> None:
         """Learn which files the dataset has, if it has grown."""
         control = self._notes.control()
         if control is not None and control.number != self._number:
             self._seen = self._job.seen(self._options.output)
             self._number = control.number
+
+    def _has(self, key: str) -> bool:
+        self._learn()
+        return key in self._seen
 
     def judge(
         self, key: str, sighting: Sighting, memory: Memory | None
@@ -213,7 +230,7 @@ class Arrivals:
         note = self._notes.taken(key) if memory is None or memory.taken else None
         if note is not None:
             return self._judge_taken(key, sighting, note, again=memory is None)
-        if memory is not None and memory.taken and look == memory.look:
+        if memory is not None and memory.taken and self._has(key):
             return memory, []  # its generation has just been committed
         if memory is None or memory.taken:
             memory = fresh
@@ -243,14 +260,29 @@ class Arrivals:
         if failed is None:
             if look != look_of(note.file):
                 self._report(key, sighting, CHANGED)
-            return memory, _assignments(note) if again else []
+            return memory, self._again(key, note) if again else []
         if look != look_of(note.file):  # what failed may be mended
-            self._notes.forget(key, FAILED, TAKEN)
+            self._notes.forget(key, TAKEN, FAILED)  # in this order, for the driver to notice
             return replace(memory, first=now, taken=False), []
         pause = min(RETRIED_AFTER * 2 ** (failed.times - 1), TOLD_AFTER)
-        if not again and now < failed.at + pause:
+        if not again and (failed.trying or now < failed.at + pause):
             return memory, []
-        return memory, _assignments(note) or self._take(key, note.file, note.arrived)
+        if note.tasks:  # the engine sees to it that they run, however long that takes
+            self._notes.write(key, replace(failed, at=now, trying=True))
+        return memory, self._again(key, note)
+
+    def _again(self, key: str, note: Taken) -> list[Assignment]:
+        """Return the tasks of a file that is taken, under the names that this watch gives them.
+
+        The note may be of a watch before this one, with other options or versions.
+        """
+        if not note.tasks:
+            return self._take(key, note.file, note.arrived)
+        tasks = tasks_of(note, self._job)
+        if tasks != note.tasks:
+            note = replace(note, tasks=tasks)
+            self._notes.write(key, note)
+        return _assignments(note)
 
     def _take(self, key: str, file: InputFile, arrived: float) -> list[Assignment]:
         """Note that a file is complete, and return its tasks."""
@@ -263,7 +295,14 @@ class Arrivals:
             tasks = map_tasks(cut, self._job.job, self._job.facts)
         except UserError as error:
             problem = str(error)
-        note = Taken(file=file, arrived=arrived, tasks=tuple(tasks))
+        except Exception as error:  # noqa: BLE001 - one file must not end the watch of all
+            problem = last_line(error)
+        note = Taken(
+            file=file,
+            arrived=arrived,
+            tasks=tuple(tasks),
+            split_bytes=self._options.split_bytes,
+        )
         self._notes.write(key, note)
         self._notes.forget(key, ODD)
         if problem:
@@ -293,7 +332,10 @@ class Arrivals:
     def finished(self, assignment: Assignment) -> Mapping[str, int]:
         """Return what a task has made: documents, tokens, and bytes of text."""
         path = self._job.job.work / "map" / f"{assignment.task.name}.json"
-        record = read_json(path)
+        try:
+            record = read_json(path)
+        except DamageError:  # its generation has been committed meanwhile
+            return {}
         tallies = [tally for segment in record["segments"] for tally in segment["tallies"]]
         return {
             "documents": sum(tally["rows"] for tally in tallies if tally["verdict"] == KEPT),
@@ -308,6 +350,19 @@ def _quiet(memory: Memory, sighting: Sighting) -> float:
     return max(sighting.at - memory.since, sighting.at - mtime if mtime else 0.0)
 
 
+def tasks_of(note: Taken, job: WatchJob) -> tuple[MapTask, ...]:
+    """Return the tasks of a file that is taken, as a watch names them."""
+    return tuple(map_tasks([task.split for task in note.tasks], job.job, job.facts))
+
+
+def forget_records(work: AnyPath, names: Collection[str]) -> None:
+    """Delete the records and segments of tasks, if they are there."""
+    folder = work / "map"
+    for name in files(folder):
+        if name.partition(".")[0].partition("-")[0] in names:
+            (folder / name).unlink(missing_ok=True)
+
+
 def _assignments(note: Taken) -> list[Assignment]:
     return [Assignment(task=task, arrived=note.arrived) for task in note.tasks]
 
@@ -320,9 +375,13 @@ def prepare_arrivals(job: WatchJob) -> Arrivals:
 def prepare_assignment(job: Job) -> Callable[[Assignment], None]:
     """Return the function that maps what is assigned, unless that has been done."""
     mapper = Mapper(job)
+    notes = Notes(job.work)
 
     def run(assignment: Assignment) -> None:
-        if not (job.work / "map" / f"{assignment.task.name}.json").exists():
+        split = assignment.task.split
+        if (job.work / "map" / f"{assignment.task.name}.json").exists():
+            return
+        if notes.has(file_key(split.source, split.relative), TAKEN):  # else it is committed
             mapper.map(assignment.task)
 
     return run

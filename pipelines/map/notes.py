@@ -47,6 +47,8 @@ class Control:
 
     watch: str
     """Identifies the watch: workers of an older one end."""
+    job: int
+    """Counts the jobs of the watch: older ones end."""
     beat: int
     """Grows while the driver lives."""
     number: int
@@ -63,6 +65,8 @@ class Taken:
     arrived: float
     """When it was first seen, in seconds since 1970."""
     tasks: tuple[MapTask, ...]
+    split_bytes: int
+    """The option by which it was cut."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +78,8 @@ class Failed:
     """How often it has failed."""
     at: float
     """The last time, in seconds since 1970."""
+    trying: bool = False
+    """Whether it has been handed out again since."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +138,10 @@ class Notes:
         kind = {Taken: TAKEN, Failed: FAILED, Odd: ODD}[type(note)]
         write_json(self.folder / f"{key}.{kind}.json", to_json(note))
 
+    def has(self, key: str, kind: str) -> bool:
+        """Return whether a file has a note of a kind."""
+        return (self.folder / f"{key}.{kind}.json").exists()
+
     def forget(self, key: str, *kinds: str) -> None:
         """Delete notes of a file, if they are there."""
         for kind in kinds:
@@ -139,7 +149,7 @@ class Notes:
 
     def names(self) -> dict[str, set[str]]:
         """Return which files have a note of each kind."""
-        keys: dict[str, set[str]] = {TAKEN: set(), FAILED: set(), ODD: set()}
+        keys: dict[str, set[str]] = {kind: set() for kind in (TAKEN, FAILED, ODD)}
         for name in files(self.folder):
             key, _, kind = name.removesuffix(".json").partition(".")
             if kind in keys:

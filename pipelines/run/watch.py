@@ -7,6 +7,7 @@ this process), everything is found again by the notes, the records and the ledge
 """
 
 import logging
+import os
 import signal
 import statistics
 import threading
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -24,14 +26,22 @@ from pipelines import compiled
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus, Folders, watched_corpora
 from pipelines.engine.prism import Engine
-from pipelines.engine.records import read_record
+from pipelines.engine.records import finished_record
 from pipelines.engine.runner import Runner, silence_beam
 from pipelines.engine.stream import Job as StreamJob
 from pipelines.engine.task import packed
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.files import InputFile
-from pipelines.map.arrivals import GROWING, WatchJob, prepare_arrivals, prepare_assignment
-from pipelines.map.mapper import SplitRecord
+from pipelines.inputs.split import Link, Split, seamless
+from pipelines.map.arrivals import (
+    GROWING,
+    WatchJob,
+    forget_records,
+    prepare_arrivals,
+    prepare_assignment,
+    tasks_of,
+)
+from pipelines.map.mapper import MapTask, SplitRecord
 from pipelines.map.notes import (
     FAILED,
     ODD,
@@ -50,7 +60,9 @@ from pipelines.run.commit import clean_up
 from pipelines.run.existing import seen_files
 from pipelines.run.ledger import Ledger
 from shards.errors import UserError
+from shards.flags import flag_of
 from shards.manifest import WORK
+from shards.storage.address import is_url
 from shards.storage.files import files as files_in
 from shards.storage.lock import locked
 from shards.storage.remote import AnyPath, RemotePath
@@ -72,6 +84,15 @@ CALM = 600.0
 
 LONGEST_DRAIN = 600.0
 """Seconds that files in flight are waited for at the end."""
+
+LOST_AFTER = 600.0
+"""Seconds after which a file that is gone counts as lost though no map of it has failed: one that
+began before has ended by then."""
+
+_ADVICE = (
+    "Put back what was replaced, and the watch goes on; for a dataset with the new one, give "
+    "another --output"
+)
 
 _LARGE = 1 << 40
 _LOG = logging.getLogger("corpusmill")
@@ -103,12 +124,14 @@ def watch(module: str, options: Options, *, flags: Sequence[str] = ()) -> None:
 
 @contextmanager
 def _told_to_stop() -> Iterator[threading.Event]:
-    """Yield an event that Ctrl-C and SIGTERM set; a second one ends the block at once."""
+    """Yield an event that Ctrl-C and SIGTERM set; a second one ends this process at once."""
     stop = threading.Event()
 
     def told(*_: int | FrameType | None) -> None:
         if stop.is_set():
-            raise KeyboardInterrupt
+            # Not by an exception: a commit may be under way, and the lock must be held until then.
+            os.write(2, b"ended at once: what was taken is known to the next watch\n")
+            os._exit(130)
         stop.set()
 
     before = {number: signal.signal(number, told) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -150,13 +173,24 @@ class Arrived:
     waiting: set[str]
     """Names of its tasks that have no record yet."""
     names: tuple[str, ...]
+    splits: tuple[Split, ...] = ()
+    links: dict[str, Link] = field(default_factory=dict)
+    """How its splits join up, by name of task, for those that have a record."""
     documents: int = 0
     tokens: int = 0
+    gone: float = 0.0
+    """When it was found to be no longer there; 0: it is."""
 
     @property
     def mapped(self) -> bool:
         """Whether it can be part of a generation."""
         return bool(self.names) and not self.waiting
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing of it has to be read again."""
+        links = [self.links[name] for name in self.names if name in self.links]
+        return self.mapped and len(links) == len(self.names) and seamless(links)
 
 
 def is_due(ready: Sequence[Arrived], *, every: float, tokens: int, now: float) -> bool:
@@ -226,8 +260,7 @@ class Watch:
         """
         self._options = run.options
         self._output = run.output
-        self._work = run.output / WORK
-        self._notes = Notes(self._work)
+        self._notes = Notes(run.output / WORK)
         self._maker = maker
         self._engine = engine
         self._watch = uuid.uuid4().hex
@@ -253,16 +286,22 @@ class Watch:
         self._beat = 0
         self._ending = False
         self._generation: threading.Thread | None = None
-        self._made: Sequence[str] = ()
-        """Keys of the files of the generation that was made last."""
+        self._making: Sequence[str] = ()
+        """Keys of the files of the generation that is being made."""
+        self._next_search = 0.0
         self._crash: BaseException | None = None
         self._retry_at = 0.0
         self._totals = Totals()
         self._line = Line()
 
+    @property
+    def _work(self) -> AnyPath:
+        return self._output / WORK
+
     def run(self, stop: threading.Event) -> None:
         """Watch until told to stop, or until the time of --until; then drain."""
         self._learn()
+        self._forget_others()
         until = self._options.until
         _LOG.info(
             "watching %s: a generation every %s%s%s; Ctrl-C commits what has arrived and ends",
@@ -285,6 +324,7 @@ class Watch:
                 self._say("inputs", f"waiting: {trouble}")
             if self._due():
                 self._begin_generation()
+            self._find_lost()
         except (UserError, OSError) as error:
             if not self._submitted:
                 raise
@@ -300,7 +340,11 @@ class Watch:
 
     def _write_control(self) -> None:
         control = Control(
-            watch=self._watch, beat=self._beat, number=self._number, ending=self._ending
+            watch=self._watch,
+            job=self._submissions,
+            beat=self._beat,
+            number=self._number,
+            ending=self._ending,
         )
         self._notes.tell(control)
 
@@ -325,6 +369,7 @@ class Watch:
         self._next_submission = time.monotonic() + self._pause
         began = time.monotonic()
         self._submissions += 1
+        self._write_control()
         stream = replace(self._stream, submission=self._submissions)
         try:
             flags = self._engine.flags()
@@ -361,22 +406,43 @@ class Watch:
         self._last = base.last_generation if base else 0
         self._seen = seen_versions(self._output)
 
+    def _forget_others(self) -> None:
+        """Forget notes that an earlier watch left and this one cannot use; files are taken anew."""
+        for key in self._notes.names()[TAKEN]:
+            note = self._notes.taken(key)
+            if (
+                note is None
+                or note.file.source not in self._stream.job.corpora
+                or note.split_bytes != self._options.split_bytes
+            ):
+                self._notes.forget(key, TAKEN, FAILED)
+
     def _read_notes(self) -> None:
         """Learn from notes and records what has arrived, failed, and been mapped."""
         names = self._notes.names()
         for key in self._arrived.keys() - names[TAKEN]:
             del self._arrived[key]
+        for key in self._failed - names[FAILED]:
+            if key in self._arrived and not self._arrived[key].mapped:
+                del self._arrived[key]  # perhaps it has changed and was taken anew
         for key in names[TAKEN] - self._arrived.keys():
-            note = self._notes.taken(key)
-            if note is not None and key in self._seen and not self._being_made():
-                self._notes.forget(key, TAKEN, FAILED)  # of a job that was late
-            elif note is not None:
-                self._arrived[key] = _arrived(note)
+            self._add(key)
         self._read_records()
         for key in names[FAILED]:
             self._tell_failure(key)
         self._failed = names[FAILED]
         self._tell_odd(names[ODD])
+
+    def _add(self, key: str) -> None:
+        note = self._notes.taken(key)
+        if note is None:
+            return
+        tasks = tasks_of(note, self._stream)
+        if key in self._seen:  # of a job that was late
+            self._notes.forget(key, TAKEN, FAILED)
+            forget_records(self._work, [task.name for task in tasks])
+        else:
+            self._arrived[key] = _arrived(note, tasks)
 
     def _read_records(self) -> None:
         waiting = [arrived for arrived in self._arrived.values() if arrived.waiting]
@@ -388,8 +454,11 @@ class Watch:
             for name in [*arrived.waiting]:
                 path = folder / f"{name}.json"
                 if (path.name in listed) if listed is not None else path.exists():
-                    record = read_record(SplitRecord, path)
+                    record = finished_record(SplitRecord, path)
                     arrived.waiting.discard(name)
+                    if record is None:
+                        continue  # it is damaged: the making of a generation maps the split again
+                    arrived.links[name] = record.link
                     arrived.documents += sum(item.documents for item in record.segments)
                     arrived.tokens += sum(item.tokens for item in record.segments)
             if arrived.mapped:
@@ -402,6 +471,9 @@ class Watch:
         if arrived is not None and arrived.mapped:
             self._notes.forget(key, FAILED)  # tried again, with success
             return
+        if arrived is None and not self._notes.has(key, TAKEN):
+            self._notes.forget(key, FAILED)  # by then it was committed, or given up
+            return
         note = self._notes.failed(key) if key not in self._failed else None
         if note is not None:
             name = arrived.file.path if arrived else key
@@ -410,6 +482,9 @@ class Watch:
     def _tell_odd(self, keys: set[str]) -> None:
         """Say which files are not taken, each once; of those that keep growing again and again."""
         told = 0
+        self._growing &= keys
+        for key in self._odd.keys() - keys:
+            del self._odd[key]
         for key in sorted(keys - self._odd.keys() | self._growing & keys):
             note = self._notes.odd(key)
             if note is None or self._odd.get(key) == look_of(note.file):
@@ -423,7 +498,32 @@ class Watch:
             _LOG.warning("and %d files more like these", told - MOST_TOLD)
 
     def _ready(self) -> dict[str, Arrived]:
-        return {key: arrived for key, arrived in self._arrived.items() if arrived.mapped}
+        return {
+            key: arrived
+            for key, arrived in self._arrived.items()
+            if arrived.mapped and key not in self._seen
+        }
+
+    def _find_lost(self) -> None:
+        """Give up files that were deleted before they were mapped; looked for once a minute."""
+        waiting = {key: arrived for key, arrived in self._arrived.items() if not arrived.mapped}
+        if not waiting or time.monotonic() < self._next_search:
+            return
+        self._next_search = time.monotonic() + TOLD_EVERY
+        listing = self._stream.source.look()
+        there = {file_key(file.source, file.relative) for file in listing.files}
+        there |= {file_key(file.source, file.relative) for file in listing.refused}
+        now = time.time()
+        for key, arrived in waiting.items():
+            arrived.gone = 0.0 if key in there else arrived.gone or now
+            if arrived.gone and (key in self._failed or now - arrived.gone >= LOST_AFTER):
+                self._give_up(key)
+
+    def _give_up(self, key: str) -> None:
+        arrived = self._arrived.pop(key)
+        self._notes.forget(key, TAKEN, FAILED, ODD)
+        forget_records(self._work, arrived.names)
+        _LOG.warning("%s was deleted before it was mapped: it is left out", arrived.file.path)
 
     def _due(self) -> bool:
         """Return whether a generation is to be made now."""
@@ -445,54 +545,79 @@ class Watch:
         if entry is not None:
             chosen = entry.files
         else:
-            chosen = [arrived.file for arrived in self._ready().values() if self._there(arrived)]
+            for key, arrived in self._ready().items():
+                # What does not join up is read once more, as a whole.
+                if not arrived.whole and not _there(arrived.file):
+                    self._give_up(key)
+            chosen = [arrived.file for arrived in self._ready().values()]
         if not chosen:
             return
-        keys = [file_key(file.source, file.relative) for file in chosen]
-        arrivals = [self._arrived[key].at for key in keys if key in self._arrived]
+        self._making = [file_key(file.source, file.relative) for file in chosen]
+        known = [self._arrived[key] for key in self._making if key in self._arrived]
+        splits = {arrived.file: arrived.splits for arrived in known if arrived.mapped}
+        lag = Waited([arrived.at for arrived in known])
         _LOG.info("generation of %d files begins", len(chosen))
         self._generation = threading.Thread(
-            target=self._make, args=(chosen, keys, Waited(arrivals)), daemon=True
+            target=self._make, args=(chosen, splits, lag), daemon=True
         )
         self._generation.start()
 
-    def _there(self, arrived: Arrived) -> bool:
-        """Return whether a file is still there, as the making of a generation needs."""
-        file = arrived.file
-        if "://" in file.path or Path(file.path).exists():
-            return True
-        self._say(file.path, f"{file.path} is gone before its generation was made: it is left out")
-        return False
-
-    def _make(self, files: Sequence[InputFile], keys: Sequence[str], lag: Waited) -> None:
-        """Make a generation; the notes of its files go when it is committed."""
+    def _make(
+        self,
+        files: Sequence[InputFile],
+        splits: Mapping[InputFile, Sequence[Split]],
+        lag: Waited,
+    ) -> None:
+        """Make a generation; a file whose splits are known and mapped need not be there."""
         try:
             with self._maker.build() as run:
-                grow(run, files, lag=lag or None)
+                self._check_same(run)
+                grow(run, files, lag=lag or None, splits=splits)
             if lag:
                 self._totals.lags = [*self._totals.lags[-99:], lag["median"]]
                 self._totals.worst = max(self._totals.worst, lag["worst"])
-            self._made = keys
         except (UserError, OSError) as error:
             self._retry_at = time.monotonic() + TOLD_EVERY
             _LOG.warning("waiting: the generation cannot be made yet; tried again: %s", error)
         except BaseException as error:  # noqa: BLE001 - the main thread raises it
             self._crash = error
 
+    def _check_same(self, run: Build) -> None:
+        """Check that nothing that decides bytes was replaced since the watch began.
+
+        Raises:
+            UserError: A model or a list was.
+        """
+        base = read_base(self._output)
+        if base is not None:
+            run.check_same(base, advice=_ADVICE)
+        before, now = self._stream.facts, run.chain.facts
+        for name in sorted({*before, *now}):
+            if before.get(name) != now.get(name):
+                raise UserError(
+                    f"what {flag_of(name)} names was replaced since the watch began: segments "
+                    f"would be made with both. {_ADVICE}"
+                )
+
     def _check_generation(self) -> None:
-        """After a generation is made: the workers learn of it, then the notes of its files go."""
+        """After a generation is made: the workers learn of it, then the notes of its files go.
+
+        What was made is what the manifest says, whatever error came after it.
+        """
         if self._crash is not None:
             raise self._crash
         if self._generation is None or self._generation.is_alive():
             return
-        if self._made:
-            self._learn()
-            self._write_control()
-            for key in self._made:
+        before = self._last
+        self._learn()
+        if self._last > before:
+            self._totals.generations += 1
+        self._write_control()
+        for key in self._making:
+            if key in self._seen:
                 self._notes.forget(key, TAKEN, FAILED, ODD)
                 self._arrived.pop(key, None)
-            self._totals.generations += 1
-            self._made = ()
+        self._making = ()
         self._generation = None
 
     def _drain(self) -> None:
@@ -517,24 +642,26 @@ class Watch:
         while self._being_made() or self._last_is_due():
             if not self._being_made() and time.monotonic() >= self._retry_at:
                 self._attempt(self._begin_generation)
-                if not self._being_made():
-                    break
             self._attempt(self._check_generation)
             self._show()
             time.sleep(0.2)
         if self._job is None or self._job.ended:
-            existing.remove_leftovers(self._output)
+            self._attempt(partial(existing.remove_leftovers, self._output))
         if self._arrived:
             _LOG.warning(
                 "%d files are taken and not mapped: the next watch goes on with them",
                 len(self._arrived),
             )
         elif not self._options.keep_segments:
-            clean_up(self._work)
+            self._attempt(partial(clean_up, self._work))
         _LOG.info("%s", self._closing_line())
 
     def _last_is_due(self) -> bool:
-        entry = Ledger(self._output).open_entry(self._last)
+        try:
+            entry = Ledger(self._output).open_entry(self._last)
+        except (UserError, OSError) as error:
+            self._say("storage", f"waiting: {error}")
+            return True
         return entry is not None or bool(self._ready())
 
     def _attempt(self, step: Any) -> None:
@@ -545,8 +672,10 @@ class Watch:
 
     def _say(self, about: str, message: str) -> None:
         """Say something that lasts, once a minute."""
-        if time.monotonic() - self._told.get(about, -TOLD_EVERY) >= TOLD_EVERY:
-            self._told[about] = time.monotonic()
+        now = time.monotonic()
+        self._told = {key: at for key, at in self._told.items() if now - at < TOLD_EVERY}
+        if about not in self._told:
+            self._told[about] = now
             _LOG.warning("%s", message)
 
     def _show(self) -> None:
@@ -604,9 +733,14 @@ def seen_versions(output: AnyPath) -> dict[str, Look | None]:
     )
 
 
-def _arrived(note: Taken) -> Arrived:
-    names = tuple(task.name for task in note.tasks)
-    return Arrived(file=note.file, at=note.arrived, waiting={*names}, names=names)
+def _arrived(note: Taken, tasks: Sequence[MapTask]) -> Arrived:
+    names = tuple(task.name for task in tasks)
+    splits = tuple(task.split for task in tasks)
+    return Arrived(file=note.file, at=note.arrived, waiting={*names}, names=names, splits=splits)
+
+
+def _there(file: InputFile) -> bool:
+    return is_url(file.path) or Path(file.path).exists()
 
 
 def _first_line(error: Exception) -> str:

@@ -66,11 +66,24 @@ def test_unusable_files_are_refused(corpus: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_look_finds_nothing_in_an_empty_folder_but_not_without_one(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
-    assert look_local(str(folder), ("*.json",)) == []
-    assert look_local(f"{folder}/*.json", ()) == []
+    assert look_local(str(folder), ("*.json",)) == ([], {})
+    assert look_local(f"{folder}/*.json", ()) == ([], {})
     (folder / "a.json").write_text("[]")
     (folder / "gone.json").symlink_to(folder / "nothing")
-    assert [file.relative for file in look_local(str(folder), ("*.json",))] == ["a.json"]
+    assert [file.relative for file in look_local(str(folder), ("*.json",))[0]] == ["a.json"]
     for missing in (tmp_path / "none", tmp_path / "none" / "*.json"):
         with pytest.raises(UserError, match=r"none"):
             look_local(str(missing), ("*.json",))
+
+
+def test_a_look_refuses_unusable_files_and_returns_the_others(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (corpus / os.fsdecode(b"part-\xff.json")).write_bytes(b"[]")
+    monkeypatch.setattr(os, "access", lambda path, _: path.name != "part-10.json")
+    files, refused = look_local(str(corpus), ("part-*.json",))
+    assert [file.relative for file in files] == ["part-2.json", "sub/part-1a.json"]
+    assert {file.relative: why for file, why in refused.items()} == {
+        "part-10.json": "may not be read; check its permissions",
+        "part-\\xff.json": "has a name that is not UTF-8; rename it",
+    }

@@ -279,8 +279,8 @@ def test_web_folders_and_files_are_found(web: str) -> None:
 
 
 def looked(spec: str) -> list[str]:
-    files = look_for_inputs([spec], pattern="part-*.json", default_name="web")
-    return sorted(file.relative for file in files)
+    listing = look_for_inputs([spec], pattern="part-*.json", default_name="web")
+    return sorted(file.relative for file in listing.files)
 
 
 @pytest.mark.parametrize(

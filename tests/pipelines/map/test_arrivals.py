@@ -46,7 +46,7 @@ class Place:
         return path
 
     def tell(self, **changes: Any) -> None:
-        control = Control(watch="w", beat=1, number=0, ending=False)
+        control = Control(watch="w", job=0, beat=1, number=0, ending=False)
         self.notes.tell(replace(control, **changes))
 
     def turn(self, now: float) -> list[Assignment]:
@@ -186,7 +186,71 @@ def test_what_has_just_been_committed_is_not_taken_again(place: Place) -> None:
     memory, _ = place.arrivals.judge(key, sighting, None)
     place.notes.forget(key_of(path), "taken")
     late = replace(sighting, at=NOW + 500)
+    place.seen[key] = sighting.look
+    place.tell(number=1)
     assert place.arrivals.judge(key, late, memory) == (memory, [])
+
+
+def test_a_file_whose_note_was_given_up_is_taken_again_when_it_is_back(place: Place) -> None:
+    path = place.write("part-1.json", at=NOW - 60)
+    ((key, sighting),) = place.arrivals.look(NOW)
+    memory, before = place.arrivals.judge(key, sighting, None)
+    place.notes.forget(key_of(path), "taken")
+    assert place.arrivals.judge(key, sighting, memory)[1] == before
+    assert place.notes.taken(key) is not None
+
+
+def test_notes_of_another_watch_are_handed_out_under_the_names_of_this_one(place: Place) -> None:
+    path = place.write("part-1.json", at=NOW - 60)
+    ((key, sighting),) = place.arrivals.look(NOW)
+    (before,) = place.arrivals.judge(key, sighting, None)[1]
+    note = place.notes.taken(key_of(path))
+    assert note is not None
+    place.notes.write(key, replace(note, tasks=(replace(before.task, name="f" * 24),)))
+    assert place.arrivals.judge(key, sighting, None)[1] == [before]
+    assert place.notes.taken(key) == note
+
+
+def test_a_file_that_cannot_be_taken_is_reported_and_hides_no_other(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = place.write("part-1.json", at=NOW - 60)
+    place.write("part-2.json", at=NOW - 60)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda path, _: Path(path).name != bad.name)
+        (assignment,) = place.turn(NOW)
+    assert assignment.task.split.relative == "part-2.json"
+    note = place.notes.odd(key_of(bad))
+    assert note is not None
+    assert note.why == "may not be read; check its permissions"
+    assert len(place.turn(NOW + 1)) == 1
+    assert place.notes.odd(key_of(bad)) is None
+
+
+def test_any_error_at_one_file_is_noted_for_that_file(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = place.write("part-1.json", at=NOW - 60)
+
+    def broken(*_: Any) -> None:
+        raise ValueError("what no reader expects")
+
+    monkeypatch.setattr("pipelines.map.arrivals.check_head", broken)
+    assert place.turn(NOW) == []
+    failed = place.notes.failed(key_of(path))
+    assert failed is not None
+    assert failed.message == "ValueError: what no reader expects"
+
+
+def test_what_is_committed_meanwhile_is_neither_mapped_nor_failed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = place.write("part-1.json", at=NOW - 60)
+    (assignment,) = place.turn(NOW)
+    place.notes.forget(key_of(path), "taken")
+    monkeypatch.setattr("pipelines.map.mapper.Mapper.map", lambda *_: pytest.fail("mapped"))
+    prepare_assignment(place.arrivals._job.job)(assignment)
+    assert place.arrivals.finished(assignment) == {}
 
 
 def test_a_file_that_cannot_be_cut_is_noted_and_tried_again_when_it_changes(place: Place) -> None:
@@ -212,6 +276,8 @@ def test_a_task_that_failed_is_handed_out_again_after_a_pause_that_grows(place: 
     early, late = (replace(sighting, at=NOW + seconds) for seconds in (239, 241))
     assert place.arrivals.judge(key_of(path), early, memory)[1] == []
     assert place.arrivals.judge(key_of(path), late, memory)[1] == [assignment]
+    much_later = replace(sighting, at=NOW + 1e6)
+    assert place.arrivals.judge(key_of(path), much_later, memory)[1] == []  # it may still run
     assert place.arrivals.fail(assignment, "away again")
     failed = place.notes.failed(key_of(path))
     assert failed is not None
@@ -252,6 +318,8 @@ def test_the_steps_end_with_the_watch_or_if_its_driver_is_silent(
     place.tell(ending=True)
     assert place.arrivals.ended()
     place.tell(watch="another")
+    assert place.arrivals.ended()
+    place.tell(job=1)
     assert place.arrivals.ended()
     place.tell(beat=2)
     assert not place.arrivals.ended()
