@@ -16,11 +16,12 @@ import numpy as np
 
 from shards.errors import UserError
 from shards.manifest import VALIDATION
+from shards.mixture import parse_mix
 from shards.names import Names
-from shards.order.sampler import Sampler
 from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset, Documents, Shard
 from shards.run import Run
+from shards.storage.remote import AnyPath
 from shards.switches import eras, numbers_of
 from shards.windows import Piece, WindowVocabulary, num_windows, span_pieces, window_span
 
@@ -66,25 +67,39 @@ class Tracer:
     def __init__(self, run: Run, *, removed: bool = False) -> None:
         self.run = run
         self._removed = removed
+        self.sampler = run.sampler()
         begun = eras(run)
         self._starts = [start for start, _ in begun]
-        self._samplers = [era.sampler() for _, era in begun]
+        self._eras = [era for _, era in begun]
         self._numbers = [numbers_of(era) for _, era in begun]
+        self._newest: dict[AnyPath, Dataset] = {}
+        self._datasets: dict[tuple[AnyPath, int], Dataset] = {}
         self._documents: dict[tuple[int, int], Documents] = {}
         self._vocabularies: dict[int, WindowVocabulary] = {}
-
-    @property
-    def sampler(self) -> Sampler:
-        """That of the whole run; the streams of earlier eras are its first ones."""
-        return self._samplers[-1]
 
     def shard(self, stream: int, number: int, *, position: int | None = None) -> Shard:
         """Return a shard of a stream, opened once, as it is at a position or at the end."""
         era = len(self._starts) - 1 if position is None else self._era(position)
         if (era, stream) not in self._documents:
-            owner = self._samplers[era].streams[stream]
-            self._documents[era, stream] = _documents(owner, self._removed)
+            owner = self.sampler.streams[stream]
+            self._documents[era, stream] = Documents(self._dataset(owner, era), owner.shards)
         return self._documents[era, stream].shard(number)
+
+    def _dataset(self, stream: Stream, era: int) -> Dataset:
+        """Return the dataset of a stream with the removals of an era."""
+        directory = stream.dataset.directory
+        number = _number_in(self._eras[era], stream)
+        if (directory, number) not in self._datasets:
+            dataset = stream.dataset
+            if number != dataset.manifest.number:
+                # Opened once for all eras: each open dataset costs a descriptor.
+                if directory not in self._newest:
+                    self._newest[directory] = Dataset.open(directory)
+                dataset = self._newest[directory].as_of(number)
+            if self._removed:
+                dataset = Dataset(directory, replace(dataset.manifest, removals=()))
+            self._datasets[directory, number] = dataset
+        return self._datasets[directory, number]
 
     def _era(self, position: int) -> int:
         return bisect_right(self._starts, position) - 1
@@ -238,11 +253,13 @@ class Tracer:
         return " ".join([f"{shard.entry.path}:{document.row}", *origin])
 
 
-def _documents(stream: Stream, removed: bool) -> Documents:
-    dataset = stream.dataset
-    if removed:
-        dataset = Dataset(dataset.directory, replace(dataset.manifest, removals=()))
-    return Documents(dataset, stream.shards)
+def _number_in(run: Run, stream: Stream) -> int:
+    """Return the manifest number by which a run reads a stream last."""
+    numbers = (
+        data.number for mix in reversed(run.mixes) for data in parse_mix(mix) if data.names(stream)
+    )
+    number = next(numbers, None)
+    return stream.dataset.manifest.number if number is None else number
 
 
 def _find_in_stream(stream: Stream, index: int, names: Names) -> list[TracedDocument]:

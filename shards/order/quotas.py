@@ -36,13 +36,18 @@ def draws_per_period(weights: Sequence[float]) -> Integers:
         raise UserError(
             f"weights must be 0 or more, and at least one more than 0; these are {list(weights)}"
         )
+    if all(isinstance(weight, int) for weight in weights):
+        return _of_whole([int(weight) for weight in weights])
     exact = [Fraction(str(weight)) for weight in weights]
     scale = math.lcm(*(weight.denominator for weight in exact))
-    whole = [int(weight * scale) for weight in exact]
-    divisor = math.gcd(*whole)
-    if sum(whole) // divisor <= MAX_PERIOD:
-        return np.array([weight // divisor for weight in whole], np.int64)
-    return _round_to_max_period(whole)
+    return _of_whole([int(weight * scale) for weight in exact])
+
+
+def _of_whole(weights: Sequence[int]) -> Integers:
+    divisor = math.gcd(*weights)
+    if sum(weights) // divisor <= MAX_PERIOD:
+        return np.array([weight // divisor for weight in weights], np.int64)
+    return _round_to_max_period(weights)
 
 
 def draws_of_all(weights: Sequence[Fraction], *, period: int) -> list[int]:
@@ -133,10 +138,11 @@ class Quotas:
 
     def _draws_before(self, slots: Integers) -> Integers:
         """Return int64[n, streams]: draws of each stream in the period before each slot."""
-        result = np.empty((len(slots), len(self.draws_per_period)), np.int64)
-        bounds = zip(self._starts[:-1], self.draws_per_period, strict=True)
-        for stream, (start, count) in enumerate(bounds):
-            result[:, stream] = np.searchsorted(self._slots[start : start + count], slots)
+        result = np.zeros((len(slots), len(self.draws_per_period)), np.int64)
+        # A stage of a run that follows a growing dataset draws few of the streams of later ones.
+        for stream in np.flatnonzero(self.draws_per_period).tolist():
+            start, end = self._starts[stream : stream + 2]
+            result[:, stream] = np.searchsorted(self._slots[start:end], slots)
         return result
 
 

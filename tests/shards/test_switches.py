@@ -202,6 +202,23 @@ def test_a_trace_tells_manifest_and_generation(data: Path) -> None:
         assert min(positions) >= first
 
 
+def test_a_trace_opens_a_dataset_once_for_all_switches(data: Path) -> None:
+    """A run may have hundreds of switches, and each open dataset costs a descriptor."""
+    descriptors = Path("/proc/self/fd")
+    run = run_on(f"{data}@1")
+    for position in range(2, 24, 2):
+        number = 4 + position // 2
+        remove(data, [("web", "train", 0, 3)], number=number)
+        run = switched(run, position, numbers={str(data): number}, weight=UNSEEN)
+    before = len(list(descriptors.iterdir()))
+    tracer = Tracer(run)
+    numbers = [
+        tracer.manifest_number(sample) for step in range(20) for sample in tracer.samples(step)
+    ]
+    assert numbers[:24:2] == [1, *range(5, 16)]
+    assert len(list(descriptors.iterdir())) - before <= 2
+
+
 def test_a_run_that_waits_reads_its_first_text_exactly_once(data: Path) -> None:
     run = planned(run_on(f"{data}@1", scatters=1))
     total = sum(run.sampler().cells.windows_of_streams)
