@@ -179,6 +179,7 @@ class Compaction:
         removals = [removal.documents.path for removal in self.manifest.removals]
         state = hashlib.sha256(canonical([self.name, self.fingerprint, *removals])).hexdigest()
         self._records = self.directory / WORK / FOLDER / state[:16]
+        self._ordered_tables: dict[tuple[str, str], Sequence[OrderedTable]] = {}
         self._sources = {
             name: MergedSource(
                 dataset,
@@ -349,34 +350,35 @@ class Compaction:
         )
 
     def _write_table(self, part: Part) -> tuple[TableEntry, ...]:
-        found = self._tables(part.folder, part.name)
-        tables = merged_tables(
-            [
-                OrderedTable(self.directory / table.path, self._spared(part, member))
-                for member, table in found
-            ],
-            part.within,
-            rows=sum(table.rows for _, table in found),
-        )
+        rows = sum(table.rows for _, table in self._tables(part.folder, part.name))
+        tables = merged_tables(self._ordered(part.folder, part.name), part.within, rows=rows)
         if part.folder == "rejects":
             tables = (rows for rows in tables if rows.num_rows)
         path = self._folder / part.folder / f"{part.name}-{part.index:05}.parquet"
         return write_parquet(path, tables, directory=self.directory)
 
-    def _spared(self, part: Part, member: Generation) -> Spared | None:
+    def _ordered(self, folder: str, source: str) -> Sequence[OrderedTable]:
+        """Return the tables that the parts of a folder and a source have in common."""
+        if (folder, source) not in self._ordered_tables:
+            self._ordered_tables[folder, source] = [
+                OrderedTable(self.directory / table.path, self._spared(folder, member, source))
+                for member, table in self._tables(folder, source)
+            ]
+        return self._ordered_tables[folder, source]
+
+    def _spared(self, folder: str, member: Generation, source: str) -> Spared | None:
         """Return what says which rows of a member's tables stay."""
         if self._erasure is None:
             return None
-        return partial(
-            self._erasure.spared, folder=part.folder, generation=member.name, source=part.name
-        )
+        return partial(self._erasure.spared, folder=folder, generation=member.name, source=source)
 
     def _write_signatures(self, part: Part) -> TableEntry:
         kind, _, _ = part.name.partition("-")
         tables = []
         for member in self.members:
-            for entry in member.signatures:
-                if _kind(entry) == part.name:
+            entries = [entry for entry in member.signatures if _kind(entry) == part.name]
+            for index, entry in enumerate(entries):
+                if Range.of(index, len(entries)).overlaps(part.within):
                     rows = open_between(
                         self.directory / entry.path,
                         _HASHES[kind],

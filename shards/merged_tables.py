@@ -1,7 +1,8 @@
 """Tables of several generations as one: by ranges of the order (Parquet) or of a hash (Arrow)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -28,41 +29,61 @@ Spared = Callable[[pa.Table], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)
-class OrderedTable:
-    """A Parquet file that is sorted by `order`, or those rows of it that stay."""
+class Outline:
+    """What the end of a Parquet file says of it."""
 
-    path: AnyPath
-    spared: Spared | None = None
+    schema: pa.Schema
+    spans: Mapping[int, tuple[int, int]]
+    """Least and largest order of each row group that has rows."""
+    bytes: int
+    """Of its rows, not compressed."""
 
-    def open(self) -> "OpenTable":
-        """Map it, or fetch it from its URL."""
-        return OpenTable(pq.ParquetFile(pa.py_buffer(map_bytes(self.path))), self.spared)
-
-
-class OpenTable:
-    """An open Parquet file."""
-
-    def __init__(self, file: pq.ParquetFile, spared: Spared | None) -> None:
-        self._file = file
-        self._spared = spared
-        self.schema: pa.Schema = file.schema_arrow
-        number = self.schema.get_field_index("order")
+    @classmethod
+    def of(cls, file: pq.ParquetFile) -> "Outline":
+        """Return that of an open file."""
+        number = file.schema_arrow.get_field_index("order")
         groups = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
-        self._spans = {
-            index: (group.column(number).statistics.min, group.column(number).statistics.max)
+        statistics = {
+            index: group.column(number).statistics
             for index, group in enumerate(groups)
             if group.num_rows
         }
-        self.bytes = sum(group.total_byte_size for group in groups)
+        return cls(
+            schema=file.schema_arrow,
+            spans={index: (found.min, found.max) for index, found in statistics.items()},
+            bytes=sum(group.total_byte_size for group in groups),
+        )
 
-    def rows(self, within: Range) -> pa.Table:
-        """Return the rows of a range of orders."""
-        groups = [
+    def groups(self, within: Range) -> list[int]:
+        """Return the row groups that may have rows of a range of orders."""
+        return [
             index
-            for index, (low, high) in self._spans.items()
+            for index, (low, high) in self.spans.items()
             if low < within.high and high >= within.low
         ]
-        table = self._file.read_row_groups(groups)
+
+
+class OrderedTable:
+    """A Parquet file that is sorted by `order`, or those rows of it that stay."""
+
+    def __init__(self, path: AnyPath, spared: Spared | None = None) -> None:
+        """Take its path, and what says which rows stay."""
+        self._path = path
+        self._spared = spared
+
+    @cached_property
+    def outline(self) -> Outline:
+        """What it is like; read once, however many ranges are taken of it."""
+        with self.open() as file:
+            return Outline.of(file)
+
+    def open(self) -> pq.ParquetFile:
+        """Map it, or fetch it from its URL."""
+        return pq.ParquetFile(pa.py_buffer(map_bytes(self._path)))
+
+    def rows(self, file: pq.ParquetFile, within: Range) -> pa.Table:
+        """Return the rows of a range of orders; `file` is what `open` returned."""
+        table = file.read_row_groups(self.outline.groups(within))
         order = column(table, "order")
         inside = (order >= np.uint64(within.low)) & (order <= np.uint64(within.high - 1))
         table = table.filter(pa.array(inside))
@@ -74,18 +95,18 @@ def merged_tables(
 ) -> Iterator[pa.Table]:
     """Yield the rows of Parquet files in a range, by order, in parts of bounded size.
 
-    Equal orders keep the order of the files.
+    Equal orders keep the order of the files. Files without rows in the range are not opened again.
 
     Args:
         tables: The files, at least one.
         within: The range of orders.
         rows: How many rows the files have in all.
     """
-    opened = [table.open() for table in tables]
-    schema = pa.unify_schemas([table.schema for table in opened])
-    held_bytes = sum(table.bytes for table in opened)
+    schema = pa.unify_schemas([table.outline.schema for table in tables])
+    held_bytes = sum(table.outline.bytes for table in tables)
+    opened = [(table, table.open()) for table in tables if table.outline.groups(within)]
     for part in split_range(within, rows=rows, held_bytes=held_bytes):
-        found = [schema.empty_table(), *(table.rows(part) for table in opened)]
+        found = [schema.empty_table(), *(table.rows(file, part) for table, file in opened)]
         merged = pa.concat_tables(found, promote_options="default")
         yield merged.take(np.argsort(column(merged, "order"), kind="stable"))
 
