@@ -49,10 +49,9 @@ LEFT = [
         )
     ),
     *(".work/dedup/*.drops", ".work/dedup/*.edges", ".work/dedup/*.json"),
-    *(".work/dedup/*.owners", ".work/slots/*.json"),
     *(".work/drops/*.drops", ".work/drops/*.json", ".work/mates/*.json", ".work/merge/*.json"),
     *("g*/wudao/*.bin", "g*/wudao/*.idx", "g*/wudao/*.arrow"),
-    *("g*/audit/*", "g*/rejects/*", "g*/dropped/*", "g*/signatures/*"),
+    *("g*/audit/*", "g*/signatures/*", "g*/rejects/*", "g*/dropped/*", ".work/slots/*.json"),
 ]
 """Every kind of file that a run leaves before its manifest."""
 
