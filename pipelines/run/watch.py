@@ -94,6 +94,9 @@ _ADVICE = (
     "another --output"
 )
 
+QUIET = 15.0
+"""Seconds at the end after which no worker begins a file: a look every five, and some to spare."""
+
 _LARGE = 1 << 40
 _LOG = logging.getLogger("corpusmill")
 
@@ -624,16 +627,21 @@ class Watch:
         """Take no more files, wait for what is in flight, and commit the open generation."""
         self._ending = True
         _LOG.info("ending: what is in flight is finished and committed; once more ends at once")
-        end = time.monotonic() + LONGEST_DRAIN
-        while self._job is not None and not self._job.ended and time.monotonic() < end:
+        began = busy = time.monotonic()
+        while self._job is not None and not self._job.ended:
             self._attempt(self._tell)
             self._attempt(self._read_notes)
             self._attempt(self._check_generation)
             self._show()
+            now = time.monotonic()
+            flying = {key for key, arrived in self._arrived.items() if arrived.waiting}
+            if flying - self._failed:
+                busy = now
+            # Nothing is in flight any more, and some engines keep such a job for minutes.
+            if now - busy > QUIET or now - began > LONGEST_DRAIN:
+                self._job.cancel()
+                break
             time.sleep(0.5)
-        if self._job is not None and not self._job.ended:
-            _LOG.warning("the job did not end in %s: it is cancelled", _duration(LONGEST_DRAIN))
-            self._job.cancel()
         self._finish()
 
     def _finish(self) -> None:

@@ -345,3 +345,27 @@ def test_told_to_end_during_a_commit_it_ends_after_it(
     place.watch._drain()
     assert place.generations == [["part-1.json"], ["part-2.json"]]
     assert not (place.watch._output / "ledger.json").exists()
+
+
+class Endless:
+    """A job that goes on when there is nothing left to do."""
+
+    ended = False
+    error = ""
+
+    def cancel(self) -> None:
+        """Note that it was asked for."""
+        self.ended = True
+
+
+def test_a_job_that_does_not_end_by_itself_is_not_waited_for(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watches, "QUIET", 0.0)
+    job = Endless()
+    monkeypatch.setattr(place.watch, "_job", job)
+    place.write("part-1.json", 1, 2)
+    place.take()
+    place.watch._drain()
+    assert job.ended
+    assert place.generations == [["part-1.json"]]
