@@ -29,6 +29,7 @@ _WEB_PORT = 8074
 _START_SECONDS = 30.0
 _FLINK = {"FlinkRunner", "PortableRunner"}
 _IDLE = "shutdown_sources_after_idle_ms"
+_GROUPS = "max_parallelism"
 
 
 class Engine:
@@ -92,7 +93,7 @@ class Engine:
         """
         if not self._program:
             check_engine_answers(self._given)
-            return with_idle_sources(with_processes(self._given))
+            return with_stream_flags(with_processes(self._given))
         if not _answers(self._port):
             self.__exit__()
             self._start()
@@ -136,14 +137,26 @@ _COMMANDS = (
 )
 
 
-def with_idle_sources(flags: Sequence[str]) -> list[str]:
-    """Return the flags, with one that lets sources of Flink that have nothing to do end.
+def with_stream_flags(flags: Sequence[str]) -> list[str]:
+    """Return the flags, with two that a stream needs on Flink if they are missing.
 
-    With checkpoints Flink's runner keeps them; what a splittable DoFn then puts off never comes.
+    Sources that have nothing to do are to end: with checkpoints Flink's runner keeps them, and what
+    a splittable DoFn then puts off never comes. And Beam keeps a table for every tick there has
+    been, of 0.7 KB for each key group; by default there are 128 groups, which only matter to who
+    changes the parallelism of a job.
     """
-    if runner_name(flags) not in _FLINK or any(flag.startswith(f"--{_IDLE}") for flag in flags):
+    if runner_name(flags) not in _FLINK:
         return [*flags]
-    return [*flags, f"--{_IDLE}=0"]
+    slots = PipelineOptions([*flags]).view_as(beam.FlinkRunnerOptions).parallelism
+    added = {_IDLE: 0, **({_GROUPS: 2 * slots} if slots > 0 else {})}
+    return [
+        *flags,
+        *(
+            f"--{name}={value}"
+            for name, value in added.items()
+            if not any(flag.startswith(f"--{name}") for flag in flags)
+        ),
+    ]
 
 
 def _find_prism(flags: Sequence[str]) -> str:

@@ -99,6 +99,11 @@ class Ticks(beam.ImpulseSeqGenDoFn):
             # To claim what lies beyond the range ends it.
             restriction_tracker.try_claim(restriction_tracker.current_restriction().stop)
             return
+        # What is left after a tick is a table of its own in Flink's memory for ever, and Flink
+        # comes back to it at once, not when it is due: so the waiting is done here.
+        first, _, seconds = element
+        due = first.micros / 1e6 + seconds * restriction_tracker.current_restriction().start
+        time.sleep(min(max(0.0, due - time.time()), seconds))
         yield from super().process(element, restriction_tracker, watermark_estimator)
 
 

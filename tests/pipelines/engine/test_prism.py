@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from pipelines.engine import prism
-from pipelines.engine.prism import Engine, with_idle_sources
+from pipelines.engine.prism import Engine, with_stream_flags
 from shards.errors import UserError
 
 # It listens on the port that it is told, as Prism does.
@@ -100,7 +100,9 @@ def test_an_engine_that_does_not_answer_is_refused() -> None:
 
 
 def test_sources_of_flink_may_end_and_those_of_others_are_left_alone() -> None:
-    assert with_idle_sources(["--runner=FlinkRunner"])[-1] == "--shutdown_sources_after_idle_ms=0"
+    assert with_stream_flags(["--runner=FlinkRunner"])[-1] == "--shutdown_sources_after_idle_ms=0"
+    added = with_stream_flags(["--runner=FlinkRunner", "--parallelism=3"])[2:]
+    assert added == ["--shutdown_sources_after_idle_ms=0", "--max_parallelism=6"]
     own = ["--runner=FlinkRunner", "--shutdown_sources_after_idle_ms=9"]
-    assert with_idle_sources(own) == own
-    assert with_idle_sources(["--runner=DataflowRunner"]) == ["--runner=DataflowRunner"]
+    assert with_stream_flags(own) == own
+    assert with_stream_flags(["--runner=DataflowRunner"]) == ["--runner=DataflowRunner"]
