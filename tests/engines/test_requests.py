@@ -93,16 +93,17 @@ LEVELS: dict[str, dict[str, int]] = {
 """What makes shards read segments, groups of about two, or one of eight ranges of the groups."""
 
 READERS = (
-    "segments.sparse", "segments.tables", "segments.segment", "segments.bins", "merge.union",
-    "merge.holdout", "merge.group", "merge.ranges", "planning.sizes",
+    "shards.storage.sparse", "shards.tables", "pipelines.segments.bins", "pipelines.merge.union",
+    "pipelines.segments.matches", "pipelines.segments.segment", "pipelines.merge.holdout",
+    "pipelines.merge.group", "pipelines.merge.ranges", "pipelines.planning.sizes",
 )  # fmt: skip
-"""The modules of pipelines that have these constants."""
+"""The modules that have these constants."""
 
 
 def scale_down(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
     for name, value in {**SMALLER, **LEVELS[level]}.items():
         for reader in READERS:
-            monkeypatch.setattr(import_module(f"pipelines.{reader}"), name, value, raising=False)
+            monkeypatch.setattr(import_module(reader), name, value, raising=False)
 
 
 @pytest.fixture
