@@ -118,7 +118,7 @@ def watch(module: str, options: Options, *, flags: Sequence[str] = ()) -> None:
     with Engine(flags) as engine, locked(options.output):
         maker = Maker(Corpus(module, options), corpora)
         base = read_base(options.output)
-        with maker.build() as run:
+        with maker.build(native=compiled.available()) as run:
             check_base(run, base)
             watched = Watch(run, maker, folders=folders, engine=engine)
         with _told_to_stop() as stop:
@@ -153,8 +153,13 @@ class Maker:
     corpora: Mapping[str, Corpus]
 
     @contextmanager
-    def build(self) -> Iterator[Build]:
-        """Yield a run; its workers end with the block."""
+    def build(self, *, native: bool = False) -> Iterator[Build]:
+        """Yield a run; its workers end with the block.
+
+        Args:
+            native: Whether its job, which the stream maps by, uses native loops. The run of a
+                generation finds everything mapped, and need not load them.
+        """
         workers = num_workers(self.corpus.options.workers, work_bytes=_LARGE)
         with Runner((), num_workers=workers, preload=("pipelines.run.build",)) as runner:
             yield Build(
@@ -162,7 +167,7 @@ class Maker:
                 self.corpora,
                 files=(),
                 runner=runner,
-                compiled=compiled.available(),
+                compiled=native,
             )
 
 
