@@ -38,7 +38,6 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from pipelines.compiled import proven
-from pipelines.quality.spans import code_points
 
 # spaCy takes this word for a symbol of its own and, from its second occurrence on, fails on an
 # assertion; datatrove 0.10.1 (utils/word_tokenizers.py) removes it when that happens.
@@ -490,27 +489,6 @@ def find_rules(spacy: Spacy) -> Rules | None:
         instead="spaCy, which is slow,",
         native=False,
     )
-
-
-def load_compiled(plain: English) -> Any:
-    """Return the CompiledEnglish of an English; None, with a warning, if it may not be used."""
-    rules = plain.rules
-    if rules is None:
-        return None
-
-    def make() -> Any:
-        from pipelines.quality.compiled.english import CompiledEnglish  # noqa: PLC0415  numba
-
-        return CompiledEnglish(plain, rules)
-
-    def differs(compiled: Any) -> str | None:
-        spans = ((text, compiled.spans(text, code_points(text))) for text in SAMPLES)
-        different = (
-            text for text, found in spans if found is None or found.of(text) != plain.words(text)
-        )
-        return next((f"it splits {text!r} otherwise" for text in different), None)
-
-    return proven("Compiled code for English words", make, differs, plain=None)
 
 
 def split_with_space(text: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pipelines.compiled import proven
 from pipelines.quality import chinese_words, english
 from pipelines.quality.spans import Cut, WordSpans, code_points
 
@@ -97,7 +98,7 @@ class Splitters:
 
     @cached_property
     def _compiled_english(self) -> Any:
-        return english.load_compiled(self._english) if self._compiled else None
+        return _compiled_english(self._english) if self._compiled else None
 
     @property
     def _any_english(self) -> Any:
@@ -185,3 +186,24 @@ def engine_version(name: str) -> str:
         importlib.metadata.PackageNotFoundError: it is not installed.
     """
     return f"{name} {importlib.metadata.version(name)}"
+
+
+def _compiled_english(plain: english.English) -> Any:
+    """Return the CompiledEnglish of an English; None, with a warning, if it may not be used."""
+    rules = plain.rules
+    if rules is None:
+        return None
+
+    def make() -> Any:
+        from pipelines.quality.compiled.english import CompiledEnglish  # noqa: PLC0415  numba
+
+        return CompiledEnglish(plain, rules)
+
+    def differs(compiled: Any) -> str | None:
+        spans = ((text, compiled.spans(text, code_points(text))) for text in english.SAMPLES)
+        different = (
+            text for text, found in spans if found is None or found.of(text) != plain.words(text)
+        )
+        return next((f"it splits {text!r} otherwise" for text in different), None)
+
+    return proven("Compiled code for English words", make, differs, plain=None)
