@@ -13,6 +13,7 @@ from typing import Any
 
 from pipelines.engine import beam
 from pipelines.engine.beam import PBegin, PCollection, PipelineOptions, PipelineResult
+from pipelines.engine.failure import one_line
 from pipelines.engine.task import run_packed
 from shards.errors import UserError
 
@@ -78,10 +79,9 @@ def run_pipeline(
             raise UserError(base64.b64decode(message[1]).decode()) from error
         if in_process:
             raise
-        reason = " ".join(str(error).split())[:1000] or type(error).__name__
         raise UserError(
-            f"the runner failed: {reason}. Look at its own log. Finished work is kept; the same "
-            "command continues from it"
+            f"the runner failed: {one_line(error, 1000)}. Look at its own log. Finished work is "
+            "kept; the same command continues from it"
         ) from error
 
 

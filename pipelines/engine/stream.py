@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 from pipelines.engine import beam
 from pipelines.engine.beam import PipelineOptions, PipelineResult
+from pipelines.engine.failure import one_line
 from pipelines.engine.task import last_line, run_packed
 from pipelines.engine.workers import Workers
 from shards.errors import UserError
@@ -267,7 +268,7 @@ class Job:
                 silences = 0
             except Exception as error:  # noqa: BLE001 - whatever it is, nobody answers
                 silences += 1
-                self.error = _short(error)
+                self.error = one_line(error, 300)
             else:
                 self.error = "" if state == "DONE" else f"its state is {state}"
                 if state in _ENDS:
@@ -287,11 +288,7 @@ class Job:
         try:
             self._result.cancel()
         except Exception as error:  # noqa: BLE001 - the engine may be gone
-            self.error = _short(error)
-
-
-def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
+            self.error = one_line(error, 300)
 
 
 def _options(flags: Sequence[str]) -> PipelineOptions:

@@ -25,6 +25,7 @@ from typing import Any
 from pipelines import compiled
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus, Folders, watched_corpora
+from pipelines.engine.failure import one_line
 from pipelines.engine.prism import Engine
 from pipelines.engine.records import finished_record
 from pipelines.engine.runner import Runner, silence_beam
@@ -393,13 +394,13 @@ class Watch:
         except Exception as error:
             if not self._submitted:
                 raise UserError(
-                    f"the engine does not take the job: {_first_line(error)}. Look at its own log"
+                    f"the engine does not take the job: {one_line(error, 300)}. Look at its own log"
                 ) from error
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
             self._next_submission = time.monotonic() + self._pause
             _LOG.warning(
                 "the engine does not take the job (%s): tried again in %s",
-                _first_line(error),
+                one_line(error, 300),
                 _duration(self._pause),
             )
             return
@@ -754,10 +755,6 @@ def _arrived(note: Taken, tasks: Sequence[MapTask]) -> Arrived:
 
 def _there(file: InputFile) -> bool:
     return is_url(file.path) or Path(file.path).exists()
-
-
-def _first_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def _duration(seconds: float) -> str:
