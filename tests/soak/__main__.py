@@ -21,6 +21,7 @@ from pathlib import Path
 import psutil
 
 from tests.soak.case import Case, Nothing
+from tests.soak.commands import die_with_parent
 from tests.soak.kinds import KINDS
 from tests.soak.mounts import NoMounts, enter_namespace
 from tests.soak.world import same_seed
@@ -66,14 +67,14 @@ def main() -> int:
     tried = Tried()
     end = time.monotonic() + asked.minutes * 60
     number = asked.case if asked.case is not None else 0
+    show = _Progress(end)
     while True:
         kind = kind_of(asked.seed, number)
         if not asked.only or kind in asked.only:
             _try(asked.seed, number, kind, keep=keep, tried=tried)
-            if sys.stderr.isatty():
-                sys.stderr.write(f"\r{_progress(tried, end)} ")
+            show(tried)
         number += 1
-        if asked.case is not None or time.monotonic() > end:
+        if asked.case is not None or (tried.outcomes and time.monotonic() > end):
             break
     print(f"\nseed {asked.seed}, cases 0 to {number - 1}\n{tried.table()}")
     for failed, kind, folder in tried.failures:
@@ -91,12 +92,25 @@ def _again(seed: int, number: int) -> str:
     return f"python -m tests.soak --seed {seed} --case {number}"
 
 
-def _progress(tried: Tried, end: float) -> str:
-    left = max(0.0, end - time.monotonic())
-    return (
-        f"{sum(tried.outcomes.values()):,} cases, {tried.total(FAILED)} failed, "
-        f"{left / 60:.1f} minutes left"
-    )
+@dataclass
+class _Progress:
+    """Shows one line that is written again and again; a line a minute where nobody watches."""
+
+    end: float
+    shown: float = 0.0
+
+    def __call__(self, tried: Tried) -> None:
+        watched = sys.stderr.isatty()
+        now = time.monotonic()
+        if not watched and now < self.shown + 60:
+            return
+        self.shown = now
+        line = (
+            f"{sum(tried.outcomes.values()):,} cases, {tried.total(FAILED)} failed, "
+            f"{max(0.0, self.end - now) / 60:.1f} minutes left"
+        )
+        sys.stderr.write(f"\r{line} " if watched else f"{line}\n")
+        sys.stderr.flush()
 
 
 def _try(seed: int, number: int, kind: str, *, keep: Path, tried: Tried) -> None:
@@ -123,6 +137,7 @@ def _try(seed: int, number: int, kind: str, *, keep: Path, tried: Tried) -> None
 def _run(seed: int, number: int, kind: str, folder: Path) -> None:
     """Run a case in this process and end it with the code of the outcome."""
     os.setsid()
+    die_with_parent()
     case = Case(same_seed(seed, number), folder)
     code = 1
     try:
@@ -166,12 +181,6 @@ def _end_of(pid: int, *, seconds: float) -> int:
 
 def _import_everything() -> None:
     """Import what commands need, once; nothing is loaded or used before a fork."""
-    import pipelines.corpus.sources  # noqa: PLC0415
-    import pipelines.map.preloaded  # noqa: PLC0415
-    import pipelines.run.append  # noqa: PLC0415
-    import pipelines.run.build  # noqa: PLC0415
-    import pipelines.run.command  # noqa: PLC0415
-    import shards.__main__  # noqa: PLC0415
     import trainer.loader  # noqa: F401, PLC0415
     from tests.soak.records import CORPORA  # noqa: PLC0415
 

@@ -102,7 +102,7 @@ class Case:
 
     def look_at(self, done: Done) -> None:
         """Check what every command keeps to, however it ends."""
-        self.note("ended", f"{done.code} {done.said[:300]}")
+        self.note("ended", f"{done.code} after {done.seconds:.1f} s: {done.said[:300]}")
         if "Traceback (most recent call last)" in done.output:
             raise Failure(f"a traceback: {' '.join(done.words)[:200]}: {done.output[-1500:]}")
         if not printable(done.output):

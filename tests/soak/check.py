@@ -100,9 +100,9 @@ def _check_generation(
 def _settle_near(expected: Expected, audit: Mapping[Place, dict[str, Any]]) -> None:
     """Take near-duplicates from the audit table where there may be some."""
     for place, fate in expected.fates.items():
-        if fate.may_be_near and not fate.reason and place in audit:
-            if audit[place]["reason"] == "near-duplicate":
-                fate.reason = "near-duplicate"
+        open_ = fate.may_be_near and not fate.reason and place in audit
+        if open_ and audit[place]["reason"] == "near-duplicate":
+            fate.reason = "near-duplicate"
 
 
 def _check_sources(
@@ -114,9 +114,7 @@ def _check_sources(
 ) -> None:
     for source in sorted({file.source for file in inputs}):
         kept = [
-            fate
-            for fate in expected.fates.values()
-            if fate.place[0] == source and not fate.reason
+            fate for fate in expected.fates.values() if fate.place[0] == source and not fate.reason
         ]
         hold_out(kept, options)
         kept.sort(key=lambda fate: fate.order)

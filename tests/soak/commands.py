@@ -4,6 +4,7 @@ A forked command runs `main` of the same program in a process group of its own, 
 file: a tenth of what starting Python and importing takes, so that a case lasts a second.
 """
 
+import ctypes
 import importlib
 import os
 import pathlib
@@ -15,6 +16,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from typing import Any
 import psutil
 
 ROOT = Path(__file__).parents[2]
+PR_SET_PDEATHSIG = 1
 LIMIT = 240.0
 """Seconds that a command may take on a busy machine."""
 
@@ -34,6 +37,7 @@ class Done:
     code: int
     """As subprocess has it: -9 if it was killed."""
     output: str
+    seconds: float
 
     @property
     def said(self) -> str:
@@ -69,6 +73,11 @@ class Trap:
         setattr(owner, name, trapped)
 
 
+def die_with_parent() -> None:
+    """Let this process be killed when the one that forked it ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def kill_group() -> None:
     os.killpg(0, signal.SIGKILL)
 
@@ -102,7 +111,8 @@ class Started:
             time.sleep(pause)
             pause = min(0.02, pause * 1.5)
         assert self.code is not None
-        return Done(self.words, self.code, self.log.read_text(errors="backslashreplace"))
+        output = self.log.read_text(errors="backslashreplace")
+        return Done(self.words, self.code, output, time.monotonic() - self.began)
 
     def children(self) -> list[psutil.Process]:
         """Return its processes besides itself that do tasks."""
@@ -136,10 +146,8 @@ def _is_worker(process: psutil.Process) -> bool:
 
 
 def _kill(pid: int) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def start(
@@ -179,10 +187,8 @@ def start(
     pid = os.fork()
     if not pid:
         _become(words, log, trap, constants or {}, cwd)
-    try:
+    with suppress(OSError):  # it has done so itself, or ended
         os.setpgid(pid, pid)
-    except OSError:
-        pass  # it has done so itself, or ended
     return Started(tuple(words), pid, log)
 
 
@@ -197,6 +203,7 @@ def _become(
     code = 1
     try:
         os.setpgid(0, 0)
+        die_with_parent()
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)

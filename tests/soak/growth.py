@@ -106,11 +106,7 @@ def check_compacted(case: Case, world: World, output: Path, ledger: Ledger) -> N
     now = all_stored(made)
     expected = [document for document in stored if not (erase and document.place in gone)]
     agree("documents after compact", _by_place(now), _by_place(expected))
-    left = {
-        document.place
-        for document in now
-        if (document.shard, document.row) in made.removed()
-    }
+    left = {document.place for document in now if (document.shard, document.row) in made.removed()}
     agree("removed after compact", left, set() if erase else gone)
     for generation in made.manifest["generations"]:
         for source in generation["sources"]:
@@ -140,7 +136,10 @@ def plain_rows(plain: Plain) -> list[dict[str, object]]:
 
 def _verdicts(rows: list[dict[str, object]]) -> dict[object, object]:
     return {
-        (row["source"], row["path"], row["position"], row["ordinal"]): (row["verdict"], row["reason"])
+        (row["source"], row["path"], row["position"], row["ordinal"]): (
+            row["verdict"],
+            row["reason"],
+        )
         for row in rows
     }
 
@@ -165,7 +164,7 @@ def _check_erased(case: Case, output: Path, gone: list[Stored], left: list[Store
             raise Failure(f"the text of {document.place} is still among the dropped ones")
         needle = document.text.encode()
         for path in output.rglob("*"):
-            if path.is_file() and path.suffix in (".json", ".html", ".arrow"):
-                if needle in path.read_bytes():
-                    raise Failure(f"the text of {document.place} is still in {path}")
+            read = path.is_file() and path.suffix in (".json", ".html", ".arrow")
+            if read and needle in path.read_bytes():
+                raise Failure(f"the text of {document.place} is still in {path}")
     case.note("erased", len(gone))

@@ -17,8 +17,20 @@ from tests.soak.records import Document
 from tests.soak.world import Input, Options
 
 QUARANTINES = frozenset(
-    "bad-utf8 bad-json not-an-object truncated too-long unterminated-array trailing-bytes "
-    "bad-archive bad-row-group missing-field wrong-type nul".split()
+    [
+        "bad-utf8",
+        "bad-json",
+        "not-an-object",
+        "truncated",
+        "too-long",
+        "unterminated-array",
+        "trailing-bytes",
+        "bad-archive",
+        "bad-row-group",
+        "missing-field",
+        "wrong-type",
+        "nul",
+    ]
 )
 CONFIG = ftfy.TextFixerConfig(
     fix_latin_ligatures=False,

@@ -52,7 +52,7 @@ def make_text(rng: random.Random, texts: Texts, number: int) -> tuple[Value, Tex
     text = texts.next()
     value: Value = {"text": text.text, "id": f"doc-{number}"}
     if rng.random() < 0.2:
-        value["nested"] = {"a": [1, 2.5, None, {"text": "not a record"}], "b": "}{][\\\""}
+        value["nested"] = {"a": [1, 2.5, None, {"text": "not a record"}], "b": '}{][\\"'}
     if rng.random() < 0.1:
         value["more"] = [{"text": "an imitation of a record"}, {"text": "another one"}]
     if rng.random() < 0.1:
@@ -167,11 +167,10 @@ def make_zhidao(rng: random.Random, texts: Texts, number: int) -> tuple[Value, T
 
 
 def judge_zhidao(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> Judged:
-    del family, options
+    del options
     title, about = value.get("title"), value.get("content")
-    for field in (title, about):
-        if field is not None and not isinstance(field, str):
-            return rejected("wrong-type")
+    if not all(field is None or isinstance(field, str) for field in (title, about)):
+        return rejected("wrong-type")
     about = about or ""
     about = about if len(about) <= 100 else about[:100] + "......"
     if not title:
@@ -179,18 +178,13 @@ def judge_zhidao(value: Mapping[str, Any], options: Mapping[str, Any], family: i
     others = value.get("other_answers") or []
     if not isinstance(others, list):
         return rejected("wrong-type")
-    documents = []
-    for least, answer in [(11, value.get("best_answer") or {}), *((101, one) for one in others)]:
-        if not isinstance(answer, dict):
-            return rejected("wrong-type")
-        if not answer:
-            continue
-        text = answer.get("content")
-        if text is not None and not isinstance(text, str):
-            return rejected("wrong-type")
-        text = text or ""
-        prompt = f"问题：{title}问题描述：{about}回答："
-        documents.append(Document(text, prompt, "too-short" if len(text) < least else ""))
+    answers = [(11, value.get("best_answer") or {}), *((101, other) for other in others)]
+    texts = [(least, answer.get("content") or "") for least, answer in answers if answer]
+    prompt = f"问题：{title}问题描述：{about}回答："
+    documents = [
+        Document(text, prompt, "too-short" if len(text) < least else "", family)
+        for least, text in texts
+    ]
     return Judged(tuple(documents) or (Document("", "", "no-answer"),))
 
 
@@ -207,7 +201,9 @@ class Corpus:
 
 
 CORPORA = {
-    "text": Corpus(make_text, judge_text, "text", ("jsonl", "array", "RECORDS", "lines", "parquet")),
+    "text": Corpus(
+        make_text, judge_text, "text", ("jsonl", "array", "RECORDS", "lines", "parquet")
+    ),
     "wudao": Corpus(make_wudao, judge_wudao, "content", ("array", "RECORDS")),
     "pile": Corpus(make_pile, judge_pile, "text", ("jsonl",)),
     "fineweb": Corpus(make_fineweb, judge_fineweb, "text", ("parquet",)),
@@ -222,5 +218,7 @@ def spoilt(rng: random.Random, value: Value, field: str) -> Value:
     if way == "missing":
         del changed[field]
     else:
-        changed[field] = {"null": None, "number": 7, "list": ["x"], "nul": f"a\0{value[field]}"}[way]
+        changed[field] = {"null": None, "number": 7, "list": ["x"], "nul": f"a\0{value[field]}"}[
+            way
+        ]
     return changed

@@ -3,7 +3,24 @@
 import random
 from dataclasses import dataclass, field
 
-_SYLLABLES = "ka lo mi ter ban so ril den pu gan ve shor ti nal ro quem".split()
+_SYLLABLES = [
+    "ka",
+    "lo",
+    "mi",
+    "ter",
+    "ban",
+    "so",
+    "ril",
+    "den",
+    "pu",
+    "gan",
+    "ve",
+    "shor",
+    "ti",
+    "nal",
+    "ro",
+    "quem",
+]
 _CHARACTERS = "山水田木火土金石日月风云雨雪花草鸟鱼牛马人手口心言门车舟书画琴棋春夏秋冬东西南北天地"
 _OTHERS = "éüñçßøåαβγδжзийклアイウ가나다라😀🚀\u0301\u200d\U00020000ﬁ½“”…—、。！？"
 _LITERAL = ("<|endoftext|>", "[MASK]", "[gMASK]", "<s></s>", "<0x0A>", "<n>", "{}", '"RECORDS": [')
@@ -20,7 +37,8 @@ class Text:
 
     text: str
     family: int
-    """Texts of one family may be similar; those of different ones have nothing in common."""
+    """Texts of one family may be similar; those of different ones have nothing in common. -1: it
+    may be similar to any."""
 
 
 @dataclass
@@ -32,6 +50,8 @@ class Texts:
     """The share of texts with something to repair."""
     copies: float = 0.25
     """The share of texts that repeat an earlier one, or are like it."""
+    apart: bool = True
+    """Whether texts of different families have nothing in common, whatever is put before them."""
     made: list[Text] = field(default_factory=list)
 
     def next(self, *, least: int = 0) -> Text:
@@ -40,7 +60,7 @@ class Texts:
         if long and self.rng.random() < self.copies:
             text = self._version(self.rng.choice(long))
         else:
-            text = Text(self._new(least), len(self.made))
+            text = Text(self._new(least), len(self.made) if self.apart else -1)
         self.made.append(text)
         return text
 

@@ -155,14 +155,17 @@ def make_world(rng: random.Random, folder: Path, *, small: bool = False) -> Worl
     """
     world = World(rng, folder)
     world.options = random_options(rng)
-    texts = Texts(
-        rng, dirty=rng.choice((0.0, 0.1, 0.3)), copies=rng.choice((0.0, 0.2, 0.2, 0.6))
-    )
     damage = rng.choice((0.0, 0.0, 0.03, 0.15))
     names = rng.sample(("a", "b2", "web-1", "notes", "zh", "x.y", "a-b_c"), 3)
     corpora = rng.choices([*CORPORA], weights=(5, 2, 2, 2, 1), k=rng.choice((1, 1, 2, 2, 3)))
     if small:
         corpora = corpora[:2]
+    texts = Texts(
+        rng,
+        dirty=rng.choice((0.0, 0.1, 0.3)),
+        copies=rng.choice((0.0, 0.2, 0.2, 0.6)),
+        apart="zhidao" not in corpora,  # its prompts hold other texts
+    )
     if corpora[0] == "pile" and rng.random() < 0.4:
         world.options.values["deny"] = tuple(rng.sample(SUBSETS, 1))
     if corpora[0] in ("text", "fineweb") and rng.random() < 0.3:
@@ -180,9 +183,7 @@ def make_world(rng: random.Random, folder: Path, *, small: bool = False) -> Worl
     return world
 
 
-def _source(
-    rng: random.Random, folder: Path, name: str, corpus: str, writer: Writer
-) -> Source:
+def _source(rng: random.Random, folder: Path, name: str, corpus: str, writer: Writer) -> Source:
     """Return a source without files: a folder, perhaps a link to one, with links to others."""
     real = folder / rng.choice(("in", "入力", "in put", "in=1", "[in]")) / name
     real.mkdir(parents=True)
@@ -218,7 +219,7 @@ def random_options(rng: random.Random) -> Options:
     perhaps(0.6, "split_bytes", (500, 2000, 2000, 20_000))
     perhaps(0.5, "shards", (1, 2, 3, 8))
     if "shards" not in values:
-        perhaps(0.5, "shard_tokens", (100, 1000, 5000))
+        perhaps(0.5, "shard_tokens", (1000, 5000, 20_000))
     perhaps(0.4, "keep_dropped", (True,))
     perhaps(0.15, "glm_chars", (20, 101))
     return Options(values)
