@@ -5,6 +5,7 @@ language are taken from the audit table, since fastText is not written twice.
 """
 
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import ftfy
 
 from tests.soak.dataset import Place
 from tests.soak.records import Document
+from tests.soak.texts import PLANTED
 from tests.soak.world import Input, Options
 
 QUARANTINES = frozenset(
@@ -141,11 +143,19 @@ def expect(inputs: Iterable[Input], options: Options, labels: Labels, seen: Seen
                     document.family,
                     reason=document.reason,
                 )
+                if not document.reason and is_blocked(document.columns, options):
+                    expected.fates[place].reason = "url-blocklist"
     for fate in expected.fates.values():
         if not fate.reason:
             _judge(fate, options, labels.get(fate.place, (None, None)))
     _deduplicate([*expected.fates.values()], options, seen)
     return expected
+
+
+def is_blocked(columns: Mapping[str, Any], options: Options) -> bool:
+    """Return whether a page's address is on the blocklist, which names whole domains."""
+    host = re.match(r"https://([^/]+)/", str(columns.get("url", "")))
+    return bool(host) and host[1] in options["blocked"]
 
 
 def _judge(fate: Fate, options: Options, label: tuple[str | None, float | None]) -> None:
@@ -165,6 +175,20 @@ def _judge(fate: Fate, options: Options, label: tuple[str | None, float | None])
         fate.reason = "language-score"
     elif len(text) < options["glm_chars"]:
         fate.reason = "glm-few-chars"
+    elif options["decontaminate"] and is_contaminated(text):
+        fate.reason = "contaminated"
+
+
+def is_contaminated(text: str) -> bool:
+    """Return whether a text has 13 words in a row of the planted line."""
+    words = _words(text)
+    planted = _words(PLANTED)
+    runs = {tuple(planted[at : at + 13]) for at in range(len(planted) - 12)}
+    return any(tuple(words[at : at + 13]) in runs for at in range(len(words) - 12))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.lower().replace("'", ""))
 
 
 def _deduplicate(fates: Sequence[Fate], options: Options, seen: Seen) -> None:

@@ -5,7 +5,7 @@ The rules are written down here once more, as docs/corpora.md has them, without 
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.soak.texts import Text, Texts
@@ -23,6 +23,8 @@ class Document:
     """Why the corpus leaves it out; "" if it does not."""
     family: int = -1
     """As in `Text`; -1 if it is not known."""
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """What a rule looks at besides the text."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,9 @@ def judge_fineweb(value: Mapping[str, Any], options: Mapping[str, Any], family: 
         return rejected(why)
     short = len(value["text"]) < options.get("min_chars", 1)
     reason = "too-short" if short else ""
-    return Judged((Document(value["text"], "", reason, family),), group=value.get("dump") or "")
+    columns = {"url": value.get("url")}
+    document = Document(value["text"], "", reason, family, columns)
+    return Judged((document,), group=value.get("dump") or "")
 
 
 # --- zhidao

@@ -24,6 +24,8 @@ _SYLLABLES = [
 _CHARACTERS = "山水田木火土金石日月风云雨雪花草鸟鱼牛马人手口心言门车舟书画琴棋春夏秋冬东西南北天地"
 _OTHERS = "éüñçßøåαβγδжзийклアイウ가나다라😀🚀\u0301\u200d\U00020000ﬁ½“”…—、。！？"
 _LITERAL = ("<|endoftext|>", "[MASK]", "[gMASK]", "<s></s>", "<0x0A>", "<n>", "{}", '"RECORDS": [')
+PLANTED = "the quick brown foxes of nine harbours jump over thirteen lazy dogs at dawn"
+"""Thirteen words and one more of a benchmark."""
 DIRTY = (
     *("cafÃ© au lait", "schÃ¶n", "&amp; &lt;b&gt;", "&eacute;t&eacute;", "bell\x07 here"),
     *("\x1b[31mred\x1b[0m", "\ufeffmark", "itâ€™s fine", "C1 \x85 here", "lossy \ufffd ï¿½"),
@@ -52,6 +54,8 @@ class Texts:
     """The share of texts that repeat an earlier one, or are like it."""
     apart: bool = True
     """Whether texts of different families have nothing in common, whatever is put before them."""
+    planted: float = 0.0
+    """The share of texts with a line of a benchmark."""
     made: list[Text] = field(default_factory=list)
 
     def next(self, *, least: int = 0) -> Text:
@@ -72,6 +76,8 @@ class Texts:
         text = getattr(self, f"_{kind}")()
         while len(text) < least:
             text += " " + self._words()
+        if self.rng.random() < self.planted:
+            text += self.rng.choice((" ", ". ", "\n")) + self.rng.choice((PLANTED, PLANTED.upper()))
         if self.rng.random() < self.dirty:
             at = self.rng.randrange(len(text) + 1)
             text = f"{text[:at]} {self.rng.choice(DIRTY)} {text[at:]}"
@@ -104,7 +110,7 @@ class Texts:
         return f"{self.rng.choice(_SYLLABLES)}{self.rng.randrange(10**6)}"
 
     def _long(self) -> str:
-        return " ".join(self._words() for _ in range(self.rng.randint(20, 60)))
+        return " ".join(self._words() for _ in range(self.rng.randint(5, 25)))
 
     def _lines(self) -> str:
         breaks = ("\n", "\r\n", "\n\n", "\t", "  \n")

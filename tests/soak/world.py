@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.soak.files import PACKED, Row, Writer, endings
 from tests.soak.records import CORPORA, SUBSETS
-from tests.soak.texts import Texts
+from tests.soak.texts import PLANTED, Texts
 
 MODEL = Path(__file__).parents[2] / "pipelines" / "sample" / "sample.model"
 _STEMS = (
@@ -57,7 +57,7 @@ class Options:
         """Return them as flags."""
         words = []
         for name, value in self.values.items():
-            if name in ("deny", "glm_chars"):
+            if name in ("deny", "glm_chars", "blocked"):
                 continue
             flag = "--" + name.replace("_", "-")
             words += [flag] if value is True else [flag, str(value)]
@@ -79,6 +79,8 @@ DEFAULTS: Mapping[str, Any] = {
     "keep_dropped": False,
     "deny": (),
     "glm_chars": 0,
+    "decontaminate": "",
+    "blocked": (),
 }
 
 
@@ -170,6 +172,7 @@ def make_world(rng: random.Random, folder: Path, *, small: bool = False) -> Worl
         world.options.values["deny"] = tuple(rng.sample(SUBSETS, 1))
     if corpora[0] in ("text", "fineweb") and rng.random() < 0.3:
         world.options.values["min_chars"] = rng.choice((0, 5, 60))
+    _choose_lists(world, texts, corpora)
     for name, corpus in zip(names, corpora, strict=False):
         own = world.options.values if corpus == corpora[0] else {}
         judged = {key: own[key] for key in ("min_chars", "deny") if key in own}
@@ -180,7 +183,25 @@ def make_world(rng: random.Random, folder: Path, *, small: bool = False) -> Worl
         files = rng.choice((1, 2, 3) if small else (1, 2, 3, 6))
         while not source.inputs:
             world.add_files(source, files, records=rng.choice(sizes))
+    if rng.random() < 0.6:
+        size = sum(file.path.stat().st_size for file in world.inputs)
+        world.options.values["split_bytes"] = max(500, size // rng.choice((2, 8, 30)))
     return world
+
+
+def _choose_lists(world: World, texts: Texts, corpora: Sequence[str]) -> None:
+    """Choose lists that documents are compared with: a benchmark, blocked addresses."""
+    rng, values = world.rng, world.options.values
+    if rng.random() < 0.2:
+        texts.planted = 0.2
+        benchmark = world.folder / "bench mark.txt"
+        benchmark.write_text(f"{PLANTED}\n")
+        values["decontaminate"] = benchmark
+    if {*corpora} == {"fineweb"} and rng.random() < 0.5:
+        blocked = [f"w{rng.randrange(60)}.example" for _ in range(20)]
+        values["blocked"] = tuple(blocked)
+        values["url_blocklist"] = world.folder / "blocked.txt"
+        values["url_blocklist"].write_text("".join(f"{name}\n" for name in blocked))
 
 
 def _source(rng: random.Random, folder: Path, name: str, corpus: str, writer: Writer) -> Source:
@@ -216,10 +237,9 @@ def random_options(rng: random.Random) -> Options:
     perhaps(0.3, "seed", (1, 7, 123456))
     perhaps(0.2, "sample", (0.5, 0.9, 0.05))
     perhaps(0.6, "validation", (0, 0.01, 0.05))
-    perhaps(0.6, "split_bytes", (500, 2000, 2000, 20_000))
     perhaps(0.5, "shards", (1, 2, 3, 8))
     if "shards" not in values:
-        perhaps(0.5, "shard_tokens", (1000, 5000, 20_000))
+        perhaps(0.5, "shard_tokens", (5000, 20_000, 50_000))
     perhaps(0.4, "keep_dropped", (True,))
     perhaps(0.15, "glm_chars", (20, 101))
     return Options(values)
