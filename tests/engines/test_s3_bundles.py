@@ -1,5 +1,6 @@
 """Every call to object storage fails at first, each in one of many ways: nothing else changes."""
 
+import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -116,7 +117,9 @@ def through_its_life(output: str, bucket: s3fs.S3FileSystem) -> int:
     refusals = finished(partial(main, MODULE), flags)
     bucket.put(str(sorted(SAMPLE.glob("part-*.json"))[2]), THIRD)
     refusals += finished(partial(main, MODULE), flags)
-    name = ["--id", "part-3.json:1", "--missing-ok"]
+    records = json.loads(sorted(SAMPLE.glob("part-*.json"))[0].read_bytes())
+    name = [word for record in records[:9] for word in ("--id", record["uniqueKey"])]
+    name += ["--missing-ok"]
     for words in (["remove", *name, "--reason", "x"], ["compact"], ["prune"], ["verify"]):
         refusals += finished(shards, [words[0], output, *words[1:]])
     bucket.rm(THIRD)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from tests.soak.records import Corpus, Document, Judged, Value, rejected, spoilt
+from tests.soak.records import Corpus, Judged, Value, rejected, spoilt
 from tests.soak.texts import Text, Texts
 
 BOM = b"\xef\xbb\xbf"
@@ -131,8 +131,8 @@ class Writer:
                 data += b"bytes \xff\xfe of no text\n"
                 continue
             if line.strip():
-                document = Document(line, family=text.family)
-                rows.append(Row(len(data), Judged((document,))))
+                judged = self.corpus.judge({"text": line}, self.options, text.family)
+                rows.append(Row(len(data), judged))
             data += line.encode() + rng.choice((b"\n", b"\n", b"\r\n"))
         return Content(bytes(data), tuple(rows))
 

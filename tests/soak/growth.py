@@ -98,6 +98,7 @@ def check_compacted(case: Case, world: World, output: Path, ledger: Ledger) -> N
     stored = all_stored(plain)
     gone = {document.place for document in stored if (document.shard, document.row) in removed}
     erase = bool(gone) and rng.random() < 0.6
+    verdicts = _verdicts(plain)
     words = ["shards", "compact", output, *(["--erase"] if erase else [])]
     if rng.random() < 0.4:
         case.run(*words, trap=Trap(int(2 ** (rng.random() * 6)), kill_group))
@@ -113,11 +114,10 @@ def check_compacted(case: Case, world: World, output: Path, ledger: Ledger) -> N
             for split in ("train", "validation"):
                 orders = [one.order for one in made.documents(generation, source, split)]
                 agree(f"order of {source} after compact", orders, sorted(orders))
-    verdicts = _verdicts(plain_rows(plain))
     if erase:
         verdicts = {place: value for place, value in verdicts.items() if place not in gone}
         _check_erased(case, output, [one for one in stored if one.place in gone], expected)
-    agree("audit after compact", _verdicts(plain_rows(made)), verdicts)
+    agree("audit after compact", _verdicts(made), verdicts)
     ledger.generations = [generation["name"] for generation in made.manifest["generations"]]
     case.succeed("shards", "prune", output)
     case.succeed("shards", "verify", output)
@@ -125,22 +125,15 @@ def check_compacted(case: Case, world: World, output: Path, ledger: Ledger) -> N
     del world
 
 
-def plain_rows(plain: Plain) -> list[dict[str, object]]:
-    """Return the audit rows of all generations; kept in memory before files go."""
-    return [
-        row
-        for generation in plain.manifest["generations"]
-        for row in plain.rows(generation, "audit")
-    ]
-
-
-def _verdicts(rows: list[dict[str, object]]) -> dict[object, object]:
+def _verdicts(plain: Plain) -> dict[object, object]:
+    """Return verdict and reason of every audit row of all generations."""
     return {
         (row["source"], row["path"], row["position"], row["ordinal"]): (
             row["verdict"],
             row["reason"],
         )
-        for row in rows
+        for generation in plain.manifest["generations"]
+        for row in plain.rows(generation, "audit")
     }
 
 
