@@ -64,9 +64,9 @@ from shards.errors import UserError
 from shards.flags import flag_of
 from shards.manifest import WORK
 from shards.storage.address import is_url
-from shards.storage.files import files as files_in
+from shards.storage.files import file_names
 from shards.storage.lock import locked
-from shards.storage.remote import AnyPath, RemotePath
+from shards.storage.remote import AnyPath
 
 TOLD_EVERY = 60.0
 """Seconds between two messages about something that lasts."""
@@ -464,12 +464,11 @@ class Watch:
         if not waiting:
             return
         folder = self._work / "map"
-        listed = files_in(folder) if isinstance(folder, RemotePath) else None
+        listed = file_names(folder)
         for arrived in waiting:
             for name in [*arrived.waiting]:
-                path = folder / f"{name}.json"
-                if (path.name in listed) if listed is not None else path.exists():
-                    record = finished_record(SplitRecord, path)
+                if f"{name}.json" in listed:
+                    record = finished_record(SplitRecord, folder / f"{name}.json")
                     arrived.waiting.discard(name)
                     if record is None:
                         continue  # it is damaged: the making of a generation maps the split again
