@@ -520,11 +520,9 @@ class Watch:
             return
         self._next_search = time.monotonic() + TOLD_EVERY
         listing = self._stream.source.look()
-        there = {file_key(file.source, file.relative) for file in listing.files}
-        there |= {file_key(file.source, file.relative) for file in listing.refused}
         now = time.time()
         for key, arrived in waiting.items():
-            arrived.gone = 0.0 if key in there else arrived.gone or now
+            arrived.gone = 0.0 if listing.may_have(arrived.file) else arrived.gone or now
             if arrived.gone and (key in self._failed or now - arrived.gone >= LOST_AFTER):
                 self._give_up(key)
 
@@ -708,6 +706,7 @@ class Watch:
                 f"{sum(arrived.tokens for arrived in mapped):,} tokens",
                 *([f"{lag}, {_duration(totals.worst)} worst"] if lag else []),
                 *([f"{len(self._failed):,} failed"] if self._failed else []),
+                *([f"{len(self._odd):,} not taken"] if self._odd else []),
             ],
         )
 

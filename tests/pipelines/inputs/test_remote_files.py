@@ -278,6 +278,28 @@ def test_web_folders_and_files_are_found(web: str) -> None:
         match(f"{web}/web/none")
 
 
+@pytest.mark.parametrize("status", [403, 404, None])
+def test_a_folder_of_the_web_that_cannot_be_listed_is_not_left_out(
+    web: str, monkeypatch: pytest.MonkeyPatch, status: int | None
+) -> None:
+    def get(handler: Quiet) -> None:
+        if not handler.path.endswith("/sub/deep/"):
+            SimpleHTTPRequestHandler.do_GET(handler)
+        elif status:
+            handler.send_error(status)
+        else:
+            handler.close_connection = True  # without an answer
+
+    monkeypatch.setattr("shards.storage.address.WAITS", (0.0,))
+    monkeypatch.setattr(Quiet, "do_GET", get, raising=False)
+    for spec in (f"{web}/web/", f"{web}/web/**/part-*.json"):
+        for find in (match, looked):
+            with pytest.raises(UserError, match=r"/web/.* (does not exist|cannot be read) .*\("):
+                find(spec)
+    monkeypatch.undo()
+    assert len(match(f"{web}/web/")) == len(looked(f"{web}/web/")) == 4
+
+
 def looked(spec: str) -> list[str]:
     listing = look_for_inputs([spec], pattern="part-*.json", default_name="web")
     return sorted(file.relative for file in listing.files)

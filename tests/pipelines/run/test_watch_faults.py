@@ -20,6 +20,7 @@ from pipelines.run.ledger import Ledger
 from pipelines.run.watch import Maker, Watch
 from shards.errors import UserError
 from shards.manifest import read_manifest
+from tests.pipelines.privileges import without_privileges
 from tests.pipelines.runs import MODULE, page, small, write_wudao
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain")]
@@ -199,6 +200,20 @@ def test_a_file_deleted_before_it_was_mapped_is_given_up(
     assert [item.file.relative for item in place.watch._arrived.values()] == ["part-2.json"]
     assert not place.watch._notes.has(key_of("part-1.json"), TAKEN)
     assert caplog.text.count(f"{path} was deleted before it was mapped") == 1
+
+
+def test_a_file_in_a_folder_that_cannot_be_searched_now_is_not_given_up(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = place.write("sub/part-1.json", 1, 2)
+    place.take(mapped=False)
+    path.parent.chmod(0)
+    monkeypatch.setattr(watches, "LOST_AFTER", 0.0)
+    for _ in range(2):
+        place.watch._next_search = 0.0
+        with without_privileges():
+            place.watch._find_lost()
+    assert len(place.watch._arrived) == 1
 
 
 def test_a_file_that_failed_and_is_deleted_is_given_up_at_once(place: Place) -> None:
