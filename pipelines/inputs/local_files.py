@@ -13,6 +13,14 @@ from shards.errors import UserError
 
 _LOG = logging.getLogger("corpusmill")
 
+_STAND_INS = {
+    b"version https://git-lfs.github.com/spec/": "git lfs pull",
+    b"/annex/objects/": "git annex get",
+}
+"""How the files begin that a repository has in place of large ones."""
+_HEAD_BYTES = max(map(len, _STAND_INS))
+_MOST_OF_A_STAND_IN = 1024
+
 
 def find_local(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], dict[FoundFile, str]]:
     """Return the files that a path names, by their paths, and what cannot be read of it.
@@ -156,16 +164,23 @@ def _describe(path: Path, *, root: Path) -> tuple[FoundFile, str]:
         return file, "has a name that is not UTF-8: rename it"
     if not stat.S_ISREG(status.st_mode):
         return file, "is neither a file nor a folder"
-    return file, _refusal(path)
+    return file, _refusal(path, file.bytes)
 
 
-def _refusal(path: Path) -> str:
-    """Return why a file cannot be opened; empty if it can."""
+def _refusal(path: Path, size: int) -> str:
+    """Return why a file cannot be read; empty if it can."""
     try:
         # Only opening it tells; without the flag, what has become a FIFO meanwhile would wait.
-        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            head = os.read(handle, _HEAD_BYTES) if size <= _MOST_OF_A_STAND_IN else b""
+        finally:
+            os.close(handle)
     except OSError as error:
         return why_not(path, error, what="read")
+    for start, remedy in _STAND_INS.items():
+        if head.startswith(start):
+            return f"stands for a file that was not fetched: {remedy} fetches it"
     return ""
 
 

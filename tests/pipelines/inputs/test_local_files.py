@@ -70,6 +70,24 @@ def test_what_cannot_be_an_input_is_returned_apart(corpus: Path, look: Any) -> N
     assert all(file.path == f"{corpus}/{file.relative}" for file in refused)
 
 
+@pytest.mark.parametrize(
+    ("content", "command"),
+    [
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:9f\nsize 12345\n", "git lfs pull"),
+        ("/annex/objects/SHA256E-s12345--9f.json\n", "git annex get"),
+    ],
+)
+def test_what_stands_for_a_file_that_was_not_fetched_is_no_input(
+    corpus: Path, content: str, command: str
+) -> None:
+    (corpus / "part-2.json").write_text(content)
+    (corpus / "part-10.json").write_text(content + 1024 * "\n")  # too long for one
+    files, refused = find_local(str(corpus), ("part-*.json",))
+    assert [file.relative for file in files] == ["part-10.json", "sub/part-1a.json"]
+    why = f"stands for a file that was not fetched: {command} fetches it"
+    assert {file.relative: told for file, told in refused.items()} == {"part-2.json": why}
+
+
 def test_a_look_finds_nothing_in_an_empty_folder_but_not_without_one(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
