@@ -159,7 +159,8 @@ class _Location:
     def glob(self) -> list[Mapping[str, Any]]:
         """Return what fsspec knows of the files that match the path, by name."""
         with _complete(self.system):
-            return _files(self.system.glob(self.path, detail=True))
+            infos = _files(self.system.glob(self.path, detail=True))
+        return [_followed(self, info) for info in infos]
 
     def url(self, path: str) -> str:
         return self.base + path if self.base else str(self.system.unstrip_protocol(path))
@@ -190,11 +191,13 @@ def _folder(location: _Location, patterns: Sequence[str]) -> list[FoundFile]:
 
 
 def _matching(location: _Location, patterns: Sequence[str]) -> list[Mapping[str, Any]]:
-    return [
-        info
-        for info in location.find()
-        if any(PurePosixPath(_below(info, location.path)).match(pattern) for pattern in patterns)
-    ]
+    def matches(info: Mapping[str, Any]) -> bool:
+        path = PurePosixPath(_below(info, location.path))
+        return any(map(path.match, patterns))
+
+    # A link may be one to a folder, whatever its name.
+    infos = [info for info in location.find() if info["type"] == "link" or matches(info)]
+    return [info for info in (_followed(location, info) for info in infos) if matches(info)]
 
 
 def _glob(location: _Location) -> list[FoundFile]:
@@ -214,12 +217,32 @@ def _fixed_folder(path: str) -> str:
 
 
 def _files(infos: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the entries that are files; an empty object named FOLDER/ stands for a folder."""
+    """Return the entries but folders; an empty object named FOLDER/ stands for one, too."""
     return [
         info
         for _, info in sorted(infos.items())
-        if info["type"] == "file" and not info["name"].endswith("/")
+        if info["type"] != "directory" and not info["name"].endswith("/")
     ]
+
+
+def _followed(location: _Location, info: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is known of a file, or of the file that a link leads to.
+
+    Raises:
+        UserError: It is something else: few protocols know links, and none searches folders by them.
+    """
+    if info["type"] == "file":
+        return info
+    behind = {**location.system.info(info["name"]), "name": info["name"]}
+    if behind["type"] != "file":
+        what = (
+            "a link to a folder, which is not followed behind a URL: remove it, or give the folder "
+            "as an input of its own"
+            if behind["type"] == "directory"
+            else "neither a file nor a folder: remove it"
+        )
+        raise UserError(f"{without_secrets(location.url(str(info['name'])))} is {what}.")
+    return behind
 
 
 def _below(info: Mapping[str, Any], root: str) -> str:

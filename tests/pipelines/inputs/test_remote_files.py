@@ -111,6 +111,34 @@ def test_objects_that_stand_for_folders_are_no_files(memory: MemoryFileSystem) -
         assert len(find_remote("memory://corpora/web", ["*"])) == len(NAMES)
 
 
+def test_links_behind_a_url_are_followed_to_files_and_refused_to_others(
+    memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: dict[str, Any] = memory.find("/corpora/web", detail=True)
+
+    def listed(**links: str) -> None:
+        """Have entries be links, as SFTP lists them."""
+        types = {f"/corpora/web/{name}": kind for name, kind in links.items()}
+        targets = {name: {"name": name, "size": 7, "type": kind} for name, kind in types.items()}
+        infos = real | {name: {**target, "type": "link"} for name, target in targets.items()}
+        monkeypatch.setattr(MemoryFileSystem, "find", lambda *_, **__: infos)
+        monkeypatch.setattr(
+            MemoryFileSystem,
+            "info",
+            lambda _, path, **__: targets.get(path, {"name": path, "type": "directory"}),
+        )
+
+    listed(**{"part-4.json": "file", "notes": "file"})
+    names = ["part-10.json", "part-2.json", "part-4.json", "sub/deep/part-3.json"]
+    assert [file.relative for file in match("memory://corpora/web")][:4] == names
+    listed(more="directory")
+    with pytest.raises(UserError, match=r"web/more is a link to a folder, which is not followed"):
+        match("memory://corpora/web")
+    listed(**{"part-4.json": "other"})
+    with pytest.raises(UserError, match=r"web/part-4\.json is neither a file nor a folder"):
+        match("memory://corpora/web")
+
+
 @pytest.mark.usefixtures("memory")
 @pytest.mark.parametrize(
     ("url", "message"),
