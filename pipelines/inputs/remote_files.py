@@ -229,7 +229,7 @@ def _followed(location: _Location, info: Mapping[str, Any]) -> Mapping[str, Any]
     """Return what is known of a file, or of the file that a link leads to.
 
     Raises:
-        UserError: It is something else: few protocols know links, and none searches folders by them.
+        UserError: It is something else: a folder behind a link is searched for no protocol.
     """
     if info["type"] == "file":
         return info

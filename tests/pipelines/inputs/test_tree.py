@@ -17,7 +17,7 @@ from pipelines.inputs.tree import expand, named_once, search
 from shards.errors import UserError
 from tests.pipelines.privileges import without_privileges
 
-NUM_TREES = 60
+NUM_TREES = 50
 
 
 def is_text(path: Path) -> bool:
@@ -126,6 +126,44 @@ def test_a_file_has_the_name_of_fewest_links_and_of_these_the_first(
             any_order(order)
             assert searched(root) == [str(path) for path in expected], f"seed {seed}"
     assert linked > NUM_TREES
+
+
+def harm(root: Path, seed: int) -> None:
+    """Take rights away, and put what is no file where there was nothing."""
+    rng = random.Random(seed)
+    everything = sorted(root.rglob("*"))
+    folders = [root, *(path for path in everything if path.is_dir() and not path.is_symlink())]
+    for number, make in enumerate((os.mkfifo, dangling, loop, a_device, unreadable)):
+        if rng.random() < 0.4:
+            make(rng.choice(folders) / f"{number}.odd.txt")
+    for path in everything:
+        if rng.random() < 0.2 and not path.is_symlink():
+            path.chmod(rng.choice([0, 0o200, 0o300, 0o400, 0o600]) if path.is_dir() else 0)
+
+
+def test_all_that_matches_is_read_or_named(tmp_path: Path) -> None:
+    named = 0
+    for seed in range(NUM_TREES):
+        root = tmp_path / str(seed) / "in"
+        root.parent.mkdir()
+        make_tree(root, seed)
+        harm(root, seed)
+        there = [path for path in root.rglob("*.txt") if not path.is_dir()]
+        if not there:
+            continue
+        with without_privileges():
+            files, refused = find_local(str(root), ("*.txt",))
+            opened = [Path(file.path).open("rb").close() for file in files]
+        assert len(opened) == len(files)
+        read = {os.path.realpath(file.path) for file in files}
+        told = {file.path.rstrip("/") for file in refused}
+        for path in there:
+            real = Path(os.path.realpath(path))
+            # It may have another name, and a folder of it be named instead.
+            names = {str(name) for name in (path, *path.parents, real, *real.parents)}
+            assert str(real) in read or names & told, f"seed {seed}: {path}"
+        named += len(told)
+    assert named > NUM_TREES
 
 
 # Links one by one
