@@ -21,9 +21,12 @@ from pathlib import Path
 from pipelines.inputs.found_file import shown
 from shards.errors import UserError
 
-NOT_SEARCHED = frozenset({".git", "lost+found"})
-"""Folders that are searched only if they are named: what programs keep there is no corpus, and
-git-annex keeps the very files there that the links of a work tree lead to."""
+NOT_SEARCHED = frozenset({".git", ".no_exist", "lost+found"})
+"""Folders that are searched only if they are named: what programs keep there is no corpus.
+
+git-annex keeps the very files in .git that the links of a work tree lead to; in .no_exist the cache
+of the Hugging Face hub has an empty file for each that a repository lacks.
+"""
 
 GONE = "was deleted while the input was listed: run the command again"
 

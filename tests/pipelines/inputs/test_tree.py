@@ -201,6 +201,7 @@ def test_a_cache_of_the_hub_is_read_by_its_snapshots(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         for name, blob in names.items():
             (folder / f"{name}.txt").symlink_to(f"../../../blobs/{blob}")
+    write(tmp_path, ".no_exist/aa/data/y.txt")
     assert searched(tmp_path) == ["snapshots/aa/data/x.txt", "snapshots/bb/data/y.txt"]
     assert searched(tmp_path / "snapshots" / "bb") == ["data/x.txt", "data/y.txt"]
 
