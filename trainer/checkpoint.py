@@ -23,7 +23,13 @@ from shards.records import from_json, to_json
 from shards.storage.files import FileEntry, atomic_write, crc32c, read_json, size, write_json
 from trainer.disk import Disk
 from trainer.ranks import AgreedError, Ranks, describe_problems
+from trainer.torch_file import check, deepspeed_types
 
+ADVICE = (
+    "This trainer writes no such file: somebody changed it. Bring it back as it was, or remove its "
+    "folder, and the run resumes from the checkpoint before."
+)
+"""What to do about a file that could run code."""
 _VERSION = 1
 _log = logging.getLogger(__name__)
 
@@ -240,6 +246,36 @@ def _find_damage(seen: "Checkpoint | str", *, ranks: Ranks, disk: Disk | None) -
         if crc32c(checkpoint.folder / name) != entry.crc32c:
             return f"{checkpoint.folder / name} is damaged: its checksum differs from the list's"
     return None
+
+
+def check_files(checkpoint: Checkpoint, *, ranks: Ranks, disk: Disk | None) -> None:
+    """Check that no file of a checkpoint names what reading it could run; all ranks call this.
+
+    Files that the list lacks are checked too: DeepSpeed finds its files by their names. A checksum
+    is no signature: who changes a file can change the list.
+
+    Args:
+        checkpoint: as `find_common_checkpoint` returned it.
+        ranks: all of them call this.
+        disk: as for `find_common_checkpoint`.
+
+    Raises:
+        AgreedError: a file does, on some rank.
+    """
+    members: Sequence[int] = (ranks.rank,) if disk is None else disk.members
+    share = torch_files(checkpoint.folder)[members.index(ranks.rank) :: len(members)]
+
+    def check_share() -> None:
+        types = deepspeed_types()
+        for path in share:
+            check(path, types, advice=ADVICE)
+
+    ranks.together(check_share)
+
+
+def torch_files(folder: Path) -> list[Path]:
+    """Return all files of a checkpoint that DeepSpeed might read, in the list or not."""
+    return sorted(path for path in folder.rglob("*.pt") if path.is_file())
 
 
 def _as_checkpoint(seen: "Checkpoint | str") -> Checkpoint:

@@ -9,13 +9,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shards.errors import UserError
+from torch import Tensor
+
+from shards.errors import DamageError, UserError
 from shards.manifest import read_manifest
 from shards.records import to_json
 from shards.run import Run
 from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
-from trainer.checkpoint import Checkpoint, find_common_checkpoint
+from trainer.checkpoint import (
+    ADVICE,
+    Checkpoint,
+    check_files,
+    find_common_checkpoint,
+    torch_files,
+)
 from trainer.config import Config
 from trainer.data import RunData, open_data
 from trainer.deepspeed_json import (
@@ -34,6 +42,7 @@ from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
 from trainer.step import Stepper, make_model
+from trainer.torch_file import check, deepspeed_types, first_line, nothing_runs
 from trainer.universal import convert, needs_conversion, remove
 
 _log = logging.getLogger(__name__)
@@ -113,6 +122,9 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     """
     disk = None if config.settings.save is None else find_disk(config.settings.save, ranks)
     checkpoint = _find_checkpoint(config.settings, disk, ranks)
+    if checkpoint is not None:
+        own = disk is not None and checkpoint.folder.parent == disk.folder
+        check_files(checkpoint, ranks=ranks, disk=disk if own else None)
     run = run_of(config.run, config.settings, checkpoint=checkpoint, ranks=ranks)
     config = replace(config, run=run)
     step = 0 if checkpoint is None else checkpoint.step
@@ -332,9 +344,24 @@ def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> N
     if not is_split:
         load_published(path, model, extend_positions=extend_positions)
         return
+    copy_weights(model, [_whole_weights(path)], files=[path], extend_positions=extend_positions)
+
+
+def _whole_weights(folder: Path) -> Mapping[str, Tensor]:
+    """Return the weights in a checkpoint of which each rank wrote a part."""
     from deepspeed.utils.zero_to_fp32 import (  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
         get_fp32_state_dict_from_zero_checkpoint,
     )
 
-    weights = get_fp32_state_dict_from_zero_checkpoint(str(path.parent), path.name)
-    copy_weights(model, [weights], files=[path], extend_positions=extend_positions)
+    types = deepspeed_types()
+    for file in torch_files(folder):
+        check(file, types, advice=ADVICE)
+    try:
+        with nothing_runs(types):
+            weights = get_fp32_state_dict_from_zero_checkpoint(str(folder.parent), folder.name)
+        return {str(name): weight.detach() for name, weight in weights.items()}
+    except Exception as error:  # DeepSpeed trusts what it reads, and fails in any way
+        raise DamageError(
+            f"DeepSpeed could not join the weights in {folder} ({first_line(error)}): it was "
+            "damaged or changed. Copy it again, or give another checkpoint."
+        ) from error
