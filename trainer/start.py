@@ -41,8 +41,8 @@ from trainer.published import copy_weights, load_published
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
-from trainer.step import Stepper, make_model
-from trainer.torch_file import check, deepspeed_types, first_line, nothing_runs
+from trainer.step import Stepper, check_settings, make_model
+from trainer.torch_file import check, deepspeed_types, nothing_runs, one_line
 from trainer.universal import convert, needs_conversion, remove
 
 _log = logging.getLogger(__name__)
@@ -148,6 +148,7 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         world=ranks.world,
         node_local=disk is not None and disk.node_local,
     )
+    ranks.together(lambda: check_settings(deepspeed))
     return StartedRun(
         config=config,
         ranks=ranks,
@@ -362,6 +363,6 @@ def _whole_weights(folder: Path) -> Mapping[str, Tensor]:
         return {str(name): weight.detach() for name, weight in weights.items()}
     except Exception as error:  # DeepSpeed trusts what it reads, and fails in any way
         raise DamageError(
-            f"DeepSpeed could not join the weights in {folder} ({first_line(error)}): it was "
+            f"DeepSpeed could not join the weights in {folder} ({one_line(error)}): it was "
             "damaged or changed. Copy it again, or give another checkpoint."
         ) from error

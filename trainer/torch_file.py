@@ -24,6 +24,8 @@ _BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """torch.serialization.MAGIC_NUMBER as a pickle."""
 _ZIP = b"PK\x03\x04"
 """What torch.load knows the present format by."""
+_LONGEST = 300
+"""Characters of an error of torch or DeepSpeed that a message repeats."""
 _MOST_NAMED = 5
 """Names of foreign types that a message lists."""
 
@@ -129,9 +131,11 @@ def _foreign(path: Path, names: Sequence[str], advice: str) -> str:
 
 
 def _unreadable(path: Path, error: Exception) -> str:
-    return f"{path} cannot be read ({first_line(error)}). Copy it again."
+    return f"{path} cannot be read ({one_line(error)}). Copy it again."
 
 
-def first_line(error: Exception) -> str:
-    """Return what an error of torch or DeepSpeed says first, without control characters."""
-    return ascii(str(error).partition("\n")[0])[1:-1] or type(error).__name__
+def one_line(error: Exception) -> str:
+    """Return the beginning of what torch or DeepSpeed says, without control characters."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    shown = ascii(text)[1:-1].rstrip(".")
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
