@@ -105,14 +105,18 @@ class RunLog:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the events in a log, without a line that a crash cut short."""
-    events = []
-    for line in path.read_text("utf-8").splitlines():
-        try:
-            events.append(json.loads(line))
-        except ValueError:
-            continue
-    return events
+    """Return the events in a log, without a line that a crash cut short, or that is no event."""
+    return [event for event in map(_event, path.read_bytes().splitlines()) if event is not None]
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+        return None
+    return event if isinstance(event.get("step"), int) else None
 
 
 def read_run_log(folder: Path) -> list[dict[str, Any]]:

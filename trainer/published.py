@@ -34,6 +34,8 @@ _BY_COLUMN = ("attention.dense.weight", "mlp.dense_4h_to_h.weight")
 _BY_ROW = ("word_embeddings.weight", "mlp.dense_h_to_4h.weight", "mlp.dense_h_to_4h.bias")
 _FUSED = ("query_key_value.weight", "query_key_value.bias")
 _POSITIONS = "position_embeddings.weight"
+_LONGEST_TAG = 255
+"""Bytes of the name of a folder."""
 _ADVICE = "If you trust it, load it elsewhere and save its entry 'module' alone, as {'module': …}."
 
 
@@ -142,9 +144,9 @@ def _folders(path: Path) -> Iterator[Path]:
     yield path
     for tracker in _TRACKERS:
         if (path / tracker).is_file():
-            tag = (path / tracker).read_text("utf-8").strip()
-            if not (path / tag).is_dir():
-                raise UserError(f"{path / tracker} names {tag!r}, but {path} has no such folder.")
+            tag = (path / tracker).read_bytes()[:_LONGEST_TAG].decode("utf-8", "replace").strip()
+            if Path(tag).name != tag or tag not in {entry.name for entry in path.iterdir()}:
+                raise UserError(f"{path / tracker} names {tag!a}, but {path} has no such folder.")
             yield path / tag
 
 

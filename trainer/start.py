@@ -22,6 +22,7 @@ from trainer.checkpoint import (
     Checkpoint,
     check_files,
     find_common_checkpoint,
+    steps_in,
     torch_files,
 )
 from trainer.config import Config
@@ -45,6 +46,8 @@ from trainer.step import Stepper, check_settings, make_model
 from trainer.torch_file import check, deepspeed_types, nothing_runs, one_line
 from trainer.universal import convert, needs_conversion, remove
 
+_FOREVER = 2**62
+"""Beyond any position."""
 _log = logging.getLogger(__name__)
 
 
@@ -125,6 +128,7 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     if checkpoint is not None:
         own = disk is not None and checkpoint.folder.parent == disk.folder
         check_files(checkpoint, ranks=ranks, disk=disk if own else None)
+        ranks.together(lambda: _check_state(checkpoint))
     run = run_of(config.run, config.settings, checkpoint=checkpoint, ranks=ranks)
     config = replace(config, run=run)
     step = 0 if checkpoint is None else checkpoint.step
@@ -204,14 +208,37 @@ def _check_no_later_steps(disk: Disk, ranks: Ranks, *, resumed: Checkpoint | Non
     def check() -> None:
         is_own = resumed is not None and resumed.folder.parent.samefile(disk.folder)
         last = resumed.step if resumed is not None and is_own else -1
-        folders = sorted(disk.folder.glob("step-*"))
-        if any(int(folder.name.split("-")[1]) > last for folder in folders):
+        steps = steps_in(disk.folder)
+        if steps and steps[-1] > last:
             raise UserError(
-                f"{disk.folder} holds {folders[-1].name} and this run would not resume from it: "
+                f"{disk.folder} holds step-{steps[-1]} and this run would not resume from it: "
                 "give another --save, or --resume auto."
             )
 
     ranks.together(check)
+
+
+def _check_state(checkpoint: Checkpoint) -> None:
+    """Check that a checkpoint has the state of a run, as `StartedRun.state` makes it.
+
+    Raises:
+        DamageError: something is missing, or of another type.
+    """
+    state, loader = checkpoint.state, checkpoint.state.get("loader")
+    types = {"loader": dict, "identity": dict, "schedule": dict, "bad_losses": int}
+    wrong = [name for name, kind in types.items() if not isinstance(state.get(name), kind)]
+    if isinstance(loader, dict):
+        position = loader.get("position")
+        if not isinstance(position, int) or not 0 <= position < _FOREVER:
+            wrong.append("loader.position")
+        if not isinstance(loader.get("shards"), dict):
+            wrong.append("loader.shards")
+    if wrong:
+        raise DamageError(
+            f"{checkpoint.folder} does not hold the state of a run: {wrong[0]} in its "
+            "whole-*.json is missing or of a wrong type. Bring the file back as it was, or remove "
+            "the folder, and the run resumes from the checkpoint before."
+        )
 
 
 def _identity(config: Config, data: RunData, *, precision: str) -> dict[str, Any]:
