@@ -296,7 +296,7 @@ def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> Run | None:
 def _run_in(checkpoint: Checkpoint) -> Run:
     try:
         return from_json(Run, checkpoint.state["run"], where="run")
-    except ValueError as error:
+    except (ValueError, UserError) as error:
         raise DamageError(
-            f"{checkpoint.folder} holds no run ({error}): bring its whole-*.json back as it was."
+            f"{checkpoint.folder} holds no run ({str(error).rstrip('.')}): bring its whole-*.json back as it was."
         ) from error

@@ -135,10 +135,11 @@ def _drop_later_events(path: Path, step: int) -> None:
     """Keep in a log only the events up to a step."""
     if not path.is_file():
         return
-    kept = [event for event in read_log(path) if event["step"] <= step]
+    events = ((line, _event(line)) for line in path.read_bytes().splitlines())
+    kept = [line for line, event in events if event is not None and event["step"] <= step]
     with atomic_write(path) as handle:
-        for event in kept:
-            handle.write((json.dumps(event, ensure_ascii=False) + "\n").encode())
+        for line in kept:
+            handle.write(line + b"\n")
 
 
 def _open_tensorboard(folder: Path, step: int) -> Any:

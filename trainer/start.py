@@ -133,7 +133,7 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     config = replace(config, run=run)
     step = 0 if checkpoint is None else checkpoint.step
     now = before_later_switches(run, run.position_of(step))
-    data = ranks.together(lambda: open_data(replace(config, run=now)))
+    data = ranks.together(lambda: _open_data(replace(config, run=now), checkpoint))
     ranks.together(lambda: data.check_layout(ranks))
     precisions = ranks.precisions()
     deepspeed, precision = ranks.together(lambda: _deepspeed(config, precisions))
@@ -164,6 +164,18 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         bad_losses=0 if checkpoint is None else int(checkpoint.state["bad_losses"]),
         precision=precision,
     )
+
+
+def _open_data(config: Config, checkpoint: Checkpoint | None) -> RunData:
+    """Return the data of a run; an error says so if weights of the data come from a checkpoint."""
+    try:
+        return open_data(config)
+    except UserError as error:
+        if checkpoint is None or not any(mix.weights for mix in config.run.mixes):
+            raise
+        raise UserError(
+            f"{str(error).rstrip('.')}. The weights of the data are those in {checkpoint.folder}."
+        ) from error
 
 
 def _undecided_at(run: Run, position: int) -> Run:
@@ -284,7 +296,10 @@ def _check_same_run(
             f"--init-from {checkpoint.folder} --save OTHER."
         )
     _check_same_text(checkpoint, data)
-    position = data.sampler.load_state_dict(checkpoint.state["loader"])
+    try:
+        position = data.sampler.load_state_dict(checkpoint.state["loader"])
+    except UserError as error:
+        raise UserError(f"{checkpoint.folder}: {error}") from error
     step = checkpoint.step
     if data.run.position_of(step) != position:
         raise UserError(
