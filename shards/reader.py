@@ -97,6 +97,17 @@ class Shard:
         return column
 
     @cached_property
+    def lengths(self) -> NDArray[np.int32]:
+        """Number of tokens of each document, mapped: with its offset, where the next one starts."""
+        column: NDArray[np.int32] = self.documents["tokens"].chunk(0).to_numpy()
+        return column
+
+    @cached_property
+    def ids(self) -> NDArray[np.unsignedinteger[Any]]:
+        """All tokens without a sign, mapped: a negative one lies beyond any vocabulary."""
+        return self.tokens.view(f"u{self.tokens.itemsize}")
+
+    @cached_property
     def plain(self) -> bool:
         """Whether every token carries loss: no prompts, no removals. Reads 4 bytes per document."""
         return not len(self.removed) and not self.prompts.any()
