@@ -197,6 +197,7 @@ class RejectReader:
         for count, item in enumerate(items, 1):
             yield self._item(item, reasons.get((item.offset, item.length), ""))
             self.done = (split.end - split.start) * count // len(reasons)
+        open_split(split).close()  # once more: it may have been written meanwhile
         self.link = Link(end=split.end, first=split.start, next=split.end)
         known = rejects.crc32c
         self.crc32c = stored_crc32c(split, self._reading) if known is None else known
