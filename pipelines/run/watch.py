@@ -83,6 +83,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
 CALM = 600.0
 """Seconds after which the end of a job is not counted with the ends before it."""
 
+RENEWED_AFTER = 4 * 3600.0
+"""Seconds after which a job is replaced by a new one: what an engine keeps of each tick (0.7 KB a
+key group in Flink's memory) goes with its job."""
+
 LONGEST_DRAIN = 600.0
 """Seconds that files in flight are waited for at the end."""
 
@@ -358,7 +362,7 @@ class Watch:
         self._notes.tell(control)
 
     def _keep_job(self) -> None:
-        """Submit the job of the stream, or submit it again if it has ended."""
+        """Submit the job of the stream, and again if it has ended or is old."""
         if self._job is not None and self._job.ended:
             if time.monotonic() - self._submitted > CALM:
                 self._pause = FIRST_PAUSE
@@ -371,7 +375,9 @@ class Watch:
             self._job = None
             self._next_submission = time.monotonic() + self._pause
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        if self._job is None and time.monotonic() >= self._next_submission:
+        old = self._job is not None and time.monotonic() - self._submitted > RENEWED_AFTER
+        if (self._job is None or old) and time.monotonic() >= self._next_submission:
+            # An old job learns from the control note that it is not the newest, and ends.
             self._submit()
 
     def _submit(self) -> None:
