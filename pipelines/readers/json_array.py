@@ -58,7 +58,7 @@ TAIL = re.compile(rb"\]\s*+(?:(?:,\s*+" + _FIELD + rb")*+\})?", re.S)
 """The end of the array and, if it stands in a plain object, the end of that."""
 
 _BRACE_AND_KEY = re.compile(rb'\{[ \t\n\r]{0,%d}+"' % REACH)
-_FREE_MARKS = 4 << 20
+_FREE_QUOTES = 4 << 20
 _STRIDE = 4
 
 
@@ -281,15 +281,15 @@ class JsonArrayReader:
         if structure(window.slice(offset, good + 1)) != "begun":
             return None
         complete, end = balanced_end(window, offset, limit=near)
+        if not complete and end < self._stream.size:
+            return None
         kind = structure(window.slice(offset, end))
         if complete:
             window.load(end + REACH)
             if kind != "whole" or window.slice(end, end + REACH).lstrip(BLANKS)[:1] not in b",]":
                 return None
             return end, diagnosis(window.slice(offset, end))
-        if end == self._stream.size and kind in ("begun", "string"):
-            return end, self._end_reason("truncated")
-        return None
+        return (end, self._end_reason("truncated")) if kind in ("begun", "string") else None
 
     def _guessed_reason(self, offset: int, end: int, *, cut: bool) -> Reason:
         """Return what is wrong with a stretch whose end had to be guessed."""
@@ -314,9 +314,9 @@ class JsonArrayReader:
     def _find_good(self, offset: int, stop: int, *, forget: bool) -> int | None:
         """Return the first good record in [at, stop), or None.
 
-        A brace that begins no record costs time, mostly by the quotes and brackets looked at after
-        it; some 256 other bytes cost as much. Beyond _FREE_MARKS the search skips a share of what
-        was looked at after each brace, so that even hostile text is passed in linear time.
+        A brace that begins no record costs time, mostly by the quotes looked at after it; some 256
+        other bytes cost as much. Beyond _FREE_QUOTES the search skips a share of what was looked at
+        after each brace, so that even hostile text is passed in linear time.
         """
         spent = 0
         while offset < stop:
@@ -336,9 +336,8 @@ class JsonArrayReader:
             if good:
                 return offset
             looked = self._window.slice(offset, reached)
-            marks = sum(looked.count(mark) for mark in (b'"', b"[", b"{"))
-            spent += marks + len(looked) // 256
-            offset += 1 if spent < _FREE_MARKS else 1 + len(looked) // _STRIDE
+            spent += looked.count(b'"') + len(looked) // 256
+            offset += 1 if spent < _FREE_QUOTES else 1 + len(looked) // _STRIDE
         return None
 
     def _check_good(self, offset: int) -> tuple[bool, int]:

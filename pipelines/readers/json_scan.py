@@ -13,7 +13,7 @@ from typing import Any, Literal
 import orjson
 
 from pipelines.readers.record import Reason
-from pipelines.readers.salvage import DEEPEST, salvage
+from pipelines.readers.salvage import DEEPEST, MAX_DEPTH, salvage
 from pipelines.readers.stream import ByteStream
 
 BLANKS = b" \t\n\r"
@@ -22,6 +22,11 @@ REACH = 4096
 
 NEXT = re.compile(rb"[ \t\n\r]*+(?:,[ \t\n\r]*+(?=\{)|(?=\]))")
 """What stands between an object in an array and the next object or the closing bracket."""
+
+_LIKELY = re.compile(
+    rb"[ \t\n\r]*+(?:,[ \t\n\r]*+(?=\{)|\][ \t\n\r]*+(?:[^\]},]|(?:\}[ \t\n\r]*+)?+\Z))"
+)
+"""The same, without brackets that seem to close an array inside an object."""
 
 MEMBER = re.compile(
     rb'[ \t\n\r]*+(?P<key>"(?:[^"\\]|\\.)*+")[ \t\n\r]*+:[ \t\n\r]*+'
@@ -239,7 +244,7 @@ def _likely_ends(window: ScanWindow, offset: int, *, limit: int) -> Iterator[int
             continue
         offset = window.base + brace + 1
         window.load(offset + REACH)
-        if offset <= limit and NEXT.match(window.data, offset - window.base):
+        if offset <= limit and _LIKELY.match(window.data, offset - window.base):
             yield offset
 
 
@@ -266,7 +271,7 @@ def value_end(data: bytes, start: int, limit: int) -> tuple[bool, int]:
             start = _string_end(data, start, limit)
             if start < 0:
                 return False, limit
-        elif char in _CLOSERS and len(closers) < DEEPEST:
+        elif char in _CLOSERS and len(closers) < MAX_DEPTH:
             closers.append(_CLOSERS[char])
         elif not closers or closers.pop() != char:
             return False, start

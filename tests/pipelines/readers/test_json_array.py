@@ -420,7 +420,7 @@ def test_hostile_damage_takes_linear_work(
         looked.append(reached - offset)
         return value, reached
 
-    monkeypatch.setattr("pipelines.readers.json_array._FREE_MARKS", 1 << 10)
+    monkeypatch.setattr("pipelines.readers.json_array._FREE_QUOTES", 1 << 10)
     monkeypatch.setattr("pipelines.readers.json_array.parse_object", parse)
     records = RECORDS * 50
     raw = b"[" + unit * (200_000 // len(unit)) + b"," + compact(records)[1:]
