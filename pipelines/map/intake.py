@@ -78,8 +78,9 @@ class Intake:
         try:
             documents = self._recipe.documents(item.value, self._options)
         except Rejected as rejection:
-            partial = isinstance(item.value, Partial)
-            return [Document("", reason=item.value.reason if partial else str(rejection))]
+            fields = item.value
+            reason = fields.reason if isinstance(fields, Partial) else str(rejection)
+            return [Document("", reason=reason)]
         for document in documents:
             if "\0" in document.text or "\0" in document.prompt:
                 return [Document("", reason="nul")]

@@ -258,10 +258,9 @@ class JsonArrayReader:
         raw = self._first_bytes(offset)
         near = min(offset + self._max_bytes, self._stream.size)
         good = self._find_good(offset + 1, near, forget=False)
-        if good is not None and (whole := self._enclosing(offset, good, near)):
-            end, reason = whole
-            yield Damage(offset, end - offset, reason, raw[: end - offset])
-            return None if end == self._stream.size else end
+        if good is not None and (found := self._enclosing(offset, good, near)):
+            yield found._replace(raw=raw[: found.length])
+            return None if offset + found.length == self._stream.size else offset + found.length
         end = element_end(self._window, offset, limit=near if good is None else good)
         reason = None if end is None else diagnosis(self._window.slice(offset, end))
         if end is None:
@@ -272,8 +271,8 @@ class JsonArrayReader:
         yield Damage(offset, end - offset, reason or "bad-json", raw[: end - offset])
         return None if end == self._stream.size else end
 
-    def _enclosing(self, offset: int, good: int, near: int) -> tuple[int, Reason] | None:
-        """Return where the damaged element that has a good record inside ends, and what it is.
+    def _enclosing(self, offset: int, good: int, near: int) -> Damage | None:
+        """Return the damaged element at `offset` that has a good record inside, without its bytes.
 
         None if the record does not plainly stand inside: then it is one of its own.
         """
@@ -288,8 +287,10 @@ class JsonArrayReader:
             window.load(end + REACH)
             if kind != "whole" or window.slice(end, end + REACH).lstrip(BLANKS)[:1] not in b",]":
                 return None
-            return end, diagnosis(window.slice(offset, end))
-        return (end, self._end_reason("truncated")) if kind in ("begun", "string") else None
+            return Damage(offset, end - offset, diagnosis(window.slice(offset, end)), b"")
+        if kind == "broken":
+            return None
+        return Damage(offset, end - offset, self._end_reason("truncated"), b"")
 
     def _guessed_reason(self, offset: int, end: int, *, cut: bool) -> Reason:
         """Return what is wrong with a stretch whose end had to be guessed."""

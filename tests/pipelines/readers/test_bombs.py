@@ -108,7 +108,9 @@ ARRAY = b",".join(PAGES)
 BETWEEN = {
     "blanks.json.zst": (b"[" + ARRAY + b",", b" \n" * (1 << 19), ARRAY + b"]", 80, {}),
     "member.json.gz": (b'{"RECORDS":[' + ARRAY + b'],"more":"', BLOCK, b'"}', 40, {}),
-    "rubbish.json.zst": (b"[" + ARRAY + b"]", BLOCK, b"[" + ARRAY + b"]", 80, {"trailing-bytes": 1}),
+    "rubbish.json.zst": (
+        b"[" + ARRAY + b"]", BLOCK, b"[" + ARRAY + b"]", 80, {"trailing-bytes": 1},
+    ),
     "line.txt.zst": (b"", BLOCK, b"\n" + b"\n".join(PAGES), 40, {"too-long": 1}),
     "lines.jsonl.zst": (
         b"\n".join(PAGES), b"\n" + b"x" * ((1 << 20) - 1), b"\n" + PAGES[0], 41,
