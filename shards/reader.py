@@ -44,11 +44,12 @@ class Shard:
     directory: AnyPath
     """The dataset's folder."""
     entry: ShardEntry
-    tokens: Tokens
+    tokens: Tokens = field(repr=False)
     """All tokens, mapped."""
-    documents: pa.Table
-    """A row per document, mapped; every column is one chunk."""
-    offsets: NDArray[np.int64]
+    documents: pa.Table = field(repr=False)
+    """A row per document, mapped; every column is one chunk. Each is as long as the shard has rows;
+    whether its strings lie in it is known of what `value` and `column` return."""
+    offsets: NDArray[np.int64] = field(repr=False)
     """First token of each document, mapped and aligned; a document ends where the next starts."""
     removed: Rows = field(default_factory=_no_rows)
     """Rows that training windows leave out; they can still be read as documents."""

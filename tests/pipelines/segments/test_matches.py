@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from pipelines.segments import matches
 from pipelines.segments.matches import matching_rows
+from shards.errors import DamageError
 from shards.range import EVERYTHING, Range
 from shards.storage.remote import AnyPath, RemotePath
-from shards.tables import column, write_table
+from shards.tables import column, spread_over, write_table
 
 NUM = 30_000
 
@@ -105,6 +106,25 @@ def test_a_table_of_a_range_costs_little_for_few_values(
     read.clear()
     assert check(folder / "range", keys, keys[::50], within=within) == 4000
     assert sum(read) <= 2 * (len(keys) / 4096 + 1)
+
+
+def test_any_changed_byte_is_told_or_harmless(tmp_path: Path) -> None:
+    rng, told = np.random.default_rng(4), list[str]()
+    keys = np.sort(rng.integers(0, 2**64, 20, np.uint64))
+    table = spread_over(pa.table({"hash": keys, "row": np.arange(len(keys))}), EVERYTHING)
+    write_table(tmp_path / "whole", table)
+    content = (tmp_path / "whole").read_bytes()
+    for place in range(len(content)):
+        changed = bytearray(content)
+        changed[place] ^= rng.integers(1, 256)
+        (tmp_path / "changed").write_bytes(changed)
+        try:
+            matching_rows(tmp_path / "changed", "hash", keys, within=EVERYTHING)
+        except DamageError as error:
+            told.append(str(error))
+    assert len(told) > 100
+    named = {text.partition(" is not an Arrow file")[0] for text in told}
+    assert named == {str(tmp_path / "changed")}
 
 
 def test_what_was_read_behind_a_url_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
