@@ -31,7 +31,7 @@ from shards.history import REPORT
 from shards.manifest import Generation, ShardEntry
 from shards.reader import Dataset
 from shards.removals import Rows
-from shards.storage.arrow import damage_told, read_all
+from shards.storage.arrow import check_values, damage_told, read_all
 from shards.storage.files import FileEntry, read_json, size_if_there, whole_bytes, write_json
 from shards.storage.remote import AnyPath
 from shards.tables import column
@@ -73,10 +73,12 @@ class Erasure:
         tables = [pa.table({"order": pa.array([], pa.uint64())})]
         for shard in shards:
             if shard.path in self.rows:
-                with damage_told(shard_file(self.dataset.directory / shard.path, ARROW)):
+                path = shard_file(self.dataset.directory / shard.path, ARROW)
+                with damage_told(path):
                     documents = self.dataset.table(shard)
                     names = [name for name in ("order", *_PLACE) if name in documents.column_names]
-                    chosen = documents.select(names).take(self.rows[shard.path])
+                    rows = documents.select(names).take(self.rows[shard.path])
+                    chosen = check_values(rows, path)
                     tables.append(pa.table([_plain(chosen[name]) for name in names], names))
                     tables = [pa.concat_tables(tables, promote_options="default")]
         return tables[0]

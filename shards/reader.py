@@ -21,7 +21,7 @@ from shards.errors import DamageError, UserError
 from shards.format import ARROW, BIN, REQUIRED, SUFFIXES, Tokens, shard_file
 from shards.manifest import NAME, TRAIN, Manifest, ShardEntry, parse_dataset, read_manifest
 from shards.removals import Rows, removed_rows
-from shards.storage.arrow import check_values, damage_told, opened, readable
+from shards.storage.arrow import check_places, check_values, damage_told, opened, readable
 from shards.storage.files import map_bytes, size
 from shards.storage.readers import Hold
 from shards.storage.remote import AnyPath
@@ -297,14 +297,14 @@ class Dataset:
     def table(self, entry: ShardEntry) -> pa.Table:
         """Return the documents of one of the dataset's shards without opening its tokens.
 
-        All strings are read. Files that were compared with the manifest before need not be:
-        `mapped_table`.
+        Their strings lie in the file; whether they are text is not looked at. In files that were
+        compared with the manifest before, all that is known: take `mapped_table`.
 
         Raises:
             DamageError: the file is missing or damaged.
         """
         path = shard_file(self.directory / entry.path, ARROW)
-        return check_values(self.mapped_table(entry), path)
+        return check_places(self.mapped_table(entry), path)
 
     def mapped_table(self, entry: ShardEntry) -> pa.Table:
         """Return what `table` does of a file that is known to be whole; nothing of it is read.

@@ -5,7 +5,8 @@ string begins. One flipped bit there can end the process. So nothing of a file i
 
     opened             its header, its end and its schema make sense
     readable           its buffers are as long as its rows need: costs nothing per row
-    check_values       its strings and indices lie where they may: reads what is about to be read
+    check_places       its strings lie in it: costs a comparison per row
+    check_values       what is about to be read are values
 
 Numbers can be wrong and harmless: whoever calculates with them checks them itself.
 """
@@ -80,6 +81,25 @@ def read_all(content: NDArray[np.uint8], path: AnyPath) -> pa.Table:
     reader = opened(content, path)
     with damage_told(path):
         return readable(reader.read_all())
+
+
+def check_places(table: pa.Table, path: AnyPath) -> pa.Table:
+    """Return a table of a file after checking that all its strings lie in it.
+
+    Whether they are text is not looked at, so that they need not be read.
+
+    Raises:
+        DamageError: some do not.
+    """
+    with damage_told(path):
+        for column in table.columns:
+            for chunk in column.chunks:
+                binary = _BINARY.get(chunk.type)
+                (chunk if binary is None else chunk.view(binary)).validate(full=True)
+    return table
+
+
+_BINARY = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 
 
 def check_values(values: _Values, path: AnyPath) -> _Values:

@@ -85,13 +85,13 @@ def _forked(cases: Sequence[int], run: Callable[[int], int]) -> Iterator[Outcome
 
 
 def _run_all(cases: Sequence[int], run: Callable[[int], int], pipe: BinaryIO) -> None:
-    present = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    limit = present * resource.getpagesize() + MEMORY_BYTES
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     faulthandler.disable()
     for case in cases:
         pipe.write(json.dumps({"case": case}).encode() + b"\n")
+        present = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        limit = present * resource.getpagesize() + MEMORY_BYTES
+        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
         signal.alarm(SECONDS)
         told = _run(case, run)
         signal.alarm(0)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from shards.errors import DamageError, UserError
-from shards.storage.arrow import check_values, damage_told, opened, read_all
+from shards.storage.arrow import check_places, check_values, damage_told, opened, read_all
 
 PATH = Path("some.arrow")
 
@@ -80,8 +80,16 @@ def test_strings_that_lie_elsewhere_are_found_when_they_are_read() -> None:
     content[at + 8 : at + 16] = np.frombuffer(np.array([1 << 40], "<i8").tobytes(), np.uint8)
     table = read_all(content, PATH)
     assert check_values(table["n"], PATH).to_pylist() == [1, 2, 3]
-    with pytest.raises(DamageError, match=r"some\.arrow is not an Arrow file, or is damaged \(.*"):
-        check_values(table["text"], PATH)
+    for check, values in ((check_values, table["text"]), (check_places, table)):
+        with pytest.raises(DamageError, match=r"some\.arrow is not an Arrow file, or is damaged"):
+            check(values, PATH)
+
+
+def test_bytes_that_are_no_text_lie_in_their_file() -> None:
+    content = np.frombuffer(file_of(TABLE).tobytes().replace("天".encode(), b"\xff" * 3), np.uint8)
+    table = check_places(read_all(content, PATH), PATH)
+    with pytest.raises(DamageError, match=r"some\.arrow is not an Arrow file, or is damaged"):
+        check_values(table, PATH)
 
 
 @pytest.mark.parametrize(
