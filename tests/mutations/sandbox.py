@@ -23,7 +23,7 @@ SECONDS = 60
 """A case takes a tenth of one; more is a loop without end, even on a busy machine."""
 
 MEMORY_BYTES = 1 << 30
-"""What a case may take beyond the process that it was forked from."""
+"""What a case may take beyond what its process has, mapped files and reserved places left aside."""
 
 FINE = "fine"
 """The outcome of a case that ended with an exit code that is one."""
@@ -89,9 +89,9 @@ def _run_all(cases: Sequence[int], run: Callable[[int], int], pipe: BinaryIO) ->
     faulthandler.disable()
     for case in cases:
         pipe.write(json.dumps({"case": case}).encode() + b"\n")
-        present = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        present = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
         limit = present * resource.getpagesize() + MEMORY_BYTES
-        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.RLIM_INFINITY))
         signal.alarm(SECONDS)
         told = _run(case, run)
         signal.alarm(0)
