@@ -24,6 +24,7 @@ from shards.storage.files import (
     map_bytes,
     read_json,
     size,
+    whole_bytes,
     write_json,
 )
 
@@ -180,6 +181,20 @@ def test_missing_files_are_damage(tmp_path: Path) -> None:
     for read in (read_json, size, map_bytes):
         with pytest.raises(DamageError, match=r"x\.json is missing"):
             read(tmp_path / "x.json")
+
+
+def test_a_file_with_other_bytes_is_not_the_one_that_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    with atomic_write(path) as handle:
+        handle.write(b"abcdef")
+    assert whole_bytes(path, handle.entry).tobytes() == b"abcdef"
+    for content in (b"abcdeF", b"abcde", b""):
+        path.write_bytes(content)
+        with pytest.raises(DamageError, match=rf"a is not the file .* has {len(content)} bytes"):
+            whole_bytes(path, handle.entry)
+    path.unlink()
+    with pytest.raises(DamageError, match="a is missing"):
+        whole_bytes(path, handle.entry)
 
 
 def test_map_bytes_copies_nothing_and_accepts_an_empty_file(tmp_path: Path) -> None:
