@@ -11,6 +11,7 @@ from pipelines.corpus.document import Document, Rejected
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.split import Split
 from pipelines.readers.record import Damage, Record
+from pipelines.readers.salvage import Partial
 from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.rows import READ, Verdict
 
@@ -77,7 +78,9 @@ class Intake:
         try:
             documents = self._recipe.documents(item.value, self._options)
         except Rejected as rejection:
-            return [Document("", reason=str(rejection))]
+            fields = item.value
+            reason = fields.reason if isinstance(fields, Partial) else str(rejection)
+            return [Document("", reason=reason)]
         for document in documents:
             if "\0" in document.text or "\0" in document.prompt:
                 return [Document("", reason="nul")]
