@@ -1,0 +1,136 @@
+"""Seeded harm to files that users give: any of it is a clear error, or harmless."""
+
+import copy
+import itertools
+import json
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_Harm = Callable[[bytes, random.Random], bytes]
+
+DEEP = 100_000
+"""Levels of nesting that no parser can follow by recursion."""
+
+HUGE = 10**9
+
+
+def _span(content: bytes, rng: random.Random) -> tuple[int, int]:
+    start = rng.randrange(len(content) + 1)
+    return start, min(len(content), start + rng.choice((1, 4, 64, 4096)))
+
+
+def _flip(content: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(content)
+    for _ in range(rng.choice((1, 1, 3, 30))):
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def _flip_head(content: bytes, rng: random.Random) -> bytes:
+    """Numbers at the start of a binary file say how large its tables are."""
+    changed = bytearray(content)
+    changed[rng.randrange(min(len(changed), 128))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def _cut(content: bytes, rng: random.Random) -> bytes:
+    return content[: rng.randrange(len(content))]
+
+
+def _behead(content: bytes, rng: random.Random) -> bytes:
+    return content[rng.randrange(1, len(content)) :]
+
+
+def _remove(content: bytes, rng: random.Random) -> bytes:
+    start, end = _span(content, rng)
+    return content[:start] + content[end:]
+
+
+def _repeat(content: bytes, rng: random.Random) -> bytes:
+    start, end = _span(content, rng)
+    return content[:end] + content[start:end] * rng.randrange(1, 4) + content[end:]
+
+
+def _fill(content: bytes, rng: random.Random) -> bytes:
+    start, end = _span(content, rng)
+    return content[:start] + rng.choice((b"\0", b"\xff", b" ")) * (end - start) + content[end:]
+
+
+def _noise(content: bytes, rng: random.Random) -> bytes:
+    start, end = _span(content, rng)
+    return content[:start] + rng.randbytes(end - start) + content[end:]
+
+
+def _insert(content: bytes, rng: random.Random) -> bytes:
+    start, _ = _span(content, rng)
+    extra = rng.choice((b"\0", b"\xed\xa0\x80", b"\xff", b"\xef\xbb\xbf", b"[" * DEEP, b"\n", b"9"))
+    return content[:start] + extra + content[start:]
+
+
+def _swap(content: bytes, rng: random.Random) -> bytes:
+    middle = rng.randrange(len(content))
+    return content[middle:] + content[:middle]
+
+
+_WHOLE = (b"", b"\0", b"\n", b"\xff" * 300, b"\0" * 5000, b"[" * DEEP, b'{"a":' * DEEP, b"null")
+_BYTES: tuple[_Harm, ...] = (
+    _flip, _flip, _flip_head, _cut, _behead, _remove, _repeat, _fill, _noise, _insert, _swap,
+)  # fmt: skip
+
+
+def harmed_bytes(content: bytes, *, seed: int, number: int) -> Iterator[tuple[str, bytes]]:
+    """Yield names and bytes of files that are not what they were."""
+    rng = random.Random(seed)
+    for index, whole in enumerate(_WHOLE):
+        yield f"whole-{index}", whole
+    for index in range(number - len(_WHOLE)):
+        harm = _BYTES[index % len(_BYTES)]
+        yield f"{index}{harm.__name__}", harm(content, rng)
+
+
+_VALUES: tuple[Any, ...] = (
+    None, True, False, -1, 0, HUGE, 2**31, 2**32, 2**63, 2**64, -(2**63), 0.5, 1e308, "", "a",
+    "\ud800", "\0", "\U0010ffff", "x" * 100_000, [], {}, [[]], [None], {"": None}, {"type": "BPE"},
+    float("nan"), float("inf"), [["a", "b", "c"]], ["a"], {"type": 5}, "9" * 400,
+)  # fmt: skip
+
+
+def _containers(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every object and array that is not empty, and a path that rows of a table share."""
+    if isinstance(value, dict | list):
+        if value:
+            yield path, value
+        names = value if isinstance(value, dict) else itertools.repeat("*")
+        inner = value.values() if isinstance(value, dict) else value
+        for name, item in zip(names, inner, strict=False):
+            yield from _containers(item, f"{path}/{name}")
+
+
+def _harm_json(document: Any, rng: random.Random) -> None:
+    places: dict[str, list[Any]] = {}
+    for path, found in _containers(document):
+        places.setdefault(path, []).append(found)
+    place = rng.choice(places[rng.choice([*places])])
+    key = rng.choice([*place]) if isinstance(place, dict) else rng.randrange(len(place))
+    action = rng.randrange(8)
+    if action == 0:
+        del place[key]
+    elif action == 1 and isinstance(place, dict):
+        place[rng.choice(("", "\ud800", "\0", "type", "x" * 5000))] = place.pop(key)
+    elif action == 1:
+        place.append(copy.deepcopy(place[key]))
+    elif action == 2 and isinstance(place, dict):
+        place[key] = rng.choice([*place.values()])
+    else:
+        place[key] = rng.choice(_VALUES)
+
+
+def harmed_json(content: bytes, *, seed: int, number: int) -> Iterator[tuple[str, bytes]]:
+    """Yield names and bytes of JSON files with wrong, missing, huge and repeated values."""
+    rng = random.Random(seed)
+    for index in range(number):
+        document = json.loads(content)
+        for _ in range(rng.choice((1, 1, 2, 5))):
+            _harm_json(document, rng)
+        yield f"json-{index}", json.dumps(document).encode()
