@@ -244,6 +244,8 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
             outcome = None, function(*arguments)
         except UserError as error:
             outcome = DamageError if isinstance(error, DamageError) else UserError, str(error)
+        except MemoryError as error:
+            outcome = MemoryError, str(error)
         except Exception:  # noqa: BLE001 - the driver raises it, whatever it is
             outcome = RuntimeError, traceback.format_exc()
         pipe.send(outcome)
