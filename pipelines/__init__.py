@@ -1,5 +1,3 @@
 """Beam pipelines: raw corpora in, token shards out."""
 
-from shards.room import check_room
-
-check_room("pipelines", modules=("pipelines.run.build",), spare_mb=256)
+import shards as shards  # before all others: it finds out whether there is room for them

@@ -2,7 +2,7 @@
 
 from shards.room import check_room
 
-check_room("shards", spare_mb=64)
+check_room()
 
 # What has room now.
 # ruff: noqa: E402

@@ -11,9 +11,14 @@ import importlib
 import os
 import re
 import resource
+import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+
+_MOST_SECONDS = 300
+"""After these the imports hang."""
 
 _REFUSED = 2
 """As in `shards.command`, which has more to import."""
@@ -32,29 +37,43 @@ def is_lack_of_memory(error: BaseException) -> bool:
 _NO_MEMORY = ("Cannot allocate memory", "failed to map segment", "can't start new thread")
 
 
-def check_room(package: str, *, modules: Sequence[str] = (), spare_mb: int) -> None:
+@dataclass(frozen=True)
+class _Need:
+    """What the commands of a package need."""
+
+    spare_mb: int
+    """What has to be left when all is imported."""
+    later: tuple[str, ...] = ()
+    """What they import besides their own modules, once they know what to do."""
+
+
+_NEEDS = {
+    "shards": _Need(64),
+    "pipelines": _Need(256, ("pipelines.run.build",)),
+    "trainer": _Need(256),
+}
+
+
+def check_room() -> None:
     """End this process with a paragraph if it is to run a command that has no room to start.
 
-    A package calls this before it imports anything, with no effect but while `python -m` looks for
-    a command in it, under a limit.
-
-    Args:
-        package: Its name.
-        modules: What its commands import besides their own modules, later.
-        spare_mb: What has to be left when all is imported.
+    It is called before anything is imported, with no effect but while `python -m` looks for one of
+    our commands, under a limit.
     """
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     command = _command() if sys.argv[:1] == ["-m"] else ""
-    if limit == resource.RLIM_INFINITY or command.partition(".")[0] != package:
+    package = command.partition(".")[0]
+    need = _NEEDS.get(package)
+    if limit == resource.RLIM_INFINITY or need is None:
         return
     # Each thread of theirs takes tens of MB, and one that cannot start is told at length.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     own = f"{command}.__main__" if command == package else command
-    if not _fits([own, *modules], limit - (spare_mb << 20)):
+    if not _fits([own, *need.later], limit - (need.spare_mb << 20)):
         sys.stderr.write(
             f"{command}: there is no room to start: a limit of {limit >> 20:,} MB on the memory of "
-            f"a process (ulimit -v) does not hold the libraries that are needed and {spare_mb} MB "
-            "to work with. Raise the limit, or lift it: ulimit -v unlimited.\n"
+            f"a process (ulimit -v) does not hold its libraries and {need.spare_mb} MB to work "
+            "with. Raise the limit, or lift it: ulimit -v unlimited.\n"
         )
         sys.exit(_REFUSED)
 
@@ -81,9 +100,10 @@ def _fits(modules: Sequence[str], limit: int) -> bool:
 
 
 def _import(modules: Sequence[str], limit: int) -> None:
-    """Import modules in silence, and end this child: with 0 if they can be or are not there."""
+    """Import modules in silence, and end this child: with 0 unless they need more memory."""
     code = 1
     try:
+        signal.alarm(_MOST_SECONDS)
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for descriptor in (1, 2):
             os.dup2(nowhere, descriptor)
@@ -93,7 +113,8 @@ def _import(modules: Sequence[str], limit: int) -> None:
         for module in modules:
             importlib.import_module(module)
         code = 0
-    except (ModuleNotFoundError, SyntaxError):  # told by who imports it next
-        code = 0
+    except Exception as error:  # noqa: BLE001  what else is wrong is told by who imports it next
+        scarce = (ImportError, OSError, RuntimeError, SystemError, MemoryError)
+        code = int(isinstance(error, scarce) and not isinstance(error, ModuleNotFoundError))
     finally:
         os._exit(code)

@@ -1,5 +1,3 @@
 """The GLM trainer: reads shards."""
 
-from shards.room import check_room
-
-check_room("trainer", spare_mb=256)
+import shards as shards  # before all others: it finds out whether there is room for them
