@@ -4,12 +4,16 @@ import base64
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from pipelines.corpus.recipe import SAMPLE
 from pipelines.engine.trial import try_in_child
 from pipelines.tokenizers import huggingface
 from pipelines.tokenizers.agreement import CHECK_TEXTS
@@ -17,7 +21,7 @@ from pipelines.tokenizers.byte_bpe import byte_alphabet
 from pipelines.tokenizers.sentencepiece_model import field
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from shards.errors import UserError
-from tests.pipelines.mutations import HUGE, harmed_bytes, harmed_json
+from tests.pipelines.mutations import HUGE, harmed_bytes, harmed_json, harmed_messages
 from tests.pipelines.tokenizers.trained import KINDS, train
 
 Harmed = Iterator[tuple[str, bytes]]
@@ -70,10 +74,12 @@ SEEDS = [
 @pytest.mark.parametrize("kind", ["identity", "nmt_nfkc", "line breaks"])
 def test_sentencepiece(tmp_path: Path, kind: str, seed: int, number: int) -> None:
     content = train(**KINDS[kind])
-    check_all(
-        harmed_bytes(content, seed=seed, number=number),
-        lambda name, harmed: f"sentencepiece:{written(tmp_path / f'{name}.model', harmed)}",
-    )
+
+    def spec(name: str, harmed: bytes) -> str:
+        return f"sentencepiece:{written(tmp_path / f'{name}.model', harmed)}"
+
+    check_all(harmed_bytes(content, seed=seed, number=number), spec)
+    check_all(harmed_messages(content, seed=seed, number=number // 2), spec)
 
 
 @pytest.mark.parametrize(("seed", "number"), SEEDS)
@@ -185,3 +191,35 @@ def test_byte_piece_that_is_none(tmp_path: Path) -> None:
     content = train() + field(1, field(1, b"<0xZZ>") + field(3, 6))
     path = written(tmp_path / "a.model", content)
     assert "is no SentencePiece model" in check_use(f"sentencepiece:{path}")
+
+
+def panicking(description: dict[str, Any]) -> None:
+    description["model"]["continuing_subword_prefix"] = "x" * 400
+
+
+def huge(description: dict[str, Any]) -> None:
+    description["added_tokens"][1]["id"] = HUGE
+
+
+def test_a_panic_is_an_answer(hf_path: Path, tmp_path: Path) -> None:
+    description = json.loads(hf_path.read_text())
+    panicking(description)
+    path = written(tmp_path / "tokenizer.json", json.dumps(description).encode())
+    assert re.search(r"tokenizers cannot read it \(.*out of range", check_use(f"hf:{path}"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
+@pytest.mark.parametrize("harm", [panicking, huge])
+def test_commands_say_so(
+    hf_path: Path, tmp_path: Path, harm: Callable[[dict[str, Any]], None], workers: list[str]
+) -> None:
+    description = json.loads(hf_path.read_text())
+    harm(description)
+    path = written(tmp_path / "tokenizer.json", json.dumps(description).encode())
+    command = [sys.executable, "-m", "pipelines.wudao", "--input", str(SAMPLE), *workers]
+    command += ["--tokenizer", f"hf:{path}", "--output", str(tmp_path / "out")]
+    for last in ([], ["--plan"]):
+        done = subprocess.run([*command, *last], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert re.fullmatch(rf"pipelines\.wudao: {re.escape(str(path))}.*\n", done.stderr)
