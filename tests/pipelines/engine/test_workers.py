@@ -153,7 +153,7 @@ def test_workers_work_at_the_same_time(tmp_path: Path) -> None:
         ("raise:damage", DamageError, "is damaged$"),
         ("raise:closed", UserError, "^this error holds a function$"),
         ("raise:other", RuntimeError, r"(?s)^Traceback .*duties\.py.*ValueError: x is broken"),
-        ("raise:memory", RuntimeError, "MemoryError: no more"),
+        ("raise:memory", MemoryError, "^no more$"),
     ],
 )
 def test_what_a_task_raises_is_raised_in_the_driver(
