@@ -3,6 +3,7 @@
 import base64
 import binascii
 import dataclasses
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,11 @@ from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason, vers
 from shards.errors import UserError
 
 END_OF_TEXT = "<|endoftext|>"
+
+_MOST_SPECIAL = 32
+"""Ids without a piece in published files, at most."""
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -171,6 +177,13 @@ def _rank_file(path: Path) -> tuple[PieceRanks, Encoding]:
             f"{path} is no file of tiktoken ranks ({reason(error)}): each line should hold a "
             "piece in base64, a space and a number."
         ) from error
+    if len(ranks) < encoding.size - _MOST_SPECIAL:
+        _LOG.warning(
+            "%s has %s pieces, and not %s as the published file: is it whole?",
+            path,
+            f"{len(ranks):,}",
+            f"{encoding.size:,}",
+        )
     return _check_ranks(path, ranks, encoding)
 
 
