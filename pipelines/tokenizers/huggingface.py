@@ -63,7 +63,7 @@ def load_huggingface(path: Path, *, fast: bool) -> TokenModel:
     controls = {token["id"] for token in orjson.loads(plain)["added_tokens"] if token["special"]}
     holes = set(range(size)) - set(vocabulary.values())
     own = {i for i in commands.ids.values() if i < size}
-    _refuse_shared(path, vocabulary, controls | own)
+    _refuse_shared(path, vocabulary, controls | own, encode)
     return TokenModel(
         encode=encode,
         engine=engine,
@@ -159,14 +159,17 @@ def _commands(path: Path, vocabulary: Mapping[str, int], size: int) -> CommandTo
     return byte_bpe_commands(size, end_of_text=ends[0])
 
 
-def _refuse_shared(path: Path, vocabulary: Mapping[str, int], special: set[int]) -> None:
-    """Refuse a special id that is also a piece's: any text with that piece would hold it."""
+def _refuse_shared(
+    path: Path, vocabulary: Mapping[str, int], special: set[int], encode: Encode
+) -> None:
+    """Refuse a special id that is also an ordinary piece's: texts with that piece would hold it."""
     names: dict[int, str] = {}
     for name, i in vocabulary.items():
-        if i in special and names.setdefault(i, name) != name:
+        first = names.setdefault(i, name) if i in special else name
+        if first != name and i in encode([first, name])[0]:
             raise UserError(
-                f"{path}: the special token {names[i]!r} and {name!r} have the same id, {i}: the "
-                "file is damaged, fetch or make it again."
+                f"{path}: {first!r} and the special token {name!r} have the same id, {i}: the file "
+                "is damaged, fetch or make it again."
             )
 
 

@@ -143,9 +143,10 @@ def test_ids_take_no_memory(hf_path: Path, tmp_path: Path, number: int) -> None:
 
 def test_id_of_a_special_token_and_of_a_piece(hf_path: Path, tmp_path: Path) -> None:
     description = json.loads(hf_path.read_text())
-    description["model"]["vocab"]["a"] = 401
+    description["model"]["vocab"]["x"] = 401
     path = written(tmp_path / "tokenizer.json", json.dumps(description).encode())
-    assert "'<|im_start|>' have the same id, 401" in check_use(f"hf:{path}")
+    told = check_use(f"hf:{path}")
+    assert "'x' and the special token '<|im_start|>' have the same id, 401" in told
 
 
 @pytest.mark.parametrize(
