@@ -223,7 +223,7 @@ def _check_centroids(file: _Cursor, width: int) -> int:
     if not fits or (num_pieces - 1) * piece + last_piece != total:
         raise ValueError("its centroids do not fit its rows")
     file.pass_over("<f4", total, _CENTROIDS)
-    return num_pieces
+    return int(num_pieces)
 
 
 def _model(file: _Cursor) -> Model:
