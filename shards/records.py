@@ -84,9 +84,11 @@ def _read_record(record_type: Any, value: Any, where: str) -> Any:
     if wrong := sorted(value.keys() ^ (types.keys() - (optional - value.keys()))):
         state = "is missing" if wrong[0] in types else "is not known"
         raise ValueError(f"{where}.{wrong[0]} {state}")
-    return record_type(
-        **{key: _read(types[key], item, f"{where}.{key}") for key, item in value.items()}
-    )
+    values = {key: _read(types[key], item, f"{where}.{key}") for key, item in value.items()}
+    try:
+        return record_type(**values)
+    except ValueError as error:  # the record checks itself
+        raise ValueError(f"{where}: {error}") from error
 
 
 @cache

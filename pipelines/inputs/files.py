@@ -125,6 +125,11 @@ def input_names(specs: Sequence[str], *, default_name: str) -> list[str]:
     return [_parse_spec(spec)[0] or default_name for spec in specs]
 
 
+def input_paths(specs: Sequence[str]) -> list[str]:
+    """Return the paths of inputs, one for each, as they were given."""
+    return [_parse_spec(spec)[1].removeprefix("file://") for spec in specs]
+
+
 def _look(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], Mapping[FoundFile, str]]:
     """Return the files that a path names now, and those that cannot be taken, with the reason."""
     if is_hub_dataset(path):
