@@ -23,7 +23,6 @@ import numpy as np
 
 from shards.errors import DamageError, UserError
 from shards.format import SUFFIXES
-from shards.own_files import WORK as WORK
 from shards.paths import check_links, check_name, check_relative
 from shards.records import from_json, to_json
 from shards.storage.files import FileEntry, canonical, read_json, write_json
@@ -31,6 +30,8 @@ from shards.storage.readers import admit_readers, remember
 from shards.storage.remote import AnyPath, RemotePath, any_path
 
 NAME = "manifest.json"
+WORK = ".work"
+"""The folder in a dataset that holds what an unfinished build has made so far."""
 TRAIN = "train"
 VALIDATION = "validation"
 
@@ -385,19 +386,23 @@ def _check(manifest: Manifest) -> None:
     if not manifest.generations:
         raise ValueError("manifest.generations is empty")
     _check_counts(number=manifest.number)
-    for entry in (*manifest.generations, *manifest.removals):
-        if not 1 <= entry.number <= manifest.number:
-            raise ValueError(f"a number is {_short(entry.number)}, and manifest.number is less")
+    for number in (entry.number for entry in (*manifest.generations, *manifest.removals)):
+        if not 1 <= number <= manifest.number:
+            raise ValueError(f"a number is {_short(number)}, manifest.number {manifest.number}")
     for generation in manifest.generations:
-        for name in (generation.name, *generation.sources):
-            check_name(name)
-        for entry in generation.inputs:
-            _check_counts(bytes=entry.bytes, crc32c=max(entry.crc32c, default=0))
-        for source, account in generation.accounting.items():
-            _check_account(account, where=f"manifest.accounting.{source}")
+        _check_generation(generation)
     for shard in (*manifest.shards(), *manifest.shards(split=VALIDATION)):
         if set(shard.files) != set(SUFFIXES):
             raise ValueError(f"{shard.path} has the files {sorted(shard.files)}, not {SUFFIXES}")
+
+
+def _check_generation(generation: Generation) -> None:
+    for name in (generation.name, *generation.sources):
+        check_name(name)
+    for entry in generation.inputs:
+        _check_counts(bytes=entry.bytes, crc32c=max(entry.crc32c, default=0))
+    for source, account in generation.accounting.items():
+        _check_account(account, where=f"manifest.accounting.{source}")
 
 
 def _check_tokenizer(tokenizer: TokenizerEntry) -> None:

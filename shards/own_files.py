@@ -6,7 +6,7 @@
     .tmp-…-NAME                     a file of these, or one at the top, that was not finished
 
 Clean-up deletes these and nothing else: files of others, and links, which corpusmill never makes,
-stay wherever they lie. What is at the top (manifest.json, report.json …) is no leftover of anything.
+stay wherever they lie. Finished files at the top (manifest.json, report.json …) are no leftovers.
 """
 
 import os
@@ -15,11 +15,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from shards.manifest import WORK
 from shards.storage.files import TEMPORARY, files
 from shards.storage.remote import AnyPath, RemotePath
-
-WORK = ".work"
-"""The folder in a dataset that holds what an unfinished build has made so far."""
 
 _HASH = "[0-9a-f]{24}"
 _GENERATION = r"g\d{4,}-[0-9a-f]+"
@@ -31,15 +29,15 @@ _FOLDER = re.compile(rf"(?:{_PHASES}|progress|compact(?:/[0-9a-f]{{16}}(?:/[^/]+
 
 _FILE = re.compile(
     rf"{_GENERATION}/[^/]+/(?:validation-)?\d+\.(?:bin|idx|arrow)"
-    rf"|{_GENERATION}/(?:audit|rejects|dropped)/[^/]+\.parquet"
-    rf"|{_GENERATION}/signatures/[^/]+\.arrow"
+    rf"|{_GENERATION}/(?:audit|rejects|dropped)/[^/.][^/]*\.parquet"
+    rf"|{_GENERATION}/signatures/[a-z][a-z0-9-]*\.arrow"
     r"|removals/\d+(?:-[0-9a-f]{8})?\.arrow"
     r"|vocabulary-[0-9a-f]{8}\.arrow"
     rf"|{re.escape(WORK)}/(?:"
-    rf"(?:{_PHASES})/{_HASH}[-.][^/]+"
+    rf"(?:{_PHASES})/{_HASH}[-.][a-z0-9.-]+"
     r"|progress/[0-9a-f]{32}\.(?:json|tmp)"
     r"|watch/(?:driver|trouble)\.json"
-    r"|compact/[0-9a-f]{16}/[^/]+/[^/]+\.json)"
+    r"|compact/[0-9a-f]{16}/[^/]+/[^/.][^/]*\.json)"
 )
 _TOP = re.compile(r"(?:manifest|inputs|report|ledger)\.json|report\.html|\.lineages")
 _UNFINISHED = re.compile(rf"((?:.*/)?){re.escape(TEMPORARY)}[0-9a-f]{{32}}-([^/]+)", re.DOTALL)

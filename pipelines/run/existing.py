@@ -14,8 +14,8 @@ from shards.flags import flag_of
 from shards.manifest import NAME, WORK, InputEntry, Manifest
 from shards.own_files import remove_unfinished, remove_work
 from shards.records import from_json
-from shards.storage.files import read_json, shape_expected, size_if_there
 from shards.storage.files import files as files_in
+from shards.storage.files import read_json, shape_expected, size_if_there
 from shards.storage.remote import AnyPath, RemotePath
 
 REPLACE = "Choose another --output, or give --overwrite to replace it"

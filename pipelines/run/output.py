@@ -133,9 +133,7 @@ def _identity(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _check_parts(
-    parts: Sequence[str], place: Sequence[str], spec: str, output: AnyPath
-) -> None:
+def _check_parts(parts: Sequence[str], place: Sequence[str], spec: str, output: AnyPath) -> None:
     """Check the parts of an input's path, which may hold wildcards, and those of an output's."""
     fixed, pattern = _fixed(parts)
     if tuple(fixed[: len(place)]) == tuple(place):

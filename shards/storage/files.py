@@ -285,7 +285,9 @@ def shape_expected(path: AnyPath, advice: str) -> Iterator[None]:
         yield
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         text = f"{type(error).__name__}: {error}"[:200]
-        raise DamageError(f"{path} does not hold what corpusmill writes ({text}): {advice}") from error
+        raise DamageError(
+            f"{path} does not hold what corpusmill writes ({text}): {advice}."
+        ) from error
 
 
 def size(path: AnyPath) -> int:
