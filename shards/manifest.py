@@ -24,7 +24,7 @@ import numpy as np
 from shards.errors import DamageError, UserError
 from shards.format import SUFFIXES
 from shards.paths import check_links, check_name, check_relative
-from shards.records import from_json, to_json
+from shards.records import from_json, short, to_json
 from shards.storage.files import FileEntry, canonical, read_json, write_json
 from shards.storage.readers import admit_readers, remember
 from shards.storage.remote import AnyPath, RemotePath, any_path
@@ -46,24 +46,13 @@ _MAX_IDS = {"uint16": 2**16, "int32": 2**31}
 def _check_counts(**counts: int) -> None:
     for name, count in counts.items():
         if not 0 <= count <= _MAX_COUNT:
-            raise ValueError(f"{name} is {_short(count)}, which no dataset has")
+            raise ValueError(f"{name} is {short(count)}, which no dataset has")
 
 
 def _check_entry(path: str, files: Iterable[FileEntry]) -> None:
     check_relative(path)
     for file in files:
         _check_counts(bytes=file.bytes, crc32c=file.crc32c)
-
-
-def _short(value: object) -> str:
-    """Return a value as an error shows it."""
-    if isinstance(value, int) and abs(value) >= 10**30:  # Python writes out no more than 4,300
-        return f"a number of {value.bit_length():,} bits"
-    text = repr(value)
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
-
-
-_MAX_SHOWN = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -356,7 +345,7 @@ def read_manifest(directory: AnyPath) -> Manifest:
     if content.get("version") != _VERSION:
         raise UserError(
             f"{path} was written by a newer corpusmill (manifest version "
-            f"{_short(content.get('version'))}; this one reads version {_VERSION}): upgrade "
+            f"{short(content.get('version'))}; this one reads version {_VERSION}): upgrade "
             "corpusmill."
         )
     if content.pop("sha256", None) != _sha256(content):
@@ -388,7 +377,7 @@ def _check(manifest: Manifest) -> None:
     _check_counts(number=manifest.number)
     for number in (entry.number for entry in (*manifest.generations, *manifest.removals)):
         if not 1 <= number <= manifest.number:
-            raise ValueError(f"a number is {_short(number)}, manifest.number {manifest.number}")
+            raise ValueError(f"a number is {short(number)}, manifest.number {manifest.number}")
     for generation in manifest.generations:
         _check_generation(generation)
     for shard in (*manifest.shards(), *manifest.shards(split=VALIDATION)):
@@ -409,19 +398,19 @@ def _check_tokenizer(tokenizer: TokenizerEntry) -> None:
     size, dtype = tokenizer.vocabulary_size, tokenizer.dtype
     if dtype not in _MAX_IDS or not 0 < tokenizer.pieces <= size <= _MAX_IDS[dtype]:
         raise ValueError(
-            f"manifest.tokenizer has {_short(tokenizer.pieces)} pieces and {_short(size)} ids of "
-            f"type {_short(dtype)}: tokens are {' or '.join(_MAX_IDS)}"
+            f"manifest.tokenizer has {short(tokenizer.pieces)} pieces and {short(size)} ids of "
+            f"type {short(dtype)}: tokens are {' or '.join(_MAX_IDS)}"
         )
     for role, number in tokenizer.special.items():
         if not 0 <= number < size:
-            raise ValueError(f"manifest.tokenizer.special.{role} is {_short(number)}, no id")
+            raise ValueError(f"manifest.tokenizer.special.{role} is {short(number)}, no id")
     if "eos" not in tokenizer.special:
         raise ValueError("manifest.tokenizer.special has no eos, which ends every document")
 
 
 def _check_account(account: object, *, where: str) -> None:
     if not isinstance(account, dict):
-        raise ValueError(f"{where} is {_short(account)}, no account")
+        raise ValueError(f"{where} is {short(account)}, no account")
     known = {field.name for field in fields(Account)}
     from_json(Account, {key: account[key] for key in account.keys() & known}, where=where)
     waiting = [account]
@@ -430,7 +419,7 @@ def _check_account(account: object, *, where: str) -> None:
             if isinstance(value, dict):
                 waiting.append(value)
             elif isinstance(value, bool) or not isinstance(value, int):
-                raise ValueError(f"{where}: {key} is {_short(value)}, no number")
+                raise ValueError(f"{where}: {key} is {short(value)}, no number")
             else:
                 _check_counts(**{key: value})
 

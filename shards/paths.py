@@ -25,8 +25,8 @@ percent-encoded behind URLs, and are compared differently by every file system."
 _MAX_SOURCE_CHARS = 100
 """A file name has at most 255 bytes, and holds more than the source."""
 
-_FOLDERS = ("audit", "dropped", "rejects", "removals", "signatures")
-"""What stands beside the folders of sources."""
+FOLDERS = ("audit", "dropped", "rejects", "signatures")
+"""What stands beside the folders of sources in that of a generation."""
 
 _DEVICES = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?")
 """What Windows takes for a device, in any folder and with any ending."""
@@ -163,8 +163,8 @@ def _problem(name: str) -> str:
         return f"has {len(name):,} characters"
     if not _SOURCE.fullmatch(name):
         return "is not allowed"
-    if name.lower() in _FOLDERS:
-        return "is that of a folder which every dataset has"
+    if name.lower() in FOLDERS:
+        return "is that of a folder which every generation has"
     if _DEVICES.fullmatch(name.lower()):
         return "is that of a device on Windows"
     return ""

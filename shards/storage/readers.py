@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from shards.storage.disk import disk_errors_explained
-from shards.storage.files import crc32c_of, read_json, shape_expected, write_json
+from shards.storage.files import crc32c_of, read_json, write_json
 from shards.storage.remote import AnyPath
 
 NAME = ".readers"
@@ -48,10 +48,8 @@ def remember(folder: AnyPath, lineage: str, names: Iterable[str]) -> None:
 
 def _remembered(folder: Path) -> Mapping[str, list[str]]:
     path = folder / LINEAGES
-    if not path.exists():
-        return {}
-    with shape_expected(path, "delete it once nothing is training on this dataset any more"):
-        return {str(key): [*map(str, names)] for key, names in read_json(path).items()}
+    lineages: Mapping[str, list[str]] = read_json(path) if path.exists() else {}
+    return lineages
 
 
 class Hold:
