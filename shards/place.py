@@ -121,7 +121,12 @@ def format_ranges(numbers: Collection[int]) -> str:
 
 
 def check_placed(dataset: Dataset, share: NodeShare) -> Iterator[str]:
-    """Read all files of a share, and yield a line for each that is missing or wrong."""
+    """Read all files of a share, and yield a line for each that is missing or wrong.
+
+    Raises:
+        DamageError: A link leads out of the folder.
+    """
+    check_links(dataset.directory, (path for path, _ in dataset.manifest.files()))
     for path, entry in needed_files(dataset.manifest, share):
         if problem := check_file(dataset.directory / path, entry):
             yield problem

@@ -241,6 +241,8 @@ def read_inputs(output: AnyPath) -> list[dict[str, Any]]:
     told = read_json(path)
     advice = "restore it from a copy, or delete it: files are then compared by their content"
     with shape_expected(path, advice):
+        if not isinstance(told, list):
+            raise TypeError("it is no list")
         for number, file in enumerate(told):
             known = {key: value for key, value in file.items() if key != "from"}
             from_json(_Seen, known, where=f"file {number}")

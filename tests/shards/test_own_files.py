@@ -1,4 +1,3 @@
-import os
 from pathlib import Path
 
 import pytest
@@ -25,10 +24,11 @@ MARK, TASK = "0123456789abcdef" * 2, "0123456789abcdef01234567"
     ],
 )
 def test_finished_and_unfinished_files_of_ours(path: str) -> None:
-    folder, _, name = path.rpartition("/")
+    folder, slash, name = path.rpartition("/")
+    start = f"{folder}{slash}"
     assert is_ours(path)
-    assert is_ours(os.path.join(folder, f".tmp-{MARK}-{name}"))
-    assert not is_ours(os.path.join(folder, f".tmp-{MARK[1:]}-{name}"))
+    assert is_ours(f"{start}.tmp-{MARK}-{name}")
+    assert not is_ours(f"{start}.tmp-{MARK[1:]}-{name}")
     assert not is_ours(f"mine/{path}")
     assert not is_ours(f"{path}.bak\n")
 
