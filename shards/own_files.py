@@ -21,10 +21,10 @@ from shards.storage.remote import AnyPath, RemotePath
 
 _HASH = "[0-9a-f]{24}"
 _GENERATION = r"g\d{4,}-[0-9a-f]+"
-_PHASES = (
-    "attempts|components|dedup|drops|group|known|map|mates|merge|plan|ranges|rejects|slots|watch"
+_FOLDER = re.compile(
+    "(attempts|components|dedup|drops|group|known|map|mates|merge|plan|progress|ranges|rejects"
+    "|slots|watch|compact(/[0-9a-f]{16}(/[^/]+)?)?)?"
 )
-_FOLDER = re.compile(rf"(?:{_PHASES}|progress|compact(?:/[0-9a-f]{{16}}(?:/[^/]+)?)?)?")
 """Folders of .work, by their path in it; .work itself is empty."""
 
 _FILE = re.compile(
@@ -34,7 +34,7 @@ _FILE = re.compile(
     r"|removals/\d+(?:-[0-9a-f]{8})?\.arrow"
     r"|vocabulary-[0-9a-f]{8}\.arrow"
     rf"|{re.escape(WORK)}/(?:"
-    rf"(?:{_PHASES})/{_HASH}[-.][a-z0-9.-]+"
+    rf"[a-z]+/{_HASH}[-.][a-z0-9.-]+"
     r"|progress/[0-9a-f]{32}\.(?:json|tmp)"
     r"|watch/(?:driver|trouble)\.json"
     r"|compact/[0-9a-f]{16}/[^/]+/[^/.][^/]*\.json)"
@@ -67,8 +67,12 @@ def all_ours(directory: Path, path: Path) -> bool:
     if path.is_symlink():
         return False
     if not path.is_dir():
-        return is_ours(path.relative_to(directory).as_posix())
+        return _is_own(path, path.relative_to(directory).as_posix())
     return all(all_ours(directory, child) for child in path.iterdir())
+
+
+def _is_own(path: Path, relative: str) -> bool:
+    return is_ours(relative) and not path.is_symlink()
 
 
 def remove_work(work: AnyPath, folder: str = "") -> list[str]:
@@ -89,14 +93,13 @@ def remove_work(work: AnyPath, folder: str = "") -> list[str]:
     others = []
     for parent, names in _bottom_up(work / folder if folder else work):
         below = parent.relative_to(work).as_posix().removeprefix(".")
-        for name in names:
-            path = f"{below}/{name}" if below else name
-            if is_ours(f"{WORK}/{path}") and not (parent / name).is_symlink():
-                with suppress(OSError):  # gone meanwhile, or it has to stay
-                    (parent / name).unlink()
-            else:
-                others.append(path)
-        if _FOLDER.fullmatch(below):
+        paths = [f"{below}/{name}" if below else name for name in names]
+        own = [path for path in paths if _is_own(work / path, f"{WORK}/{path}")]
+        others += sorted(set(paths) - set(own))
+        for path in own:
+            with suppress(OSError):  # gone meanwhile, or it has to stay
+                (work / path).unlink()
+        if own or _FOLDER.fullmatch(below):
             with suppress(OSError):  # something is in it
                 parent.rmdir()
     return sorted(others)

@@ -40,7 +40,7 @@ def test_finished_and_unfinished_files_of_ours(path: str) -> None:
         "report.html",
         ".work/thesis.txt",
         ".work/map/thesis.txt",
-        f".work/thesis/{TASK}.json",
+        f".work/map/{TASK[1:]}.json",
         "g0001-3f9c12ab/notes.txt",
         "g0001-3f9c12ab/wudao/notes.txt",
         "g0001-thesis/wudao/00000.bin",
