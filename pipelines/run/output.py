@@ -20,6 +20,7 @@ from shards.errors import UserError
 from shards.manifest import NAME, WORK, read_manifest
 from shards.paths import check_sources
 from shards.storage.address import is_url
+from shards.storage.files import size_if_there
 from shards.storage.remote import AnyPath, RemotePath
 
 _SCHEMES = {"s3a": "s3", "gcs": "gs"}
@@ -34,8 +35,8 @@ def check_output(options: Options, recipe: Recipe) -> None:
         recipe: Of the corpus whose command this is.
 
     Raises:
-        UserError: The output is, holds or lies in an input; a folder of the output is a link; or
-            the name of a source is none for a folder.
+        UserError: The output is, holds or lies in an input; a folder of the output is a link; the
+            name of a source is none for a folder; or the output's manifest is damaged.
     """
     specs, output = input_specs(options), options.output
     for path in input_paths(specs):
@@ -46,11 +47,17 @@ def check_output(options: Options, recipe: Recipe) -> None:
             "outputs could meet there, and clean up what is not theirs. Remove the link (what it "
             "points to stays), or give an --output on that disk"
         )
-    present: Sequence[str] = ()
-    with suppress(UserError):  # what is wrong with a dataset is told when it is used
-        if (output / NAME).exists():
-            present = read_manifest(output).sources()
-    check_sources(input_names(specs, default_name=recipe.name), present=present)
+    names = input_names(specs, default_name=recipe.name)
+    try:
+        check_sources(names)
+    except UserError:  # a dataset that has such names keeps them
+        check_sources(names, present=_sources(output))
+    if options.grows:
+        check_sources(names, present=_sources(output))
+
+
+def _sources(output: AnyPath) -> Sequence[str]:
+    return read_manifest(output).sources() if size_if_there(output / NAME) >= 0 else ()
 
 
 def check_apart(spec: str, output: AnyPath) -> None:
