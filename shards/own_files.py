@@ -17,7 +17,7 @@ from pathlib import Path
 
 from shards.manifest import WORK
 from shards.storage.files import TEMPORARY, files
-from shards.storage.remote import AnyPath, RemotePath
+from shards.storage.remote import AnyPath, RemotePath, relative
 
 _HASH = "[0-9a-f]{24}"
 _GENERATION = r"g\d{4,}-[0-9a-f]+"
@@ -71,8 +71,8 @@ def all_ours(directory: Path, path: Path) -> bool:
     return all(all_ours(directory, child) for child in path.iterdir())
 
 
-def _is_own(path: Path, relative: str) -> bool:
-    return is_ours(relative) and not path.is_symlink()
+def _is_own(path: Path, name: str) -> bool:
+    return is_ours(name) and not path.is_symlink()
 
 
 def remove_work(work: AnyPath, folder: str = "") -> list[str]:
@@ -85,14 +85,15 @@ def remove_work(work: AnyPath, folder: str = "") -> list[str]:
     Returns:
         Relative paths of files and links that stay.
     """
+    start = work / folder if folder else work
     if isinstance(work, RemotePath):
-        names = [f"{folder}/{name}" if folder else name for name in files(work / folder)]
+        names = [relative(start / name, work) for name in files(start)]
         own = [name for name in names if is_ours(f"{WORK}/{name}")]
         work.remove(own)
         return sorted(set(names) - set(own))
-    others = []
-    for parent, names in _bottom_up(work / folder if folder else work):
-        below = parent.relative_to(work).as_posix().removeprefix(".")
+    others: list[str] = []
+    for parent, names in _bottom_up(start):
+        below = "" if parent == work else relative(parent, work)
         paths = [f"{below}/{name}" if below else name for name in names]
         own = [path for path in paths if _is_own(work / path, f"{WORK}/{path}")]
         others += sorted(set(paths) - set(own))
@@ -105,9 +106,9 @@ def remove_work(work: AnyPath, folder: str = "") -> list[str]:
     return sorted(others)
 
 
-def _bottom_up(folder: Path) -> Iterator[tuple[Path, list[str]]]:
+def _bottom_up(folder: AnyPath) -> Iterator[tuple[Path, list[str]]]:
     """Yield every folder, after those in it, with the names of its files and links."""
-    if folder.is_symlink():
+    if not isinstance(folder, Path) or folder.is_symlink():
         return
     for name, subfolders, names in os.walk(folder, topdown=False):
         parent = Path(name)

@@ -1,8 +1,11 @@
+import uuid
 from pathlib import Path
 
 import pytest
 
 from shards.own_files import is_ours, remove_unfinished, remove_work
+from shards.storage.files import files
+from shards.storage.remote import RemotePath
 
 MARK, TASK = "0123456789abcdef" * 2, "0123456789abcdef01234567"
 
@@ -75,14 +78,16 @@ def test_a_folder_of_our_own_goes_as_a_whole(tmp_path: Path) -> None:
 def test_what_others_put_there_stays(tmp_path: Path) -> None:
     work = tmp_path / ".work"
     put(work, f"map/{TASK}.json", "map/thesis.txt", f"merge/{TASK}.json", "thesis.txt")
+    put(work, f".map/{TASK}.json")
     put(tmp_path, "elsewhere/thesis.txt", f"elsewhere/{TASK}.json")
     (work / "empty").mkdir()
     (work / "dedup").symlink_to(tmp_path / "elsewhere")
     (work / "map" / f"{TASK}-0000.tokens").symlink_to(tmp_path / "elsewhere" / "thesis.txt")
     assert remove_work(work, "merge") == []
-    assert remove_work(work) == ["dedup", f"map/{TASK}-0000.tokens", "map/thesis.txt", "thesis.txt"]
-    assert left(work) == ["dedup", "empty", "map", f"map/{TASK}-0000.tokens", "map/thesis.txt",
-                          "thesis.txt"]  # fmt: skip
+    linked = f"map/{TASK}-0000.tokens"
+    theirs = [f".map/{TASK}.json", "dedup", linked, "map/thesis.txt", "thesis.txt"]
+    assert remove_work(work) == theirs
+    assert left(work) == sorted([*theirs, ".map", "empty", "map"])
     assert left(tmp_path / "elsewhere") == [f"{TASK}.json", "thesis.txt"]
     (tmp_path / "linked").symlink_to(work)
     assert remove_work(tmp_path / "linked") == [], "a link is not followed"
@@ -98,3 +103,14 @@ def test_unfinished_files_are_looked_for_in_our_folders_alone(tmp_path: Path) ->
     remove_unfinished(tmp_path)
     assert left(tmp_path / "elsewhere") == before
     assert [path for path in left(tmp_path) if ".tmp" in path and "elsewhere" not in path] == []
+
+
+def test_behind_a_url() -> None:
+    work = RemotePath(f"memory://{uuid.uuid4().hex}/.work")
+    for name in (f"map/{TASK}.json", f"attempts/{TASK}-{MARK}-{MARK}.json", "map/thesis.txt"):
+        (work / name).write(b"x")
+    assert remove_work(work, "attempts") == []
+    assert sorted(files(work)) == [f"map/{TASK}.json", "map/thesis.txt"]
+    assert remove_work(work) == ["map/thesis.txt"]
+    assert sorted(files(work)) == ["map/thesis.txt"]
+    work.remove(["map/thesis.txt"])
