@@ -375,7 +375,8 @@ def _check(manifest: Manifest) -> None:
     if not manifest.generations:
         raise ValueError("manifest.generations is empty")
     _check_counts(number=manifest.number)
-    for number in (entry.number for entry in (*manifest.generations, *manifest.removals)):
+    numbers = [generation.number for generation in manifest.generations]
+    for number in (*numbers, *(removal.number for removal in manifest.removals)):
         if not 1 <= number <= manifest.number:
             raise ValueError(f"a number is {short(number)}, manifest.number {manifest.number}")
     for generation in manifest.generations:
