@@ -15,15 +15,16 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.inputs.files import InputFile, match_inputs, open_input
+from pipelines.inputs.files import InputFile, input_paths, match_inputs, open_input
 from pipelines.inputs.split import split_file
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.record import Record
+from pipelines.run.output import check_apart
 from pipelines.segments.identity import hash_bound, sample_hashes
 from pipelines.wudao import PATTERN
 from shards.command import Parser, print_text
@@ -62,9 +63,11 @@ def run(arguments: argparse.Namespace) -> str:
     Raises:
         UserError: They contradict each other, or a file cannot be read or written.
     """
-    files = match_inputs([arguments.input], pattern=PATTERN, default_name="wudao")
     output = arguments.output
-    _check_apart(files, output)
+    for path in input_paths([arguments.input]):
+        check_apart(path, output)
+    files = match_inputs([arguments.input], pattern=PATTERN, default_name="wudao")
+    _check_names(files)
     if arguments.files is not None:
         done = copy_files(files, output, wanted=arguments.files, seed=arguments.seed)
     else:
@@ -234,12 +237,12 @@ def _holding(output: Path) -> str:
     return f"{files}, {sum(sizes) / 1e6:.1f} MB in {output}"
 
 
-def _check_apart(files: Sequence[InputFile], output: Path) -> None:
-    place = output.resolve()
+def _check_names(files: Sequence[InputFile]) -> None:
     for file in files:
-        if place in Path(file.path).resolve().parents:
+        if ".." in PurePosixPath(file.relative).parts:
             raise UserError(
-                f"The input file {file.path} lies in the output {output}; choose another --output."
+                f"The input file {file.path} was found through '..' behind a wildcard, so that its "
+                "place in the output is not known; give --input without '..'."
             )
 
 

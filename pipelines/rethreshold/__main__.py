@@ -19,9 +19,10 @@ from pipelines.run.origin import Thresholds, languages_of, thresholds_of
 from shards.command import Parser, print_text
 from shards.errors import UserError
 from shards.flags import fraction, names, positive
-from shards.manifest import Manifest, TableEntry, parse_dataset, read_manifest
+from shards.manifest import NAME, Manifest, TableEntry, parse_dataset, read_manifest
 from shards.records import to_json
 from shards.run import CAUSAL, GLM
+from shards.storage.files import shape_expected
 from shards.storage.remote import AnyPath
 from shards.windows import causal_windows, glm_windows
 
@@ -53,8 +54,9 @@ def run(arguments: argparse.Namespace) -> str:
     directory, number = parse_dataset(arguments.dataset)
     manifest = read_manifest(directory)
     manifest = manifest if number is None else manifest.as_of(number)
-    now = thresholds_of(manifest)
-    then = thresholds_of(manifest, arguments.threshold)
+    with shape_expected(directory / NAME, "build the dataset again"):
+        now = thresholds_of(manifest)
+        then = thresholds_of(manifest, arguments.threshold)
     if arguments.language_threshold is not None:
         then = replace(then, score=arguments.language_threshold)
     if arguments.languages is not None:
@@ -64,7 +66,7 @@ def run(arguments: argparse.Namespace) -> str:
     setting = Setting(
         now=now,
         then=then,
-        dedup=manifest.options["dedup"] != "none",
+        dedup=manifest.options.get("dedup") != "none",
         screened=bool(manifest.options.get("decontaminate")),
         stride=spec.stride,
     )

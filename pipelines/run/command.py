@@ -30,8 +30,11 @@ def main(module: str, argv: Sequence[str]) -> int:
                 "--part is for a dataset that is made at once: leave it out, or leave --append, "
                 "--every-tokens and --watch out"
             )
+        # What runs take a second to load, --help takes none.
+        from pipelines.run.output import check_output  # noqa: PLC0415 - see above
+
+        check_output(options, recipe)
         if options.plan:
-            # What runs take a second to load, --help takes none.
             from pipelines.planning.run import plan  # noqa: PLC0415 - see above
 
             print(plan(module, options))  # noqa: T201 - the output that was asked for

@@ -107,7 +107,7 @@ class _Lease:
     def _is_mine(self) -> bool:
         try:
             return bool(json.loads(self.file.read())["token"] == self.token)
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
+        except (FileNotFoundError, *_ODD):
             return False
 
     def _others(self) -> list[RemotePath]:
@@ -167,6 +167,10 @@ class _Lease:
             os._exit(2)
 
 
+_ODD = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
+"""What the content of a lease that nobody here wrote may raise."""
+
+
 def _held_by(folder: RemotePath, content: bytes) -> UserError:
     return UserError(
         f"{folder} is being written by {_owner(content)}; wait for it or choose another --output."
@@ -177,7 +181,7 @@ def _owner(content: bytes) -> str:
     try:
         state = json.loads(content)
         return f"process {state['process']} on host {state['host']}"
-    except (ValueError, KeyError, TypeError):
+    except _ODD:
         return "another process"
 
 
@@ -187,7 +191,7 @@ def _has_ended(content: bytes) -> bool:
         state = json.loads(content)
         on_this_machine: bool = state["machine"] == _machine_id()
         return on_this_machine and _start_time(state["process"]) != str(state["started"])
-    except (ValueError, KeyError, TypeError, OSError):  # what is unknown may live
+    except (OSError, *_ODD):  # what is unknown may live
         return False
 
 
