@@ -29,6 +29,7 @@ from pipelines.wudao import PATTERN
 from shards.command import Parser, print_text
 from shards.errors import UserError
 from shards.flags import count, fraction, positive
+from shards.shown import tell
 from shards.storage.files import atomic_write, crc32c
 
 PROGRAM = "pipelines.cp_wudao"
@@ -244,7 +245,7 @@ def _check_apart(files: Sequence[InputFile], output: Path) -> None:
 
 
 def _progress(file: InputFile, done: int, total: int) -> None:
-    sys.stderr.write(f"{done + 1}/{total} {file.relative} ({file.bytes / 1e6:.1f} MB)\n")
+    tell(f"{done + 1}/{total} {file.relative} ({file.bytes / 1e6:.1f} MB)")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -29,6 +29,7 @@ from pipelines.segments.identity import hash_bound, holdout_hashes, sample_hashe
 from shards.command import Parser, print_text
 from shards.errors import UserError
 from shards.flags import count, positive
+from shards.shown import tell
 from shards.storage.files import atomic_write
 
 PROGRAM = "pipelines.train_tokenizer"
@@ -164,7 +165,7 @@ class TrainingTexts:
         """Yield the repaired text of each document that the corpus would keep."""
         held_bytes = 0
         for number, file in enumerate(self._files, start=1):
-            sys.stderr.write(f"{PROGRAM}: reading {file.path} ({number} of {len(self._files)})\n")
+            tell(f"{PROGRAM}: reading {file.path} ({number} of {len(self._files)})")
             for text, is_held in self._texts(file):
                 size = len(text.encode())
                 if is_held and held_bytes < _HELD_BYTES:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from shards.errors import UserError
+from shards.shown import MessageFormatter, guard, print_lines, tell
 
 REFUSED = 2
 """The exit code after an error that the person can fix."""
@@ -49,15 +50,16 @@ def exit_code(
         stopped: What the line after Ctrl-C says.
         reports: Whether this process prints an error; of several ranks one is enough.
     """
+    guard()
     try:
         code = run()
         sys.stdout.flush()
     except UserError as error:
         if reports(error):
-            sys.stderr.write(f"{program}: {error}\n")
+            tell(f"{program}: {error}")
         return REFUSED
     except KeyboardInterrupt:
-        sys.stderr.write(f"\n{program}: stopped; {stopped}\n")
+        tell(f"{program}: stopped; {stopped}", start="\n")
         return STOPPED
     except BrokenPipeError:
         # Leave nothing for the interpreter to flush.
@@ -67,17 +69,24 @@ def exit_code(
 
 
 def print_text(program: str, text: Callable[[], str], *, stopped: str) -> int:
-    """Print the text that a command returns, as one that `exit_code` runs."""
+    """Print the text that a command returns, line by line, as one that `exit_code` runs."""
 
     def run() -> None:
-        sys.stdout.write(f"{text()}\n")
+        print_lines(text().split("\n"))
 
     return exit_code(program, run, stopped=stopped)
 
 
+def log_errors() -> None:
+    """Show only errors in the log, visible and without secrets."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(MessageFormatter())
+    logging.basicConfig(handlers=[handler], level=logging.ERROR)
+
+
 def log_plainly() -> None:
-    """Show our own log lines as they are, and only errors of the libraries."""
-    logging.basicConfig(format="%(message)s", level=logging.ERROR)
+    """Show our own log lines without anything around them, and only errors of the libraries."""
+    log_errors()
     for name, level in (
         ("corpusmill", logging.INFO),
         ("trainer", logging.INFO),
