@@ -28,7 +28,7 @@ from pipelines.segments.identity import hash_bound, sample_hashes
 from pipelines.wudao import PATTERN
 from shards.command import Parser, print_text
 from shards.errors import UserError
-from shards.flags import count, fraction, positive
+from shards.flags import count, fraction, local_path, positive
 from shards.shown import tell
 from shards.storage.files import atomic_write, crc32c
 
@@ -271,7 +271,11 @@ def _parser() -> argparse.ArgumentParser:
         help="A folder, file or glob, or NAME= followed by one. Default: the built-in sample.",
     )
     parser.add_argument(
-        "--output", type=Path, default=Path("build/toy"), metavar="DIR", help="Default: build/toy."
+        "--output",
+        type=local_path,
+        default=Path("build/toy"),
+        metavar="DIR",
+        help="Default: build/toy.",
     )
     parser.add_argument(
         "--seed", type=count, default=0, metavar="N", help="Seed of the choice. Default: 0."

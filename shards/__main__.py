@@ -9,13 +9,12 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 
 from shards import compact, place, prune, show, trace
 from shards.command import Parser, exit_code
 from shards.erasure import Erasure
 from shards.errors import UserError
-from shards.flags import count, counts
+from shards.flags import count, counts, local_path
 from shards.manifest import TRAIN, VALIDATION, Generation, parse_dataset, read_manifest
 from shards.names import Names, read_names
 from shards.order.scatter import scatters_of_node
@@ -99,7 +98,9 @@ def _add_place(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument(
         "--scatters", type=count, default=1, metavar="S", help="pieces of the corpus"
     )
-    parser.add_argument("--to", type=Path, metavar="DISK", help="a folder on the disk of the node")
+    parser.add_argument(
+        "--to", type=local_path, metavar="DISK", help="a folder on the disk of the node"
+    )
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--list", action="store_true", help="only list what it needs")
     modes.add_argument("--check", action="store_true", help="only check DISK, or DIR without --to")
@@ -110,7 +111,11 @@ def _add_trace(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = commands.add_parser("trace", help=text, description=text)
     parser.set_defaults(command=_trace)
     parser.add_argument(
-        "run", nargs="?", type=Path, metavar="RUN", help="the run's saved options; or give flags"
+        "run",
+        nargs="?",
+        type=local_path,
+        metavar="RUN",
+        help="the run's saved options; or give flags",
     )
     question = parser.add_mutually_exclusive_group(required=True)
     question.add_argument(
@@ -133,7 +138,7 @@ def _add_remove(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.set_defaults(command=_remove)
     parser.add_argument(
         "--documents",
-        type=Path,
+        type=local_path,
         metavar="FILE",
         help="a file with a name on each line: SHARD:ROW, PATH:POSITION, id or url",
     )
@@ -156,9 +161,12 @@ def _add_remove(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument(
         "--missing-ok", action="store_true", help="go on if some names stand for no document"
     )
-    parser.add_argument("--report", type=Path, metavar="FILE", help="write all of it as JSON")
+    parser.add_argument("--report", type=local_path, metavar="FILE", help="write all of it as JSON")
     parser.add_argument(
-        "--run", type=Path, metavar="RUN", help="a run's saved options: show the steps that saw it"
+        "--run",
+        type=local_path,
+        metavar="RUN",
+        help="a run's saved options: show the steps that saw it",
     )
     parser.add_argument(
         "--until", type=count, metavar="N", help="with --run: all steps before N, as for trace"

@@ -7,6 +7,7 @@ from typing import Any
 
 from shards.command import Parser, print_text
 from shards.errors import UserError
+from shards.flags import local_path
 from trainer.log import TRAIN, VALIDATION, read_run_log
 
 _PANELS = (
@@ -71,9 +72,12 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(argv: Sequence[str]) -> str:
     parser = Parser(prog="python -m trainer.plot", description="Draw the curves of runs.")
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="what --save named")
+    parser.add_argument("runs", nargs="+", type=local_path, metavar="RUN", help="what --save named")
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="a .png, .svg or .pdf. Default: RUN/curves.png"
+        "--output",
+        type=local_path,
+        metavar="FILE",
+        help="a .png, .svg or .pdf. Default: RUN/curves.png",
     )
     options = parser.parse_args(argv)
     output = options.output or options.runs[0] / "curves.png"
