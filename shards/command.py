@@ -4,7 +4,7 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from shards.errors import UserError
@@ -26,6 +26,15 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, **settings)
+
+    def parse_known_args(  # type: ignore[override]  # of two overloads; both are this one
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse words that are UTF-8: nothing else can be written to a file or read by Arrow."""
+        for word in sys.argv[1:] if args is None else args:
+            if any("\ud800" <= character <= "\udfff" for character in word):
+                self.error(f"the word {word} is not UTF-8; rename what it names")
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Raise what is wrong with the command line."""
