@@ -39,7 +39,7 @@ _CUT_WEB = re.compile("[?#;]")
 _CUT = re.compile(r"[?#;][^/?#;=]*=")
 """In other protocols than the web's a question mark may be part of a name, or a wildcard."""
 _REFUSED_WEB = re.compile(r"[?#]|;[^/;=]*=")
-_REFUSED = re.compile(rf"[?#;&]{_SECRET}=", re.IGNORECASE)
+_REFUSED = re.compile(rf"[?#;&](?:{_SECRET}|\w*key|auth|code|delegation)=", re.IGNORECASE)
 
 _IN_TEXT = re.compile(rf"{_START.pattern}[^\s\"'<>]*[^\s\"'<>).,:;\]}}]", re.IGNORECASE)
 _NAMED = re.compile(rf"(?<![\w.-])({_SECRET})(=|%3D)[^\s&;\"'<>)]+", re.IGNORECASE)
