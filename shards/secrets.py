@@ -28,14 +28,16 @@ _START = re.compile(
     re.IGNORECASE,
 )
 _WEB = re.compile("https?:", re.IGNORECASE)
+_COLON = re.compile(":|%3a", re.IGNORECASE)
 _PORT = re.compile(r"(?:\[[^\]]*\]|[^:@]*):[0-9]*")
 
 _SECRET = (
-    r"(?:[\w.-]*[-_.])?(?:secret|token|passw(?:or)?d|pwd|signature|sig|credentials?|authorization|"
-    r"sas|api_?key|jwt|(?:access|account|secret|shared|private)[-_.]?key(?:[-_.]?id)?)"
+    r"(?:[\w.-]*(?:secret|token|passw(?:or)?d|signature|credentials?|authorization|"
+    r"(?:access|account|api|private|secret|shared)[-_.]?key(?:[-_.]?id)?)"
+    r"|(?:[\w.-]*[-_.])?(?:jwt|pwd|sas|sig))"
 )
 """The name of a parameter that holds a secret."""
-_CUT_WEB = re.compile("[?#;]")
+_CUT_WEB = re.compile("[?#;]|%3f|%23|%3b", re.IGNORECASE)
 _CUT = re.compile(r"[?#;][^/?#;=]*=")
 """In other protocols than the web's a question mark may be part of a name, or a wildcard."""
 _REFUSED_WEB = re.compile(r"[?#]|;[^/;=]*=")
@@ -109,7 +111,7 @@ def _user_end(rest: str, *, is_web: bool) -> int:
     """
     first = rest.partition("/")[0]
     user = first.partition("@")[0]
-    if ":" in user:
+    if _COLON.search(user):
         return rest.rfind("@") + 1
     return first.rfind("@") + 1 if is_web else 0
 
@@ -210,8 +212,7 @@ def _parts(word: str) -> Iterator[str]:
     rest = word[start.end() :]
     end = _user_end(rest, is_web=_WEB.match(start[0]) is not None)
     user = rest[:end].removesuffix("@")
-    name, colon, password = user.partition(":")
-    password = password if colon else name
+    password = _COLON.split(user, maxsplit=1)[-1]
     parameters = [text.rpartition("=")[2] for text in re.split("[?#;&]", rest[end:])[1:]]
     for secret in (password, *parameters):
         yield from _long_enough([secret, *re.split(r"[@:/?#;&=\s\"'<>]+", secret)])

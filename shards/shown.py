@@ -11,6 +11,7 @@ Texts, names and paths come from anywhere, and terminals obey what is in them. S
 leaves out secrets. Nothing else writes to the standard output or the standard error.
 """
 
+import io
 import json
 import logging
 import re
@@ -138,7 +139,12 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 
 def guard() -> None:
-    """Make what Python itself writes pass as well: tracebacks, warnings, logs without a handler."""
+    """Make what Python itself writes pass as well: tracebacks, warnings, logs without a handler.
+
+    What the encoding of the standard output lacks is spelt out instead of ending the command.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show_traceback
     if threading.excepthook is threading.__excepthook__:
