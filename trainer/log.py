@@ -107,7 +107,7 @@ class RunLog:
 def read_log(path: Path) -> list[dict[str, Any]]:
     """Return the events in a log, without a line that a crash cut short."""
     events = []
-    for line in path.read_text("utf-8").splitlines():
+    for line in path.read_text("utf-8").split("\n"):
         try:
             events.append(json.loads(line))
         except ValueError:
