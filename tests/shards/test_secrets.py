@@ -3,6 +3,7 @@ import sys
 
 import pytest
 
+from shards.errors import UserError
 from shards.secrets import has_parameters, has_user, masked, without_addresses, without_secrets
 
 
@@ -90,6 +91,11 @@ def test_secrets_of_the_command_line_are_known_in_parts(monkeypatch: pytest.Monk
         masked("host other is not known, behalf, half/x") == "host *** is not known, behalf, ***/x"
     )
     assert masked("url: /a?q=the%20rest /b%23abcdefgh") == "url: /a?q=*** /b%23***"
+
+
+def test_an_error_tells_no_secret_wherever_it_goes() -> None:
+    error = UserError("https://u:p@h/a cannot be read ([Errno 5] GET /a?Signature=S)")
+    assert str(error) == "https://h/a cannot be read ([Errno 5] GET /a?Signature=***)"
 
 
 def test_names_of_documents_are_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
