@@ -19,8 +19,8 @@ from pipelines.inputs.files import (
     InputFile,
     Listing,
     input_names,
+    list_inputs,
     look_for_inputs,
-    match_inputs,
 )
 from pipelines.inputs.split import Split
 from pipelines.readers.factory import ALL_RECORDS, ReaderFactory
@@ -78,20 +78,48 @@ def match_corpora(module: str, options: Options) -> tuple[list[InputFile], dict[
     """Return the files of all inputs, by source and path, and the corpus of each source.
 
     Raises:
-        UserError: An input does not exist, two share a name, or a corpus is unknown.
+        UserError: As list_corpora.
+    """
+    listing, corpora = list_corpora(module, options)
+    return listing.files, corpora
+
+
+def list_corpora(module: str, options: Options) -> tuple[Listing, dict[str, Corpus]]:
+    """Return what `match_corpora` does, and what --skip-unreadable leaves out.
+
+    Raises:
+        UserError: An input does not exist, two share a name, or a corpus is unknown; something
+            cannot be read, unless that is to be skipped and the source has other files.
     """
     groups = _groups(module, options)
-    files: list[InputFile] = []
+    listings: list[Listing] = []
     corpora: dict[str, Corpus] = {}
     for corpus, specs in groups:
         recipe = corpus.recipe
-        matched = match_inputs(specs, pattern=recipe.pattern, default_name=recipe.name)
-        for source in sorted({file.source for file in matched}):
+        listing = list_inputs(specs, pattern=recipe.pattern, default_name=recipe.name)
+        for source in sorted({file.source for file in (*listing.files, *listing.refused)}):
             _check_new(source, corpora, unnamed=len(groups) > 1 and not _names(specs, source))
             corpora[source] = corpus
             _check_addresses(source, corpus)
-        files += matched
-    return sorted(files, key=lambda file: (file.source, file.relative)), corpora
+        listings.append(listing)
+    joined = Listing.joined(listings)
+    _check_readable(joined, options)
+    return joined, corpora
+
+
+def _check_readable(listing: Listing, options: Options) -> None:
+    """Check that all can be read; with --skip-unreadable, that something of each source can."""
+    if not options.skip_unreadable:
+        listing.check(", or give --skip-unreadable to go on without it")
+    left = {file.source for file in listing.files}
+    empty = {file: why for file, why in listing.refused.items() if file.source not in left}
+    Listing(files=[], refused=empty).check(": nothing is left of this source")
+    if listing.refused:
+        _LOG.warning(
+            "%d files or folders cannot be read and are left out: %s",
+            len(listing.refused),
+            listing.named(),
+        )
 
 
 @dataclass(frozen=True)
@@ -109,14 +137,9 @@ class Folders:
         Raises:
             UserError: A folder is gone, or a server does not answer.
         """
-        listings = [
+        return Listing.joined(
             look_for_inputs(specs, pattern=corpus.recipe.pattern, default_name=corpus.recipe.name)
             for corpus, specs in self.groups
-        ]
-        files = [file for listing in listings for file in listing.files]
-        return Listing(
-            files=sorted(files, key=lambda file: (file.source, file.relative)),
-            refused={file: why for listing in listings for file, why in listing.refused.items()},
         )
 
 

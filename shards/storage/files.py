@@ -292,6 +292,21 @@ def files(folder: AnyPath) -> dict[str, int]:
     return sizes
 
 
+def file_names(folder: AnyPath) -> set[str]:
+    """Return the names of all files directly in a folder.
+
+    Unfinished files are left out. A folder that does not exist has no files.
+    """
+    if isinstance(folder, RemotePath):
+        return {name for name in folder.files() if "/" not in name}
+    try:
+        with os.scandir(folder) as entries:
+            names = {entry.name for entry in entries if entry.is_file()}
+    except FileNotFoundError:
+        return set()
+    return {name for name in names if not name.startswith(TEMPORARY)}
+
+
 def remove_tree(folder: AnyPath) -> None:
     """Delete a folder and everything in it, if it exists."""
     if isinstance(folder, RemotePath):
