@@ -167,14 +167,14 @@ def _show_threads_traceback(arguments: threading.ExceptHookArgs) -> None:
 
 
 def _show_warning(
-    text: Warning | str,
+    message: Warning | str,
     category: type[Warning],
     filename: str,
     lineno: int,
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    shown = warnings.formatwarning(text, category, filename, lineno, line)
+    shown = warnings.formatwarning(message, category, filename, lineno, line)
     (file or sys.stderr).write(visible(masked(shown)))
 
 
