@@ -16,7 +16,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from urllib.parse import quote, unquote
 
 HIDDEN = "***"
@@ -47,8 +47,12 @@ _IN_TEXT = re.compile(rf"{_START.pattern}[^\s\"'<>]*[^\s\"'<>).,:;\]}}]", re.IGN
 _NAMED = re.compile(rf"(?<![\w.-])({_SECRET})(=|%3D)[^\s&;\"'<>)]+", re.IGNORECASE)
 _KEYS = re.compile(
     r"\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{30,}|(?:AKIA|ASIA)[0-9A-Z]{12,})\b"
-    r"|(?<=Bearer )[\w.~+/=-]{8,}"
+    r"|\bAIza[\w-]{30,}|\bsk-[\w-]{20,}|(?<=Bearer )[\w.~+/=-]{8,}"
+    # A secret key of AWS; hashes of 40 figures have no capitals.
+    r"|(?<![\w.+/=-])(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])(?=[A-Za-z+/]*[0-9])"
+    r"[A-Za-z0-9+][A-Za-z0-9+/]{39}(?![\w+/=-]|\.\w)"
 )
+"""Keys that are known by their form: Hugging Face, GitHub, AWS, Google, OpenAI and the like."""
 
 _VARIABLE = re.compile(
     "(?:.*_)?(?:SECRET|TOKEN|PASSWORD|PASSWD|SIGNATURE|SAS|KEY|CONNECTION_STRING)(?:_ID|_KEY)?"
@@ -161,7 +165,11 @@ def _words() -> Iterator[str]:
 def _values() -> Iterator[str]:
     """Yield the values of the environment that are secrets, and addresses with passwords."""
     for name, value in os.environ.items():
-        is_secret = _VARIABLE.fullmatch(name.upper()) and len(value) >= _LEAST_VALUE
+        is_secret = (
+            len(value) >= _LEAST_VALUE
+            and _VARIABLE.fullmatch(name.upper())
+            and not (value.startswith("/") and Path(value).exists())
+        )
         if is_secret or ("://" in value and has_user(value)):
             yield value
 
