@@ -14,7 +14,7 @@ this process: those of its command line and its environment.
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path, PurePath
 from urllib.parse import quote, unquote
@@ -73,13 +73,7 @@ def without_secrets(url: str) -> str:
     Where these may be part of a name, as the wildcard `?` of S3, they are left out only if they
     look like a parameter. A text that is no address is returned as it is.
     """
-    start = _START.search(url)
-    if start is None:
-        return url
-    is_web = _WEB.match(start[0]) is not None
-    rest = _without_user(url[start.end() :], is_web=is_web)
-    rest = (_CUT_WEB if is_web else _CUT).split(rest, maxsplit=1)[0]
-    return url[: start.end()] + without_secrets(rest)
+    return _changed(url, _plain)
 
 
 def has_user(url: str) -> bool:
@@ -87,12 +81,10 @@ def has_user(url: str) -> bool:
 
     `host:80/a@b` has none.
     """
-    start = _START.search(url)
-    if start is None:
-        return False
-    rest = url[start.end() :]
-    end = _user_end(rest, is_web=_WEB.match(start[0]) is not None)
-    return (end > 0 and not _has_port_only(rest)) or has_user(rest)
+    return any(
+        _user_end(rest, is_web=is_web) > 0 and not _has_port_only(rest)
+        for rest, is_web in _remainders(url)
+    )
 
 
 def has_parameters(url: str) -> bool:
@@ -100,7 +92,29 @@ def has_parameters(url: str) -> bool:
     return (_REFUSED_WEB if _WEB.match(url) else _REFUSED).search(url) is not None
 
 
-def _without_user(rest: str, *, is_web: bool) -> str:
+def _changed(url: str, change: Callable[[str, bool], str]) -> str:
+    """Return an address with `change` made to what follows `scheme://`, there and within it."""
+    done, rest = "", url
+    while start := _START.search(rest):
+        done += rest[: start.end()]
+        rest = change(rest[start.end() :], _is_web(start))
+    return done + rest
+
+
+def _remainders(url: str) -> Iterator[tuple[str, bool]]:
+    """Yield what follows each `scheme://` of an address, and whether it is one of the web's."""
+    return ((url[start.end() :], _is_web(start)) for start in _START.finditer(url))
+
+
+def _is_web(start: re.Match[str]) -> bool:
+    return _WEB.match(start[0]) is not None
+
+
+def _plain(rest: str, is_web: bool) -> str:
+    return (_CUT_WEB if is_web else _CUT).split(_without_user(rest, is_web), maxsplit=1)[0]
+
+
+def _without_user(rest: str, is_web: bool) -> str:
     """Return what follows `scheme://` without user and password."""
     end = _user_end(rest, is_web=is_web)
     if end and _has_port_only(rest):  # `host:80/a@b`, or a password that begins with digits
@@ -134,22 +148,13 @@ def masked(text: str) -> str:
     pattern, instead = _known(tuple(_words()), tuple(_values()))
     if pattern is not None:
         text = pattern.sub(lambda match: instead.get(match[0].lower(), HIDDEN), text)
-    text = _IN_TEXT.sub(lambda match: _without_users(match[0]), text)
+    text = _IN_TEXT.sub(lambda match: _changed(match[0], _without_user), text)
     return _KEYS.sub(HIDDEN, _NAMED.sub(rf"\1\2{HIDDEN}", text))
 
 
 def without_addresses(text: str) -> str:
     """Return the message of a library with what may be shown of each address in it."""
     return masked(_IN_TEXT.sub(lambda match: without_secrets(match[0]), text))
-
-
-def _without_users(url: str) -> str:
-    """Return an address without user and password, also those of addresses within it."""
-    start = _START.search(url)
-    if start is None:
-        return url
-    rest = _without_user(url[start.end() :], is_web=_WEB.match(start[0]) is not None)
-    return url[: start.end()] + _without_users(rest)
 
 
 def _words() -> Iterator[str]:
@@ -214,17 +219,12 @@ def _replacements(word: str) -> Iterator[tuple[str, str]]:
 
 def _parts(word: str) -> Iterator[str]:
     """Yield the secrets in the address of a word, whole and in the parts that libraries see."""
-    start = _START.search(word)
-    if start is None:
-        return
-    rest = word[start.end() :]
-    end = _user_end(rest, is_web=_WEB.match(start[0]) is not None)
-    user = rest[:end].removesuffix("@")
-    password = _COLON.split(user, maxsplit=1)[-1]
-    parameters = [text.rpartition("=")[2] for text in re.split("[?#;&]", rest[end:])[1:]]
-    for secret in (password, *parameters):
-        yield from _long_enough([secret, *re.split(r"[@:/?#;&=\s\"'<>]+", secret)])
-    yield from _parts(rest[end:])
+    for rest, is_web in _remainders(word):
+        end = _user_end(rest, is_web=is_web)
+        password = _COLON.split(rest[:end].removesuffix("@"), maxsplit=1)[-1]
+        parameters = [text.rpartition("=")[2] for text in re.split("[?#;&]", rest[end:])[1:]]
+        for secret in (password, *parameters):
+            yield from _long_enough([secret, *re.split(r"[@:/?#;&=\s\"'<>]+", secret)])
 
 
 def _long_enough(texts: Iterable[str]) -> Iterator[str]:

@@ -80,6 +80,14 @@ def test_a_message_without_secrets(text: str, shown: str) -> None:
     assert masked(text) == shown
 
 
+def test_addresses_within_addresses_without_end() -> None:
+    url = "a://u:p@h/" * 2000
+    assert without_secrets(url) == "a://h/"
+    assert without_secrets("a://h/" * 2000 + "b://u:p@h/") == "a://h/" * 2000 + "b://h/"
+    assert masked("x" * 100_000 + url) == "x" * 100_000 + "a://h/"
+    assert has_user("a://h/" * 2000 + "b://u:p@h/")
+
+
 def test_the_address_of_a_library_has_no_query_at_all() -> None:
     assert without_addresses("GET http://h/a?id=3, sorry") == "GET http://h/a, sorry"
 
@@ -153,7 +161,7 @@ def odd_addresses(seed: int) -> tuple[str, str]:
 
 
 def test_odd_addresses_keep_their_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    for seed in range(400):
+    for seed in range(250):
         word, secret = odd_addresses(seed)
         monkeypatch.setattr(sys, "argv", ["x", word])
         assert secret not in without_secrets(word), seed
