@@ -9,7 +9,7 @@ import importlib.util
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from pipelines.corpus.code import CODE, code_hash
@@ -22,6 +22,7 @@ from pipelines.inputs.files import (
     list_inputs,
     look_for_inputs,
 )
+from pipelines.inputs.local_files import Known
 from pipelines.inputs.split import Split
 from pipelines.readers.factory import ALL_RECORDS, ReaderFactory
 from pipelines.readers.reading import Reading
@@ -130,6 +131,11 @@ class Folders:
     """
 
     groups: Sequence[tuple[Corpus, Sequence[str]]]
+    _known: dict[str, Known] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to workers without what was found here."""
+        return Folders, (self.groups,)
 
     def look(self) -> Listing:
         """Return the files that lie there now, by source and path.
@@ -138,7 +144,12 @@ class Folders:
             UserError: A folder is gone, or a server does not answer.
         """
         return Listing.joined(
-            look_for_inputs(specs, pattern=corpus.recipe.pattern, default_name=corpus.recipe.name)
+            look_for_inputs(
+                specs,
+                pattern=corpus.recipe.pattern,
+                default_name=corpus.recipe.name,
+                known=self._known,
+            )
             for corpus, specs in self.groups
         )
 
