@@ -33,7 +33,8 @@ _HIDDEN = {
     0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x2070),  # change the direction
     0x2028, 0x2029,  # break lines
     0xAD, 0x034F, 0x180E, *range(0x2060, 0x2066), 0xFEFF, *range(0xFFF9, 0xFFFC),  # not seen
-    0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),
+    0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0,
+    *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),
     *range(0xD800, 0xE000),  # no characters
     *range(0xFDD0, 0xFDF0), *(plane << 16 | low for plane in range(17) for low in (0xFFFE, 0xFFFF)),
 }  # fmt: skip
@@ -47,7 +48,7 @@ _SIGNS = {
 # Some unseen characters belong to a script or an emoji, and act only there.
 _EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
 # Arabic to Myanmar, Khmer, Mongolian.
-_JOINING = "\u0620-\u109f\u1780-\u180d\u180f-\u18af"
+_JOINING = "\u0620-\u109f\u1780-\u180d\u180f-\u18af"  # Arabic to Myanmar, Khmer, …
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _IN_CONTEXT = re.compile(
     rf"(?:(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}])"
