@@ -105,14 +105,18 @@ class RunLog:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the events in a log, without a line that a crash cut short."""
-    events = []
-    for line in path.read_text("utf-8").splitlines():
-        try:
-            events.append(json.loads(line))
-        except ValueError:
-            continue
-    return events
+    """Return the events in a log, without a line that a crash cut short, or that is no event."""
+    return [event for event in map(_event, path.read_bytes().splitlines()) if event is not None]
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+        return None
+    return event if isinstance(event.get("step"), int) else None
 
 
 def read_run_log(folder: Path) -> list[dict[str, Any]]:
@@ -131,10 +135,11 @@ def _drop_later_events(path: Path, step: int) -> None:
     """Keep in a log only the events up to a step."""
     if not path.is_file():
         return
-    kept = [event for event in read_log(path) if event["step"] <= step]
+    events = ((line, _event(line)) for line in path.read_bytes().splitlines())
+    kept = [line for line, event in events if event is not None and event["step"] <= step]
     with atomic_write(path) as handle:
-        for event in kept:
-            handle.write((json.dumps(event, ensure_ascii=False) + "\n").encode())
+        for line in kept:
+            handle.write(line + b"\n")
 
 
 def _open_tensorboard(folder: Path, step: int) -> Any:

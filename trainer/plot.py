@@ -26,7 +26,7 @@ def curves(events: Sequence[dict[str, Any]], event: str, figure: str) -> dict[st
             continue
         for name, value in line.items():
             head, _, part = name.partition("/")
-            if head == figure and value is not None:
+            if head == figure and isinstance(value, int | float):
                 steps, values = by_part.setdefault(part, ([], []))
                 steps.append(line["step"])
                 values.append(value)

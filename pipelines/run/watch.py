@@ -33,8 +33,11 @@ from pipelines.engine.stream import Job as StreamJob
 from pipelines.engine.task import packed
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.files import InputFile
+from pipelines.inputs.found_file import shown
 from pipelines.inputs.split import Link, Split, seamless
 from pipelines.map.arrivals import (
+    BACK,
+    CHANGED,
     GROWING,
     WatchJob,
     forget_records,
@@ -65,9 +68,9 @@ from shards.errors import UserError
 from shards.flags import flag_of
 from shards.manifest import WORK
 from shards.storage.address import is_url
-from shards.storage.files import files as files_in
+from shards.storage.files import file_names
 from shards.storage.lock import locked
-from shards.storage.remote import AnyPath, RemotePath
+from shards.storage.remote import AnyPath
 
 TOLD_EVERY = 60.0
 """Seconds between two messages about something that lasts."""
@@ -83,6 +86,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
 
 CALM = 600.0
 """Seconds after which the end of a job is not counted with the ends before it."""
+
+RENEWED_AFTER = 4 * 3600.0
+"""Seconds after which a job is replaced by a new one: what an engine keeps of each tick (0.7 KB a
+key group in Flink's memory) goes with its job."""
 
 LONGEST_DRAIN = 600.0
 """Seconds that files in flight are waited for at the end."""
@@ -359,7 +366,7 @@ class Watch:
         self._notes.tell(control)
 
     def _keep_job(self) -> None:
-        """Submit the job of the stream, or submit it again if it has ended."""
+        """Submit the job of the stream, and again if it has ended or is old."""
         if self._job is not None and self._job.ended:
             if time.monotonic() - self._submitted > CALM:
                 self._pause = FIRST_PAUSE
@@ -372,7 +379,9 @@ class Watch:
             self._job = None
             self._next_submission = time.monotonic() + self._pause
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        if self._job is None and time.monotonic() >= self._next_submission:
+        old = self._job is not None and time.monotonic() - self._submitted > RENEWED_AFTER
+        if (self._job is None or old) and time.monotonic() >= self._next_submission:
+            # An old job learns from the control note that it is not the newest, and ends.
             self._submit()
 
     def _submit(self) -> None:
@@ -426,6 +435,8 @@ class Watch:
                 or note.split_bytes != self._options.split_bytes
             ):
                 self._notes.forget(key, TAKEN, FAILED)
+        for key in self._notes.names()[ODD]:  # what is odd still is noted again
+            self._notes.forget(key, ODD)
 
     def _read_notes(self) -> None:
         """Learn from notes and records what has arrived, failed, and been mapped."""
@@ -459,12 +470,11 @@ class Watch:
         if not waiting:
             return
         folder = self._work / "map"
-        listed = files_in(folder) if isinstance(folder, RemotePath) else None
+        listed = file_names(folder)
         for arrived in waiting:
             for name in [*arrived.waiting]:
-                path = folder / f"{name}.json"
-                if (path.name in listed) if listed is not None else path.exists():
-                    record = finished_record(SplitRecord, path)
+                if f"{name}.json" in listed:
+                    record = finished_record(SplitRecord, folder / f"{name}.json")
                     arrived.waiting.discard(name)
                     if record is None:
                         continue  # it is damaged: the making of a generation maps the split again
@@ -503,7 +513,7 @@ class Watch:
             (self._growing.add if note.why == GROWING else self._growing.discard)(key)
             told += 1
             if told <= MOST_TOLD:
-                _LOG.warning("%s %s", note.file.path, note.why)
+                _LOG.warning("%s %s", shown(note.file.path), note.why)
         if told > MOST_TOLD:
             _LOG.warning("and %d files more like these", told - MOST_TOLD)
 
@@ -521,11 +531,9 @@ class Watch:
             return
         self._next_search = time.monotonic() + TOLD_EVERY
         listing = self._stream.source.look()
-        there = {file_key(file.source, file.relative) for file in listing.files}
-        there |= {file_key(file.source, file.relative) for file in listing.refused}
         now = time.time()
         for key, arrived in waiting.items():
-            arrived.gone = 0.0 if key in there else arrived.gone or now
+            arrived.gone = 0.0 if listing.may_have(arrived.file) else arrived.gone or now
             if arrived.gone and (key in self._failed or now - arrived.gone >= LOST_AFTER):
                 self._give_up(key)
 
@@ -569,7 +577,7 @@ class Watch:
         lag = Waited([arrived.at for arrived in known])
         _LOG.info("generation of %d files begins", len(chosen))
         self._generation = threading.Thread(
-            target=self._make, args=(chosen, splits, lag), daemon=True
+            target=self._make, args=(chosen, splits, lag, self._left_out()), daemon=True
         )
         self._generation.start()
 
@@ -587,16 +595,23 @@ class Watch:
                     "give all inputs as before, or delete that file: its files count as new again"
                 )
 
+    def _left_out(self) -> dict[InputFile, str]:
+        """Return what cannot be read now, and why."""
+        notes = [note for key in sorted(self._odd) if (note := self._notes.odd(key))]
+        return {note.file: note.why for note in notes if note.why not in (GROWING, CHANGED, BACK)}
+
     def _make(
         self,
         files: Sequence[InputFile],
         splits: Mapping[InputFile, Sequence[Split]],
         lag: Waited,
+        left_out: Mapping[InputFile, str],
     ) -> None:
         """Make a generation; a file whose splits are known and mapped need not be there."""
         try:
             with self._maker.build() as run:
                 self._check_same(run)
+                run.left_out = left_out
                 grow(run, files, lag=lag or None, splits=splits)
             if lag:
                 self._totals.lags = [*self._totals.lags[-99:], lag["median"]]
@@ -724,6 +739,7 @@ class Watch:
                 f"{sum(arrived.tokens for arrived in mapped):,} tokens",
                 *([f"{lag}, {_duration(totals.worst)} worst"] if lag else []),
                 *([f"{len(self._failed):,} failed"] if self._failed else []),
+                *([f"{len(self._odd):,} not taken"] if self._odd else []),
             ],
         )
 

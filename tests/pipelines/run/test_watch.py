@@ -200,6 +200,32 @@ def test_a_watch_makes_the_generations_that_append_makes(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("inline")
+def test_an_old_job_makes_room_for_a_new_one_and_nothing_is_taken_twice(
+    stop: threading.Event, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watches, "RENEWED_AFTER", 0.0)
+    folder, output = tmp_path / "in", tmp_path / "out"
+    write(folder, "part-1.json", 1, 2, 3)
+
+    def arrive() -> None:
+        wait_until((output / "manifest.json").exists)
+        wait_until(lambda: len(InlineJob.made) > 2)
+        write(folder, "part-2.json", 3, 4, 5)
+        wait_until(lambda: read_manifest(output).number == 2)
+        stop.set()
+
+    with meanwhile(arrive, stop):
+        watched(output, folder)()
+    assert all(job.ended and not job.error for job in InlineJob.made)
+    manifest = read_manifest(output)
+    assert [[entry.path for entry in g.inputs] for g in manifest.generations] == [
+        ["part-1.json"],
+        ["part-2.json"],
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("inline")
 def test_a_full_disk_is_waited_for(
     stop: threading.Event,
     tmp_path: Path,
