@@ -29,7 +29,8 @@ from pipelines.segments.identity import hash_bound, sample_hashes
 from pipelines.wudao import PATTERN
 from shards.command import Parser, print_text
 from shards.errors import UserError
-from shards.flags import count, fraction, positive
+from shards.flags import count, fraction, local_path, positive
+from shards.shown import tell
 from shards.storage.files import atomic_write, crc32c
 
 PROGRAM = "pipelines.cp_wudao"
@@ -247,7 +248,7 @@ def _check_names(files: Sequence[InputFile]) -> None:
 
 
 def _progress(file: InputFile, done: int, total: int) -> None:
-    sys.stderr.write(f"{done + 1}/{total} {file.relative} ({file.bytes / 1e6:.1f} MB)\n")
+    tell(f"{done + 1}/{total} {file.relative} ({file.bytes / 1e6:.1f} MB)")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -273,7 +274,11 @@ def _parser() -> argparse.ArgumentParser:
         help="A folder, file or glob, or NAME= followed by one. Default: the built-in sample.",
     )
     parser.add_argument(
-        "--output", type=Path, default=Path("build/toy"), metavar="DIR", help="Default: build/toy."
+        "--output",
+        type=local_path,
+        default=Path("build/toy"),
+        metavar="DIR",
+        help="Default: build/toy.",
     )
     parser.add_argument(
         "--seed", type=count, default=0, metavar="N", help="Seed of the choice. Default: 0."

@@ -17,6 +17,7 @@ from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from shards.errors import UserError
 from shards.flags import flag_of
 from shards.manifest import Manifest, Totals, sum_shards
+from shards.shown import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -95,7 +96,7 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
         verdicts=(KEPT, DROPPED, QUARANTINED),
     )
     # The whole page at once, so that no text can be forgotten; the templates hold nothing hidden.
-    return formats.visible(html) + "\n"
+    return visible(html) + "\n"
 
 
 def _rendered(template: "Template", **values: Any) -> str:

@@ -7,7 +7,6 @@ No text is read and nothing is written.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from shards.flags import fraction, names, positive
 from shards.manifest import NAME, Manifest, TableEntry, parse_dataset, read_manifest
 from shards.records import to_json
 from shards.run import CAUSAL, GLM
+from shards.shown import json_text, visible_line
 from shards.storage.files import shape_expected
 from shards.storage.remote import AnyPath
 from shards.windows import causal_windows, glm_windows
@@ -72,8 +72,8 @@ def run(arguments: argparse.Namespace) -> str:
     )
     sources = forecast_sources(directory, manifest, setting)
     if arguments.json:
-        return json.dumps(_as_json(manifest, sources), ensure_ascii=False, indent=1)
-    return "\n".join(_lines(sources))
+        return json_text(_as_json(manifest, sources), indent=1)
+    return "\n".join(map(visible_line, _lines(sources)))
 
 
 def forecast_sources(

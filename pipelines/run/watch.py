@@ -581,6 +581,11 @@ class Watch:
         )
         self._generation.start()
 
+    def _left_out(self) -> dict[InputFile, str]:
+        """Return what cannot be read now, and why."""
+        notes = [note for key in sorted(self._odd) if (note := self._notes.odd(key))]
+        return {note.file: note.why for note in notes if note.why not in (GROWING, CHANGED, BACK)}
+
     def _check_begun(self, files: Sequence[InputFile]) -> None:
         """Check that the generation which an earlier run had begun is one of this watch's inputs.
 
@@ -594,11 +599,6 @@ class Watch:
                     "generation that was being made, and no input of this watch has that name: "
                     "give all inputs as before, or delete that file: its files count as new again"
                 )
-
-    def _left_out(self) -> dict[InputFile, str]:
-        """Return what cannot be read now, and why."""
-        notes = [note for key in sorted(self._odd) if (note := self._notes.odd(key))]
-        return {note.file: note.why for note in notes if note.why not in (GROWING, CHANGED, BACK)}
 
     def _make(
         self,

@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import socket
-import sys
 import threading
 import time
 import uuid
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from shards.errors import UserError
+from shards.shown import tell
 from shards.storage.remote import RemotePath
 
 RENEWED_AFTER = 10.0
@@ -158,12 +158,11 @@ class _Lease:
                 _LOG.warning("%s", error)
                 if time.monotonic() - renewed < DEAD_AFTER:
                     continue
-            sys.stderr.write(
+            tell(
                 f"{self.folder} may have been taken over by another process, because this one "
                 f"could not renew its lease for more than {DEAD_AFTER:g} s: it exits now. Finished "
-                "work is kept.\n"
+                "work is kept."
             )
-            sys.stderr.flush()
             os._exit(2)
 
 
