@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from shards.errors import UserError
+from shards.room import is_lack_of_memory
 
 REFUSED = 2
 """The exit code after an error that the person can fix."""
@@ -40,8 +41,9 @@ def exit_code(
 ) -> int:
     """Return the exit code of a command.
 
-    An error that the person can fix is one paragraph and REFUSED; Ctrl-C is one line and STOPPED;
-    an output that nobody reads any more is UNREAD: the work may be unfinished.
+    An error that the person can fix is one paragraph and REFUSED, and so is a lack of memory;
+    Ctrl-C is one line and STOPPED; an output that nobody reads any more is UNREAD: the work may be
+    unfinished.
 
     Args:
         program: Its name, which begins every message.
@@ -63,6 +65,15 @@ def exit_code(
         # Leave nothing for the interpreter to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
+    except Exception as error:
+        if not is_lack_of_memory(error):
+            raise
+        reason = f" ({error})" if str(error) else ""
+        sys.stderr.write(
+            f"{program}: there is not enough memory{reason}: use a machine with more, or raise the "
+            f"limit (ulimit -v); {stopped}\n"
+        )
+        return REFUSED
     return code or 0
 
 

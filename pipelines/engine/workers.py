@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 
 from pipelines.engine.imports import keep_pandas_out
 from shards.errors import DamageError, UserError
+from shards.room import is_lack_of_memory
 
 MOST_DEATHS = 3
 """Children a task may cost before it is given up; a task's own `most_deaths` overrides it."""
@@ -160,7 +161,15 @@ class Workers:
         context.set_forkserver_preload([*self.preload])
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        process.start()
+        try:
+            process.start()
+        except (OSError, EOFError) as error:  # the process that workers are forked from has died
+            reason = str(error) or type(error).__name__
+            raise UserError(
+                f"no worker can be started ({reason}): most likely there is not enough memory, or "
+                "a limit on memory or processes is too low (ulimit -v, ulimit -u). Finished work "
+                "is kept; the same command tries again"
+            ) from error
         theirs.close()
         self._children.append(_Child(process, ours))
         return self._children[-1]
@@ -239,13 +248,19 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
             function, arguments = pipe.recv()
         except EOFError:
             return
+        except Exception as error:
+            if is_lack_of_memory(error):
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise
         outcome: tuple[type[Exception] | None, Any]
         try:
             outcome = None, function(*arguments)
         except UserError as error:
             outcome = DamageError if isinstance(error, DamageError) else UserError, str(error)
-        except Exception:  # noqa: BLE001 - the driver raises it, whatever it is
+        except Exception as error:  # noqa: BLE001 - the driver raises it, whatever it is
             outcome = RuntimeError, traceback.format_exc()
+            if is_lack_of_memory(error):
+                outcome = MemoryError, str(error)
         pipe.send(outcome)
 
 

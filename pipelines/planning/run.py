@@ -8,6 +8,7 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.sources import match_corpora
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.split import Split
+from pipelines.map.description import try_models
 from pipelines.map.mapper import Job, segment_versions
 from pipelines.map.native import native_pays
 from pipelines.map.stages import load_chain
@@ -54,6 +55,7 @@ def estimate_run(
     run = uuid.uuid4().hex
     # The sample is timed by the code that the run would use.
     native = native_pays(options, files, workers=workers)
+    try_models(options)
     chain = load_chain(options, compiled=native, run=run)
     versions = segment_versions(chain.engines, corpora)
     job = Job(options=options, corpora=corpora, versions=versions, run=run, compiled=native)

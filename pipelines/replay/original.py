@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from pipelines.inputs.files import InputFile, match_inputs
+from pipelines.inputs.files import InputFile, input_names, list_inputs
 from pipelines.inputs.found_file import FoundFile
 from pipelines.inputs.local_files import find_local
 from pipelines.inputs.remote_files import open_remote
@@ -122,16 +121,15 @@ def _moved(
 ) -> dict[Key, InputFile]:
     files: dict[Key, InputFile] = {}
     for spec in specs:
-        name, equals, _ = spec.partition("=")
-        named = equals and "/" not in name and not Path(spec).exists()
-        source = name if named else default_name
+        (source,) = input_names((spec,), default_name=default_name)
         if source not in patterns:
             raise UserError(
                 f"--input {spec}: the dataset has no such source; it has "
                 f"{', '.join(sorted(patterns))}. Write NAME=PATH with one of these"
             )
-        for file in match_inputs((spec,), pattern=patterns[source], default_name=source):
-            files[file.source, file.relative] = file
+        # What cannot be read was none of the dataset's inputs, or will be missed.
+        listing = list_inputs((spec,), pattern=patterns[source], default_name=source)
+        files.update({(file.source, file.relative): file for file in listing.files})
     return files
 
 
@@ -176,5 +174,7 @@ def _now(path: str) -> FoundFile:
         handle, found = open_remote(path)
         handle.close()
         return found
-    (found,) = find_local(path, ())
-    return found
+    files, refused = find_local(path, ())
+    for why in refused.values():
+        raise UserError(f"The input {path} {why}.")
+    return files[0]

@@ -19,7 +19,7 @@ from pipelines.run.origin import Thresholds, languages_of, thresholds_of
 from shards.command import Parser, print_text
 from shards.errors import UserError
 from shards.flags import fraction, names, positive
-from shards.manifest import Manifest, parse_dataset, read_manifest
+from shards.manifest import Manifest, TableEntry, parse_dataset, read_manifest
 from shards.records import to_json
 from shards.run import CAUSAL, GLM
 from shards.storage.remote import AnyPath
@@ -82,11 +82,11 @@ def forecast_sources(
     Raises:
         DamageError: An audit table is not what the manifest says.
     """
-    paths: dict[str, list[AnyPath]] = {name: [] for name in manifest.sources()}
+    tables: dict[str, list[tuple[AnyPath, TableEntry]]] = {name: [] for name in manifest.sources()}
     for generation in manifest.generations:
         for table in generation.audit:
-            paths[table.source].append(directory / table.path)
-    recounts = {name: recount(audit, setting.now, setting.then) for name, audit in paths.items()}
+            tables[table.source].append((directory / table.path, table))
+    recounts = {name: recount(audit, setting.now, setting.then) for name, audit in tables.items()}
     return forecasts(recounts, setting)
 
 

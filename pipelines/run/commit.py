@@ -2,8 +2,9 @@
 
 import hashlib
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -44,6 +45,8 @@ class Results:
     dedup: Deduplicated
     merged: Mapping[str, Sequence[MergeRecord]]
     """By source."""
+    left_out: Mapping[InputFile, str] = field(default_factory=dict)
+    """What of the inputs cannot be read, and why: files, and folders with a slash at the end."""
 
 
 def input_entries(records: Sequence[SplitRecord]) -> tuple[InputEntry, ...]:
@@ -96,7 +99,12 @@ def describe(
         signatures=results.dedup.signatures,
         rejects=tuple(table for record in every for table in record.rejects),
         dropped=tuple(table for record in every for table in record.dropped_texts),
-        accounting=account.accounting(account.final_account(merged), results.records, merged),
+        accounting=account.accounting(
+            account.final_account(merged),
+            results.records,
+            merged,
+            left_out=Counter(file.source for file in results.left_out),
+        ),
     )
     return Manifest(
         number=number,

@@ -277,6 +277,23 @@ def map_bytes(path: AnyPath) -> NDArray[np.uint8]:
         return np.frombuffer(file.read_buffer(), np.uint8)
 
 
+def whole_bytes(path: AnyPath, entry: FileEntry) -> NDArray[np.uint8]:
+    """Return the bytes of a file as `map_bytes` does, after comparing all of them with its entry.
+
+    Raises:
+        DamageError: There is no such file, or it has other bytes.
+    """
+    content = map_bytes(path)
+    if content.size != entry.bytes or crc32c_of(content) != entry.crc32c:
+        raise DamageError(
+            f"{path} is not the file that the manifest names: it has {content.size:,} bytes with "
+            f"crc32c {crc32c_of(content):08x}, the manifest says {entry.bytes:,} with "
+            f"{entry.crc32c:08x}. It was damaged or replaced: restore it from a copy, or build the "
+            "dataset again."
+        )
+    return content
+
+
 def files(folder: AnyPath) -> dict[str, int]:
     """Return the sizes in bytes of all files below a folder, by relative path.
 
@@ -290,6 +307,21 @@ def files(folder: AnyPath) -> dict[str, int]:
             if path.is_file() and not path.name.startswith(TEMPORARY):
                 sizes[path.relative_to(folder).as_posix()] = path.stat().st_size
     return sizes
+
+
+def file_names(folder: AnyPath) -> set[str]:
+    """Return the names of all files directly in a folder.
+
+    Unfinished files are left out. A folder that does not exist has no files.
+    """
+    if isinstance(folder, RemotePath):
+        return {name for name in folder.files() if "/" not in name}
+    try:
+        with os.scandir(folder) as entries:
+            names = {entry.name for entry in entries if entry.is_file()}
+    except FileNotFoundError:
+        return set()
+    return {name for name in names if not name.startswith(TEMPORARY)}
 
 
 def remove_tree(folder: AnyPath) -> None:

@@ -20,9 +20,11 @@ from shards.storage.files import (
     canonical,
     crc32c,
     crc32c_of,
+    file_names,
     map_bytes,
     read_json,
     size,
+    whole_bytes,
     write_json,
 )
 
@@ -34,6 +36,14 @@ def names(folder: Path) -> list[str]:
 def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_names_are_those_of_finished_files_directly_in_a_folder(tmp_path: Path) -> None:
+    for name in ("b.json", "a.json", ".tmp-1-a.json", "deep/c.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert file_names(tmp_path) == {"a.json", "b.json"}
+    assert file_names(tmp_path / "none") == set()
 
 
 def test_a_file_appears_whole_with_its_entry(tmp_path: Path) -> None:
@@ -171,6 +181,20 @@ def test_missing_files_are_damage(tmp_path: Path) -> None:
     for read in (read_json, size, map_bytes):
         with pytest.raises(DamageError, match=r"x\.json is missing"):
             read(tmp_path / "x.json")
+
+
+def test_a_file_with_other_bytes_is_not_the_one_that_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    with atomic_write(path) as handle:
+        handle.write(b"abcdef")
+    assert whole_bytes(path, handle.entry).tobytes() == b"abcdef"
+    for content in (b"abcdeF", b"abcde", b""):
+        path.write_bytes(content)
+        with pytest.raises(DamageError, match=rf"a is not the file .* has {len(content)} bytes"):
+            whole_bytes(path, handle.entry)
+    path.unlink()
+    with pytest.raises(DamageError, match="a is missing"):
+        whole_bytes(path, handle.entry)
 
 
 def test_map_bytes_copies_nothing_and_accepts_an_empty_file(tmp_path: Path) -> None:

@@ -187,8 +187,18 @@ class NoCredentialsError(Exception):
     """As botocore names it."""
 
 
+class ParamValidationError(Exception):
+    """What botocore raises for the name of a bucket that cannot be one."""
+
+
 @pytest.mark.parametrize(
-    "error", [PermissionError("Access Denied"), NoCredentialsError(), OSError(errno.EINVAL, "no")]
+    "error",
+    [
+        PermissionError("Access Denied"),
+        NoCredentialsError(),
+        ParamValidationError("Invalid bucket name"),
+        OSError(errno.EINVAL, "no"),
+    ],
 )
 def test_a_permanent_failure_is_reported_at_once(
     folder: RemotePath,
