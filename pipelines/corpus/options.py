@@ -234,6 +234,12 @@ class Options:
         "time, disk, memory, requests.",
         action="store_true",
     )
+    skip_unreadable: bool = option(
+        False,
+        "Go on without files and folders that match and cannot be read; the account counts them, "
+        "report.json lists them. A watch always does.",
+        action="store_true",
+    )
     skip_poison: bool = option(
         False, "Quarantine records that crash the process that judges them.", action="store_true"
     )

@@ -5,21 +5,27 @@ An input is a path (local_files.py), a URL (remote_files.py) or a dataset of the
 """
 
 import dataclasses
+import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from functools import cached_property
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from pipelines.inputs.found_file import FoundFile
+from pipelines.inputs.found_file import FoundFile, shown, some_of
 from pipelines.inputs.hub import find_hub_dataset, is_hub_dataset
-from pipelines.inputs.local_files import find_local, look_local
+from pipelines.inputs.local_files import Known, find_local, look_local
 from pipelines.inputs.remote_files import find_remote, look_remote, open_remote
 from shards.errors import UserError
 from shards.storage.address import is_url
 
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
+
+_LOCAL = re.compile("^(file|local)://")
+
+_EMPTY = "is empty (0 bytes): fetch it again"
 
 UNFINISHED = (".tmp", ".part", ".partial", ".crdownload")
 """Endings of files that are still being written."""
@@ -49,7 +55,53 @@ class Listing:
 
     files: list[InputFile]
     refused: dict[InputFile, str]
-    """Files that cannot be taken as they are, and why."""
+    """What cannot be taken as it is, and why: files, and folders, whose paths end with a slash."""
+
+    @classmethod
+    def joined(cls, listings: Iterable["Listing"]) -> "Listing":
+        """Return what several listings hold, files by source and path."""
+        files: list[InputFile] = []
+        refused: dict[InputFile, str] = {}
+        for listing in listings:
+            files += listing.files
+            refused |= listing.refused
+        files.sort(key=lambda file: (file.source, file.relative))
+        return cls(files=files, refused=refused)
+
+    @cached_property
+    def _names(self) -> set[tuple[str, str]]:
+        return {(file.source, file.relative) for file in (*self.files, *self.refused)}
+
+    def may_have(self, file: InputFile) -> bool:
+        """Return whether a file is there, or may be in a folder that cannot be listed."""
+        parents = PurePosixPath(file.relative).parents
+        names = [file.relative, *(f"{folder}/" for folder in parents)]
+        return any((file.source, name) in self._names for name in names)
+
+    def named(self) -> str:
+        """Return some of what cannot be taken, with the reasons, as part of a message."""
+        odd = [f"{shown(file.path)} {why}" for file, why in self.refused.items()]
+        return some_of(odd, between="; ")
+
+    def check(self, advice: str = "") -> None:
+        """Check that everything can be taken.
+
+        Args:
+            advice: What the user can do besides mending the input.
+
+        Raises:
+            UserError: Something cannot; the message names it.
+        """
+        if self.refused:
+            number = len(self.refused)
+            start = (
+                "The input"
+                if number == 1
+                else f"{number} files or folders of the input cannot be read:"
+            )
+            raise UserError(
+                f"{start} {self.named()}. Mend the input, or remove what is not part of it{advice}."
+            )
 
 
 def match_inputs(
@@ -70,22 +122,48 @@ def match_inputs(
         UserError: A path is missing, unreadable, empty or given twice; a folder or glob matches
             nothing; one of several inputs is unnamed, or two have the same name.
     """
+    listing = list_inputs(specs, pattern=pattern, default_name=default_name)
+    listing.check()
+    return listing.files
+
+
+def list_inputs(
+    specs: Sequence[str], *, pattern: str | tuple[str, ...], default_name: str
+) -> Listing:
+    """Return the files that `specs` name, sorted by (source, relative), and what cannot be read.
+
+    Args:
+        specs: As in match_inputs.
+        pattern: As in match_inputs.
+        default_name: As in match_inputs.
+
+    Raises:
+        UserError: As match_inputs, but for what cannot be read or is empty.
+    """
     if not specs:
         raise UserError("No input was given; pass a folder, a file or a glob, or NAME=PATH.")
     named = [_parse_spec(spec) for spec in specs]
     _check_names([name for name, _ in named])
     patterns = (pattern,) if isinstance(pattern, str) else pattern
-    files = [
-        _input_file(name or default_name, file)
-        for name, path in named
-        for file in _find(name or default_name, path, patterns=patterns)
-    ]
-    _check_distinct(files)
-    return sorted(files, key=lambda file: (file.source, file.relative))
+    listing = Listing(files=[], refused={})
+    for name, path in named:
+        source = name or default_name
+        found, refused = _find(source, path, patterns=patterns)
+        listing.files.extend(_of(source, file) for file in found if file.bytes)
+        listing.refused.update({_of(source, file): _EMPTY for file in found if not file.bytes})
+        listing.refused.update({_of(source, file): why for file, why in refused.items()})
+    if len(named) > 1:  # one input names each file once
+        _check_distinct(listing.files)
+    listing.files.sort(key=lambda file: (file.source, file.relative))
+    return listing
 
 
 def look_for_inputs(
-    specs: Sequence[str], *, pattern: str | tuple[str, ...], default_name: str
+    specs: Sequence[str],
+    *,
+    pattern: str | tuple[str, ...],
+    default_name: str,
+    known: dict[str, Known] | None = None,
 ) -> Listing:
     """Return the files that `specs` name at this moment, while files come and go.
 
@@ -96,6 +174,7 @@ def look_for_inputs(
         specs: As in match_inputs, but none of the Hugging Face hub.
         pattern: As in match_inputs.
         default_name: As in match_inputs.
+        known: What the last look has found, by source; it learns from this one.
 
     Raises:
         UserError: A folder does not exist, its server does not answer, or an input has no name.
@@ -104,16 +183,16 @@ def look_for_inputs(
     named = [_parse_spec(spec) for spec in specs]
     _check_names([name for name, _ in named])
     listing = Listing(files=[], refused={})
+    known = {} if known is None else known
     for name, spec in named:
-        found, refused = _look(spec.removeprefix("file://"), patterns)
         source = name or default_name
+        before = known.setdefault(source, Known())
+        found, refused = _look(_LOCAL.sub("", spec), patterns, known=before)
         listing.files.extend(
-            InputFile(source=source, **dataclasses.asdict(file))
-            for file in found
-            if file.bytes and not _unfinished(file.relative)
+            _of(source, file) for file in found if file.bytes and not _unfinished(file.relative)
         )
         listing.refused.update(
-            (InputFile(source=source, **dataclasses.asdict(file)), why)
+            (_of(source, file), why)
             for file, why in refused.items()
             if not _unfinished(file.relative)
         )
@@ -125,14 +204,21 @@ def input_names(specs: Sequence[str], *, default_name: str) -> list[str]:
     return [_parse_spec(spec)[0] or default_name for spec in specs]
 
 
-def _look(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], Mapping[FoundFile, str]]:
+def input_paths(specs: Sequence[str]) -> list[str]:
+    """Return the paths of inputs, one for each, as they were given."""
+    return [_LOCAL.sub("", _parse_spec(spec)[1]) for spec in specs]
+
+
+def _look(
+    path: str, patterns: Sequence[str], *, known: Known
+) -> tuple[list[FoundFile], Mapping[FoundFile, str]]:
     """Return the files that a path names now, and those that cannot be taken, with the reason."""
     if is_hub_dataset(path):
         raise UserError(
-            f"--watch follows folders, globs and URLs; a dataset of the hub as it is now ({path}) "
-            "can be added with --append"
+            "--watch follows folders, globs and URLs; a dataset of the hub as it is now "
+            f"({shown(path)}) can be added with --append"
         )
-    return (look_remote(path, patterns), {}) if is_url(path) else look_local(path, patterns)
+    return (look_remote(path, patterns), {}) if is_url(path) else look_local(path, patterns, known)
 
 
 def _unfinished(relative: str) -> bool:
@@ -193,13 +279,19 @@ def _open_local(path: str) -> BinaryIO:
 
 
 def _parse_spec(spec: str) -> tuple[str | None, str]:
+    try:
+        spec.encode()
+    except UnicodeEncodeError as error:
+        raise UserError(
+            f"The input {shown(spec)} is not UTF-8: rename what it names, and give the new name."
+        ) from error
     name, equals, path = spec.partition("=")
-    if not equals or "/" in name or Path(spec).exists():
+    if not equals or "/" in name or os.path.lexists(spec):
         return None, spec
     if not NAME.fullmatch(name):
         raise UserError(
-            f"The name {name!r} of the input {spec!r} is not allowed: use letters, digits, dots, "
-            "dashes and underscores, for example news=/data/news."
+            f"The name '{shown(name)}' of the input '{shown(spec)}' is not allowed: use letters, "
+            "digits, dots, dashes and underscores, for example news=/data/news."
         )
     return name, path
 
@@ -215,30 +307,37 @@ def _check_names(names: Sequence[str | None]) -> None:
         raise UserError(f"Two inputs are called {repeated[0]!r}; give each its own name.")
 
 
-def _find(source: str, path: str, *, patterns: Sequence[str]) -> list[FoundFile]:
+def _find(
+    source: str, path: str, *, patterns: Sequence[str]
+) -> tuple[list[FoundFile], Mapping[FoundFile, str]]:
+    """Return the files that a path names, and what of it cannot be read, with the reason."""
     if not path:
         raise UserError(f"The input {source!r} has an empty path; pass a folder, file or glob.")
-    path = path.removeprefix("file://")
+    path = _LOCAL.sub("", path)
     if is_hub_dataset(path):
-        return find_hub_dataset(path)
-    return find_remote(path, patterns) if is_url(path) else find_local(path, patterns)
+        return find_hub_dataset(path), {}
+    return (find_remote(path, patterns), {}) if is_url(path) else find_local(path, patterns)
 
 
-def _input_file(source: str, file: FoundFile) -> InputFile:
-    if not file.bytes:
-        raise UserError(
-            f"The input file {file.path} is empty (0 bytes); fetch it again or remove it."
-        )
-    return InputFile(source=source, **dataclasses.asdict(file))
+def _of(source: str, file: FoundFile) -> InputFile:
+    return InputFile(
+        source=source,
+        path=file.path,
+        relative=file.relative,
+        bytes=file.bytes,
+        mtime_ns=file.mtime_ns,
+        etag=file.etag,
+    )
 
 
 def _check_distinct(files: Sequence[InputFile]) -> None:
-    seen: dict[str | Path, InputFile] = {}
+    seen: dict[str, InputFile] = {}
     for file in files:
-        location = file.path if is_url(file.path) else Path(file.path).resolve()
+        location = file.path if is_url(file.path) else os.path.realpath(file.path)
         other = seen.setdefault(location, file)
         if other is not file:
             raise UserError(
-                f"The file {file.path} is given twice, in {other.source!r} as {other.relative} "
-                f"and in {file.source!r} as {file.relative}; leave one out."
+                f"The file {shown(file.path)} is given twice, in {other.source!r} as "
+                f"{shown(other.relative)} and in {file.source!r} as {shown(file.relative)}; leave "
+                "one out."
             )

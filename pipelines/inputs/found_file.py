@@ -2,8 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 NAMES_SHOWN = 5
+
+_MOST_CHARACTERS = 1000
+_RAW_BYTES = range(0xDC80, 0xDD00)
+"""The characters by which Python stands for bytes that are not UTF-8."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,10 +27,28 @@ class FoundFile:
     """The server's mark for the file's version; empty for a local file."""
 
 
-def some_of(names: Sequence[str]) -> str:
+def some_of(names: Sequence[str], *, between: str = ", ") -> str:
     """Return the first few names, and how many more there are."""
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return f"{', '.join(names[:NAMES_SHOWN])}{more}"
+    return f"{between.join(names[:NAMES_SHOWN])}{more}"
+
+
+def shown(name: str | PurePath) -> str:
+    r"""Return a name as messages show it: on one line, printable, not longer than a paragraph.
+
+    What is not UTF-8 in it is spelt as `\xff`, and a line break as `\n`.
+    """
+    text = "".join(map(_printable, str(name)))
+    left_out = len(text) - _MOST_CHARACTERS
+    return text if left_out <= 0 else f"{text[:_MOST_CHARACTERS]}... ({left_out} more characters)"
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    if ord(character) in _RAW_BYTES:
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return character.encode("unicode_escape").decode()
 
 
 def any_of(patterns: Sequence[str]) -> str:

@@ -14,9 +14,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from pipelines.inputs.endings import TEXT_FILES
-from pipelines.inputs.found_file import FoundFile, some_of
+from pipelines.inputs.found_file import FoundFile, shown, some_of
 from shards.errors import UserError
-from shards.storage.address import error_text, without_secrets
+from shards.secrets import without_secrets
+from shards.storage.address import error_text
 
 DEFAULT_SPLIT = "train"
 
@@ -64,8 +65,8 @@ def parse_hub_dataset(text: str) -> DatasetSpec:
     match = _SPEC.fullmatch(text)
     if not match:
         raise UserError(
-            f"The input {text} does not name a dataset of the Hugging Face hub; write {_FORM}, "
-            "for example hf:HuggingFaceFW/fineweb-2:cmn_Hani."
+            f"The input {shown(text)} does not name a dataset of the Hugging Face hub; write "
+            f"{_FORM}, for example hf:HuggingFaceFW/fineweb-2:cmn_Hani."
         )
     return DatasetSpec(
         repository=match["repository"],

@@ -2,15 +2,18 @@
 
 import glob
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
 from pipelines.inputs.found_file import FoundFile, any_of, some_of
 from shards.errors import UserError
-from shards.storage.address import check_address, explained, retried, without_secrets
+from shards.secrets import without_secrets
+from shards.storage.address import check_address, explained, retried
 from shards.storage.remote import file_system
 
 READ_AHEAD_BYTES = 8 << 20
@@ -75,15 +78,15 @@ def open_remote(url: str) -> tuple[BinaryIO, FoundFile]:
 def _look(url: str, patterns: Sequence[str]) -> list[FoundFile]:
     location = _Location.of(url)
     location.system.invalidate_cache()
-    if glob.has_magic(location.path):
-        root = _fixed_folder(location.path)
-        infos = _files(location.system.glob(location.path, detail=True))
-        return [_describe(location, info, root=root) for info in infos]
+    wild = glob.has_magic(location.path)
+    root = _fixed_folder(location.path) if wild else location.path
     try:
-        infos = _matching(location, patterns)
-    except FileNotFoundError:  # storage without folders: nothing has been put there yet
-        return []
-    return [_describe(location, info, root=location.path) for info in infos]
+        infos = location.glob() if wild else _matching(location, patterns)
+    except FileNotFoundError:
+        if location.system.exists(root):
+            raise
+        return []  # storage without folders: nothing has been put there yet
+    return [_describe(location, info, root=root) for info in infos]
 
 
 def _open(url: str) -> tuple[BinaryIO, FoundFile]:
@@ -149,33 +152,58 @@ class _Location:
         base = bare.removesuffix(path) if bare.endswith(path) else ""
         return cls(system=system, path=path.rstrip("/"), base=base)
 
+    def find(self) -> list[Mapping[str, Any]]:
+        """Return what fsspec knows of all files below the folder, by name."""
+        with _complete(self.system):
+            return _files(self.system.find(self.path, detail=True))
+
+    def glob(self) -> list[Mapping[str, Any]]:
+        """Return what fsspec knows of the files that match the path, by name."""
+        with _complete(self.system):
+            infos = _files(self.system.glob(self.path, detail=True))
+        return [_followed(self, info) for info in infos]
+
     def url(self, path: str) -> str:
         return self.base + path if self.base else str(self.system.unstrip_protocol(path))
+
+
+@contextmanager
+def _complete(system: Any) -> Iterator[None]:
+    """Have a listing fail where that of a folder in it does: fsspec would leave the folder out."""
+    walks = [name for name in ("walk", "_walk") if hasattr(system, name)]
+    try:
+        for name in walks:
+            walk = getattr(type(system), name)
+            setattr(system, name, partial(walk, system, on_error="raise"))
+        yield
+    finally:
+        for name in walks:
+            vars(system).pop(name, None)
 
 
 def _folder(location: _Location, patterns: Sequence[str]) -> list[FoundFile]:
     chosen = _matching(location, patterns)
     if not chosen:
-        infos = _files(location.system.find(location.path, detail=True))
         raise UserError(
             f"No file in {without_secrets(location.url(location.path))} matches "
-            f"{any_of(patterns)}; {_inventory(infos, location.path)}."
+            f"{any_of(patterns)}; {_inventory(location.find(), location.path)}."
         )
     return [_describe(location, info, root=location.path) for info in chosen]
 
 
 def _matching(location: _Location, patterns: Sequence[str]) -> list[Mapping[str, Any]]:
-    infos = _files(location.system.find(location.path, detail=True))
-    return [
-        info
-        for info in infos
-        if any(PurePosixPath(_below(info, location.path)).match(pattern) for pattern in patterns)
-    ]
+    def matches(info: Mapping[str, Any]) -> bool:
+        path = PurePosixPath(_below(info, location.path))
+        return any(map(path.match, patterns))
+
+    # A link may be one to a folder, whatever its name.
+    infos = [info for info in location.find() if info["type"] == "link" or matches(info)]
+    return [info for info in (_followed(location, info) for info in infos) if matches(info)]
 
 
 def _glob(location: _Location) -> list[FoundFile]:
     root = _fixed_folder(location.path)
-    chosen = _files(location.system.glob(location.path, detail=True))
+    chosen = location.glob()
     if not chosen:
         location.system.info(root)  # raises if there is no such folder
         raise UserError(f"No file matches {without_secrets(location.url(location.path))}.")
@@ -190,12 +218,32 @@ def _fixed_folder(path: str) -> str:
 
 
 def _files(infos: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the entries that are files; an empty object named FOLDER/ stands for a folder."""
+    """Return the entries but folders; an empty object named FOLDER/ stands for one, too."""
     return [
         info
         for _, info in sorted(infos.items())
-        if info["type"] == "file" and not info["name"].endswith("/")
+        if info["type"] != "directory" and not info["name"].endswith("/")
     ]
+
+
+def _followed(location: _Location, info: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is known of a file, or of the file that a link leads to.
+
+    Raises:
+        UserError: It is something else: a folder behind a link is searched for no protocol.
+    """
+    if info["type"] == "file":
+        return info
+    behind = {**location.system.info(info["name"]), "name": info["name"]}
+    if behind["type"] != "file":
+        what = (
+            "a link to a folder, which is not followed behind a URL: remove it, or give the folder "
+            "as an input of its own"
+            if behind["type"] == "directory"
+            else "neither a file nor a folder: remove it"
+        )
+        raise UserError(f"{without_secrets(location.url(str(info['name'])))} is {what}.")
+    return behind
 
 
 def _below(info: Mapping[str, Any], root: str) -> str:

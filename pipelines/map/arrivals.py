@@ -134,7 +134,7 @@ class Arrivals:
         self._seen: Mapping[str, Look | None] = {}
         self._shown: dict[str, tuple[Look, float, int]] = {}
         self._beat = (-1, time.monotonic())
-        self._refused: dict[str, Look] = {}
+        self._refused: dict[str, tuple[Look, str]] = {}
 
     def ended(self) -> bool:
         """Return whether no more is to be looked for: the watch ends, or is another one now."""
@@ -160,8 +160,7 @@ class Arrivals:
             self._learn()
             listing = self._job.source.look()
             self._notes.trouble("")
-            for file, why in listing.refused.items():
-                self._refuse(file, why)
+            self._note_refused(listing.refused)
         except (UserError, OSError) as error:
             with suppress(UserError, OSError):
                 self._notes.trouble(str(error))
@@ -184,12 +183,16 @@ class Arrivals:
             shown[key] = look, since, times
         self._shown = shown
 
-    def _refuse(self, file: InputFile, why: str) -> None:
-        """Note that a file cannot be taken as it is."""
-        key = file_key(file.source, file.relative)
-        if self._refused.get(key) != look_of(file):
-            self._report(key, Sighting(file=file, at=0.0), why)
-            self._refused[key] = look_of(file)
+    def _note_refused(self, refused: Mapping[InputFile, str]) -> None:
+        """Note what cannot be taken as it is, files and folders, and forget what is mended."""
+        now = {file_key(file.source, file.relative): (file, why) for file, why in refused.items()}
+        for key in self._refused.keys() - now.keys():
+            self._notes.forget(key, ODD)
+            del self._refused[key]
+        for key, (file, why) in now.items():
+            if self._refused.get(key) != (look_of(file), why):
+                self._report(key, Sighting(file=file, at=0.0), why)
+                self._refused[key] = look_of(file), why
 
     def _learn(self) -> None:
         """Learn which files the dataset has, if it has grown."""

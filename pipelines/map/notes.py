@@ -19,7 +19,7 @@ from pipelines.inputs.files import InputFile
 from pipelines.map.mapper import MapTask
 from shards.errors import DamageError
 from shards.records import from_json, to_json
-from shards.storage.files import files, read_json, write_json
+from shards.storage.files import file_names, read_json, write_json
 from shards.storage.remote import AnyPath
 
 Note = TypeVar("Note")
@@ -150,7 +150,7 @@ class Notes:
     def names(self) -> dict[str, set[str]]:
         """Return which files have a note of each kind."""
         keys: dict[str, set[str]] = {kind: set() for kind in (TAKEN, FAILED, ODD)}
-        for name in files(self.folder):
+        for name in file_names(self.folder):
             key, _, kind = name.removesuffix(".json").partition(".")
             if kind in keys:
                 keys[kind].add(key)

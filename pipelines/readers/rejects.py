@@ -27,6 +27,7 @@ from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Reason, Record
 from pipelines.segments.rows import Verdict
 from shards.errors import UserError
 from shards.manifest import Manifest
+from shards.storage.files import whole_bytes
 from shards.storage.remote import AnyPath
 from shards.tables import column, open_table, write_table
 
@@ -238,13 +239,15 @@ def rejected_places(
 
     Raises:
         UserError: There are none; the message says which reasons there are.
+        DamageError: A table is missing or damaged.
     """
     by_source: dict[str, list[pa.Table]] = {}
     known: set[str] = set()
     for generation in manifest.generations:
         for entry in generation.rejects:
             columns = ["path", "position", "length", "reason"]
-            rows = pq.read_table(directory / entry.path, columns=columns)
+            content = whole_bytes(directory / entry.path, entry)
+            rows = pq.read_table(pa.BufferReader(content), columns=columns)
             known |= {*rows["reason"].unique().to_pylist()}
             ordinal = pa.repeat(pa.scalar(WHOLE, pa.int32()), rows.num_rows)
             rows = rows.append_column("ordinal", ordinal)
@@ -252,7 +255,7 @@ def rejected_places(
             by_source.setdefault(entry.source, []).append(rows)
         if PER_DOCUMENT in known and PER_DOCUMENT in (reasons or known):
             for entry in generation.audit:
-                rows = _documents(directory / entry.path)
+                rows = _documents(whole_bytes(directory / entry.path, entry))
                 by_source.setdefault(entry.source, []).append(rows)
     places: dict[tuple[str, str], pa.Table] = {}
     for source, tables in sorted(by_source.items()):
@@ -268,10 +271,11 @@ def rejected_places(
     return places
 
 
-def _documents(audit: AnyPath) -> pa.Table:
+def _documents(audit: npt.NDArray[np.uint8]) -> pa.Table:
     """Return the places of documents that were rejected while their siblings were not."""
     columns = ["path", "position", "length", "reason", "ordinal"]
-    return pq.read_table(audit, columns=columns, filters=pc.field("reason") == PER_DOCUMENT)
+    wanted = pc.field("reason") == PER_DOCUMENT
+    return pq.read_table(pa.BufferReader(audit), columns=columns, filters=wanted)
 
 
 def _by_path(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:

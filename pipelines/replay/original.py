@@ -2,18 +2,16 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from pipelines.inputs.files import InputFile, match_inputs
+from pipelines.inputs.files import InputFile, input_names, list_inputs
 from pipelines.inputs.found_file import FoundFile
 from pipelines.inputs.local_files import find_local
 from pipelines.inputs.remote_files import open_remote
 from pipelines.readers.reading import Reading
-from pipelines.run.existing import INPUTS, file_crc32c
+from pipelines.run.existing import INPUTS, file_crc32c, read_inputs
 from shards.errors import UserError
 from shards.manifest import InputEntry, Manifest
 from shards.storage.address import is_url
-from shards.storage.files import read_json
 from shards.storage.remote import AnyPath
 
 Key = tuple[str, str]
@@ -122,28 +120,25 @@ def _moved(
 ) -> dict[Key, InputFile]:
     files: dict[Key, InputFile] = {}
     for spec in specs:
-        name, equals, _ = spec.partition("=")
-        named = equals and "/" not in name and not Path(spec).exists()
-        source = name if named else default_name
+        (source,) = input_names((spec,), default_name=default_name)
         if source not in patterns:
             raise UserError(
                 f"--input {spec}: the dataset has no such source; it has "
                 f"{', '.join(sorted(patterns))}. Write NAME=PATH with one of these"
             )
-        for file in match_inputs((spec,), pattern=patterns[source], default_name=source):
-            files[file.source, file.relative] = file
+        # What cannot be read was none of the dataset's inputs, or will be missed.
+        listing = list_inputs((spec,), pattern=patterns[source], default_name=source)
+        files.update({(file.source, file.relative): file for file in listing.files})
     return files
 
 
 def _states(directory: AnyPath) -> dict[Key, FileState]:
-    path = directory / INPUTS
-    if not path.is_file():
-        return {}
     return {
         (file["source"], file["path"]): FileState(
-            path=file["from"], mtime_ns=file["mtime_ns"], etag=file["etag"]
+            path=file["from"], mtime_ns=file["mtime_ns"], etag=file.get("etag", "")
         )
-        for file in read_json(path)
+        for file in read_inputs(directory)
+        if file.get("from")
     }
 
 
@@ -176,5 +171,7 @@ def _now(path: str) -> FoundFile:
         handle, found = open_remote(path)
         handle.close()
         return found
-    (found,) = find_local(path, ())
-    return found
+    files, refused = find_local(path, ())
+    for why in refused.values():
+        raise UserError(f"The input {path} {why}.")
+    return files[0]

@@ -6,12 +6,13 @@ whose two accounts differ fails.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from pipelines.dedup.tasks import DropsRecord
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
-from pipelines.report.write import PAGE
+from pipelines.report.write import PAGE, REPORT
 from pipelines.segments.audit import Tally
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, NEAR_DUPLICATE, QUARANTINED
 from shards.errors import DamageError, UserError
@@ -84,9 +85,20 @@ def _unbalanced(what: str, expected: int, actual: int) -> DamageError:
 
 
 def accounting(
-    account: Account, records: Sequence[SplitRecord], merged: Mapping[str, Sequence[MergeRecord]]
+    account: Account,
+    records: Sequence[SplitRecord],
+    merged: Mapping[str, Sequence[MergeRecord]],
+    *,
+    left_out: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return the account as the manifest holds it: per source, every figure in rows."""
+    """Return the account as the manifest holds it: per source, every figure in rows.
+
+    Args:
+        account: Rows by source, verdict and reason.
+        records: Of all splits.
+        merged: The records of the merge, by source.
+        left_out: How many files and folders of a source could not be read, if any.
+    """
     sizes: Counter[tuple[str, str]] = Counter()
     for source, tasks in merged.items():
         for record in tasks:
@@ -107,6 +119,7 @@ def accounting(
             "not_sampled": sum(split.unsampled for split in records if split.source == source),
             "bytes": {verdict: sizes[source, verdict] for verdict in (KEPT, DROPPED, QUARANTINED)},
             "groups": _groups(merged.get(source, ())),
+            **({"left_out": left_out[source]} if source in left_out else {}),
         }
         for source in sorted({record.source for record in records})
     }
@@ -196,6 +209,11 @@ def closing_lines(account: Mapping[str, Any], made: Manifest, output: AnyPath) -
         shown += [f"  {rows:>12,}  quarantined: {reason}" for reason, rows in rejected.items()]
         if figures["not_sampled"]:
             shown.append(f"  {figures['not_sampled']:>12,}  not in the sample")
+        if figures.get("left_out"):
+            shown.append(
+                f"  {figures['left_out']:>12,}  files or folders that cannot be read, left out "
+                f"({REPORT} lists them)"
+            )
     for split in (TRAIN, VALIDATION):
         sums = sum_shards(made.shards(split=split))
         shown.append(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from pipelines.corpus.options import Options
-from pipelines.corpus.sources import Corpus, match_corpora
+from pipelines.corpus.sources import Corpus, list_corpora
 from pipelines.inputs.files import InputFile
 from pipelines.readers.reading import Reading
 from pipelines.run import existing
@@ -47,7 +47,8 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
     Raises:
         UserError: The dataset cannot grow by this input; the message says why and what to do.
     """
-    files, corpora = match_corpora(module, options)
+    listing, corpora = list_corpora(module, options)
+    files = listing.files
     corpus = Corpus(module, options)
     readings = {name: source.reading for name, source in corpora.items()}
     output = options.output
@@ -63,6 +64,7 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
             _LOG.info("%s has all %d files of the input: nothing is new", output, len(files))
             return base
         with started(corpus, corpora, files=[*begun, *waiting], flags=flags) as run:
+            run.left_out = listing.refused
             check_base(run, base)
             existing.remove_leftovers(output)
             run.announce()

@@ -15,7 +15,7 @@ from typing import Any
 from pipelines.compiled import kept
 from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
 from pipelines.corpus.part import corpus_fraction, is_share
-from pipelines.corpus.sources import Corpus, match_corpora, others
+from pipelines.corpus.sources import Corpus, list_corpora, others
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.phases import Dedup, Deduplicated
 from pipelines.engine.phases import Phases
@@ -54,6 +54,7 @@ from pipelines.segments.plan import Earlier, Plan, PlannedSegment, task_name
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, WORK, Manifest
+from shards.paths import FOLDERS, check_links
 from shards.range import Range
 from shards.records import to_json
 from shards.storage.files import canonical
@@ -99,8 +100,9 @@ def map_part(module: str, options: Options, *, flags: Sequence[str] = ()) -> Non
 
 @contextmanager
 def _opened(module: str, options: Options, flags: Sequence[str]) -> Iterator["Build"]:
-    files, corpora = match_corpora(module, options)
-    with opened(Corpus(module, options), corpora, files=files, flags=flags) as run:
+    listing, corpora = list_corpora(module, options)
+    with opened(Corpus(module, options), corpora, files=listing.files, flags=flags) as run:
+        run.left_out = listing.refused
         yield run
 
 
@@ -181,6 +183,8 @@ class Build:
         self.corpus = corpus
         self.readings = {name: source.reading for name, source in corpora.items()}
         self.files = files
+        self.left_out: Mapping[InputFile, str] = {}
+        """What of the inputs cannot be read, and why; the first account of this run has it."""
         self.output = self.options.output
         self.runner = runner
         number = uuid.uuid4().hex
@@ -317,8 +321,12 @@ class Build:
             threshold=self.options.minhash_threshold,
         ).run()
         merged = self.merge(plan, dedup)
-        results = Results(records=records, plan=plan, dedup=dedup, merged=merged)
-        return self._commit(results, files, base=base, lag=lag)
+        results = Results(
+            records=records, plan=plan, dedup=dedup, merged=merged, left_out=self.left_out
+        )
+        made = self._commit(results, files, base=base, lag=lag)
+        self.left_out = {}
+        return made
 
     def map_part(self) -> None:
         """Map the shares of this machine and say what to do next."""
@@ -363,6 +371,10 @@ class Build:
             "input_MB": _megabytes(files),
             "dedup": results.dedup.figures,
             "given": given_paths(self.options, self.chain.facts),
+            "left_out": [
+                {"source": file.source, "path": file.relative, "from": file.path, "why": why}
+                for file, why in results.left_out.items()
+            ],
             **figures(results.records, results.merged, quality=self.quality),
             "examples": showcase(results.plan, results.merged, self.output, quality=self.quality),
         }
@@ -420,6 +432,8 @@ class Build:
                 Earlier.of(generation, dedup=self.options.dedup) for generation in earlier
             ),
         )
+        folders = (*plan.sources, *FOLDERS)
+        check_links(self.output, [f"{plan.generation}/{name}/-" for name in folders], files=False)
         plan.save(self.work)
         return plan
 

@@ -33,8 +33,11 @@ from pipelines.engine.stream import Job as StreamJob
 from pipelines.engine.task import packed
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.files import InputFile
+from pipelines.inputs.found_file import shown
 from pipelines.inputs.split import Link, Split, seamless
 from pipelines.map.arrivals import (
+    BACK,
+    CHANGED,
     GROWING,
     WatchJob,
     forget_records,
@@ -59,14 +62,15 @@ from pipelines.run.append import check_base, grow, read_base
 from pipelines.run.build import Build
 from pipelines.run.commit import clean_up
 from pipelines.run.existing import seen_files
+from pipelines.run.ledger import NAME as LEDGER
 from pipelines.run.ledger import Ledger
 from shards.errors import UserError
 from shards.flags import flag_of
 from shards.manifest import WORK
 from shards.storage.address import is_url
-from shards.storage.files import files as files_in
+from shards.storage.files import file_names
 from shards.storage.lock import locked
-from shards.storage.remote import AnyPath, RemotePath
+from shards.storage.remote import AnyPath
 
 TOLD_EVERY = 60.0
 """Seconds between two messages about something that lasts."""
@@ -431,6 +435,8 @@ class Watch:
                 or note.split_bytes != self._options.split_bytes
             ):
                 self._notes.forget(key, TAKEN, FAILED)
+        for key in self._notes.names()[ODD]:  # what is odd still is noted again
+            self._notes.forget(key, ODD)
 
     def _read_notes(self) -> None:
         """Learn from notes and records what has arrived, failed, and been mapped."""
@@ -464,12 +470,11 @@ class Watch:
         if not waiting:
             return
         folder = self._work / "map"
-        listed = files_in(folder) if isinstance(folder, RemotePath) else None
+        listed = file_names(folder)
         for arrived in waiting:
             for name in [*arrived.waiting]:
-                path = folder / f"{name}.json"
-                if (path.name in listed) if listed is not None else path.exists():
-                    record = finished_record(SplitRecord, path)
+                if f"{name}.json" in listed:
+                    record = finished_record(SplitRecord, folder / f"{name}.json")
                     arrived.waiting.discard(name)
                     if record is None:
                         continue  # it is damaged: the making of a generation maps the split again
@@ -508,7 +513,7 @@ class Watch:
             (self._growing.add if note.why == GROWING else self._growing.discard)(key)
             told += 1
             if told <= MOST_TOLD:
-                _LOG.warning("%s %s", note.file.path, note.why)
+                _LOG.warning("%s %s", shown(note.file.path), note.why)
         if told > MOST_TOLD:
             _LOG.warning("and %d files more like these", told - MOST_TOLD)
 
@@ -526,11 +531,9 @@ class Watch:
             return
         self._next_search = time.monotonic() + TOLD_EVERY
         listing = self._stream.source.look()
-        there = {file_key(file.source, file.relative) for file in listing.files}
-        there |= {file_key(file.source, file.relative) for file in listing.refused}
         now = time.time()
         for key, arrived in waiting.items():
-            arrived.gone = 0.0 if key in there else arrived.gone or now
+            arrived.gone = 0.0 if listing.may_have(arrived.file) else arrived.gone or now
             if arrived.gone and (key in self._failed or now - arrived.gone >= LOST_AFTER):
                 self._give_up(key)
 
@@ -559,6 +562,7 @@ class Watch:
         entry = Ledger(self._output).open_entry(self._last)
         if entry is not None:
             chosen = entry.files
+            self._check_begun(chosen)
         else:
             for key, arrived in self._ready().items():
                 # What does not join up is read once more, as a whole.
@@ -573,20 +577,41 @@ class Watch:
         lag = Waited([arrived.at for arrived in known])
         _LOG.info("generation of %d files begins", len(chosen))
         self._generation = threading.Thread(
-            target=self._make, args=(chosen, splits, lag), daemon=True
+            target=self._make, args=(chosen, splits, lag, self._left_out()), daemon=True
         )
         self._generation.start()
+
+    def _left_out(self) -> dict[InputFile, str]:
+        """Return what cannot be read now, and why."""
+        notes = [note for key in sorted(self._odd) if (note := self._notes.odd(key))]
+        return {note.file: note.why for note in notes if note.why not in (GROWING, CHANGED, BACK)}
+
+    def _check_begun(self, files: Sequence[InputFile]) -> None:
+        """Check that the generation which an earlier run had begun is one of this watch's inputs.
+
+        Raises:
+            UserError: It has files of another source.
+        """
+        for file in files:
+            if file.source not in self._stream.job.corpora:
+                raise UserError(
+                    f"{self._output / LEDGER} names files of the source {file.source!r} for the "
+                    "generation that was being made, and no input of this watch has that name: "
+                    "give all inputs as before, or delete that file: its files count as new again"
+                )
 
     def _make(
         self,
         files: Sequence[InputFile],
         splits: Mapping[InputFile, Sequence[Split]],
         lag: Waited,
+        left_out: Mapping[InputFile, str],
     ) -> None:
         """Make a generation; a file whose splits are known and mapped need not be there."""
         try:
             with self._maker.build() as run:
                 self._check_same(run)
+                run.left_out = left_out
                 grow(run, files, lag=lag or None, splits=splits)
             if lag:
                 self._totals.lags = [*self._totals.lags[-99:], lag["median"]]
@@ -714,6 +739,7 @@ class Watch:
                 f"{sum(arrived.tokens for arrived in mapped):,} tokens",
                 *([f"{lag}, {_duration(totals.worst)} worst"] if lag else []),
                 *([f"{len(self._failed):,} failed"] if self._failed else []),
+                *([f"{len(self._odd):,} not taken"] if self._odd else []),
             ],
         )
 

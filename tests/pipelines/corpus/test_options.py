@@ -81,6 +81,7 @@ LEVELS = {
         "part",
         "plan",
         "max_reject_rate",
+        "skip_unreadable",
         "skip_poison",
         "keep_segments",
         "overwrite",

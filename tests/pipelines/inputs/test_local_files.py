@@ -1,20 +1,26 @@
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pipelines.inputs.local_files import find_local, look_local
+from pipelines.inputs import local_files
+from pipelines.inputs.found_file import FoundFile
+from pipelines.inputs.local_files import Known, find_local, look_local
 from shards.errors import UserError
+from tests.pipelines.privileges import without_privileges
 
 
 def found(path: str, *patterns: str) -> list[str]:
-    return [file.relative for file in find_local(path, patterns or ("part-*.json",))]
+    files, refused = find_local(path, patterns or ("part-*.json",))
+    assert not refused
+    return [file.relative for file in files]
 
 
 def test_a_folder_is_searched_and_a_file_is_taken(corpus: Path) -> None:
     assert found(str(corpus)) == ["part-10.json", "part-2.json", "sub/part-1a.json"]
     assert found(str(corpus), "*.txt", "part-2*") == ["part-2.json", "readme.txt"]
-    (file,) = find_local(str(corpus / "readme.txt"), ())
+    ((file,), _) = find_local(str(corpus / "readme.txt"), ())
     assert (file.path, file.relative, file.bytes) == (f"{corpus}/readme.txt", "readme.txt", 2)
     assert (file.mtime_ns, file.etag) == ((corpus / "readme.txt").stat().st_mtime_ns, "")
 
@@ -50,17 +56,38 @@ def test_folder_without_matches_says_what_it_holds(tmp_path: Path) -> None:
         found(str(tmp_path))
 
 
-def test_unusable_files_are_refused(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "access", lambda path, _: path.name != "part-10.json")
-    with pytest.raises(UserError, match=r"part-10.json may not be read; check its permissions"):
-        found(str(corpus))
+@pytest.mark.parametrize("look", [find_local, look_local])
+def test_what_cannot_be_an_input_is_returned_apart(corpus: Path, look: Any) -> None:
     os.mkfifo(corpus / "part-0.json")
-    with pytest.raises(UserError, match=r"part-0.json is neither a file nor a folder"):
-        found(str(corpus / "part-0.json"))
-    odd = os.fsdecode(b"part-\xff.json")
-    (corpus / odd).write_bytes(b"[]")
-    with pytest.raises(UserError, match=r"is not UTF-8; rename it"):
-        found(str(corpus / odd))
+    (corpus / os.fsdecode(b"part-\xff.json")).write_bytes(b"[]")
+    (corpus / "part-10.json").chmod(0)
+    with without_privileges():
+        files, refused = look(str(corpus), ("part-*.json",))
+    assert [file.relative for file in files] == ["part-2.json", "sub/part-1a.json"]
+    assert {file.relative: why for file, why in refused.items()} == {
+        "part-0.json": "is neither a file nor a folder",
+        "part-10.json": "may not be read: check its permissions",
+        "part-\\xff.json": "has a name that is not UTF-8: rename it",
+    }
+    assert all(file.path == f"{corpus}/{file.relative}" for file in refused)
+
+
+@pytest.mark.parametrize(
+    ("content", "command"),
+    [
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:9f\nsize 12345\n", "git lfs pull"),
+        ("/annex/objects/SHA256E-s12345--9f.json\n", "git annex get"),
+    ],
+)
+def test_what_stands_for_a_file_that_was_not_fetched_is_no_input(
+    corpus: Path, content: str, command: str
+) -> None:
+    (corpus / "part-2.json").write_text(content)
+    (corpus / "part-10.json").write_text(content + 1024 * "\n")  # too long for one
+    files, refused = find_local(str(corpus), ("part-*.json",))
+    assert [file.relative for file in files] == ["part-10.json", "sub/part-1a.json"]
+    why = f"stands for a file that was not fetched: {command} fetches it"
+    assert {file.relative: told for file, told in refused.items()} == {"part-2.json": why}
 
 
 def test_a_look_finds_nothing_in_an_empty_folder_but_not_without_one(tmp_path: Path) -> None:
@@ -69,21 +96,75 @@ def test_a_look_finds_nothing_in_an_empty_folder_but_not_without_one(tmp_path: P
     assert look_local(str(folder), ("*.json",)) == ([], {})
     assert look_local(f"{folder}/*.json", ()) == ([], {})
     (folder / "a.json").write_text("[]")
-    (folder / "gone.json").symlink_to(folder / "nothing")
     assert [file.relative for file in look_local(str(folder), ("*.json",))[0]] == ["a.json"]
     for missing in (tmp_path / "none", tmp_path / "none" / "*.json"):
         with pytest.raises(UserError, match=r"none"):
             look_local(str(missing), ("*.json",))
 
 
-def test_a_look_refuses_unusable_files_and_returns_the_others(
+def test_a_look_opens_only_what_has_changed_since_the_last(
     corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (corpus / os.fsdecode(b"part-\xff.json")).write_bytes(b"[]")
-    monkeypatch.setattr(os, "access", lambda path, _: path.name != "part-10.json")
-    files, refused = look_local(str(corpus), ("part-*.json",))
-    assert [file.relative for file in files] == ["part-2.json", "sub/part-1a.json"]
-    assert {file.relative: why for file, why in refused.items()} == {
-        "part-10.json": "may not be read; check its permissions",
-        "part-\\xff.json": "has a name that is not UTF-8; rename it",
-    }
+    opened = []
+    real = local_files._refusal
+
+    def refusal(path: Path, size: int) -> str:
+        opened.append(path.name)
+        return real(path, size)
+
+    monkeypatch.setattr(local_files, "_refusal", refusal)
+    known = Known()
+
+    def look() -> tuple[list[FoundFile], dict[FoundFile, str]]:
+        opened.clear()
+        with without_privileges():
+            found = look_local(str(corpus), ("part-*.json",), known)
+            assert found == look_local(str(corpus), ("part-*.json",))
+        del opened[-3:]  # of the look that knows nothing
+        return found
+
+    first = look()
+    assert sorted(opened) == ["part-10.json", "part-1a.json", "part-2.json"]
+    assert (look(), opened) == (first, [])
+    (corpus / "part-2.json").write_text("longer than before")
+    files, refused = look()
+    assert (files != first[0], refused, opened) == (True, {}, ["part-2.json"])
+    (corpus / "part-2.json").chmod(0)
+    for _ in range(2):  # what is refused is looked at each time
+        files, refused = look()
+        assert ([*refused.values()], opened) == (
+            ["may not be read: check its permissions"],
+            ["part-2.json"],
+        )
+
+
+LONG = "x" * 300
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            LONG,
+            rf"/{LONG} cannot be reached \(File name too long\); check the path and the rights of",
+        ),
+        (f"{LONG}*", rf"No file matches .*/{LONG}\*; .*corpus holds part-10\.json, part-2\.json, "),
+        (
+            f"{LONG}/*",
+            rf"No file matches .*/{LONG}/\*; the folder .* cannot be listed \(File name to",
+        ),
+        (
+            "/".join([LONG[:99]] * 50),
+            r"xxxx\.\.\. \(\d{4} more characters\) cannot be reached \(File n",
+        ),
+        ("a\nb", r"corpus/a\\nb does not exist; "),
+        ("part-2.json/x", r"part-2\.json/x does not exist; there is no folder .*/part-2\.json\."),
+        ("a\0b", r"corpus/a\\x00b is not a path \(embedded null byte\)\."),
+    ],
+    ids=range(7),
+)
+def test_odd_paths_are_refused_in_a_paragraph(corpus: Path, spec: str, message: str) -> None:
+    (corpus / "z\n\x1b[31mz").touch()
+    with pytest.raises(UserError, match=message) as raised:
+        find_local(f"{corpus}/{spec}", ())
+    assert str(raised.value).isprintable()

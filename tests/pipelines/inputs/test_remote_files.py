@@ -111,6 +111,34 @@ def test_objects_that_stand_for_folders_are_no_files(memory: MemoryFileSystem) -
         assert len(find_remote("memory://corpora/web", ["*"])) == len(NAMES)
 
 
+def test_links_behind_a_url_are_followed_to_files_and_refused_to_others(
+    memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real: dict[str, Any] = memory.find("/corpora/web", detail=True)
+
+    def listed(**links: str) -> None:
+        """Have entries be links, as SFTP lists them."""
+        types = {f"/corpora/web/{name}": kind for name, kind in links.items()}
+        targets = {name: {"name": name, "size": 7, "type": kind} for name, kind in types.items()}
+        infos = real | {name: {**target, "type": "link"} for name, target in targets.items()}
+        monkeypatch.setattr(MemoryFileSystem, "find", lambda *_, **__: infos)
+        monkeypatch.setattr(
+            MemoryFileSystem,
+            "info",
+            lambda _, path, **__: targets.get(path, {"name": path, "type": "directory"}),
+        )
+
+    listed(**{"part-4.json": "file", "notes": "file"})
+    names = ["part-10.json", "part-2.json", "part-4.json", "sub/deep/part-3.json"]
+    assert [file.relative for file in match("memory://corpora/web")][:4] == names
+    listed(more="directory")
+    with pytest.raises(UserError, match=r"web/more is a link to a folder, which is not followed"):
+        match("memory://corpora/web")
+    listed(**{"part-4.json": "other"})
+    with pytest.raises(UserError, match=r"web/part-4\.json is neither a file nor a folder"):
+        match("memory://corpora/web")
+
+
 @pytest.mark.usefixtures("memory")
 @pytest.mark.parametrize(
     ("url", "message"),
@@ -276,6 +304,28 @@ def test_web_folders_and_files_are_found(web: str) -> None:
     assert (file.relative, file.path) == ("part-10.json", f"{web}/web/part-10.json")
     with pytest.raises(UserError, match=r"web/none does not exist or is not visible to you"):
         match(f"{web}/web/none")
+
+
+@pytest.mark.parametrize("status", [403, 404, None])
+def test_a_folder_of_the_web_that_cannot_be_listed_is_not_left_out(
+    web: str, monkeypatch: pytest.MonkeyPatch, status: int | None
+) -> None:
+    def get(handler: Quiet) -> None:
+        if not handler.path.endswith("/sub/deep/"):
+            SimpleHTTPRequestHandler.do_GET(handler)
+        elif status:
+            handler.send_error(status)
+        else:
+            handler.close_connection = True  # without an answer
+
+    monkeypatch.setattr("shards.storage.address.WAITS", (0.0,))
+    monkeypatch.setattr(Quiet, "do_GET", get, raising=False)
+    for spec in (f"{web}/web/", f"{web}/web/**/part-*.json"):
+        for find in (match, looked):
+            with pytest.raises(UserError, match=r"/web/.* (does not exist|cannot be read) .*\("):
+                find(spec)
+    monkeypatch.undo()
+    assert len(match(f"{web}/web/")) == len(looked(f"{web}/web/")) == 4
 
 
 def looked(spec: str) -> list[str]:

@@ -20,10 +20,11 @@ from pipelines.map.arrivals import (
     WatchJob,
     prepare_assignment,
 )
-from pipelines.map.notes import Control, Failed, Notes, file_key, look_of
+from pipelines.map.notes import ODD, Control, Failed, Notes, file_key, look_of
 from pipelines.map.stages import Chain
 from shards.errors import UserError
 from tests.pipelines.inline import JobMaker
+from tests.pipelines.privileges import without_privileges
 from tests.pipelines.runs import MODULE, page, small, write_wudao
 
 SETTLE = 10.0
@@ -211,20 +212,45 @@ def test_notes_of_another_watch_are_handed_out_under_the_names_of_this_one(place
     assert place.notes.taken(key) == note
 
 
-def test_a_file_that_cannot_be_taken_is_reported_and_hides_no_other(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+def test_what_cannot_be_taken_is_reported_until_it_is_mended_and_hides_nothing(
+    place: Place,
 ) -> None:
     bad = place.write("part-1.json", at=NOW - 60)
     place.write("part-2.json", at=NOW - 60)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "access", lambda path, _: Path(path).name != bad.name)
+    hidden = place.write("closed/part-3.json", at=NOW - 60)
+    link = place.folder / "part-4.json"
+    link.symlink_to("nothing")
+    bad.chmod(0)
+    hidden.parent.chmod(0)
+    with without_privileges():
         (assignment,) = place.turn(NOW)
+        assert place.turn(NOW + 1) == []
     assert assignment.task.split.relative == "part-2.json"
-    note = place.notes.odd(key_of(bad))
-    assert note is not None
-    assert note.why == "may not be read; check its permissions"
+    keys = {file_key("wudao", name): name for name in ("part-1.json", "closed/", "part-4.json")}
+    notes = {keys[key]: place.notes.odd(key) for key in place.notes.names()[ODD]}
+    assert {name: note.why for name, note in notes.items() if note} == {
+        "part-1.json": "may not be read: check its permissions",
+        "closed/": "may not be searched: check its permissions",
+        "part-4.json": "is a link to nothing, where there is nothing",
+    }
+    bad.chmod(0o600)
+    hidden.parent.chmod(0o700)
+    assert len(place.turn(NOW + 2)) == 2
+    assert place.notes.names()[ODD] == {file_key("wudao", "part-4.json")}
+    link.unlink()
+    assert place.turn(NOW + 3) == []
+    assert place.notes.names()[ODD] == set()
+
+
+def test_a_folder_that_may_not_be_listed_at_all_is_trouble(place: Place) -> None:
+    place.write("part-1.json", at=NOW - 60)
+    place.folder.chmod(0)
+    with without_privileges():
+        assert place.turn(NOW) == []
+    assert place.notes.read_trouble().endswith("/in may not be searched: check its permissions.")
+    place.folder.chmod(0o700)
     assert len(place.turn(NOW + 1)) == 1
-    assert place.notes.odd(key_of(bad)) is None
+    assert place.notes.read_trouble() == ""
 
 
 def test_any_error_at_one_file_is_noted_for_that_file(

@@ -23,6 +23,7 @@ from shards import DamageError, Dataset, UserError
 from shards.manifest import TRAIN, VALIDATION
 from shards.storage.lock import locked
 from shards.verify import verify
+from tests.pipelines.privileges import without_privileges
 from tests.pipelines.runs import (
     FLAGS,
     MODULE,
@@ -411,6 +412,69 @@ def test_several_inputs_are_several_sources_and_duplicates_go_across(tmp_path: P
     keys = [*documents(tmp_path / "out"), *documents(tmp_path / "out", VALIDATION)]
     assert len(keys) == len(set(keys)) == 100
     assert list(verify(Dataset.open(tmp_path / "out"))) == []
+
+
+def test_what_cannot_be_read_ends_the_run_or_is_left_out_and_accounted_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    for source in ("one", "two"):
+        write_wudao(tmp_path / source / "part-1.json", [page(n) for n in range(20)])
+    specs = [f"{source}={tmp_path / source}" for source in ("one", "two")]
+    whole = build(MODULE, small(tmp_path / "whole", *specs, dedup="none"))
+    (tmp_path / "one" / "part-2.json").symlink_to(tmp_path / "nothing")
+    os.mkfifo(tmp_path / "one" / "part-3.json")
+    (tmp_path / "one" / "closed").mkdir(mode=0)
+    options = small(tmp_path / "out", *specs, dedup="none")
+    with without_privileges():
+        with pytest.raises(
+            UserError,
+            match=r"^3 files or folders of the input cannot be read: .*part-2\.json is a link .*; "
+            r".*one/closed/ may not be searched: .*, or give --skip-unreadable to go on without it",
+        ):
+            build(MODULE, options)
+        assert not options.output.exists()
+        made = build(MODULE, replace(options, skip_unreadable=True))
+    files = content(tmp_path / "out").items() ^ content(tmp_path / "whole").items()
+    assert {name for name, _ in files} == {"manifest.json"}
+    before, now = whole.generations[0].accounting, made.generations[0].accounting
+    assert now == {**before, "one": {**before["one"], "left_out": 3}}
+    report = json.loads((tmp_path / "out" / "report.json").read_bytes())
+    assert [(entry["source"], entry["path"]) for entry in report["left_out"]] == [
+        ("one", "part-2.json"),
+        ("one", "part-3.json"),
+        ("one", "closed/"),
+    ]
+    assert report["left_out"][1]["why"] == "is neither a file nor a folder"
+    shown = (tmp_path / "out" / "report.html").read_text()
+    assert "3 files or folders match and could not be read" in shown
+    assert "3 files or folders cannot be read and are left out: " in caplog.text
+
+
+def test_an_input_of_which_nothing_can_be_read_is_refused_even_so(tmp_path: Path):
+    write_wudao(tmp_path / "one" / "part-1.json", [page(1)])
+    (tmp_path / "two").mkdir()
+    os.mkfifo(tmp_path / "two" / "part-1.json")
+    specs = [f"{source}={tmp_path / source}" for source in ("one", "two")]
+    with pytest.raises(
+        UserError, match=r"part-1\.json is neither .*: nothing is left of this source"
+    ):
+        build(MODULE, small(tmp_path / "out", *specs, skip_unreadable=True))
+
+
+def test_linked_folders_make_the_same_bytes_in_whatever_order_they_are_listed(tmp_path: Path):
+    for number, names in enumerate((("z", "a"), ("a", "z"))):
+        folder = tmp_path / str(number) / "in"
+        for name in names:
+            folder.mkdir(parents=True, exist_ok=True)
+            if name == "z":
+                write_wudao(folder / "z" / "part-1.json", [page(n) for n in range(9)])
+            else:
+                (folder / "a").symlink_to("z")
+        (folder / "z" / "part-2.json").symlink_to("part-1.json")
+        build(MODULE, small(folder.parent / "out", folder))
+    assert content(tmp_path / "0" / "out") == content(tmp_path / "1" / "out")
+    (entry,) = Dataset.open(tmp_path / "0" / "out").manifest.generations[0].inputs
+    assert entry.path == "z/part-1.json"
 
 
 def test_without_dedup_everything_stays(tmp_path: Path):

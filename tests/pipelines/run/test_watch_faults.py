@@ -14,12 +14,14 @@ import pytest
 from pipelines.corpus.sources import Corpus, watched_corpora
 from pipelines.engine.prism import Engine
 from pipelines.map.arrivals import Arrivals, Sighting, prepare_assignment
-from pipelines.map.notes import FAILED, TAKEN, Failed, file_key
+from pipelines.map.notes import FAILED, ODD, TAKEN, Failed, file_key
 from pipelines.run import watch as watches
 from pipelines.run.ledger import Ledger
 from pipelines.run.watch import Maker, Watch
 from shards.errors import UserError
 from shards.manifest import read_manifest
+from shards.storage.files import read_json
+from tests.pipelines.privileges import without_privileges
 from tests.pipelines.runs import MODULE, page, small, write_wudao
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("plain")]
@@ -199,6 +201,36 @@ def test_a_file_deleted_before_it_was_mapped_is_given_up(
     assert [item.file.relative for item in place.watch._arrived.values()] == ["part-2.json"]
     assert not place.watch._notes.has(key_of("part-1.json"), TAKEN)
     assert caplog.text.count(f"{path} was deleted before it was mapped") == 1
+
+
+def test_what_cannot_be_read_is_in_the_account_of_the_generation(place: Place) -> None:
+    place.write("part-1.json", 1, 2)
+    place.write("part-2.json", 3)
+    (place.folder / "part-3.json").symlink_to("nothing")
+    ((key, sighting), _) = place.sightings()
+    place.arrivals._report(key, sighting, watches.CHANGED)
+    place.take()
+    place.commit()
+    manifest = read_manifest(place.watch._output)
+    assert manifest.generations[0].accounting["wudao"]["left_out"] == 1
+    (entry,) = read_json(place.watch._output / "report.json")["left_out"]
+    assert (entry["path"], entry["why"][:10]) == ("part-3.json", "is a link ")
+    place.watch._forget_others()
+    assert place.watch._notes.names()[ODD] == set()
+
+
+def test_a_file_in_a_folder_that_cannot_be_searched_now_is_not_given_up(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = place.write("sub/part-1.json", 1, 2)
+    place.take(mapped=False)
+    path.parent.chmod(0)
+    monkeypatch.setattr(watches, "LOST_AFTER", 0.0)
+    for _ in range(2):
+        place.watch._next_search = 0.0
+        with without_privileges():
+            place.watch._find_lost()
+    assert len(place.watch._arrived) == 1
 
 
 def test_a_file_that_failed_and_is_deleted_is_given_up_at_once(place: Place) -> None:
