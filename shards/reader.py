@@ -105,6 +105,11 @@ class Shard:
         return column
 
     @cached_property
+    def ids(self) -> NDArray[np.unsignedinteger[Any]]:
+        """All tokens without a sign, mapped: a negative one lies beyond any vocabulary."""
+        return self.tokens.view(f"u{self.tokens.itemsize}")
+
+    @cached_property
     def plain(self) -> bool:
         """Whether every token carries loss: no prompts, no removals. Reads 4 bytes per document."""
         return not len(self.removed) and not self.prompts.any()

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.compiled import proven
-from pipelines.filters.fasttext_model import LABEL_PREFIX, read_model
+from pipelines.filters.fasttext_model import LABEL_PREFIX, check_file, read_model
 from shards.errors import UserError
 
 UNDETERMINED = "und"
@@ -258,10 +258,11 @@ def _reference(path: Path) -> _Predict:
             f"fastText cannot be imported ({error}): pip install fasttext-predict."
         ) from error
     try:
+        check_file(path)
         # The bound C++ object: the Python wrapper of some distributions fails under NumPy 2.
         model = fasttext.load_model(str(path)).f
         answer = model.predict("All is well.\n", 1, 0.0, "strict")[0][1]
-    except ValueError as error:
+    except (ValueError, RuntimeError, IndexError) as error:
         raise UserError(f"{path} is no fastText classifier ({error}); {_WANTED}") from error
     if answer.removeprefix(_PREFIX) not in LANGUAGES:
         raise UserError(f'{path} is another fastText model: it answers "{answer}"; {_WANTED}')

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from pipelines.inputs.found_file import FoundFile, shown, some_of
 from pipelines.inputs.hub import find_hub_dataset, is_hub_dataset
-from pipelines.inputs.local_files import find_local, look_local
+from pipelines.inputs.local_files import Known, find_local, look_local
 from pipelines.inputs.remote_files import find_remote, look_remote, open_remote
 from shards.errors import UserError
 from shards.storage.address import is_url
@@ -159,7 +159,11 @@ def list_inputs(
 
 
 def look_for_inputs(
-    specs: Sequence[str], *, pattern: str | tuple[str, ...], default_name: str
+    specs: Sequence[str],
+    *,
+    pattern: str | tuple[str, ...],
+    default_name: str,
+    known: dict[str, Known] | None = None,
 ) -> Listing:
     """Return the files that `specs` name at this moment, while files come and go.
 
@@ -170,6 +174,7 @@ def look_for_inputs(
         specs: As in match_inputs, but none of the Hugging Face hub.
         pattern: As in match_inputs.
         default_name: As in match_inputs.
+        known: What the last look has found, by source; it learns from this one.
 
     Raises:
         UserError: A folder does not exist, its server does not answer, or an input has no name.
@@ -178,9 +183,11 @@ def look_for_inputs(
     named = [_parse_spec(spec) for spec in specs]
     _check_names([name for name, _ in named])
     listing = Listing(files=[], refused={})
+    known = {} if known is None else known
     for name, spec in named:
-        found, refused = _look(_LOCAL.sub("", spec), patterns)
         source = name or default_name
+        before = known.setdefault(source, Known())
+        found, refused = _look(_LOCAL.sub("", spec), patterns, known=before)
         listing.files.extend(
             _of(source, file) for file in found if file.bytes and not _unfinished(file.relative)
         )
@@ -197,14 +204,21 @@ def input_names(specs: Sequence[str], *, default_name: str) -> list[str]:
     return [_parse_spec(spec)[0] or default_name for spec in specs]
 
 
-def _look(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], Mapping[FoundFile, str]]:
+def input_paths(specs: Sequence[str]) -> list[str]:
+    """Return the paths of inputs, one for each, as they were given."""
+    return [_LOCAL.sub("", _parse_spec(spec)[1]) for spec in specs]
+
+
+def _look(
+    path: str, patterns: Sequence[str], *, known: Known
+) -> tuple[list[FoundFile], Mapping[FoundFile, str]]:
     """Return the files that a path names now, and those that cannot be taken, with the reason."""
     if is_hub_dataset(path):
         raise UserError(
             "--watch follows folders, globs and URLs; a dataset of the hub as it is now "
             f"({shown(path)}) can be added with --append"
         )
-    return (look_remote(path, patterns), {}) if is_url(path) else look_local(path, patterns)
+    return (look_remote(path, patterns), {}) if is_url(path) else look_local(path, patterns, known)
 
 
 def _unfinished(relative: str) -> bool:
@@ -306,7 +320,14 @@ def _find(
 
 
 def _of(source: str, file: FoundFile) -> InputFile:
-    return InputFile(source=source, **dataclasses.asdict(file))
+    return InputFile(
+        source=source,
+        path=file.path,
+        relative=file.relative,
+        bytes=file.bytes,
+        mtime_ns=file.mtime_ns,
+        etag=file.etag,
+    )
 
 
 def _check_distinct(files: Sequence[InputFile]) -> None:

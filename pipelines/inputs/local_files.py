@@ -4,7 +4,8 @@ import glob
 import logging
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePath, PurePosixPath
 
 from pipelines.inputs.found_file import FoundFile, any_of, shown, some_of
@@ -49,7 +50,7 @@ def find_local(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], dic
         _LOG.warning(
             "%s: links that lead nowhere are passed over, as their names do not match: %s",
             shown(path),
-            some_of([shown(link) for link in sorted(findings.astray)]),
+            some_of([shown(link) for link in sorted(set(findings.astray))]),
         )
     if len(once) < len(findings.matches):
         _LOG.info(
@@ -57,11 +58,40 @@ def find_local(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], dic
             shown(path),
             len(findings.matches) - len(once),
         )
-    return _described(once, findings.refused, root=root)
+    return _described(once, findings.refused, root=root, known=Known())
 
 
-def look_local(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], dict[FoundFile, str]]:
+class Known:
+    """Files as the last look found them: what has not changed since is not opened again."""
+
+    def __init__(self) -> None:
+        """Know none."""
+        self._files: dict[str, tuple[tuple[int, ...], FoundFile]] = {}
+
+    def describe(self, paths: Sequence[Path], *, root: Path) -> Iterator[tuple[FoundFile, str]]:
+        """Yield what lies at each path, and why it cannot be an input; empty if it can."""
+        before, self._files = self._files, {}
+        for path in paths:
+            name = str(path)
+            version = _version(path)
+            same, file = before.get(name, ((), None))
+            why = ""
+            if file is None or same != version:
+                file, why = _describe(path, root=root)
+            if version and not why:
+                self._files[name] = version, file
+            yield file, why
+
+
+def look_local(
+    path: str, patterns: Sequence[str], known: Known | None = None
+) -> tuple[list[FoundFile], dict[FoundFile, str]]:
     """Return what `find_local` does, while files come and go: there may be none.
+
+    Args:
+        path: As for `find_local`.
+        patterns: As for `find_local`.
+        known: From the last look at this path; it learns from this one.
 
     Raises:
         UserError: There is no such folder, or it cannot be listed.
@@ -72,7 +102,7 @@ def look_local(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], dic
     if root in findings.refused:
         raise UserError(f"The input {shown(root)} {findings.refused[root]}.")
     once = named_once(findings.matches, root)
-    files, refused = _described(once, findings.refused, root=root)
+    files, refused = _described(once, findings.refused, root=root, known=known or Known())
     return files, {file: why for file, why in refused.items() if why != GONE}
 
 
@@ -80,14 +110,21 @@ def _search(path: str, patterns: Sequence[str]) -> tuple[Path, Findings]:
     """Return what a path names, and the folder that names are relative to."""
     named = Path(path)
     if _is_folder(named):
-        return named, search(named, lambda file: any(map(file.match, patterns)))
+        return named, search(named, _matcher(patterns))
     if os.path.lexists(named):
-        return named.parent, Findings(matches={named: None})
+        return named.parent, Findings(matches={named: ""})
     if glob.has_magic(path):
         root = _fixed_folder(named)
         parts = named.relative_to(root).parts
         return root, expand(root, parts) if _is_folder(root) else Findings()
     raise UserError(f"The input {shown(path)} {_absence(named)}.")
+
+
+def _matcher(patterns: Sequence[str]) -> Callable[[Path], bool]:
+    if any("/" in pattern for pattern in patterns):
+        return lambda file: any(map(file.match, patterns))
+    # The same, at a tenth of the cost.
+    return lambda file: any(fnmatchcase(file.name, pattern) for pattern in patterns)
 
 
 def _is_folder(path: Path) -> bool:
@@ -126,7 +163,7 @@ def _inventory(folder: Path) -> str:
 
 
 def _described(
-    matches: Sequence[Path], folders: Mapping[Path, str], *, root: Path
+    matches: Sequence[Path], folders: Mapping[Path, str], *, root: Path, known: Known
 ) -> tuple[list[FoundFile], dict[FoundFile, str]]:
     """Return the files that can be read, and what cannot be, as `find_local` does.
 
@@ -134,11 +171,11 @@ def _described(
         matches: Files, and other things that matched.
         folders: Those that cannot be searched, and why.
         root: What names are relative to.
+        known: Files as they were before.
     """
     files = []
     refused = {}
-    for path in matches:
-        file, why = _describe(path, root=root)
+    for file, why in known.describe(matches, root=root):
         if why:
             refused[file] = why
         else:
@@ -147,6 +184,15 @@ def _described(
         name, relative = _spelt(path.absolute()), _below(path, root)
         refused[FoundFile(path=f"{name}/", relative=f"{relative}/", bytes=0)] = folders[path]
     return files, refused
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    """Return what differs once a file, or what may be done with it, has changed."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _describe(path: Path, *, root: Path) -> tuple[FoundFile, str]:

@@ -12,7 +12,7 @@ import errno
 import glob
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fnmatch import fnmatchcase
@@ -38,8 +38,9 @@ _OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 class Findings:
     """What a search has met."""
 
-    matches: dict[Path, None] = field(default_factory=dict)
-    """What matches and is no folder; not all of it need be readable."""
+    matches: dict[Path, str] = field(default_factory=dict)
+    """What matches and is no folder; not all of it need be readable. The real path, where the
+    search knows it, else nothing."""
     refused: dict[Path, str] = field(default_factory=dict)
     """Folders that cannot be searched, and why."""
     astray: list[Path] = field(default_factory=list)
@@ -60,6 +61,7 @@ class _Kind(Enum):
     FOLDER = "a folder"
     LINKED = "a link to a folder"
     FILE = "anything else"
+    LINKED_FILE = "a link to anything else"
     BROKEN = "a link that cannot be followed"
 
 
@@ -91,9 +93,9 @@ def _walk(
             if kind is _Kind.LINKED:
                 yield path
             elif kind is _Kind.FOLDER:
-                waiting.append((path, os.path.join(real, name)))  # noqa: PTH118 - of text
+                waiting.append((path, f"{real}/{name}"))
             elif matches(path):
-                into.matches[path] = None
+                into.matches[path] = f"{real}/{name}" if kind is _Kind.FILE else ""
             elif kind is _Kind.BROKEN:
                 _follow(path, into)
 
@@ -118,8 +120,8 @@ def _expand(folder: Path, parts: Sequence[str], into: Findings) -> None:
         return
     for path, kind in _step(folder, part, into):
         if not rest:
-            if kind in (_Kind.FILE, _Kind.BROKEN):
-                into.matches[path] = None
+            if kind in (_Kind.FILE, _Kind.LINKED_FILE, _Kind.BROKEN):
+                into.matches[path] = ""
         elif kind in (_Kind.FOLDER, _Kind.LINKED):
             _expand(path, rest, into)
         elif kind is _Kind.BROKEN:
@@ -187,7 +189,7 @@ def _kind(entry: os.DirEntry[str]) -> _Kind:
 
 def _behind(link: Path) -> _Kind:
     try:
-        return _Kind.LINKED if stat.S_ISDIR(link.stat().st_mode) else _Kind.FILE
+        return _Kind.LINKED if stat.S_ISDIR(link.stat().st_mode) else _Kind.LINKED_FILE
     except OSError:
         return _Kind.BROKEN
 
@@ -200,16 +202,17 @@ def _follow(link: Path, into: Findings) -> None:
         into.refuse(link, error)
 
 
-def named_once(paths: Iterable[Path], root: Path) -> list[Path]:
+def named_once(paths: Mapping[Path, str], root: Path) -> list[Path]:
     """Return paths without those that are another name of a file among them.
 
     Args:
-        paths: Below `root`; links that cannot be followed are kept.
+        paths: Below `root`, with their real paths where they are known; links that cannot be
+            followed are kept.
         root: Links on the way to it do not count.
     """
     names: dict[str, list[Path]] = {}
-    for path in paths:
-        names.setdefault(_identity(path), []).append(path)
+    for path, real in paths.items():
+        names.setdefault(real or _identity(path), []).append(path)
     return sorted(
         min(same, key=lambda path: (_num_links(path, root), path)) if len(same) > 1 else same[0]
         for same in names.values()
@@ -245,10 +248,11 @@ def why_not(path: Path, error: OSError, *, what: str) -> str:
             f"The input {shown(path)} cannot be {what}: {error.strerror}. Raise the limit of this "
             "process and run the same command again."
         ) from error
-    if error.errno in _NOT_THERE and path.is_symlink():
-        return f"is a link to {shown(path.readlink())}, where there is nothing"
     if error.errno in _NOT_THERE:
-        return GONE
+        try:
+            return f"is a link to {shown(path.readlink())}, where there is nothing"
+        except OSError:  # it is no link
+            return GONE
     if error.errno == errno.ELOOP:
         return "is a link that leads to itself"
     if error.errno in (errno.EACCES, errno.EPERM):

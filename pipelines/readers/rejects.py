@@ -198,6 +198,7 @@ class RejectReader:
         for count, item in enumerate(items, 1):
             yield self._item(item, reasons.get((item.offset, item.length), ""))
             self.done = (split.end - split.start) * count // len(reasons)
+        open_split(split).close()  # once more: it may have been written meanwhile
         self.link = Link(end=split.end, first=split.start, next=split.end)
         known = rejects.crc32c
         self.crc32c = stored_crc32c(split, self._reading) if known is None else known
@@ -209,18 +210,21 @@ class RejectReader:
             # Half a line of text reads as well as a whole one.
             return Damage(item.offset, item.length, _CUT[before], item.head)
         if self._rejects.nul == "remove":
-            return item._replace(value=_without_nul(item.value))
+            _remove_nul(item.value)
         return item
 
 
-def _without_nul(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace("\0", "")
-    if isinstance(value, list):
-        return [_without_nul(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _without_nul(item) for name, item in value.items()}
-    return value
+def _remove_nul(value: Any) -> None:
+    """Take the NUL characters out of all strings in a value, which may be nested deeply."""
+    containers = [value]
+    while containers:
+        container = containers.pop()
+        items = container.items() if isinstance(container, dict) else enumerate(container)
+        for key, item in items:
+            if isinstance(item, dict | list):
+                containers.append(item)
+            elif isinstance(item, str):
+                container[key] = item.replace("\0", "")
 
 
 def rejected_places(

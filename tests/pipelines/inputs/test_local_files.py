@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.inputs.local_files import find_local, look_local
+from pipelines.inputs import local_files
+from pipelines.inputs.found_file import FoundFile
+from pipelines.inputs.local_files import Known, find_local, look_local
 from shards.errors import UserError
 from tests.pipelines.privileges import without_privileges
 
@@ -98,6 +100,42 @@ def test_a_look_finds_nothing_in_an_empty_folder_but_not_without_one(tmp_path: P
     for missing in (tmp_path / "none", tmp_path / "none" / "*.json"):
         with pytest.raises(UserError, match=r"none"):
             look_local(str(missing), ("*.json",))
+
+
+def test_a_look_opens_only_what_has_changed_since_the_last(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+    real = local_files._refusal
+
+    def refusal(path: Path, size: int) -> str:
+        opened.append(path.name)
+        return real(path, size)
+
+    monkeypatch.setattr(local_files, "_refusal", refusal)
+    known = Known()
+
+    def look() -> tuple[list[FoundFile], dict[FoundFile, str]]:
+        opened.clear()
+        with without_privileges():
+            found = look_local(str(corpus), ("part-*.json",), known)
+            assert found == look_local(str(corpus), ("part-*.json",))
+        del opened[-3:]  # of the look that knows nothing
+        return found
+
+    first = look()
+    assert sorted(opened) == ["part-10.json", "part-1a.json", "part-2.json"]
+    assert (look(), opened) == (first, [])
+    (corpus / "part-2.json").write_text("longer than before")
+    files, refused = look()
+    assert (files != first[0], refused, opened) == (True, {}, ["part-2.json"])
+    (corpus / "part-2.json").chmod(0)
+    for _ in range(2):  # what is refused is looked at each time
+        files, refused = look()
+        assert ([*refused.values()], opened) == (
+            ["may not be read: check its permissions"],
+            ["part-2.json"],
+        )
 
 
 LONG = "x" * 300
