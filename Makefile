@@ -2,10 +2,12 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3
+MINUTES ?= 30
+SEED ?= 0
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup run test test-all engines test-engines lint format bench clean
+.PHONY: help setup run test test-all engines test-engines soak lint format bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -33,6 +35,9 @@ engines:  ## fetch what test-engines needs: an S3 server, Prism, Flink (needs Go
 
 test-engines: setup engines  ## the same bytes on every engine, kills on a Flink cluster
 	$(BIN)/python -m pytest -n 0 -q tests/engines $(ARGS)
+
+soak: setup  ## random runs, kills and harm against an oracle (MINUTES=30, SEED=0, ARGS="--only kill")
+	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) $(ARGS)
 
 lint: setup  ## style, types and the arrows between the packages
 	$(BIN)/ruff check .

@@ -40,6 +40,7 @@ COLUMNS: Mapping[str, tuple[str, pa.DataType]] = {
 }
 """Name and type under which each column of the files is kept."""
 PROVENANCE = {**dict(COLUMNS.values()), "other": pa.large_string()}
+_INTEGERS = {pa.float64(): range(-(2**53), 2**53 + 1), pa.int64(): range(-(2**63), 2**63)}
 _PYTHON_TYPES = {pa.large_string(): (str,), pa.float64(): (float, int), pa.int64(): (int,)}
 
 
@@ -58,12 +59,18 @@ def documents(record: Mapping[str, Any], options: FinewebOptions) -> tuple[Docum
     origin, other = {}, {}
     for field, value in record.items():
         name, data_type = COLUMNS.get(field, ("", pa.null()))
-        if name and type(value) in _PYTHON_TYPES[data_type]:
+        if name and _fits(value, data_type):
             origin[name] = value
         elif value is not None and field != "text":
             other[field] = value
     reason = "too-short" if len(text) < options.min_chars else None
     return (Document(text, {**origin, "other": as_text(other or None)}, reason),)
+
+
+def _fits(value: Any, data_type: pa.DataType) -> bool:
+    if type(value) not in _PYTHON_TYPES[data_type]:
+        return False
+    return type(value) is not int or value in _INTEGERS[data_type]
 
 
 RECIPE = Recipe(

@@ -2,13 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shards.format import Tokens
+from shards.format import ARROW
 from shards.reader import Shard
-from shards.windows import Piece, WindowSpec, WindowVocabulary, span_pieces, window_span
+from shards.windows import (
+    Piece,
+    WindowSpec,
+    WindowVocabulary,
+    damage,
+    foreign_token,
+    span_pieces,
+    window_span,
+)
 
 _MULTIPLE = 64
 """GLM batches are padded to a multiple of this many tokens, which suits matrix units."""
@@ -137,7 +146,9 @@ def read_batch(
         IndexError: a shard has fewer windows.
     """
     if shards and spec.kind == "causal" and not boundaries:
-        batch = _copy_runs(shards, np.asarray(windows), np.asarray(phases), spec=spec)
+        batch = _copy_runs(
+            shards, np.asarray(windows), np.asarray(phases), spec=spec, vocabulary=vocabulary
+        )
         if batch is not None:
             return batch
     text = np.full((len(shards), _row_width(spec)), vocabulary.pad, np.int64)
@@ -155,9 +166,23 @@ def read_batch(
             length, target = edges[i][-1], end % shard.entry.tokens
             rest = text[i, length:], loss[i, length:]
             _lay(shard, span_pieces(shard, target, target + 1), rest)
+    _check_tokens(text.view(np.uint64), shards, vocabulary)
     lengths = np.array([row_edges[-1] for row_edges in edges], np.int64)
     table = _piece_table(pieces, edges) if boundaries or spec.kind == "glm" else None
     return _batch(text, loss, lengths=lengths, spec=spec, pieces=table)
+
+
+def _check_tokens(
+    rows: NDArray[np.unsignedinteger[Any]], shards: Sequence[Shard], vocabulary: WindowVocabulary
+) -> None:
+    """Check that a vocabulary has all tokens of some rows.
+
+    Raises:
+        DamageError: it does not; the message names the shard of the first that it lacks.
+    """
+    if rows.size and int(rows.max()) >= vocabulary.size:
+        row = int((rows >= vocabulary.size).any(axis=1).argmax())
+        raise foreign_token(shards[row], int(rows[row].max()), vocabulary)
 
 
 def _row_width(spec: WindowSpec) -> int:
@@ -186,10 +211,18 @@ def _lay(
 
 
 def _num_prompt_tokens(shard: Shard, piece: Piece) -> int:
-    """Return how many tokens from the piece's start on belong to its document's prompt."""
+    """Return how many tokens from the piece's start on belong to its document's prompt.
+
+    Raises:
+        DamageError: the prompt is negative, or not shorter than the document.
+    """
     if shard.plain:
         return 0
-    return max(0, int(shard.offsets[piece.row]) + int(shard.prompts[piece.row]) - piece.begin)
+    prompt, length = int(shard.prompts[piece.row]), int(shard.lengths[piece.row])
+    if not 0 <= prompt < length:
+        what = f"document {piece.row} has {length} tokens, of which {prompt} are its prompt"
+        raise damage(shard, ARROW, what)
+    return max(0, int(shard.offsets[piece.row]) + prompt - piece.begin)
 
 
 def _piece_table(pieces: Sequence[Sequence[Piece]], edges: Sequence[Sequence[int]]) -> Pieces:
@@ -228,6 +261,7 @@ def _copy_runs(
     phases: NDArray[np.int64],
     *,
     spec: WindowSpec,
+    vocabulary: WindowVocabulary,
 ) -> Batch | None:
     """Return causal windows that are runs of tokens, copied all at once; None if any is not.
 
@@ -248,20 +282,21 @@ def _copy_runs(
     if not whole.all() or windows.min() < 0:
         return None
     if single:
-        runs = _runs(shards[0].tokens, width)[begins]
+        runs = _runs(shards[0].ids, width)[begins]
     else:
         runs = np.concatenate(
             [
-                shard.tokens[begin : begin + width]
+                shard.ids[begin : begin + width]
                 for shard, begin in zip(shards, begins.tolist(), strict=True)
             ]
-        )
-    text = runs.astype(np.int64).reshape(len(shards), width)
+        ).reshape(len(shards), width)
+    _check_tokens(runs, shards, vocabulary)
+    text = runs.astype(np.int64)
     lengths = np.full(len(shards), spec.length)
     return _batch(text, np.ones(text.shape, np.bool_), lengths=lengths, spec=spec, pieces=None)
 
 
-def _runs(tokens: Tokens, width: int) -> Tokens:
+def _runs(tokens: NDArray[np.unsignedinteger[Any]], width: int) -> NDArray[np.unsignedinteger[Any]]:
     """Return a view of all runs of `width` tokens, ten times faster than `sliding_window_view`."""
     shape = len(tokens) - width + 1, width
     return np.ndarray(shape, tokens.dtype, buffer=tokens, strides=tokens.strides * 2)

@@ -26,13 +26,22 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from shards.format import ARROW, shard_file
 from shards.history import REPORT
 from shards.manifest import Generation, ShardEntry
 from shards.reader import Dataset
 from shards.removals import Rows
-from shards.storage.files import map_bytes, read_json, size_if_there, write_json
+from shards.storage.arrow import check_values, damage_told, read_all
+from shards.storage.files import (
+    FileEntry,
+    read_json,
+    shape_expected,
+    size_if_there,
+    whole_bytes,
+    write_json,
+)
 from shards.storage.remote import AnyPath
-from shards.tables import column, open_table
+from shards.tables import column
 from shards.text_hash import digest, fold, whole
 
 PAGE = "report.html"
@@ -71,11 +80,15 @@ class Erasure:
         tables = [pa.table({"order": pa.array([], pa.uint64())})]
         for shard in shards:
             if shard.path in self.rows:
-                documents = self.dataset.table(shard)
-                names = [name for name in ("order", *_PLACE) if name in documents.column_names]
-                chosen = documents.select(names).take(self.rows[shard.path])
-                tables.append(pa.table([_plain(chosen[name]) for name in names], names))
-        return pa.concat_tables(tables, promote_options="default")
+                path = shard_file(self.dataset.directory / shard.path, ARROW)
+                with damage_told(path):
+                    documents = self.dataset.table(shard)
+                    names = [name for name in ("order", *_PLACE) if name in documents.column_names]
+                    rows = documents.select(names).take(self.rows[shard.path])
+                    chosen = check_values(rows, path)
+                    tables.append(pa.table([_plain(chosen[name]) for name in names], names))
+                    tables = [pa.concat_tables(tables, promote_options="default")]
+        return tables[0]
 
     def orders(self, generation: str, source: str | None = None) -> np.ndarray:
         """Return the orders (uint64) of the erased documents of a generation, or a source of it."""
@@ -104,7 +117,8 @@ class Erasure:
             orders = np.append(self.orders(generation.name), np.uint64(BARE))
             for entry in generation.signatures:
                 if PurePosixPath(entry.path).name.startswith("exact-"):
-                    table = open_table(self.dataset.directory / entry.path)
+                    path = self.dataset.directory / entry.path
+                    table = read_all(whole_bytes(path, entry), path)
                     rows = np.isin(column(table, "order"), orders)
                     halves = (column(table, f"hash_{half}")[rows] for half in ("high", "low"))
                     found += whole(*halves)
@@ -122,7 +136,7 @@ class Erasure:
         return sum(
             int(self._are_erased(texts).sum())
             for entry in (entries if self.is_known else ())
-            for texts in _texts(self.dataset.directory / entry.path)
+            for texts in _texts(self.dataset.directory / entry.path, entry)
         )
 
     def _are_erased(self, texts: Iterable[str]) -> NDArray[np.bool_]:
@@ -195,7 +209,7 @@ class Erasure:
         changed["kept"] -= len(orders)
         for entry in generation.audit:
             if entry.source == source:
-                for row in _kept_rows(self.dataset.directory / entry.path, orders):
+                for row in _kept_rows(self.dataset.directory / entry.path, entry, orders):
                     _move(changed, row)
         return changed
 
@@ -207,7 +221,8 @@ class Erasure:
         directory, changed = self.dataset.directory, []
         if size_if_there(directory / REPORT) >= 0:
             report = read_json(directory / REPORT)
-            cleared = {**report, "examples": {}, **self._left_groups(report)}
+            with shape_expected(directory / REPORT, "delete it, so that no text is left in it"):
+                cleared = {**report, "examples": {}, **self._left_groups(report)}
             if cleared != report:
                 write_json(directory / REPORT, cleared)
                 changed.append(f"{REPORT}: without examples")
@@ -249,16 +264,16 @@ def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.cast(pa.large_string()) if pa.types.is_string(values.type) else values
 
 
-def _texts(path: AnyPath) -> Iterator[list[str]]:
+def _texts(path: AnyPath, entry: FileEntry) -> Iterator[list[str]]:
     """Yield the texts of a dropped table, some at a time."""
-    with pq.ParquetFile(pa.py_buffer(map_bytes(path))) as file:
+    with pq.ParquetFile(pa.py_buffer(whole_bytes(path, entry))) as file:
         for batch in file.iter_batches(1024, columns=["text"]):
             yield batch["text"].to_pylist()
 
 
-def _kept_rows(path: AnyPath, orders: np.ndarray) -> list[dict[str, Any]]:
+def _kept_rows(path: AnyPath, entry: FileEntry, orders: np.ndarray) -> list[dict[str, Any]]:
     """Return group and bytes of the kept rows of an audit table with one of some orders."""
-    with pq.ParquetFile(pa.py_buffer(map_bytes(path))) as file:
+    with pq.ParquetFile(pa.py_buffer(whole_bytes(path, entry))) as file:
         present = set(file.schema_arrow.names)
         names = [name for name in ("order", "verdict", "group", "bytes") if name in present]
         table = file.read(names)

@@ -61,7 +61,7 @@ class MergedSource:
 
     def _table(self, shard: ShardEntry) -> tuple[pa.Table, np.ndarray]:
         """Return the documents of a shard, and the rows (int64) that are not erased."""
-        table = self._dataset.table(shard)
+        table = self._dataset.mapped_table(shard)
         rows = np.arange(len(table))
         if shard.path in self._erased:
             rows = np.delete(rows, self._erased[shard.path])
@@ -73,7 +73,7 @@ class MergedSource:
         spans = {}
         for shard in (shard for shards in self.entries.values() for shard in shards):
             if shard.documents:
-                order = column(self._dataset.table(shard), "order")
+                order = column(self._dataset.mapped_table(shard), "order")
                 spans[shard.path] = Range(low=int(order[0]), high=int(order[-1]) + 1)
         return spans
 

@@ -20,8 +20,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shards.errors import UserError
+from shards.format import ARROW, shard_file
 from shards.manifest import ShardEntry
 from shards.reader import Dataset
+from shards.storage.arrow import damage_told
 from shards.storage.disk import disk_errors_explained
 
 _TEXT = pa.large_string()
@@ -86,7 +88,9 @@ class Names:
         for entry in entries:
             hits = [addressed[entry.path]] if entry.path in addressed else []
             if scan and entry.documents:
-                found = self._match(dataset.table(entry))
+                path = shard_file(dataset.directory / entry.path, ARROW)
+                with damage_told(path):
+                    found = self._match(dataset.table(entry))
                 others = ~np.isin(found.names, list(done))
                 hits.append(Hits(found.rows[others], found.names[others]))
             yield _sorted(hits)

@@ -21,6 +21,7 @@ from shards.errors import DamageError, UserError
 from shards.format import ARROW, BIN, REQUIRED, SUFFIXES, Tokens, shard_file
 from shards.manifest import NAME, TRAIN, Manifest, ShardEntry, parse_dataset, read_manifest
 from shards.removals import Rows, removed_rows
+from shards.storage.arrow import check_places, check_values, damage_told, opened, readable
 from shards.storage.files import map_bytes, size
 from shards.storage.readers import Hold
 from shards.storage.remote import AnyPath
@@ -43,11 +44,12 @@ class Shard:
     directory: AnyPath
     """The dataset's folder."""
     entry: ShardEntry
-    tokens: Tokens
+    tokens: Tokens = field(repr=False)
     """All tokens, mapped."""
-    documents: pa.Table
-    """A row per document, mapped; every column is one chunk."""
-    offsets: NDArray[np.int64]
+    documents: pa.Table = field(repr=False)
+    """A row per document, mapped; every column is one chunk. Each is as long as the shard has rows;
+    whether its strings lie in it is known of what `value` and `column` return."""
+    offsets: NDArray[np.int64] = field(repr=False)
     """First token of each document, mapped and aligned; a document ends where the next starts."""
     removed: Rows = field(default_factory=_no_rows)
     """Rows that training windows leave out; they can still be read as documents."""
@@ -97,6 +99,17 @@ class Shard:
         return column
 
     @cached_property
+    def lengths(self) -> NDArray[np.int32]:
+        """Number of tokens of each document, mapped: with its offset, where the next one starts."""
+        column: NDArray[np.int32] = self.documents["tokens"].chunk(0).to_numpy()
+        return column
+
+    @cached_property
+    def ids(self) -> NDArray[np.unsignedinteger[Any]]:
+        """All tokens without a sign, mapped: a negative one lies beyond any vocabulary."""
+        return self.tokens.view(f"u{self.tokens.itemsize}")
+
+    @cached_property
     def plain(self) -> bool:
         """Whether every token carries loss: no prompts, no removals. Reads 4 bytes per document."""
         return not len(self.removed) and not self.prompts.any()
@@ -108,8 +121,46 @@ class Shard:
         """Return the tokens of a document, including its final eos; a view of the file."""
         if not 0 <= row < len(self):
             raise IndexError(f"{self.entry.path} has {len(self)} documents, no document {row}")
-        end = self.offsets[row + 1] if row + 1 < len(self) else self.entry.tokens
-        return self.tokens[self.offsets[row] : end]
+        start, length = int(self.offsets[row]), int(self.lengths[row])
+        end = int(self.offsets[row + 1]) if row + 1 < len(self) else self.entry.tokens
+        if not 0 <= start <= end or end - start != length:
+            raise self.damage(f"says that the {length} tokens of row {row} are {start} to {end}")
+        return self.tokens[start:end]
+
+    def check_lengths(self) -> None:
+        """Check that the lengths of all documents add up to the tokens of the shard.
+
+        Raises:
+            DamageError: they do not.
+        """
+        total = int(self.lengths.sum(dtype=np.int64))
+        if total != self.entry.tokens or self.lengths.min(initial=0) < 0:
+            raise self.damage("has lengths that do not add up to the tokens of the shard")
+
+    def damage(self, what: str, suffix: str = ARROW) -> DamageError:
+        """Return the error that one of the files of the shard says or lacks something."""
+        return DamageError(
+            f"{self.file(suffix)} {what}: it was damaged. Restore it from a copy, or build the "
+            f"dataset again; python -m shards verify {self.directory} names all files that are "
+            "damaged."
+        )
+
+    def value(self, name: str, row: int) -> Any:
+        """Return what a column has in a row, as Python has it.
+
+        Raises:
+            DamageError: it is no value: the file was damaged.
+        """
+        cell = check_values(self.documents[name].slice(row, 1), self.file(ARROW))
+        return cell[0].as_py()
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return a column after reading it whole.
+
+        Raises:
+            DamageError: not all of it are values: the file was damaged.
+        """
+        return check_values(self.documents[name], self.file(ARROW))
 
 
 def _reopen(directory: AnyPath, entry: ShardEntry, dtype: np.dtype[Any], removed: Rows) -> Shard:
@@ -135,24 +186,26 @@ def _map_tokens(path: AnyPath, num_tokens: int, dtype: np.dtype[Any]) -> Tokens:
 
 
 def _map_documents(path: AnyPath, num_documents: int) -> pa.Table:
-    try:
-        with pa.ipc.open_file(pa.py_buffer(map_bytes(path))) as reader:
-            batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
-    except (pa.ArrowException, OSError) as error:
+    reader = opened(map_bytes(path), path)
+    if reader.num_record_batches != 1:
         raise DamageError(
-            f"{path} is not an Arrow file ({error}): restore it from a copy."
-        ) from error
-    if [len(batch) for batch in batches] != [num_documents]:
-        raise DamageError(
-            f"{path} has batches of {[len(batch) for batch in batches]} rows, the manifest says "
-            f"one batch of {num_documents:,}: restore it from a copy."
+            f"{path} has {reader.num_record_batches} batches of rows, not one: restore it from a "
+            "copy."
         )
-    table = pa.Table.from_batches(batches)
-    if [(column.name, column.type) for column in table.schema][: len(REQUIRED)] != _REQUIRED:
+    with damage_told(path):
+        batch = readable(reader.get_batch(0))
+    if len(batch) != num_documents:
         raise DamageError(
-            f"{path} does not begin with the columns {REQUIRED.names}: restore it from a copy."
+            f"{path} has {len(batch):,} rows, the manifest says {num_documents:,}: restore it "
+            "from a copy."
         )
-    return table
+    required = [(column.name, column.type) for column in batch.schema][: len(REQUIRED)]
+    if required != _REQUIRED or any(batch[name].null_count for name in REQUIRED.names):
+        raise DamageError(
+            f"{path} does not begin with the columns {REQUIRED.names} without nulls: restore it "
+            "from a copy."
+        )
+    return pa.Table.from_batches([batch])
 
 
 class Documents:
@@ -238,7 +291,8 @@ class Dataset:
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The tokens' bytes and flags."""
-        return Vocabulary.open(self.directory / self.manifest.vocabulary.path)
+        entry = self.manifest.vocabulary
+        return Vocabulary.open(self.directory / entry.path, entry)
 
     @cached_property
     def removed(self) -> Mapping[str, Rows]:
@@ -248,8 +302,20 @@ class Dataset:
     def table(self, entry: ShardEntry) -> pa.Table:
         """Return the documents of one of the dataset's shards without opening its tokens.
 
+        Their strings lie in the file; whether they are text is not looked at. In files that were
+        compared with the manifest before, all that is known: take `mapped_table`.
+
         Raises:
             DamageError: the file is missing or damaged.
+        """
+        path = shard_file(self.directory / entry.path, ARROW)
+        return check_places(self.mapped_table(entry), path)
+
+    def mapped_table(self, entry: ShardEntry) -> pa.Table:
+        """Return what `table` does of a file that is known to be whole; nothing of it is read.
+
+        Raises:
+            DamageError: the file is missing, or has not the rows that the manifest says.
         """
         return _map_documents(shard_file(self.directory / entry.path, ARROW), entry.documents)
 

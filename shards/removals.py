@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError
 from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, TableEntry
-from shards.storage.files import atomic_write, crc32c_of, map_bytes
+from shards.storage.arrow import check_values, damage_told, read_all
+from shards.storage.files import atomic_write, crc32c_of, whole_bytes
 from shards.storage.remote import AnyPath, relative
 
 FOLDER = "removals"
@@ -46,7 +47,7 @@ def removed_rows(directory: AnyPath, manifest: Manifest) -> dict[str, Rows]:
     rows_by_path: defaultdict[str, list[Rows]] = defaultdict(list)
     for removal in manifest.removals:
         path = directory / removal.documents.path
-        for key, rows in _read(path).items():
+        for key, rows in _read(path, removal.documents).items():
             entry = entries.get(key)
             if entry is None or rows.min() < 0 or rows.max() >= entry.documents:
                 raise DamageError(
@@ -106,13 +107,11 @@ def _entries(manifest: Manifest) -> Mapping[_Key, ShardEntry]:
     }
 
 
-def _read(path: AnyPath) -> dict[_Key, Rows]:
+def _read(path: AnyPath, entry: TableEntry) -> dict[_Key, Rows]:
     """Return the rows of a removal by shard."""
-    try:
-        with pa.ipc.open_file(pa.py_buffer(map_bytes(path))) as reader:
-            table = reader.read_all().select(SCHEMA.names).cast(SCHEMA)
-    except (pa.ArrowException, KeyError, ValueError) as error:
-        raise DamageError(f"{path} is not a removal ({error}): restore it from a copy.") from error
+    table = check_values(read_all(whole_bytes(path, entry), path), path)
+    with damage_told(path, kind="a removal"):
+        table = table.select(SCHEMA.names).cast(SCHEMA)
     keys = SCHEMA.names[:-1]
     grouped = table.group_by(keys, use_threads=False).aggregate([("row", "list")])
     return {

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.errors import UserError
+from shards.format import ARROW, shard_file
 from shards.manifest import (
     TRAIN,
     VALIDATION,
@@ -25,6 +26,7 @@ from shards.manifest import (
 from shards.names import Hits, Names
 from shards.reader import Dataset
 from shards.removals import SCHEMA, Rows, write_removal
+from shards.storage.arrow import check_values
 from shards.storage.remote import AnyPath
 
 _NUM_LISTED = 20
@@ -148,13 +150,14 @@ def _places(manifest: Manifest) -> Iterator[_Place]:
 def _part(dataset: Dataset, place: _Place, hits: Hits) -> ShardPart:
     generation, source, split, number, entry = place
     rows = np.unique(hits.rows)
+    path = shard_file(dataset.directory / entry.path, ARROW)
     return ShardPart(
         generation=generation,
         source=source,
         split=split,
         number=number,
         entry=entry,
-        documents=dataset.table(entry).take(rows),
+        documents=check_values(dataset.table(entry).take(rows), path),
         rows=rows,
         removed=np.isin(rows, dataset.removed.get(entry.path, [])),
         hits=hits,

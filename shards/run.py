@@ -76,10 +76,11 @@ class Run:
         """
         if not path.is_file():
             raise UserError(f"{path} is not a file: name the one with a run's saved options.")
+        content = read_json(path)
         try:
-            return from_json(cls, read_json(path), where="run")
-        except ValueError as error:
-            raise UserError(f"{path} holds no run: {error}.") from error
+            return from_json(cls, content, where="run")
+        except (ValueError, UserError) as error:
+            raise UserError(f"{path} holds no run: {str(error).rstrip('.')}.") from error
 
     def save(self, path: Path) -> None:
         """Write the run as JSON, atomically."""

@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow.compute as pc
 
 from shards.errors import UserError
+from shards.format import ARROW
 from shards.manifest import TRAIN, VALIDATION, Generation, sum_shards
 from shards.reader import Dataset, Documents, Shard
+from shards.storage.arrow import damage_told
 
 _NUM_IDS = 32
 _LINE = "{:<24} {:>12} {:>16} {:>8} {:>10}"
@@ -99,7 +101,7 @@ def document(dataset: Dataset, number: int, *, source: str | None, split: str) -
             "counted from 0."
         ) from error
     tokens = shard[row]
-    yield dataset.vocabulary.decode(tokens)
+    yield from dataset.vocabulary.decode(tokens).split("\n")
     yield ""
     yield f"document  {number} of {len(documents):,} ({split})"
     yield f"shard     {shard.entry.path}, row {row}"
@@ -110,7 +112,7 @@ def document(dataset: Dataset, number: int, *, source: str | None, split: str) -
     yield f"ids       {' '.join(map(str, tokens[:_NUM_IDS].tolist()))}{more}"
     for name in shard.documents.column_names:
         if name != "tokens":
-            yield f"{name:<9} {shard.documents[name][row].as_py()}"
+            yield f"{name:<9} {shard.value(name, row)}"
 
 
 def statistics(dataset: Dataset) -> Iterator[str]:
@@ -155,12 +157,14 @@ def _statistics(label: str, documents: Documents) -> Iterator[str]:
     languages: Counter[str] = Counter()
     text_bytes = removed = removed_tokens = 0
     for shard in documents.shards():
+        shard.check_lengths()
         removed += len(shard.removed)
-        removed_tokens += pc.sum(shard.documents["tokens"].take(shard.removed)).as_py() or 0
-        lengths.update(_counts(shard, "tokens"))
-        languages.update(_counts(shard, "language"))
-        if "bytes" in shard.documents.column_names:
-            text_bytes += pc.sum(shard.documents["bytes"]).as_py() or 0
+        removed_tokens += int(shard.lengths[shard.removed].sum(dtype=np.int64))
+        with damage_told(shard.file(ARROW)):
+            lengths.update(_counts(shard, "tokens"))
+            languages.update(_counts(shard, "language"))
+            if "bytes" in shard.documents.column_names:
+                text_bytes += int(pc.sum(shard.documents["bytes"]).as_py() or 0)
     num_tokens = sum(length * count for length, count in lengths.items())
     mean = num_tokens / len(documents)
     median, p90 = _quantiles(lengths)
@@ -170,7 +174,7 @@ def _statistics(label: str, documents: Documents) -> Iterator[str]:
         yield f"  bytes a token: {text_bytes / num_tokens:.2f}"
     if removed:
         yield f"  removed: {_documents(removed)}, {removed_tokens:,} tokens"
-    for language, count in sorted(languages.items(), key=lambda item: (-item[1], item[0])):
+    for language, count in sorted(languages.items(), key=lambda item: (-item[1], item[0] or "")):
         yield f"  {language:<10} {count:>12,} documents ({count / len(documents):.1%})"
 
 
@@ -178,7 +182,7 @@ def _counts(shard: Shard, name: str) -> Mapping[Any, int]:
     """Return how often each value of a column occurs; nothing if there is no such column."""
     if name not in shard.documents.column_names:
         return {}
-    counted = pc.value_counts(shard.documents[name])
+    counted = pc.value_counts(shard.column(name))
     return {item["values"]: item["counts"] for item in counted.to_pylist()}
 
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from shards.manifest import TableEntry
 from shards.range import Range
+from shards.storage.arrow import damage_told, read_all
 from shards.storage.files import FileEntry, atomic_write, map_bytes
 from shards.storage.remote import AnyPath, RemotePath, relative
 from shards.storage.sparse import BLOCK_ROWS, SparseTable, open_bytes
@@ -50,8 +51,12 @@ def write_entry(path: AnyPath, table: pa.Table, *, directory: AnyPath) -> TableE
 
 
 def open_table(path: AnyPath) -> pa.Table:
-    """Return a table that write_table wrote, memory-mapped or fetched from its URL."""
-    return pa.ipc.open_file(pa.py_buffer(map_bytes(path))).read_all()
+    """Return a table that write_table wrote, memory-mapped or fetched from its URL.
+
+    Raises:
+        DamageError: the file is missing, or cannot be used.
+    """
+    return read_all(map_bytes(path), path)
 
 
 def open_rows(path: AnyPath, rows: slice) -> pa.Table:
@@ -69,13 +74,15 @@ def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:
         high: First value above the range; may be 2**64.
     """
     table = _open(path)
-    return slice(table.row_of(key, low), table.row_of(key, high))
+    with damage_told(path):
+        return slice(table.row_of(key, low), table.row_of(key, high))
 
 
 def open_between(path: AnyPath, key: str, *, low: int, high: int) -> pa.Table:
     """Return the rows of a table with low <= key < high; arguments as in rows_between."""
     table = _open(path)
-    return table.rows(slice(table.row_of(key, low), table.row_of(key, high)))
+    with damage_told(path):
+        return table.rows(slice(table.row_of(key, low), table.row_of(key, high)))
 
 
 class _MappedTable:

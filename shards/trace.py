@@ -248,7 +248,7 @@ class Tracer:
         """Return SHARD:ROW of a document and where it comes from."""
         shard = self.shard(document.stream, document.shard)
         names = [name for name in ORIGIN if name in shard.documents.column_names]
-        values = [(name, shard.documents[name][document.row].as_py()) for name in names]
+        values = [(name, shard.value(name, document.row)) for name in names]
         origin = [f"{name}={value}" for name, value in values if value not in (None, "")]
         return " ".join([f"{shard.entry.path}:{document.row}", *origin])
 

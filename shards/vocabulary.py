@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError
 from shards.manifest import TableEntry
-from shards.storage.files import atomic_write, crc32c_of, map_bytes
+from shards.storage.arrow import check_values, read_all
+from shards.storage.files import FileEntry, atomic_write, crc32c_of, whole_bytes
 from shards.storage.remote import AnyPath
 
 SCHEMA = pa.schema(
@@ -79,17 +80,23 @@ class Vocabulary:
         """By id: a text may be cut after it."""
 
     @classmethod
-    def open(cls, path: AnyPath) -> "Vocabulary":
+    def open(cls, path: AnyPath, entry: FileEntry) -> "Vocabulary":
         """Return the vocabulary in a file.
 
+        Args:
+            path: the file.
+            entry: what the manifest says of it.
+
         Raises:
-            DamageError: the file is missing or not a vocabulary.
+            DamageError: the file is missing, is another one or not a vocabulary.
         """
-        try:
-            with pa.ipc.open_file(pa.py_buffer(map_bytes(path))) as reader:
-                return cls(reader.read_all().select(SCHEMA.names))
-        except (pa.ArrowInvalid, KeyError) as error:
-            raise DamageError(f"{path} is not a vocabulary ({error}): restore it.") from error
+        table = read_all(whole_bytes(path, entry), path)
+        if not table.schema.equals(SCHEMA):
+            raise DamageError(
+                f"{path} is not a vocabulary: it has the columns {table.schema.names}, not "
+                f"{SCHEMA.names}. Restore it from a copy, or build the dataset again."
+            )
+        return cls(check_values(table, path))
 
     def __len__(self) -> int:
         return len(self.special)

@@ -22,6 +22,7 @@ Removed documents are left out of the window that covers them, which then is sho
 padding; the cuts and n do not change. A window without text carries no loss.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeVar
@@ -29,6 +30,8 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from shards.errors import DamageError
+from shards.format import ARROW, BIN
 from shards.reader import Dataset, Shard
 
 _Count = TypeVar("_Count", int, NDArray[np.int64])
@@ -100,10 +103,25 @@ class WindowVocabulary:
     cls: int
     pad: int
 
+    @property
+    def size(self) -> int:
+        """Number of ids."""
+        return len(self.sentence_end)
+
     @classmethod
     def of(cls, dataset: Dataset) -> "WindowVocabulary":
-        """Return that of a dataset; eos stands in for `cls` and `pad` that a tokenizer lacks."""
-        special = dataset.manifest.tokenizer.special
+        """Return that of a dataset; eos stands in for `cls` and `pad` that a tokenizer lacks.
+
+        Raises:
+            DamageError: the vocabulary is not the one that the manifest describes.
+        """
+        special, size = dataset.manifest.tokenizer.special, len(dataset.vocabulary)
+        if size != dataset.manifest.tokenizer.vocabulary_size:
+            raise DamageError(
+                f"{dataset.directory / dataset.manifest.vocabulary.path} has {size:,} tokens, the "
+                f"manifest says {dataset.manifest.tokenizer.vocabulary_size:,}: restore it from a "
+                "copy, or build the dataset again."
+            )
         return cls(
             sentence_end=dataset.vocabulary.sentence_end,
             cls=special.get("cls", special["eos"]),
@@ -139,11 +157,67 @@ def _cut(shard: Shard, position: int, *, spec: WindowSpec, vocabulary: WindowVoc
     x = position % tokens
     row = int(shard.offsets.searchsorted(x))
     document_end = int(shard.offsets[row]) if row < len(shard) else tokens
+    _check_end(shard, row - 1, document_end)
     if document_end <= x + spec.slack:
         return position + document_end - x
     # x > 0, because 0 is a document end. A cut comes after a token: look from the one before x.
-    ends = vocabulary.sentence_end[shard.tokens[x - 1 : x + spec.slack]]
+    near = shard.ids[x - 1 : x + spec.slack]
+    try:
+        ends = vocabulary.sentence_end[near]
+    except IndexError:
+        raise foreign_token(shard, int(near.max()), vocabulary) from None
     return position + int(ends.argmax())  # argmax is 0 without a sentence end
+
+
+def _check_end(shard: Shard, row: int, end: int) -> None:
+    """Check that a document ends where the next one starts; before the first one that is 0.
+
+    Offsets are searched without reading them all, so a damaged one may lead anywhere. A document
+    that starts before a position and ends at the next offset, by its length, is the right one.
+
+    Raises:
+        DamageError: it does not.
+    """
+    expected = int(shard.offsets[row]) + int(shard.lengths[row]) if row >= 0 else 0
+    if end != expected:
+        raise damage(
+            shard,
+            ARROW,
+            f"document {row + 1} begins at token {end}, the one before ends at {expected}",
+        )
+
+
+def damage(shard: Shard, suffix: str, what: str) -> DamageError:
+    """Return the error that one of a shard's files contradicts itself."""
+    return DamageError(
+        f"{shard.file(suffix)} is damaged: {what}. python -m shards verify {shard.directory} lists "
+        "all damaged files; restore them from a copy, or build the dataset again."
+    )
+
+
+def foreign_token(shard: Shard, token: int, vocabulary: "WindowVocabulary") -> DamageError:
+    """Return the error that a shard has a token, given without its sign, beyond the vocabulary."""
+    signed = int(np.array(token, np.uint64).astype(shard.tokens.dtype))
+    return damage(
+        shard, BIN, f"it holds token {signed}, and ids go from 0 to {vocabulary.size - 1}"
+    )
+
+
+def _check_run(shard: Shard, first: int, ends: Sequence[int]) -> None:
+    """Check as `_check_end` that documents from row `first` on have these ends.
+
+    Raises:
+        DamageError: one has not.
+    """
+    if first < 0:
+        _check_end(shard, -1, int(shard.offsets[0]))
+    start = int(shard.offsets[first])
+    for i, (length, end) in enumerate(
+        zip(shard.lengths[first : first + len(ends)].tolist(), ends, strict=True)
+    ):
+        if start + length != end:
+            _check_end(shard, first + i, end)
+        start = end
 
 
 class Piece(NamedTuple):
@@ -172,9 +246,14 @@ def span_pieces(shard: Shard, begin: int, end: int) -> list[Piece]:
 
 def _pieces(shard: Shard, begin: int, end: int) -> list[Piece]:
     """Return the pieces of the tokens [begin, end), 0 <= begin <= end <= T."""
+    if begin >= end:
+        return []
     first = int(shard.offsets.searchsorted(begin, side="right")) - 1
     last = int(shard.offsets.searchsorted(end))
-    edges = [begin, *shard.offsets[first + 1 : last].tolist(), end]
+    inner = shard.offsets[first + 1 : last].tolist()
+    after = int(shard.offsets[last]) if last < len(shard) else shard.entry.tokens
+    _check_run(shard, first, [*inner, after])
+    edges = [begin, *inner, end]
     return [
         Piece(start, stop, first + i)
         for i, (start, stop) in enumerate(pairwise(edges))

@@ -15,7 +15,7 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from shards.errors import DamageError, UserError
@@ -23,7 +23,14 @@ from shards.records import from_json, to_json
 from shards.storage.files import FileEntry, atomic_write, crc32c, read_json, size, write_json
 from trainer.disk import Disk
 from trainer.ranks import AgreedError, Ranks, describe_problems
+from trainer.torch_file import check, deepspeed_types
 
+ADVICE = (
+    "This trainer writes no such file: somebody changed it. Bring it back as it was, or remove its "
+    "folder, and the run resumes from the checkpoint before."
+)
+"""What to do about a file that could run code."""
+_MOST_RANKS = 2**20
 _VERSION = 1
 _log = logging.getLogger(__name__)
 
@@ -42,6 +49,22 @@ class FileList:
     """By path in the checkpoint's folder."""
     state: Mapping[str, Any]
     """Of the run, the same in all lists."""
+
+    def __post_init__(self) -> None:
+        """Check what later code relies on.
+
+        Raises:
+            ValueError: a value is out of range, or a file lies outside the folder.
+        """
+        for name, low, high in (("step", 0, 2**62), ("world", 1, _MOST_RANKS), ("stage", 0, 3)):
+            if not low <= getattr(self, name) <= high:
+                raise ValueError(f"{name} is {getattr(self, name)}; expected {low} to {high}")
+        if outside := [rank for rank in self.ranks if not 0 <= rank < self.world]:
+            raise ValueError(f"rank {outside[0]} is none of {self.world}")
+        for name in self.files:
+            path = PurePosixPath(name)
+            if path.is_absolute() or ".." in path.parts or "\0" in name:
+                raise ValueError(f"{name!a} is no file in it")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +131,7 @@ def _prune(root: Path, *, step: int, keep: int, ranks: Ranks) -> None:
     Only complete ones count. Folders of later steps, which a run left unfinished or damaged before
     it went back to an earlier step, stay until it reaches their step again.
     """
-    older = [old for old in _steps_in(root) if old < step]
+    older = [old for old in steps_in(root) if old < step]
     complete = [
         old
         for old in older
@@ -146,7 +169,7 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _steps_in(root: Path) -> list[int]:
+def steps_in(root: Path) -> list[int]:
     """Return the steps that have a folder, complete or not, ascending."""
     names = (re.fullmatch(r"step-(\d+)", path.name) for path in root.glob("step-*"))
     return sorted(int(name[1]) for name in names if name)
@@ -167,7 +190,7 @@ def find_common_checkpoint(folder: Path, *, ranks: Ranks, disk: Disk | None) -> 
     """
     single = re.fullmatch(r"step-(\d+)", folder.name)
     root = folder.parent if single else folder
-    steps = [int(single[1])] if single else _steps_in(root)
+    steps = [int(single[1])] if single else steps_in(root)
     own = {
         step: read_checkpoint(root / f"step-{step}", rank=ranks.rank, world=ranks.world)
         for step in steps
@@ -180,14 +203,14 @@ def find_common_checkpoint(folder: Path, *, ranks: Ranks, disk: Disk | None) -> 
             problems = ranks.gather(_find_damage(own[step], ranks=ranks, disk=disk))
         if not any(problems):
             if skipped and ranks.is_first:
-                _log.warning("%s", "\n".join(skipped))
+                _log.warning("%s", "\n  ".join(skipped))
             return _as_checkpoint(own[step])
         skipped.append(f"step-{step} is skipped: {describe_problems(problems)}")
     if skipped:
         raise AgreedError(
-            f"{folder} holds checkpoints, but none that is complete on all ranks:\n"
-            + "\n".join(skipped)
-            + "\nBring the missing files back, or start over with another --save."
+            f"{folder} holds checkpoints, but none that is complete on all ranks:\n  "
+            + "\n  ".join(skipped)
+            + "\n  Bring the missing files back, or start over with another --save."
         )
     return None
 
@@ -203,6 +226,8 @@ def read_checkpoint(folder: Path, *, rank: int, world: int) -> "Checkpoint | str
         return str(error)
     if not lists:
         return f"{folder} is unfinished"
+    if (step := lists[0].step) != int(folder.name.rpartition("-")[2]):
+        return f"{folder} has the list of step-{step}"
     saved_world = lists[0].world
     needed = {rank} if saved_world == world else set(range(saved_world))
     if lacking := needed - {member for file_list in lists for member in file_list.ranks}:
@@ -240,6 +265,36 @@ def _find_damage(seen: "Checkpoint | str", *, ranks: Ranks, disk: Disk | None) -
         if crc32c(checkpoint.folder / name) != entry.crc32c:
             return f"{checkpoint.folder / name} is damaged: its checksum differs from the list's"
     return None
+
+
+def check_files(checkpoint: Checkpoint, *, ranks: Ranks, disk: Disk | None) -> None:
+    """Check that no file of a checkpoint names what reading it could run; all ranks call this.
+
+    Files that the list lacks are checked too: DeepSpeed finds its files by their names. A checksum
+    is no signature: who changes a file can change the list.
+
+    Args:
+        checkpoint: as `find_common_checkpoint` returned it.
+        ranks: all of them call this.
+        disk: as for `find_common_checkpoint`.
+
+    Raises:
+        AgreedError: a file does, on some rank.
+    """
+    members: Sequence[int] = (ranks.rank,) if disk is None else disk.members
+    share = torch_files(checkpoint.folder)[members.index(ranks.rank) :: len(members)]
+
+    def check_share() -> None:
+        types = deepspeed_types()
+        for path in share:
+            check(path, types, advice=ADVICE)
+
+    ranks.together(check_share)
+
+
+def torch_files(folder: Path) -> list[Path]:
+    """Return all files of a checkpoint that DeepSpeed might read, in the list or not."""
+    return sorted(path for path in folder.rglob("*.pt") if path.is_file())
 
 
 def _as_checkpoint(seen: "Checkpoint | str") -> Checkpoint:

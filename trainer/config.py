@@ -20,7 +20,14 @@ from shards.flags import add_flags, count, options_of
 from shards.mixture import parse_data
 from shards.run import Run
 from shards.run_flags import add_run_flags, run_of
-from trainer.deepspeed_json import CONFIGS, adam_of, batch_size_of, presets, read_json
+from trainer.deepspeed_json import (
+    CONFIGS,
+    adam_of,
+    batch_size_of,
+    presets,
+    read_json,
+)
+from trainer.json_file import is_file
 from trainer.settings import Settings
 from trainer.sizes import SIZES, ModelConfig
 
@@ -91,9 +98,8 @@ def _with_recipe(argv: Sequence[str]) -> list[str]:
     known, rest = finder.parse_known_args(list(argv))
     if known.recipe is None:
         return list(argv)
-    path = Path(known.recipe)
-    path = path if path.is_file() else CONFIGS / f"{known.recipe}.args"
-    if not path.is_file():
+    path = next(filter(is_file, (Path(known.recipe), CONFIGS / f"{known.recipe}.args")), None)
+    if path is None:
         raise UserError(
             f"--recipe {known.recipe}: there is no such file, and no recipe of that name; the "
             f"recipes are {', '.join(presets('args'))}."

@@ -1,16 +1,12 @@
-"""A DeepSpeed JSON file: read, checked, and completed with what the run decides.
+"""A DeepSpeed JSON file: read, checked, and completed with what the run decides."""
 
-DeepSpeed ignores top-level keys that it does not know, so a misspelt one would go unnoticed; here
-it is refused. So is what the trainer does itself (data, schedule, accumulation).
-"""
-
-import difflib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from shards.errors import UserError
+from trainer.deepspeed_keys import checked
+from trainer.json_file import is_file, read_object
 
 CONFIGS = Path(__file__).parent / "configs"
 """Presets: NAME.json is the DeepSpeed JSON of a recipe, NAME.args its flags."""
@@ -31,73 +27,26 @@ _MICRO = "train_micro_batch_size_per_gpu"
 _ACCUMULATION = "gradient_accumulation_steps"
 _GLOBAL = "train_batch_size"
 
-_KEYS = frozenset(
-    {
-        *(_MICRO, _ACCUMULATION, _GLOBAL, "optimizer", "gradient_clipping"),
-        *("bf16", "fp16", "data_types", "communication_data_type", "zero_optimization"),
-        *("zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer", "aio", "checkpoint"),
-        *("prescale_gradients", "gradient_predivide_factor", "disable_allgather"),
-        *("steps_per_print", "wall_clock_breakdown", "memory_breakdown", "dump_state"),
-        *("flops_profiler", "comms_logger", "timers", "log_level", "compile"),
-        *("tensorboard", "wandb", "csv_monitor", "comet"),
-    }
-)
-"""Top-level keys of DeepSpeed 0.19 that make sense here (deepspeed.ai/docs/config-json)."""
-
-_REFUSED: Mapping[str, str] = {
-    "scheduler": "this trainer sets the learning rate: --schedule, --warmup, --decay-steps",
-    "activation_checkpointing": "give --checkpoint-activations",
-    "elasticity": "a run resumes on any number of ranks anyway",
-    "data_efficiency": "the sampler decides the order of the data",
-    "curriculum_learning": "the sampler decides the order of the data: --data-from",
-    "gradient_allreduce_op": "the loss is already divided by the tokens of the global batch",
-    "managed_gradient_accumulation": "accumulation follows from --batch-size and --micro-batch",
-    "torch_autocast": "give bf16 or fp16",
-    "amp": "give bf16 or fp16",
-    "sparse_attention": "the model brings its own attention",
-    "pipeline": "there is no pipeline parallelism here",
-    "tensor_parallel": "there is no tensor parallelism here",
-}
-
 
 def read_json(name: str) -> dict[str, Any]:
     """Return the content of a DeepSpeed JSON file, or of the preset of that name, checked.
 
     Raises:
-        UserError: there is no such file, it is not a JSON object, or a key is not supported.
+        UserError: there is no such file, it is not a JSON object, or a key or its value is not
+            what is expected.
     """
-    path = Path(name) if Path(name).is_file() else CONFIGS / f"{name}.json"
-    if not path.is_file():
+    path = next(filter(is_file, (Path(name), CONFIGS / f"{name}.json")), None)
+    if path is None:
         raise UserError(
             f"--deepspeed {name}: there is no such file, and no preset of that name; the presets "
             f"are {', '.join(presets('json'))}."
         )
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON ({error}): correct it there.") from error
-    if not isinstance(content, dict):
-        raise UserError(f"{path} is not a JSON object of DeepSpeed's settings: expected {{…}}.")
-    for key in content:
-        _check_key(key, path)
-    return content
+    return checked(read_object(path), where=str(path))
 
 
 def presets(suffix: str) -> list[str]:
     """Return the names of the presets with a suffix, json or args."""
     return sorted(path.stem for path in CONFIGS.glob(f"*.{suffix}"))
-
-
-def _check_key(key: str, path: Path) -> None:
-    if key in _REFUSED:
-        raise UserError(f"{path}: {key!r} has no place here: {_REFUSED[key]}. Remove it.")
-    if key not in _KEYS:
-        near = difflib.get_close_matches(key, _KEYS, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise UserError(
-            f"{path}: {key!r} is not a top-level key of DeepSpeed, which would ignore it{hint} "
-            "Correct or remove it."
-        )
 
 
 def stage_of(content: Mapping[str, Any]) -> int:

@@ -10,7 +10,7 @@ that a run that was killed repeats it, whatever has come meanwhile.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from shards.errors import UserError
+from shards.errors import DamageError, UserError
 from shards.manifest import Manifest, read_manifest
 from shards.mixture import parse_mix
 from shards.order.unseen import end_of_epochs
@@ -281,7 +281,7 @@ def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> Run | None:
     """Return the run of a checkpoint, with the switches that any node's folder records."""
     if "run" not in checkpoint.state:
         return None  # written before runs were saved with it
-    saved = from_json(Run, checkpoint.state["run"], where="checkpoint")
+    saved = ranks.together(lambda: _run_in(checkpoint))
     position = int(checkpoint.state["loader"]["position"])
     path = checkpoint.folder.parent / NAME
     recorded = ranks.gather(ranks.together(lambda: Run.load(path) if path.is_file() else None))
@@ -291,3 +291,13 @@ def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> Run | None:
         if run is not None and run.followed is not None and same_until(run, saved, position)
     ]
     return max(candidates, key=lambda run: run.followed or 0, default=saved)
+
+
+def _run_in(checkpoint: Checkpoint) -> Run:
+    try:
+        return from_json(Run, checkpoint.state["run"], where="run")
+    except (ValueError, UserError) as error:
+        raise DamageError(
+            f"{checkpoint.folder} holds no run ({str(error).rstrip('.')}): bring its whole-*.json "
+            "back as it was."
+        ) from error

@@ -20,6 +20,7 @@ from typing import Any, TextIO
 from tqdm import tqdm
 
 from shards.errors import UserError
+from shards.shown import json_text, message, tell, visible_line
 from shards.storage.files import atomic_write, make_folder
 
 NAME = "log.jsonl"
@@ -75,11 +76,11 @@ class RunLog:
             # JSON has no NaN and no infinity.
             plain = {k: v if math.isfinite(v) else None for k, v in figures.items()}
             line = {"event": event, "step": step, **plain}
-            self._file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+            self._file.write(json_text(line) + "\n")
             self._file.flush()
         if self._board is not None:
             for name, value in figures.items():
-                self._board.add_scalar(f"{event}/{name}", value, step)
+                self._board.add_scalar(f"{event}/{visible_line(name)}", value, step)
             self._board.flush()
         shown = [
             f"{_NAMES.get(name, name)} {form.format(figures[name])}"
@@ -92,10 +93,9 @@ class RunLog:
         """Show a line on the terminal; if nobody reads it any more, the run goes on."""
         with suppress(OSError):
             if self._bar is not None:
-                self._bar.write(text, file=sys.stderr)
+                self._bar.write(message(text), file=sys.stderr)
             elif self._show:
-                sys.stderr.write(f"{text}\n")
-                sys.stderr.flush()
+                tell(text)
 
     def close(self) -> None:
         """Close files and progress bar."""
@@ -105,14 +105,18 @@ class RunLog:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the events in a log, without a line that a crash cut short."""
-    events = []
-    for line in path.read_text("utf-8").splitlines():
-        try:
-            events.append(json.loads(line))
-        except ValueError:
-            continue
-    return events
+    """Return the events in a log, without a line that a crash cut short, or that is no event."""
+    return [event for event in map(_event, path.read_bytes().splitlines()) if event is not None]
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+        return None
+    return event if isinstance(event.get("step"), int) else None
 
 
 def read_run_log(folder: Path) -> list[dict[str, Any]]:
@@ -131,10 +135,11 @@ def _drop_later_events(path: Path, step: int) -> None:
     """Keep in a log only the events up to a step."""
     if not path.is_file():
         return
-    kept = [event for event in read_log(path) if event["step"] <= step]
+    events = ((line, _event(line)) for line in path.read_bytes().splitlines())
+    kept = [line for line, event in events if event is not None and event["step"] <= step]
     with atomic_write(path) as handle:
-        for event in kept:
-            handle.write((json.dumps(event, ensure_ascii=False) + "\n").encode())
+        for line in kept:
+            handle.write(line + b"\n")
 
 
 def _open_tensorboard(folder: Path, step: int) -> Any:

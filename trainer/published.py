@@ -9,8 +9,8 @@ split, each rank has a part:
     attention.dense, dense_4h_to_h     columns
     everything else                    the same on every rank; the first one's is used
 
-The files also hold the state of NumPy's generator. Reading a pickle may run arbitrary code; here
-only the types of that state are allowed, besides tensors and plain values.
+The files also hold the state of NumPy's generator, whose types are allowed besides tensors and
+plain values (`torch_file`).
 """
 
 import re
@@ -18,15 +18,14 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
-from zipfile import is_zipfile
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from shards.errors import DamageError, UserError
+from trainer import torch_file
 from trainer.model import GLM
 
 _TRACKERS = ("latest", "latest_checkpointed_iteration.txt")
@@ -35,8 +34,9 @@ _BY_COLUMN = ("attention.dense.weight", "mlp.dense_4h_to_h.weight")
 _BY_ROW = ("word_embeddings.weight", "mlp.dense_h_to_4h.weight", "mlp.dense_h_to_4h.bias")
 _FUSED = ("query_key_value.weight", "query_key_value.bias")
 _POSITIONS = "position_embeddings.weight"
-_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
-"""torch.serialization.MAGIC_NUMBER as a pickle."""
+_LONGEST_TAG = 255
+"""Bytes of the name of a folder."""
+_ADVICE = "If you trust it, load it elsewhere and save its entry 'module' alone, as {'module': …}."
 
 
 @dataclass(frozen=True)
@@ -144,9 +144,9 @@ def _folders(path: Path) -> Iterator[Path]:
     yield path
     for tracker in _TRACKERS:
         if (path / tracker).is_file():
-            tag = (path / tracker).read_text("utf-8").strip()
-            if not (path / tag).is_dir():
-                raise UserError(f"{path / tracker} names {tag!r}, but {path} has no such folder.")
+            tag = (path / tracker).read_bytes()[:_LONGEST_TAG].decode("utf-8", "replace").strip()
+            if Path(tag).name != tag or tag not in {entry.name for entry in path.iterdir()}:
+                raise UserError(f"{path / tracker} names {tag!a}, but {path} has no such folder.")
             yield path / tag
 
 
@@ -157,39 +157,7 @@ def _read(file: Path) -> Mapping[str, Any]:
         UserError: it holds other types than tensors, plain values and NumPy arrays.
         DamageError: it is not a PyTorch file, or cut short.
     """
-    zipped = is_zipfile(file)
-    if not zipped and not _starts_as_before_zip(file):
-        raise DamageError(f"{file} is not a PyTorch file, or was cut short. Copy it again.")
-    try:
-        with torch.serialization.safe_globals(_numpy_state_types()):
-            content = torch.load(file, "cpu", weights_only=True, mmap=zipped)
-    except UnpicklingError:
-        raise UserError(
-            f"{file} was not loaded: it holds more than tensors, plain values and the state of "
-            f"NumPy's generator, and reading it could run code{_foreign_types(file)}. If you trust "
-            "it, load it elsewhere and save its entry 'module' alone, as {'module': …}."
-        ) from None
-    except (RuntimeError, EOFError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-        raise DamageError(f"{file} cannot be read ({reason}). Copy it again.") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{file} holds a {type(content).__name__}; expected a GLM checkpoint.")
-    return content
-
-
-def _starts_as_before_zip(file: Path) -> bool:
-    """Return whether a file begins like those written by torch.save before version 1.6."""
-    with file.open("rb") as stream:
-        return stream.read(len(_BEFORE_ZIP)) == _BEFORE_ZIP
-
-
-def _foreign_types(file: Path) -> str:
-    """Return a clause naming the types of a file that are not allowed, if its format tells."""
-    if not is_zipfile(file):
-        return ""
-    with torch.serialization.safe_globals(_numpy_state_types()):
-        names = torch.serialization.get_unsafe_globals_in_checkpoint(file)
-    return f": it names {', '.join(sorted(names))}" if names else ""
+    return torch_file.read(file, _numpy_state_types(), advice=_ADVICE)
 
 
 def _numpy_state_types() -> list[Any]:

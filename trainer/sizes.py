@@ -4,7 +4,6 @@ The named sizes are those of THUDM/GLM (commit 4f61ed7, folder config), `gpt2-d1
 as llm.c trains it (`-e d12`), and `tiny` is a toy for a CPU.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
@@ -12,9 +11,14 @@ from typing import Any
 
 from shards.errors import UserError
 from shards.records import from_json
+from trainer.json_file import is_file, read_object
 
 VOCABULARY_MULTIPLE = 128
 """Embedding rows come in multiples of this, as in the reference; it suits matrix units."""
+_RANGES = {"hidden_dropout": 1, "attention_dropout": 1, "layernorm_eps": 1, "init_std": 1000}
+"""Of real numbers: from 0 to below this."""
+_MOST = 2**24
+"""Of anything that is counted in a shape: beyond it stands a mistake."""
 
 
 def padded_vocabulary(num_tokens: int) -> int:
@@ -44,8 +48,8 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name in ("num_layers", "hidden_size", "num_heads", "vocab_size", "max_positions"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; expected 1 or more")
+            if not 1 <= getattr(self, name) <= _MOST:
+                raise ValueError(f"{name} is {getattr(self, name)}; expected 1 to {_MOST}")
         if self.hidden_size % self.num_heads:
             raise ValueError(
                 f"hidden_size {self.hidden_size} is not a multiple of num_heads {self.num_heads}"
@@ -55,9 +59,9 @@ class ModelConfig:
                 f"vocab_size is {self.vocab_size}; expected a multiple of {VOCABULARY_MULTIPLE}, "
                 f"here {padded_vocabulary(self.vocab_size)}"
             )
-        for name in ("hidden_dropout", "attention_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; expected 0 <= {name} < 1")
+        for name, end in _RANGES.items():
+            if not 0 <= getattr(self, name) < end:
+                raise ValueError(f"{name} is {getattr(self, name)}; expected 0 <= {name} < {end}")
 
     @classmethod
     def named(cls, name: str) -> "ModelConfig":
@@ -152,14 +156,9 @@ SIZES: Mapping[str, ModelConfig] = {
 
 
 def _from_file(path: Path) -> ModelConfig:
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"there is no file {path}; --model takes a name or a JSON file.") from None
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON: {error}.") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path} is not a JSON object; expected the fields of a model's shape.")
+    if not is_file(path):
+        raise UserError(f"there is no file {path}; --model takes a name or a JSON file.")
+    content = read_object(path)
     defaults: dict[str, Any] = {
         field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING
     }

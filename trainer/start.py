@@ -9,13 +9,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shards.errors import UserError
+from torch import Tensor
+
+from shards.errors import DamageError, UserError
 from shards.manifest import read_manifest
 from shards.records import to_json
 from shards.run import Run
 from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
-from trainer.checkpoint import Checkpoint, find_common_checkpoint
+from trainer.checkpoint import (
+    ADVICE,
+    Checkpoint,
+    check_files,
+    find_common_checkpoint,
+    steps_in,
+    torch_files,
+)
 from trainer.config import Config
 from trainer.data import RunData, open_data
 from trainer.deepspeed_json import (
@@ -33,9 +42,12 @@ from trainer.published import copy_weights, load_published
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
-from trainer.step import Stepper, make_model
+from trainer.step import Stepper, check_settings, make_model
+from trainer.torch_file import check, deepspeed_types, nothing_runs, one_line
 from trainer.universal import convert, needs_conversion, remove
 
+_FOREVER = 2**62
+"""Beyond any position."""
 _log = logging.getLogger(__name__)
 
 
@@ -113,11 +125,15 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     """
     disk = None if config.settings.save is None else find_disk(config.settings.save, ranks)
     checkpoint = _find_checkpoint(config.settings, disk, ranks)
+    if checkpoint is not None:
+        own = disk is not None and checkpoint.folder.parent == disk.folder
+        check_files(checkpoint, ranks=ranks, disk=disk if own else None)
+        ranks.together(lambda: _check_state(checkpoint))
     run = run_of(config.run, config.settings, checkpoint=checkpoint, ranks=ranks)
     config = replace(config, run=run)
     step = 0 if checkpoint is None else checkpoint.step
     now = before_later_switches(run, run.position_of(step))
-    data = ranks.together(lambda: open_data(replace(config, run=now)))
+    data = ranks.together(lambda: _open_data(replace(config, run=now), checkpoint))
     ranks.together(lambda: data.check_layout(ranks))
     precisions = ranks.precisions()
     deepspeed, precision = ranks.together(lambda: _deepspeed(config, precisions))
@@ -136,6 +152,7 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         world=ranks.world,
         node_local=disk is not None and disk.node_local,
     )
+    ranks.together(lambda: check_settings(deepspeed))
     return StartedRun(
         config=config,
         ranks=ranks,
@@ -147,6 +164,18 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         bad_losses=0 if checkpoint is None else int(checkpoint.state["bad_losses"]),
         precision=precision,
     )
+
+
+def _open_data(config: Config, checkpoint: Checkpoint | None) -> RunData:
+    """Return the data of a run; an error says so if weights of the data come from a checkpoint."""
+    try:
+        return open_data(config)
+    except UserError as error:
+        if checkpoint is None or not any(mix.weights for mix in config.run.mixes):
+            raise
+        raise UserError(
+            f"{str(error).rstrip('.')}. The weights of the data are those in {checkpoint.folder}."
+        ) from error
 
 
 def _undecided_at(run: Run, position: int) -> Run:
@@ -191,14 +220,37 @@ def _check_no_later_steps(disk: Disk, ranks: Ranks, *, resumed: Checkpoint | Non
     def check() -> None:
         is_own = resumed is not None and resumed.folder.parent.samefile(disk.folder)
         last = resumed.step if resumed is not None and is_own else -1
-        folders = sorted(disk.folder.glob("step-*"))
-        if any(int(folder.name.split("-")[1]) > last for folder in folders):
+        steps = steps_in(disk.folder)
+        if steps and steps[-1] > last:
             raise UserError(
-                f"{disk.folder} holds {folders[-1].name} and this run would not resume from it: "
+                f"{disk.folder} holds step-{steps[-1]} and this run would not resume from it: "
                 "give another --save, or --resume auto."
             )
 
     ranks.together(check)
+
+
+def _check_state(checkpoint: Checkpoint) -> None:
+    """Check that a checkpoint has the state of a run, as `StartedRun.state` makes it.
+
+    Raises:
+        DamageError: something is missing, or of another type.
+    """
+    state, loader = checkpoint.state, checkpoint.state.get("loader")
+    types = {"loader": dict, "identity": dict, "schedule": dict, "bad_losses": int}
+    wrong = [name for name, kind in types.items() if not isinstance(state.get(name), kind)]
+    if isinstance(loader, dict):
+        position = loader.get("position")
+        if not isinstance(position, int) or not 0 <= position < _FOREVER:
+            wrong.append("loader.position")
+        if not isinstance(loader.get("shards"), dict):
+            wrong.append("loader.shards")
+    if wrong:
+        raise DamageError(
+            f"{checkpoint.folder} does not hold the state of a run: {wrong[0]} in its "
+            "whole-*.json is missing or of a wrong type. Bring the file back as it was, or remove "
+            "the folder, and the run resumes from the checkpoint before."
+        )
 
 
 def _identity(config: Config, data: RunData, *, precision: str) -> dict[str, Any]:
@@ -244,7 +296,10 @@ def _check_same_run(
             f"--init-from {checkpoint.folder} --save OTHER."
         )
     _check_same_text(checkpoint, data)
-    position = data.sampler.load_state_dict(checkpoint.state["loader"])
+    try:
+        position = data.sampler.load_state_dict(checkpoint.state["loader"])
+    except UserError as error:
+        raise UserError(f"{checkpoint.folder}: {error}") from error
     step = checkpoint.step
     if data.run.position_of(step) != position:
         raise UserError(
@@ -332,9 +387,24 @@ def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> N
     if not is_split:
         load_published(path, model, extend_positions=extend_positions)
         return
+    copy_weights(model, [_whole_weights(path)], files=[path], extend_positions=extend_positions)
+
+
+def _whole_weights(folder: Path) -> Mapping[str, Tensor]:
+    """Return the weights in a checkpoint of which each rank wrote a part."""
     from deepspeed.utils.zero_to_fp32 import (  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
         get_fp32_state_dict_from_zero_checkpoint,
     )
 
-    weights = get_fp32_state_dict_from_zero_checkpoint(str(path.parent), path.name)
-    copy_weights(model, [weights], files=[path], extend_positions=extend_positions)
+    types = deepspeed_types()
+    for file in torch_files(folder):
+        check(file, types, advice=ADVICE)
+    try:
+        with nothing_runs(types):
+            weights = get_fp32_state_dict_from_zero_checkpoint(str(folder.parent), folder.name)
+        return {str(name): weight.detach() for name, weight in weights.items()}
+    except Exception as error:  # DeepSpeed trusts what it reads, and fails in any way
+        raise DamageError(
+            f"DeepSpeed could not join the weights in {folder} ({one_line(error)}): it was "
+            "damaged or changed. Copy it again, or give another checkpoint."
+        ) from error

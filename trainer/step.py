@@ -28,6 +28,7 @@ from trainer.model import GLM
 from trainer.ranks import Ranks
 from trainer.settings import Settings
 from trainer.sizes import ModelConfig
+from trainer.torch_file import deepspeed_types, nothing_runs, one_line
 
 _WEIGHTS_SPLIT = 3
 """The ZeRO stage at which no rank has the whole model."""
@@ -53,6 +54,24 @@ class StepResult:
     def is_finite(self) -> bool:
         """Whether the loss is finite; a step without target tokens counts as finite."""
         return self.tally.num_targets == 0 or math.isfinite(self.tally.loss)
+
+
+def check_settings(deepspeed: Mapping[str, Any]) -> None:
+    """Check that DeepSpeed takes these settings together; each alone is checked before.
+
+    Raises:
+        UserError: it does not; the message says why.
+    """
+    # Reads DS_ACCELERATOR when it is imported.
+    from deepspeed.runtime.config import DeepSpeedConfig  # noqa: PLC0415
+
+    try:
+        DeepSpeedConfig(dict(deepspeed))
+    except Exception as error:  # asserts, pydantic's errors, and plain ones
+        raise UserError(
+            f"DeepSpeed does not take the settings of its JSON: {one_line(error)}. Correct them "
+            "there."
+        ) from error
 
 
 def make_model(
@@ -148,14 +167,25 @@ class Stepper:
         )
 
     def load(self, folder: Path, tag: str, *, step: int) -> None:
-        """Take weights and optimizer from a checkpoint.
+        """Take weights and optimizer from a checkpoint; nothing that stands in its files is run.
 
         Raises:
-            DamageError: The checkpoint holds another step than its file list says.
+            DamageError: The checkpoint does not fit the engine, or holds another step than its
+                file list says.
         """
         groups = self.engine.optimizer.param_groups
         options = [{k: v for k, v in group.items() if k != "params"} for group in groups]
-        path, state = self.engine.load_checkpoint(str(folder), tag)
+        try:
+            with nothing_runs(deepspeed_types()):
+                path, state = self.engine.load_checkpoint(str(folder), tag)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:  # DeepSpeed trusts what it reads, and fails in any way
+            raise DamageError(
+                f"DeepSpeed could not read {folder / tag} ({one_line(error)}): it was damaged or "
+                "changed. Bring it back as it was, or remove it, and the run resumes from the "
+                "previous checkpoint."
+            ) from error
         self._repair_optimizer(options)
         if path is None or state.get("step") != step:
             raise DamageError(

@@ -1,16 +1,20 @@
 """A checkpoint for another number of ranks: DeepSpeed's universal form, made on demand."""
 
+import multiprocessing
 import shutil
 import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from shards.errors import UserError
+from shards.errors import DamageError, UserError
 from shards.storage.files import atomic_write, make_folder
-from trainer.checkpoint import Checkpoint
+from trainer.checkpoint import ADVICE, Checkpoint, torch_files
 from trainer.ranks import AgreedError, Ranks
+from trainer.torch_file import deepspeed_types, nothing_runs, read
 
 _SUFFIX = "-universal"
 
@@ -85,8 +89,13 @@ def remove(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
 
 def _run_conversion(checkpoint: Checkpoint, target: Path) -> str:
     """Return what went wrong with the conversion; empty if it succeeded."""
+    try:
+        for path in torch_files(checkpoint.folder):
+            _check_names(path)
+    except (UserError, OSError) as error:
+        return str(error)
     command = [
-        *(sys.executable, "-m", "deepspeed.checkpoint.ds_to_universal"),
+        *(sys.executable, "-m", "trainer.universal"),
         *("--input_folder", str(checkpoint.folder), "--output_folder", str(target)),
         "--inject_missing_state",
     ]
@@ -95,6 +104,46 @@ def _run_conversion(checkpoint: Checkpoint, target: Path) -> str:
         return ""
     return (
         f"{checkpoint.folder} was written by {checkpoint.world} ranks, and DeepSpeed could not "
-        f"convert it for another number: {done.stderr.strip().splitlines()[-1:]}. Resume with "
+        f"convert it for another number ({_last_line(done.stderr)}). Resume with "
         f"{checkpoint.world} ranks, or start from its weights: --init-from {checkpoint.folder}."
     )
+
+
+def _last_line(text: str) -> str:
+    return ascii(next(iter(text.strip().splitlines()[-1:]), ""))[1:-1]
+
+
+def _check_names(path: Path) -> None:
+    """Check that no name in a file leads out of a folder: DeepSpeed makes folders of them."""
+    waiting: list[Any] = [read(path, deepspeed_types(), advice=ADVICE)]
+    seen = set[int]()
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Mapping):
+            for name in value:
+                if isinstance(name, str) and not _stays_inside(name):
+                    raise DamageError(f"{path} has an entry named {name!a}. {ADVICE}")
+            waiting.extend(value.values())
+        elif isinstance(value, list | tuple):
+            waiting.extend(value)
+
+
+def _stays_inside(name: str) -> bool:
+    return "/" not in name and "\0" not in name and name not in ("", ".", "..")
+
+
+def _convert() -> None:
+    """Convert what the command line names, in this process and those that it forks."""
+    from deepspeed.checkpoint import ds_to_universal  # noqa: PLC0415 - see Ranks.join
+
+    # A process that is not forked would know none of the types.
+    multiprocessing.set_start_method("fork")
+    with nothing_runs(deepspeed_types()):
+        ds_to_universal.main(ds_to_universal.parse_arguments())
+
+
+if __name__ == "__main__":
+    _convert()

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 from pipelines.corpus.document import Rejected
+from pipelines.readers.salvage import UNUSABLE
 
 
 def required_text(record: Mapping[str, Any], name: str) -> str:
@@ -45,9 +46,15 @@ def as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     try:
-        return "" if value is None else orjson.dumps(value, default=str, option=_JSON).decode()
-    except TypeError as error:  # nested too deeply
+        return "" if value is None else orjson.dumps(value, default=_plain, option=_JSON).decode()
+    except TypeError as error:  # nested too deeply, or not to be had
         raise Rejected("wrong-type") from error
+
+
+def _plain(value: Any) -> str:
+    if value is UNUSABLE:
+        raise TypeError("unusable")
+    return str(value)
 
 
 _JSON = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_NAIVE_UTC

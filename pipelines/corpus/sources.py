@@ -142,6 +142,12 @@ def _check_readable(listing: Listing, options: Options) -> None:
         )
 
 
+def input_specs(options: Options) -> list[str]:
+    """Return the inputs of a run, whatever their corpus: PATH or NAME=PATH."""
+    own, of_others = _by_corpus(options.input)
+    return [*own, *(spec for specs in of_others.values() for spec in specs)]
+
+
 @dataclass(frozen=True)
 class Folders:
     """Where a run that goes on for ever finds files: folders, globs and URLs.

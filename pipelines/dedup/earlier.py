@@ -24,6 +24,7 @@ from pipelines.dedup.signatures import BAND_SIGNATURES, SLOT_SIGNATURES
 from pipelines.segments.matches import matching_rows
 from pipelines.segments.plan import Earlier
 from shards.range import Range
+from shards.storage.arrow import damage_told
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import side_by_side
 from shards.tables import between, column, open_between
@@ -81,8 +82,14 @@ def _tables(output: AnyPath, groups: Sequence[Sequence[str]], within: Range) -> 
     ]
 
 
-def _matches(tables: Sequence[_Table], key: str, values: np.ndarray) -> list[pa.Table]:
-    """Return the rows of each table whose key is one of some values (uint64[n], any order)."""
+def _matches(
+    tables: Sequence[_Table], key: str, values: np.ndarray, *, schema: pa.Schema
+) -> list[pa.Table]:
+    """Return the rows of each table whose key is one of some values (uint64[n], any order).
+
+    Raises:
+        DamageError: A table has not the columns of the schema, or cannot be used.
+    """
     if not tables:
         return []
     values = np.sort(values)
@@ -90,7 +97,11 @@ def _matches(tables: Sequence[_Table], key: str, values: np.ndarray) -> list[pa.
 
     def read(table: _Table) -> pa.Table:
         mine = values[between(values, table.within.low, table.within.high)]
-        return matching_rows(table.path, key, mine, within=table.within)
+        found = matching_rows(table.path, key, mine, within=table.within)
+        with damage_told(table.path, kind="a table of signatures"):
+            if not found.schema.equals(schema) or any(each.null_count for each in found.columns):
+                raise ValueError(f"its columns are not {schema.names}")
+        return found
 
     return side_by_side(read, tables, where=tables[0].path)
 
@@ -109,7 +120,8 @@ def known_texts(
     """
     tables = _tables(output, [generation.exact for generation in earlier], within)
     known = np.zeros(len(high), bool)
-    found = pa.concat_tables([SIGNATURES.empty_table(), *_matches(tables, "hash_high", high)])
+    matches = _matches(tables, "hash_high", high, schema=SIGNATURES)
+    found = pa.concat_tables([SIGNATURES.empty_table(), *matches])
     if not len(found):
         return known
     high_found, low_found = column(found, "hash_high"), column(found, "hash_low")
@@ -141,7 +153,7 @@ def known_bands(
     # A generation of no documents has no tables.
     of_band = [generation.bands[band : band + 1] for generation in earlier]
     tables = _tables(output, [paths[0] if paths else () for paths in of_band], within)
-    parts = _matches(tables, "hash", hashes)
+    parts = _matches(tables, "hash", hashes, schema=BAND_SIGNATURES)
     found = pa.concat_tables([BAND_SIGNATURES.empty_table(), *parts])
     numbers = np.array([table.generation for table in tables], np.uint32)
     generation = np.repeat(numbers, [len(part) for part in parts])
@@ -254,7 +266,8 @@ def _slots_of(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return which of the documents of a generation (int64[n]) have which slots (uint8[n, …])."""
     within = Range(low=int(order.min()), high=int(order.max()) + 1)
-    found = _matches(_tables(output, [generation.slots], within), "order", order)
+    tables = _tables(output, [generation.slots], within)
+    found = _matches(tables, "order", order, schema=SLOT_SIGNATURES)
     table = pa.concat_tables([SLOT_SIGNATURES.empty_table(), *found])
     orders = column(table, "order")
     first, last = (np.searchsorted(orders, order, side) for side in ("left", "right"))

@@ -26,8 +26,10 @@ from multiprocessing.context import ForkServerProcess
 from typing import Any, TypeVar
 
 from pipelines.engine.imports import keep_pandas_out
+from shards.command import log_errors
 from shards.errors import DamageError, UserError
 from shards.room import is_lack_of_memory
+from shards.shown import guard
 
 MOST_DEATHS = 3
 """Children a task may cost before it is given up; a task's own `most_deaths` overrides it."""
@@ -241,7 +243,8 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
     """Run tasks until the driver ends; what a task raises is sent back."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
     keep_pandas_out()
-    logging.basicConfig(level=logging.ERROR)  # what libraries warn of, the driver has shown
+    guard()
+    log_errors()  # what libraries warn of, the driver has shown
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:

@@ -50,7 +50,7 @@ def find_local(path: str, patterns: Sequence[str]) -> tuple[list[FoundFile], dic
         _LOG.warning(
             "%s: links that lead nowhere are passed over, as their names do not match: %s",
             shown(path),
-            some_of([shown(link) for link in sorted(findings.astray)]),
+            some_of([shown(link) for link in sorted(set(findings.astray))]),
         )
     if len(once) < len(findings.matches):
         _LOG.info(

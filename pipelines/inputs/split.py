@@ -117,11 +117,37 @@ def open_split(split: Split) -> BinaryIO:
         state = (remote.bytes, split.mtime_ns, remote.etag)
     else:
         file = open_input(split.path)
-        status = os.fstat(file.fileno())
-        state = (status.st_size, status.st_mtime_ns, split.etag)
+        state = _state(file, split)
+    try:
+        _check(split, state)
+    except UserError:
+        file.close()
+        raise
+    return file
+
+
+def check_unchanged(file: BinaryIO, split: Split) -> None:
+    """Check that a file on a local disk was not written while it was read.
+
+    Args:
+        file: As `open_split` returned it. Behind a URL reading fails by itself.
+        split: What was read.
+
+    Raises:
+        UserError: It was.
+    """
+    if not is_url(split.path):
+        _check(split, _state(file, split))
+
+
+def _state(file: BinaryIO, split: Split) -> tuple[int, int, str]:
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns, split.etag
+
+
+def _check(split: Split, state: tuple[int, int, str]) -> None:
     if state == (split.file_bytes, split.mtime_ns, split.etag):
-        return file
-    file.close()
+        return
     change = (
         f"has {state[0]} bytes and had {split.file_bytes} when the run began"
         if state[0] != split.file_bytes

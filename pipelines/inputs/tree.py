@@ -248,10 +248,11 @@ def why_not(path: Path, error: OSError, *, what: str) -> str:
             f"The input {shown(path)} cannot be {what}: {error.strerror}. Raise the limit of this "
             "process and run the same command again."
         ) from error
-    if error.errno in _NOT_THERE and path.is_symlink():
-        return f"is a link to {shown(path.readlink())}, where there is nothing"
     if error.errno in _NOT_THERE:
-        return GONE
+        try:
+            return f"is a link to {shown(path.readlink())}, where there is nothing"
+        except OSError:  # it is no link
+            return GONE
     if error.errno == errno.ELOOP:
         return "is a link that leads to itself"
     if error.errno in (errno.EACCES, errno.EPERM):

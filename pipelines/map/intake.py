@@ -12,6 +12,7 @@ from pipelines.corpus.failure import code_failure
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.split import Split
 from pipelines.readers.record import Damage, Record
+from pipelines.readers.salvage import Partial
 from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.rows import READ, Verdict
 from shards.errors import UserError
@@ -101,7 +102,9 @@ class Intake:
                 if "\0" in document.text or "\0" in document.prompt:
                     return [Document("", reason="nul")]
         except Rejected as rejection:
-            return [Document("", reason=str(rejection))]
+            fields = item.value
+            reason = fields.reason if isinstance(fields, Partial) else str(rejection)
+            return [Document("", reason=reason)]
         except Exception as error:
             if isinstance(error, UserError) or is_lack_of_memory(error):
                 raise

@@ -17,6 +17,7 @@ from pipelines.planning.sample import SECONDS, SourceSample, sample
 from pipelines.planning.sizes import run_extent, source_size
 from pipelines.planning.table import plan_lines
 from pipelines.readers.reading import check_head, splits
+from shards.shown import visible_line
 from shards.storage.remote import RemotePath
 
 
@@ -32,7 +33,7 @@ def plan(module: str, options: Options) -> str:
     """
     estimated, samples = estimate_run(module, options)
     shares = {source: sampled.share for source, sampled in samples.items()}
-    return "\n".join(plan_lines(estimated, options, shares=shares))
+    return "\n".join(map(visible_line, plan_lines(estimated, options, shares=shares)))
 
 
 def estimate_run(

@@ -5,7 +5,8 @@ element to element, and each step depends only on the bytes of the file and the 
 
     object             a record; go on after the comma that follows
     anything else      damage, up to the next good record or the end of the element
-    closing bracket    the end; text after it is damage, up to the next good record in that
+    closing bracket    the end; the other members of the object are passed over; text after that
+                       is damage, up to the next good record in it
 
 A range that begins inside the file starts at its first *good* record, and every range continues
 past its end to the next good record. So neighbours agree about where one stops and the other
@@ -17,19 +18,25 @@ field, and `json_scan.parse_object` accepts it.
 
 import re
 from collections.abc import Generator, Iterator, Sequence
+from functools import cached_property
 
 import orjson
 
 from pipelines.inputs.split import Link, Split
-from pipelines.readers.file_head import HEAD_BYTES, excerpt, foreign_format
+from pipelines.readers.file_head import BOM, HEAD_BYTES, excerpt, foreign_format, read_head
 from pipelines.readers.json_scan import (
     BLANKS,
+    MEMBER,
     NEXT,
     REACH,
     ScanWindow,
+    balanced_end,
     diagnosis,
     element_end,
     parse_object,
+    skip_value,
+    structure,
+    value_end,
 )
 from pipelines.readers.record import (
     BLOCK_BYTES,
@@ -42,13 +49,13 @@ from pipelines.readers.record import (
 from pipelines.readers.stream import ByteStream, open_stream
 from shards.errors import UserError
 
+_RECORDS = b'"RECORDS"'
 _SCALAR = rb'(?:"(?:[^"\\]|\\.)*+"|[-+.0-9a-zA-Z]++)'
 _FIELD = rb'"(?:[^"\\]|\\.)*+"\s*+:\s*+' + _SCALAR + rb"\s*+"
-_BEFORE_ARRAY = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*+(?:\[|\{\s*+(?:" + _FIELD + rb',\s*+)*?"RECORDS"\s*+:\s*+\[)', re.S
-)
+_OPENER = re.compile(rb"(?:\xef\xbb\xbf)?\s*+([\[{])")
+_COMMA = re.compile(rb"\s*+,")
 TAIL = re.compile(rb"\]\s*+(?:(?:,\s*+" + _FIELD + rb")*+\})?", re.S)
-"""The end of the array and, if it stands in an object, the end of that."""
+"""The end of the array and, if it stands in a plain object, the end of that."""
 
 _BRACE_AND_KEY = re.compile(rb'\{[ \t\n\r]{0,%d}+"' % REACH)
 _FREE_QUOTES = 4 << 20
@@ -186,13 +193,61 @@ class JsonArrayReader:
         self._window.load(offset + RAW_BYTES)
         tail = TAIL.match(self._window.data, offset - self._window.base)
         offset = self._window.skip(offset + len(tail[0]) if tail else offset, BLANKS)
+        if self._at(offset) == b"," and self._is_wrapped:
+            return (yield from self._members(offset))
+        return (yield from self._trailing(offset))
+
+    def _trailing(self, offset: int) -> Generator[Damage, None, int | None]:
+        """Yield what begins at `offset`, after the end of all, as damage; return where to go on."""
         if offset == self._stream.size:
             return None
         raw = self._first_bytes(offset)
-        good = self._find_good(offset, self._stream.size, forget=True)
+        return (yield from self._outside(offset, offset, raw))
+
+    def _outside(self, offset: int, looked: int, raw: bytes) -> Generator[Damage, None, int | None]:
+        """Yield the damage outside of arrays that begins at `offset` and lasts beyond `looked`."""
+        good = self._find_good(looked, self._stream.size, forget=True)
         end = self._stream.size if good is None else good
         yield Damage(offset, end - offset, "trailing-bytes", raw[: end - offset])
         return good
+
+    def _members(self, offset: int) -> Generator[Damage, None, int | None]:
+        """Pass over the members that follow the array in its object; return where to go on.
+
+        They are no records, except those of another array "RECORDS". What is broken is damage.
+
+        Args:
+            offset: Where the comma stands.
+        """
+        window = self._window
+        while self._at(offset) == b",":
+            raw = self._first_bytes(offset)
+            member = MEMBER.match(window.data, offset + 1 - window.base)
+            if member is None:
+                break
+            begin, offset = offset, window.base + member.end()
+            if member["rest"] is not None:
+                if member["key"] == _RECORDS and self._at(offset) == b"[":
+                    return offset + 1
+                complete, offset = skip_value(window, offset)
+                if not complete and offset == self._stream.size:
+                    yield Damage(begin, offset - begin, self._end_reason("truncated"), raw)
+                    return None
+                if not complete:
+                    return (yield from self._outside(begin, offset, raw))
+            offset = window.skip(offset, BLANKS)
+        if self._at(offset) == b"}":
+            offset = window.skip(offset + 1, BLANKS)
+        return (yield from self._trailing(offset))
+
+    @cached_property
+    def _is_wrapped(self) -> bool:
+        """Whether the file is an object that holds the array."""
+        return read_head(self._split.path).removeprefix(BOM).lstrip().startswith(b"{")
+
+    def _at(self, offset: int) -> bytes:
+        self._window.load(offset + 1)
+        return self._window.slice(offset, offset + 1)
 
     def _damage(self, offset: int) -> Generator[Damage, None, int | None]:
         """Yield the damage that begins at `offset`; return where it ends, None for the file's end.
@@ -203,6 +258,9 @@ class JsonArrayReader:
         raw = self._first_bytes(offset)
         near = min(offset + self._max_bytes, self._stream.size)
         good = self._find_good(offset + 1, near, forget=False)
+        if good is not None and (found := self._enclosing(offset, good, near)):
+            yield found._replace(raw=raw[: found.length])
+            return None if offset + found.length == self._stream.size else offset + found.length
         end = element_end(self._window, offset, limit=near if good is None else good)
         reason = None if end is None else diagnosis(self._window.slice(offset, end))
         if end is None:
@@ -212,6 +270,27 @@ class JsonArrayReader:
             reason = self._guessed_reason(offset, end, cut=good is None)
         yield Damage(offset, end - offset, reason or "bad-json", raw[: end - offset])
         return None if end == self._stream.size else end
+
+    def _enclosing(self, offset: int, good: int, near: int) -> Damage | None:
+        """Return the damaged element at `offset` that has a good record inside, without its bytes.
+
+        None if the record does not plainly stand inside: then it is one of its own.
+        """
+        window = self._window
+        if structure(window.slice(offset, good + 1)) != "begun":
+            return None
+        complete, end = balanced_end(window, offset, limit=near)
+        if not complete and end < self._stream.size:
+            return None
+        kind = structure(window.slice(offset, end))
+        if complete:
+            window.load(end + REACH)
+            if kind != "whole" or window.slice(end, end + REACH).lstrip(BLANKS)[:1] not in b",]":
+                return None
+            return Damage(offset, end - offset, diagnosis(window.slice(offset, end)), b"")
+        if kind == "broken":
+            return None
+        return Damage(offset, end - offset, self._end_reason("truncated"), b"")
 
     def _guessed_reason(self, offset: int, end: int, *, cut: bool) -> Reason:
         """Return what is wrong with a stretch whose end had to be guessed."""
@@ -304,8 +383,21 @@ def array_start(head: bytes) -> int | None:
 
     None if no array begins in `head`, bare or under the key "RECORDS".
     """
-    match = _BEFORE_ARRAY.match(head)
-    return match.end() if match else None
+    opener = _OPENER.match(head)
+    if opener is None or opener[1] == b"[":
+        return opener and opener.end()
+    offset = opener.end()
+    while member := MEMBER.match(head, offset):
+        complete, offset = True, member.end()
+        if member["rest"] is not None:
+            if member["key"] == _RECORDS and head.startswith(b"[", offset):
+                return offset + 1
+            complete, offset = value_end(head, offset, len(head))
+        comma = _COMMA.match(head, offset)
+        if not (complete and comma):
+            break
+        offset = comma.end()
+    return None
 
 
 def _no_array(head: bytes, path: str) -> UserError:

@@ -8,11 +8,12 @@ found by counting brackets outside strings, in linear time.
 import itertools
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
 from pipelines.readers.record import Reason
+from pipelines.readers.salvage import DEEPEST, MAX_DEPTH, salvage
 from pipelines.readers.stream import ByteStream
 
 BLANKS = b" \t\n\r"
@@ -22,14 +23,26 @@ REACH = 4096
 NEXT = re.compile(rb"[ \t\n\r]*+(?:,[ \t\n\r]*+(?=\{)|(?=\]))")
 """What stands between an object in an array and the next object or the closing bracket."""
 
+_LIKELY = re.compile(
+    rb"[ \t\n\r]*+(?:,[ \t\n\r]*+(?=\{)|\][ \t\n\r]*+(?:[^\]},]|(?:\}[ \t\n\r]*+)?+\Z))"
+)
+"""The same, without brackets that seem to close an array inside an object."""
+
+MEMBER = re.compile(
+    rb'[ \t\n\r]*+(?P<key>"(?:[^"\\]|\\.)*+")[ \t\n\r]*+:[ \t\n\r]*+'
+    rb'(?:(?P<rest>(?=["\[{]))|[-+.0-9a-zA-Z]++)',
+    re.DOTALL,
+)
+"""A member of an object: its key and its value, or, as `rest`, that this is still to come."""
+
 _RUN = {separators: re.compile(rb"[%s]*+" % separators) for separators in (BLANKS, BLANKS + b",")}
 _STRUCTURE = re.compile(rb'["{}\[\]]')
 _EDGE = re.compile(rb'["{}\[\],]')
+_PLAIN = re.compile(rb'(?P<string>"(?:[^"\\]|\\.)*+(?P<end>")?+\\?+)|[^\s{}\[\],:"]++', re.DOTALL)
+_CHARACTERS = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _CLOSERS = {ord("{"): ord("}"), ord("["): ord("]")}
 _QUOTE, _BACKSLASH = ord('"'), ord("\\")
 _GUESSES = 8
-_MAX_DEPTH = 1024
-"""orjson refuses values nested more deeply."""
 _BEYOND_BYTES = 1 << 16
 """Size of the first block read past the end of a split."""
 
@@ -91,8 +104,8 @@ class ScanWindow:
         """Return the JSON object that the bytes [start, end) are, or None if they are none."""
         try:
             value = orjson.loads(memoryview(self.data)[start - self.base : end - self.base])
-        except orjson.JSONDecodeError:
-            return None
+        except orjson.JSONDecodeError as error:
+            return salvage(self.slice(start, end), error)
         return value if isinstance(value, dict) else None
 
 
@@ -109,7 +122,7 @@ def parse_object(
         value = window.object(offset, end)
         if value is not None:
             return value, end
-    complete, reached = _balanced_end(window, offset, limit=limit)
+    complete, reached = balanced_end(window, offset, limit=limit)
     if complete:
         window.load(reached + REACH)
         follower = window.slice(reached, reached + REACH).lstrip(BLANKS)[:1]
@@ -130,10 +143,79 @@ def element_end(window: ScanWindow, offset: int, *, limit: int) -> int | None:
     while edge := _EDGE.search(data, start, limit):
         if edge[0] in b",]":
             return offset + len(window.slice(offset, window.base + edge.start()).rstrip(BLANKS))
-        complete, start = _value_end(data, edge.start(), limit)
+        complete, start = value_end(data, edge.start(), limit)
         if not complete:
             return None
     return None
+
+
+def skip_value(window: ScanWindow, offset: int) -> tuple[bool, int]:
+    """Return whether the JSON value at `offset` is complete, and where; forget all before that.
+
+    If it is not: where its brackets stop matching, or the end of the file. Only strings and
+    brackets are looked at.
+    """
+    closers = bytearray()
+    while mark := _next_mark(window, offset):
+        offset, char = window.base + mark.end(), mark[0][0]
+        if char == _QUOTE:
+            complete, offset = _skip_string(window, offset)
+            if not complete:
+                return False, offset
+        elif char in _CLOSERS and len(closers) < DEEPEST:
+            closers.append(_CLOSERS[char])
+        elif not closers or closers.pop() != char:
+            return False, offset
+        if not closers:
+            return True, offset
+    return False, window.end
+
+
+def _next_mark(window: ScanWindow, offset: int) -> re.Match[bytes] | None:
+    """Return the next quote or bracket; None at the end of the file."""
+    window.floor = offset
+    while not (mark := _STRUCTURE.search(window.data, offset - window.base)):
+        offset = window.floor = window.end
+        if not window.more():
+            return None
+    return mark
+
+
+def _skip_string(window: ScanWindow, offset: int) -> tuple[bool, int]:
+    """Return whether the string whose characters begin at `offset` has an end, and where."""
+    while True:
+        run = _CHARACTERS.match(window.data, offset - window.base)
+        offset = window.base + (run.end() if run else 0)
+        window.floor = offset
+        if window.slice(offset, offset + 1) == b'"':
+            return True, offset + 1
+        if not window.more():
+            return False, window.end
+
+
+def structure(raw: bytes) -> Literal["whole", "begun", "string", "broken"]:
+    """Return whether brackets, commas and colons stand as in a JSON value, whatever is between.
+
+    A lost quote, bracket or comma breaks the structure, and hardly anything else does.
+
+    Returns:
+        whole: They do. begun: As in the beginning of one. string: The same, and its last string has
+        no end. broken: They do not.
+    """
+    bones = _PLAIN.sub(_bone, raw)
+    try:
+        orjson.loads(bones)
+    except orjson.JSONDecodeError as error:
+        if not error.msg.startswith("unexpected end of data"):
+            return "broken"
+        return "string" if bones.endswith(b"?") else "begun"
+    return "whole"
+
+
+def _bone(token: re.Match[bytes]) -> bytes:
+    if not token["string"]:
+        return b"0"
+    return b'""' if token["end"] else b'"?'
 
 
 def diagnosis(damaged: bytes) -> Reason:
@@ -162,26 +244,26 @@ def _likely_ends(window: ScanWindow, offset: int, *, limit: int) -> Iterator[int
             continue
         offset = window.base + brace + 1
         window.load(offset + REACH)
-        if offset <= limit and NEXT.match(window.data, offset - window.base):
+        if offset <= limit and _LIKELY.match(window.data, offset - window.base):
             yield offset
 
 
-def _balanced_end(window: ScanWindow, offset: int, *, limit: int) -> tuple[bool, int]:
+def balanced_end(window: ScanWindow, offset: int, *, limit: int) -> tuple[bool, int]:
     """Return whether the value at `offset` ends before `limit`, and where looking at it ended."""
     while True:
         last = min(window.end, limit)
-        complete, reached = _value_end(window.data, offset - window.base, last - window.base)
+        complete, reached = value_end(window.data, offset - window.base, last - window.base)
         reached += window.base
         if complete or reached < last or last == limit or not window.more():
             return complete, reached
 
 
-def _value_end(data: bytes, start: int, limit: int) -> tuple[bool, int]:
+def value_end(data: bytes, start: int, limit: int) -> tuple[bool, int]:
     """Return whether the string, object or array at `start` ends before `limit`, and where.
 
     If it does not: where its brackets stop matching, or `limit`.
     """
-    closers: list[int] = []
+    closers = bytearray()
     while mark := _STRUCTURE.search(data, start, limit):
         start = mark.end()
         char = data[start - 1]
@@ -189,7 +271,7 @@ def _value_end(data: bytes, start: int, limit: int) -> tuple[bool, int]:
             start = _string_end(data, start, limit)
             if start < 0:
                 return False, limit
-        elif char in _CLOSERS and len(closers) < _MAX_DEPTH:
+        elif char in _CLOSERS and len(closers) < MAX_DEPTH:
             closers.append(_CLOSERS[char])
         elif not closers or closers.pop() != char:
             return False, start

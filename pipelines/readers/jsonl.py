@@ -1,5 +1,6 @@
 """JSON lines: an object on each line."""
 
+import re
 from typing import Any
 
 import orjson
@@ -8,7 +9,11 @@ from pipelines.readers.file_head import BOM, excerpt, foreign_format
 from pipelines.readers.json_array import array_start
 from pipelines.readers.json_scan import diagnosis
 from pipelines.readers.record import RAW_BYTES, Damage, Reason, Record
+from pipelines.readers.salvage import salvage
 from shards.errors import UserError
+
+_MARKS = re.compile(rb"(?:%s)++" % BOM)
+"""Where files were joined, a line may begin with the byte order mark of the second."""
 
 
 def object_line(offset: int, line: bytes, broken: Reason | None) -> Record | Damage | None:
@@ -22,9 +27,12 @@ def object_line(offset: int, line: bytes, broken: Reason | None) -> Record | Dam
     """
     try:
         value = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        value = None
-    if type(value) is dict:
+    except orjson.JSONDecodeError as error:
+        marks = _MARKS.match(line)
+        if marks:
+            return object_line(offset + marks.end(), line[marks.end() :], broken)
+        value = salvage(line, error)
+    if isinstance(value, dict):
         return Record(offset, len(line), value, line)
     if not line.strip():
         return None

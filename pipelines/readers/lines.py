@@ -27,6 +27,7 @@ The third argument says why the line may lack its end; it is None if the line is
 
 LINE_BLOCK_BYTES = 256 << 10
 """How much is read at a time: little enough that lines are still in the cache when they are cut."""
+_MARK = BOM.decode()
 _BEYOND_BYTES = 64 << 10
 """Size of the first block read past the end of a split."""
 
@@ -175,6 +176,7 @@ def text_line(
         text = line.decode()
     except UnicodeDecodeError:
         return Damage(offset, len(line), broken or "bad-utf8", line[:RAW_BYTES])
+    text = text.lstrip(_MARK)  # that of a second file joined to the first
     if not text or text.isspace():
         return None
     if broken:

@@ -13,14 +13,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.inputs.files import readable
-from pipelines.inputs.split import Link, Split, open_split
-from pipelines.readers.record import MAX_RECORD_BYTES, RAW_BYTES, Damage, Record
+from pipelines.inputs.split import Link, Split, check_unchanged, open_split
+from pipelines.readers.record import MAX_RECORD_BYTES, RAW_BYTES, Damage, Reason, Record
 from pipelines.readers.row_groups import (
     RangeFile,
     first_rows,
     groups_in,
     open_parquet,
 )
+from pipelines.readers.salvage import UNUSABLE, Partial
 from shards.errors import UserError
 
 _BATCH_BYTES = 4 << 20
@@ -31,7 +32,7 @@ _HAS_BYTES = (
     pa.types.is_binary,
     pa.types.is_large_binary,
 )
-_NO_VALUE = (ValueError, OverflowError, LookupError)
+NO_VALUE = (ValueError, OverflowError, LookupError)
 """Raised for what has no value in Python: text that is not UTF-8, a date after the year 9999."""
 
 
@@ -74,6 +75,7 @@ class ParquetReader:
         """
         with open_split(self._split) as handle, readable(self._split.path):
             yield from self.read(handle)
+            check_unchanged(handle, self._split)
         self.link = Link(end=self._split.end, first=self._split.start, next=self._split.end)
 
     def read(self, handle: BinaryIO) -> Iterator[Record | Damage]:
@@ -118,33 +120,40 @@ class ParquetReader:
                 yield Record(first_row + index, 1, values[index], b"")
 
     def _row(self, batch: pa.RecordBatch, index: int, *, row: int) -> Record | Damage:
-        try:
-            (value,) = _dicts(batch[index : index + 1])
-        except UnicodeDecodeError:
-            return Damage(row, 1, "bad-utf8", self._text(batch, index))
-        except _NO_VALUE:
-            return Damage(row, 1, "wrong-type", self._text(batch, index))
-        return Record(row, 1, value, b"")
+        fields: dict[str, Any] = {}
+        reasons: dict[str, Reason] = {}
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                (fields[name],) = column[index : index + 1].to_pylist()
+            except NO_VALUE as error:
+                is_text = isinstance(error, UnicodeDecodeError)
+                fields[name] = UNUSABLE
+                reasons[name] = "bad-utf8" if is_text else "wrong-type"
+        if not reasons:
+            return Record(row, 1, fields, b"")
+        reason, raw = next(iter(reasons.values())), self._text(batch, index)
+        if reasons.keys() & self._text_fields:
+            return Damage(row, 1, reason, raw)
+        return Record(row, 1, Partial(fields.items(), reason), raw)
 
     def _with_texts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch whose columns of text and time are strings; UTF-8 is not checked."""
-        for name in self._present(batch):
-            data_type = batch.schema.field(name).type
-            if pa.types.is_binary(data_type) or pa.types.is_large_binary(data_type):
-                string = pa.string() if pa.types.is_binary(data_type) else pa.large_string()
-                index = batch.schema.get_field_index(name)
-                batch = batch.set_column(index, name, batch[name].view(string))
+        present = self._present(batch)
         for index, field in enumerate(batch.schema):
+            original = batch[index]
+            column = _contiguous(original)
+            if field.name in present:
+                column = _as_string(column)
             if pa.types.is_temporal(field.type) and not pa.types.is_duration(field.type):
-                # As text: Python's times have no nanoseconds and no years after 9999.
-                batch = batch.set_column(index, field.name, batch[index].cast(pa.string()))
+                column = _time_as_string(column)
+            if column is not original:
+                batch = batch.set_column(index, field.name, column)
         return batch
 
     def _too_long(self, batch: pa.RecordBatch) -> np.ndarray:
         too_long = np.zeros(len(batch), bool)
         for column in batch.columns:
-            if any(is_type(column.type) for is_type in _HAS_BYTES):
-                lengths = pc.fill_null(pc.binary_length(column), 0)
+            if (lengths := _byte_lengths(column)) is not None:
                 too_long |= lengths.to_numpy(zero_copy_only=False) > self._max_bytes
         return too_long
 
@@ -193,7 +202,7 @@ def _groups(metadata: pq.FileMetaData, split: Split) -> list[tuple[int, tuple[in
 def _batches(table: pq.ParquetFile, file: RangeFile, group: int) -> Iterator[pa.RecordBatch]:
     """Yield the batches of a row group up to its end or to damage."""
     details = table.metadata.row_group(group)
-    row_bytes = 1 + details.total_byte_size // max(1, details.num_rows)
+    row_bytes = 1 + max(0, details.total_byte_size) // max(1, details.num_rows)
     size = max(1, min(_BATCH_ROWS, _BATCH_BYTES // row_bytes))
     try:
         yield from table.iter_batches(batch_size=size, row_groups=[group], use_threads=False)
@@ -202,11 +211,42 @@ def _batches(table: pq.ParquetFile, file: RangeFile, group: int) -> Iterator[pa.
             raise file.error from error
 
 
+def _contiguous(column: pa.Array) -> pa.Array:
+    """Return a column of views of strings or bytes as one of strings or bytes."""
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.binary_view()).cast(pa.large_binary()).view(pa.large_string())
+    return column.cast(pa.large_binary()) if pa.types.is_binary_view(column.type) else column
+
+
+def _as_string(column: pa.Array) -> pa.Array:
+    if pa.types.is_binary(column.type):
+        return column.view(pa.string())
+    return column.view(pa.large_string()) if pa.types.is_large_binary(column.type) else column
+
+
+def _time_as_string(column: pa.Array) -> pa.Array:
+    """Return times as text: Python's have no nanoseconds and no years after 9999."""
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:  # a time zone that nobody knows
+        return column.cast(pa.timestamp(column.type.unit, "UTC")).cast(pa.string())
+
+
+def _byte_lengths(column: pa.Array) -> pa.Array | None:
+    """Return the lengths of strings or bytes, None for values of other types."""
+    if pa.types.is_dictionary(column.type):
+        lengths = _byte_lengths(column.dictionary)
+        return None if lengths is None else pc.fill_null(lengths.take(column.indices), 0)
+    if any(is_type(column.type) for is_type in _HAS_BYTES):
+        return pc.fill_null(pc.binary_length(column), 0)
+    return None
+
+
 def _values(batch: pa.RecordBatch) -> list[dict[str, Any]] | None:
     """Return the rows of a batch, None if one of them has no value in Python."""
     try:
         return _dicts(batch)
-    except _NO_VALUE:
+    except NO_VALUE:
         return None
 
 

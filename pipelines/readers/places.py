@@ -13,10 +13,11 @@ from pipelines.readers.compressed import compression
 from pipelines.readers.jsonl import object_line
 from pipelines.readers.lines import text_line
 from pipelines.readers.mend import mend_json, mend_row, mend_text
-from pipelines.readers.parquet import ParquetReader
+from pipelines.readers.parquet import NO_VALUE, ParquetReader
 from pipelines.readers.reading import Format, Reading, format_of
 from pipelines.readers.record import RAW_BYTES, Damage, Record
 from pipelines.readers.row_groups import first_rows, open_parquet
+from pipelines.readers.salvage import Partial
 from pipelines.readers.stream import ByteStream, PlainStream, UnpackedStream
 
 Place = tuple[int, int]
@@ -62,7 +63,7 @@ def read_places(
             return
         for offset, length, raw in _read_bytes(handle, whole, wanted, reading.max_record_bytes):
             item = _item(offset, length, raw, form=form, reading=reading)
-            if mend and isinstance(item, Damage):
+            if mend and _is_lacking(item):
                 valid = mend_text(raw) if form == "lines" else mend_json(raw)
                 mended = _item(offset, len(valid), valid, form=form, reading=reading)
                 if isinstance(mended, Record):
@@ -79,7 +80,13 @@ def _item(
         item = text_line(offset, raw, None, newline=reading.newline)
     else:
         item = object_line(offset, raw, None)
-    return item or Damage(offset, length, "truncated", raw[:RAW_BYTES])
+    if item is None:
+        return Damage(offset, length, "truncated", raw[:RAW_BYTES])
+    return item._replace(offset=offset, length=length)  # a byte order mark before it included
+
+
+def _is_lacking(item: Record | Damage) -> bool:
+    return isinstance(item, Damage) or isinstance(item.value, Partial)
 
 
 def _rows(
@@ -100,7 +107,8 @@ def _rows(
 
 def _mended_row(handle: BinaryIO, whole: Split, item: Record | Damage) -> Record | Damage:
     """Return the record of a row whose texts are not UTF-8, anything else as it is."""
-    if not isinstance(item, Damage) or item.reason != "bad-utf8":
+    reason = item.reason if isinstance(item, Damage) else getattr(item.value, "reason", None)
+    if reason != "bad-utf8":
         return item
     table = open_parquet(handle, whole.path)
     edges = first_rows(table.metadata)
@@ -108,7 +116,7 @@ def _mended_row(handle: BinaryIO, whole: Split, item: Record | Damage) -> Record
     row = table.read_row_group(group).slice(item.offset - edges[group], 1)
     try:
         (value,) = mend_row(row).to_pylist()
-    except UnicodeDecodeError:  # in a list or a struct
+    except NO_VALUE:  # in a list or a struct, or of another column
         return item
     return Record(item.offset, item.length, value, b"")
 

@@ -51,8 +51,14 @@ class Record(NamedTuple):
     @property
     def head(self) -> bytes:
         """Return its first RAW_BYTES; of a row, those of its JSON."""
-        raw = self.raw or orjson.dumps(self.value, default=str, option=orjson.OPT_NON_STR_KEYS)
-        return raw[:RAW_BYTES]
+        return (self.raw or self._json())[:RAW_BYTES]
+
+    def _json(self) -> bytes:
+        try:
+            return orjson.dumps(self.value, default=str, option=orjson.OPT_NON_STR_KEYS)
+        except TypeError:  # a column is nested too deeply
+            texts = {name: text for name, text in self.value.items() if isinstance(text, str)}
+            return orjson.dumps(texts)
 
 
 class Damage(NamedTuple):

@@ -27,6 +27,7 @@ from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Reason, Record
 from pipelines.segments.rows import Verdict
 from shards.errors import UserError
 from shards.manifest import Manifest
+from shards.storage.files import whole_bytes
 from shards.storage.remote import AnyPath
 from shards.tables import column, open_table, write_table
 
@@ -197,6 +198,7 @@ class RejectReader:
         for count, item in enumerate(items, 1):
             yield self._item(item, reasons.get((item.offset, item.length), ""))
             self.done = (split.end - split.start) * count // len(reasons)
+        open_split(split).close()  # once more: it may have been written meanwhile
         self.link = Link(end=split.end, first=split.start, next=split.end)
         known = rejects.crc32c
         self.crc32c = stored_crc32c(split, self._reading) if known is None else known
@@ -208,18 +210,21 @@ class RejectReader:
             # Half a line of text reads as well as a whole one.
             return Damage(item.offset, item.length, _CUT[before], item.head)
         if self._rejects.nul == "remove":
-            return item._replace(value=_without_nul(item.value))
+            _remove_nul(item.value)
         return item
 
 
-def _without_nul(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace("\0", "")
-    if isinstance(value, list):
-        return [_without_nul(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _without_nul(item) for name, item in value.items()}
-    return value
+def _remove_nul(value: Any) -> None:
+    """Take the NUL characters out of all strings in a value, which may be nested deeply."""
+    containers = [value]
+    while containers:
+        container = containers.pop()
+        items = container.items() if isinstance(container, dict) else enumerate(container)
+        for key, item in items:
+            if isinstance(item, dict | list):
+                containers.append(item)
+            elif isinstance(item, str):
+                container[key] = item.replace("\0", "")
 
 
 def rejected_places(
@@ -234,13 +239,15 @@ def rejected_places(
 
     Raises:
         UserError: There are none; the message says which reasons there are.
+        DamageError: A table is missing or damaged.
     """
     by_source: dict[str, list[pa.Table]] = {}
     known: set[str] = set()
     for generation in manifest.generations:
         for entry in generation.rejects:
             columns = ["path", "position", "length", "reason"]
-            rows = pq.read_table(directory / entry.path, columns=columns)
+            content = whole_bytes(directory / entry.path, entry)
+            rows = pq.read_table(pa.BufferReader(content), columns=columns)
             known |= {*rows["reason"].unique().to_pylist()}
             ordinal = pa.repeat(pa.scalar(WHOLE, pa.int32()), rows.num_rows)
             rows = rows.append_column("ordinal", ordinal)
@@ -248,7 +255,7 @@ def rejected_places(
             by_source.setdefault(entry.source, []).append(rows)
         if PER_DOCUMENT in known and PER_DOCUMENT in (reasons or known):
             for entry in generation.audit:
-                rows = _documents(directory / entry.path)
+                rows = _documents(whole_bytes(directory / entry.path, entry))
                 by_source.setdefault(entry.source, []).append(rows)
     places: dict[tuple[str, str], pa.Table] = {}
     for source, tables in sorted(by_source.items()):
@@ -264,10 +271,11 @@ def rejected_places(
     return places
 
 
-def _documents(audit: AnyPath) -> pa.Table:
+def _documents(audit: npt.NDArray[np.uint8]) -> pa.Table:
     """Return the places of documents that were rejected while their siblings were not."""
     columns = ["path", "position", "length", "reason", "ordinal"]
-    return pq.read_table(audit, columns=columns, filters=pc.field("reason") == PER_DOCUMENT)
+    wanted = pc.field("reason") == PER_DOCUMENT
+    return pq.read_table(pa.BufferReader(audit), columns=columns, filters=wanted)
 
 
 def _by_path(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:

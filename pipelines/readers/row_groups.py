@@ -27,20 +27,39 @@ def open_parquet(file: "RangeFile | BinaryIO", path: str) -> pq.ParquetFile:
         UserError: It is not a Parquet file, or its footer is damaged.
     """
     try:
-        return pq.ParquetFile(
+        table = pq.ParquetFile(
             file, buffer_size=_BUFFER_BYTES, page_checksum_verification=True, pre_buffer=False
         )
-    except (pa.ArrowException, OSError) as error:
+        _check_footer(table)
+        return table
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(file, RangeFile) and file.error:
             raise file.error from error
         if isinstance(error, OSError) and error.errno:  # an error of the disk, not of the content
             raise
         reason = " ".join(str(error).split()).rstrip(".")
+        if isinstance(error, UnicodeDecodeError):
+            reason = f"the name of a column is not UTF-8: {error.object!r}"
         raise UserError(
             f"The input {path} cannot be read as Parquet: {reason}. The footer at the end of the "
             "file says where the rows are; without it nothing can be read. Fetch the file again, "
             "or leave it out."
         ) from error
+
+
+def _check_footer(table: pq.ParquetFile) -> None:
+    """Check what pyarrow takes on trust.
+
+    Raises:
+        ArrowInvalid: The numbers of rows contradict each other.
+        UnicodeDecodeError: The name of a column cannot be read.
+    """
+    table.schema_arrow.names  # noqa: B018 - only now are they decoded
+    rows = first_rows(table.metadata)
+    if rows != sorted(rows) or rows[-1] != table.metadata.num_rows:
+        raise pa.ArrowInvalid(
+            f"it has {table.metadata.num_rows} rows, and its row groups have {rows[-1]}"
+        )
 
 
 def first_rows(metadata: pq.FileMetaData) -> list[int]:

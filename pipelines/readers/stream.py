@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import BinaryIO, Protocol
 
 from pipelines.inputs.files import read_exactly, readable
-from pipelines.inputs.split import Split, open_split
+from pipelines.inputs.split import Split, check_unchanged, open_split
 from pipelines.readers.compressed import Failure, StoredBytes, compression, unpack
 from shards.storage.files import crc32c_of
 
@@ -139,7 +139,8 @@ def open_stream(split: Split, *, offset: int = 0) -> Iterator[ByteStream]:
     """Open the file of a split and yield its bytes from `offset` on (0 if it is compressed).
 
     Raises:
-        UserError: The file cannot be opened, or has changed since it was cut.
+        UserError: The file cannot be opened, or has changed since it was cut; the latter also
+            when all has been read.
     """
     codec = compression(split.path)
     with open_split(split) as handle, readable(split.path):
@@ -147,3 +148,4 @@ def open_stream(split: Split, *, offset: int = 0) -> Iterator[ByteStream]:
             yield PlainStream(handle, split, offset=offset)
         else:
             yield UnpackedStream(handle, split.path, file_bytes=split.file_bytes, codec=codec)
+        check_unchanged(handle, split)

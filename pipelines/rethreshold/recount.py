@@ -18,7 +18,7 @@ from pipelines.quality.verdict import first_broken, language_codes, metric_colum
 from pipelines.run.origin import Thresholds
 from pipelines.segments.rows import DUPLICATE
 from shards.errors import DamageError
-from shards.storage.files import map_bytes
+from shards.storage.files import FileEntry, whole_bytes
 from shards.storage.remote import AnyPath
 
 LANGUAGE, SCORE, FIRST_RULE = 0, 1, 2
@@ -109,17 +109,25 @@ class SourceRecount:
     """Records that were dropped before their language was looked at, by reason."""
 
 
-def recount(paths: Iterable[AnyPath], now: Thresholds, then: Thresholds) -> SourceRecount:
+def recount(
+    tables: Iterable[tuple[AnyPath, FileEntry]], now: Thresholds, then: Thresholds
+) -> SourceRecount:
     """Return what thresholds do to the texts in some audit tables.
 
     Both have the same profiles, and `then` has no rules for a language that `now` left out.
 
+    Args:
+        tables: Path of each, and what the manifest says of it.
+        now: The thresholds that they were made with.
+        then: The other ones.
+
     Raises:
-        DamageError: A table is missing, lacks a column, or was not made with the thresholds `now`.
+        DamageError: A table is missing or damaged, lacks a column, or was not made with the
+            thresholds `now`.
     """
     source = SourceRecount()
-    for path in paths:
-        for batch in _batches(path, _columns(then)):
+    for path, entry in tables:
+        for batch in _batches(path, entry, _columns(then)):
             _add(source, batch, (now, then), path=path)
     return source
 
@@ -134,9 +142,10 @@ def _columns(thresholds: Thresholds) -> list[str]:
     return ["language", "score", "reason", "bytes", "tokens", *sorted(metrics)]
 
 
-def _batches(path: AnyPath, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(path: AnyPath, entry: FileEntry, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    content = pa.py_buffer(whole_bytes(path, entry))
     try:
-        file = pq.ParquetFile(pa.py_buffer(map_bytes(path)), read_dictionary=["language", "reason"])
+        file = pq.ParquetFile(content, read_dictionary=["language", "reason"])
     except (OSError, pa.ArrowException) as error:
         raise DamageError(
             f"{path} cannot be read ({error}): restore the audit table from a copy, or build the "

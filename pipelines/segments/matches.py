@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from shards.range import Range
+from shards.storage.arrow import damage_told
 from shards.storage.remote import AnyPath
-from shards.storage.sparse import BLOCK_ROWS, SparseTable
-from shards.tables import between, column
+from shards.storage.sparse import BLOCK_ROWS, SparseTable, sorted_keys
+from shards.tables import between
 
 PIECE_BYTES = 2 << 20
 """What is read of a table at a time."""
@@ -25,15 +26,19 @@ def matching_rows(path: AnyPath, key: str, values: np.ndarray, *, within: Range)
         key: A column (uint64) that it is sorted by.
         values: uint64[n], sorted, all different.
         within: The range of the hashes that the table holds.
+
+    Raises:
+        DamageError: The table cannot be used.
     """
     table = SparseTable(path)
     found = [table.read(0, 0)]
-    for wanted, first, last in _windows(table, key, values, within):
-        step = max(1, PIECE_BYTES // table.block_bytes)
-        for start in range(first, last, step):
-            stop = min(start + step, last)
-            found.append(_chosen(table.read(start, stop), key, wanted))
-            table.release(start, stop)
+    with damage_told(path):
+        for wanted, first, last in _windows(table, key, values, within):
+            step = max(1, PIECE_BYTES // table.block_bytes)
+            for start in range(first, last, step):
+                stop = min(start + step, last)
+                found.append(_chosen(table.read(start, stop), key, wanted))
+                table.release(start, stop)
     return pa.concat_tables(found).replace_schema_metadata()
 
 
@@ -61,11 +66,11 @@ def _windows(
 
 
 def _keys(table: SparseTable, key: str, block: int) -> np.ndarray:
-    return column(table.read(block, block + 1), key)
+    return table.keys(block, block + 1, key)
 
 
 def _chosen(piece: pa.Table, key: str, wanted: np.ndarray) -> pa.Table:
-    keys = column(piece, key)
+    keys = sorted_keys(piece, key)
     inside = wanted[between(wanted, int(keys[0]), int(keys[-1]) + 1)]
     starts = np.searchsorted(keys, inside, "left")
     lengths = np.searchsorted(keys, inside, "right") - starts

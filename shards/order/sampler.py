@@ -225,10 +225,10 @@ class Sampler:
         position = int(state["position"])
         own = self.state_dict(position)
         for name in ("version", "seed", "num_scatters", "window", "stages", "shards"):
-            if state[name] != own[name]:
+            if state.get(name) != own[name]:
                 raise UserError(
                     f"this run cannot continue the saved one at position {position:,}: {name} "
-                    f"was {state[name]}, now it is {own[name]}. Set it as it was (new data and "
+                    f"was {state.get(name)}, now it is {own[name]}. Set it as it was (new data and "
                     f"new weights as a further stage from {position:,} on), or start a new run."
                 )
         return position

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from shards.errors import DamageError
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import crc32c_of, read_json, write_json
 from shards.storage.remote import AnyPath
@@ -47,9 +48,20 @@ def remember(folder: AnyPath, lineage: str, names: Iterable[str]) -> None:
 
 
 def _remembered(folder: Path) -> Mapping[str, list[str]]:
+    """Return what earlier lineages name, by lineage.
+
+    Raises:
+        DamageError: The file that says so was changed.
+    """
     path = folder / LINEAGES
-    lineages: Mapping[str, list[str]] = read_json(path) if path.exists() else {}
-    return lineages
+    lineages = read_json(path) if path.exists() else {}
+    lists = [*lineages.values()] if isinstance(lineages, dict) else [None]
+    if not all(isinstance(names, list) and {*map(type, names)} <= {str} for names in lists):
+        raise DamageError(
+            f"{path} does not say what earlier manifests of the dataset named: it was changed. "
+            "Delete it when nobody reads the dataset, and run the command again."
+        )
+    return {**lineages}
 
 
 class Hold:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from shards.errors import DamageError
 from shards.range import EVERYTHING, Range
+from shards.storage.arrow import damage_told, opened, readable
 from shards.storage.files import map_bytes
 from shards.storage.remote import AnyPath, RemotePath
 
@@ -154,19 +155,34 @@ class SparseTable:
         Raises:
             DamageError: There is no such file, or it holds no table.
         """
+        self._path = path
         self._file = open_bytes(path)
+        with damage_told(path):
+            footer = self._footer()
+            # pyarrow verifies a footer: what it refuses is not looked at.
+            self._reader = opened(self._file.data, path)
+            self._dictionaries = _blocks(footer, _DICTIONARIES)
+            self._blocks = _blocks(footer, _BATCHES)
+            self._check_blocks()
+            self._spread = spread_of(self._reader.schema)
+
+    def _footer(self) -> bytes:
+        """Fetch the footer and return it."""
         size = len(self._file.data)
         self._file.fetch(np.array([[max(0, size - END_BYTES), size]]))
         ending = self._file.data[-10:].tobytes()
-        if not ending.endswith(_MAGIC):
-            raise DamageError(f"{path} is not an Arrow file: restore it, or build it again.")
         start = size - len(ending) - int.from_bytes(ending[:4], "little")
+        if not ending.endswith(_MAGIC) or start < 0:
+            raise ValueError("it has no footer")
         self._file.fetch(np.array([[start, size]]))
-        footer = self._file.data[start : size - len(ending)].tobytes()
-        self._dictionaries = _blocks(footer, _DICTIONARIES)
-        self._blocks = _blocks(footer, _BATCHES)
-        self._reader = pa.ipc.open_file(pa.py_buffer(self._file.data))
-        self._spread = spread_of(self._reader.schema)
+        return self._file.data[start : size - len(ending)].tobytes()
+
+    def _check_blocks(self) -> None:
+        """Check that each block lies in the file, after those before it."""
+        for blocks in (self._dictionaries, self._blocks):
+            ends = np.concatenate([[0], blocks.ravel(), [len(self._file.data)]])
+            if (ends[1:] < ends[:-1]).any():
+                raise ValueError("its blocks do not lie in it one after the other")
 
     def rows(self, rows: slice) -> pa.Table:
         """Return the rows from rows.start to rows.stop, without the rest of their blocks."""
@@ -195,8 +211,21 @@ class SparseTable:
         if first < last:
             run = [self._blocks[first, 0], self._blocks[last - 1, 1]]
             self._file.fetch(np.concatenate([self._dictionaries, [run]]))
-        batches = [self._reader.get_batch(number) for number in range(first, last)]
-        return pa.Table.from_batches(batches, self._reader.schema)
+        with damage_told(self._path):
+            batches = [self._reader.get_batch(number) for number in range(first, last)]
+            if any(
+                len(batch) != BLOCK_ROWS
+                for number, batch in enumerate(batches, first)
+                if number < len(self._blocks) - 1
+            ):
+                raise ValueError(f"a block has not {BLOCK_ROWS} rows")
+            return readable(pa.Table.from_batches(batches, self._reader.schema))
+
+    def keys(self, first: int, last: int, key: str) -> np.ndarray:
+        """Return the keys (uint64) of the rows of neighbouring blocks, which are sorted."""
+        table = self.read(first, last)
+        with damage_told(self._path):
+            return sorted_keys(table, key)
 
     def row_of(self, key: str, bound: int) -> int:
         """Return the first row whose key is not below a bound; the table is sorted by the key.
@@ -214,7 +243,7 @@ class SparseTable:
         while True:
             first = min(max(0, guess - slack) // BLOCK_ROWS, num - 1)
             last = min((guess + slack) // BLOCK_ROWS + 1, num)
-            values = self.read(first, last)[key].to_numpy()
+            values = self.keys(first, last, key)
             row = len(values)
             if bound < 2**64:
                 row = int(np.searchsorted(values, np.uint64(bound)))
@@ -224,10 +253,33 @@ class SparseTable:
 
 
 def spread_of(schema: pa.Schema) -> Range:
-    """Return the range of the hashes that a table is sorted by: all, unless its schema says."""
+    """Return the range of the hashes that a table is sorted by: all, unless its schema says.
+
+    Raises:
+        ValueError: it says no range.
+        KeyError: it says something else.
+    """
     if not schema.metadata:
         return EVERYTHING
-    return Range(low=int(schema.metadata[b"low"]), high=int(schema.metadata[b"high"]))
+    low, high = (int(schema.metadata[name]) for name in (b"low", b"high"))
+    if not EVERYTHING.low <= low < high <= EVERYTHING.high:
+        raise ValueError(f"hashes from {low} to {high}")
+    return Range(low=low, high=high)
+
+
+def sorted_keys(table: pa.Table, key: str) -> np.ndarray:
+    """Return the column (uint64) by which a table is sorted.
+
+    Raises:
+        ValueError: it is no such column.
+    """
+    column = table[key]
+    if column.type != pa.uint64() or column.null_count:
+        raise ValueError(f"its {key!r} are no hashes")
+    keys: np.ndarray = column.to_numpy()
+    if (keys[1:] < keys[:-1]).any():
+        raise ValueError(f"it is not sorted by {key!r}")
+    return keys
 
 
 def copy_rows(table: pa.Table) -> pa.Table:

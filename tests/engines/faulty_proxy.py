@@ -16,6 +16,8 @@ BUSY, BROKEN, CUT_ANSWER, CUT_UPLOAD, SILENT = (
     "silent",
 )
 FAULTS = (BUSY, BROKEN, CUT_ANSWER, CUT_UPLOAD, SILENT)
+LOST, SLOW, OTHER_ETAG = "lost answer", "slow answer", "other etag"
+"""A request that is done and not answered; an answer in drops; one with another object's etag."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class Request:
     """Whether it asks the server to copy an object, as a rename would."""
     condition: str
     """If-None-Match."""
+    range: str = ""
+    """Which bytes it asks for."""
 
 
 @dataclass
@@ -35,6 +39,8 @@ class Proxy:
     """What the proxy saw; `fault(request, number)` returns the fault for a request, "" for none."""
 
     address: str
+    upstream: str
+    """The address of the server itself."""
     fault: Callable[[Request, int], str] = lambda *_: ""
     requests: list[Request] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -66,6 +72,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.path,
                 "x-amz-copy-source" in self.headers,
                 self.headers.get("If-None-Match", ""),
+                self.headers.get("Range", ""),
             )
         )
         if fault == CUT_UPLOAD and size:
@@ -79,11 +86,11 @@ class Handler(BaseHTTPRequestHandler):
         elif fault in (BUSY, BROKEN):
             self._answer(503 if fault == BUSY else 500, [], _ERROR)
         else:
-            self._forward(data, cut=fault == CUT_ANSWER)
+            self._forward(data, fault)
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = handle_request
 
-    def _forward(self, data: bytes, *, cut: bool) -> None:
+    def _forward(self, data: bytes, fault: str) -> None:
         upstream = http.client.HTTPConnection(self.server.host, timeout=60)
         upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
         for name, value in self.headers.items():
@@ -93,10 +100,16 @@ class Handler(BaseHTTPRequestHandler):
         answer = upstream.getresponse()
         content = answer.read()
         upstream.close()
-        self._answer(answer.status, answer.getheaders(), content, cut=cut)
+        headers = answer.getheaders()
+        if fault == LOST:
+            self.close_connection = True
+            return
+        if fault == OTHER_ETAG:
+            headers = [(name, '"0123"' if name.lower() == "etag" else v) for name, v in headers]
+        self._answer(answer.status, headers, content, fault)
 
     def _answer(
-        self, status: int, headers: list[tuple[str, str]], content: bytes, *, cut: bool = False
+        self, status: int, headers: list[tuple[str, str]], content: bytes, fault: str = ""
     ) -> None:
         sizes = [value for name, value in headers if name.lower() == "content-length"]
         size = sizes[0] if self.command == "HEAD" and sizes else str(len(content))
@@ -106,8 +119,13 @@ class Handler(BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.send_header("Content-Length", size)
         self.end_headers()
+        cut = fault == CUT_ANSWER
         if self.command != "HEAD":
-            self.wfile.write(content[: len(content) // 2] if cut else content)
+            whole = content[: len(content) // 2] if cut else content
+            step = max(1, len(whole) // 8 if fault == SLOW else len(whole))
+            for start in range(0, len(whole), step):
+                self.wfile.write(whole[start : start + step])
+                self.server.stopped.wait(0.02 if fault == SLOW else 0)
         self.close_connection = self.close_connection or cut
 
     def log_message(self, *_: object) -> None:
@@ -123,7 +141,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, host: str) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.host = host
-        self.proxy = Proxy(f"http://127.0.0.1:{self.server_port}")
+        self.proxy = Proxy(f"http://127.0.0.1:{self.server_port}", f"http://{host}")
         self.stopped = threading.Event()
 
 

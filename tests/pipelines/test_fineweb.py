@@ -59,6 +59,8 @@ def test_all_columns_are_kept(more: dict[str, Any], origin: dict[str, Any]) -> N
         ("language_score", "high", '{"language_score":"high"}'),
         ("token_count", 2.5, '{"token_count":2.5}'),
         ("token_count", True, '{"token_count":true}'),
+        ("token_count", 2**64 - 1, '{"token_count":18446744073709551615}'),
+        ("language_score", 2**53 + 1, '{"language_score":9007199254740993}'),
     ],
 )
 def test_what_a_column_does_not_fit_is_kept_as_json(field: str, value: Any, other: str) -> None:

@@ -27,7 +27,12 @@ def shard(
     lengths = [len(document) for document in documents]
     tokens = np.array([token for document in documents for token in document], "<i4")
     offsets = np.cumsum([0, *lengths], dtype=np.int64)[:-1]
-    table = pa.table({"prompt_tokens": pa.array(prompts or [0] * len(lengths), pa.int32())})
+    table = pa.table(
+        {
+            "tokens": pa.array(lengths, pa.int32()),
+            "prompt_tokens": pa.array(prompts or [0] * len(lengths), pa.int32()),
+        }
+    )
     return Shard(
         directory=Path("memory"),
         entry=ShardEntry(path="g/s/0", documents=len(lengths), tokens=len(tokens), files={}),

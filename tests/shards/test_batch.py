@@ -1,5 +1,6 @@
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shards.batch import Window, read_batch, read_window
+from shards.errors import DamageError
 from shards.reader import Shard
 from shards.windows import WindowSpec, causal_windows, glm_windows, num_windows
 from tests.shards.memory import CLS, EOS, FIRST, PAD, VOCABULARY, numbered
@@ -219,3 +221,92 @@ def test_a_shard_without_prompts_and_removals_is_plain() -> None:
     assert not numbered([3, 3], prompts=[0, 1]).plain
     assert not numbered([3, 3], removed=[1]).plain
     assert numbered([3, 3]).documents["prompt_tokens"].type == pa.int32()
+
+
+ANYWHERE = st.integers(-3, 400) | st.integers(-(2**63), 2**63 - 1)
+SPECS = st.sampled_from([glm_windows(64), glm_windows(128, slack=20), GLM, causal_windows(17)])
+
+
+def errors_of(damaged: Shard, whole: Shard, spec: WindowSpec, phase: int) -> list[str]:
+    """Return the errors of all windows; those without one must be what they were."""
+    errors = []
+    for i in range(num_windows(whole.entry.tokens, spec.stride)):
+        try:
+            result = read(damaged, i, spec, phase)
+        except DamageError as error:
+            errors.append(str(error))
+            continue
+        for name, array in vars(read(whole, i, spec, phase)).items():
+            np.testing.assert_array_equal(getattr(result, name), array, err_msg=name)
+    return errors
+
+
+def changed(whole: Shard, name: str, row: int, value: int) -> Shard:
+    """Return a shard with another number in one column of a document."""
+    if name == "offset":
+        offsets = whole.offsets.copy()
+        offsets[row] = value
+        return replace(whole, offsets=offsets)
+    column = whole.documents[name].to_numpy().copy()
+    column[row] = np.int64(value).astype(np.int32)
+    columns = {other: whole.documents[other] for other in whole.documents.column_names}
+    return replace(whole, documents=pa.table({**columns, name: pa.array(column)}))
+
+
+@given(lengths=LENGTHS, spec=SPECS, phase=st.integers(0, 99), data=st.data())
+def test_a_damaged_document_is_an_error_and_never_another_window(
+    lengths: list[int], spec: WindowSpec, phase: int, data: st.DataObject
+) -> None:
+    whole = numbered(lengths, prompts=[data.draw(st.integers(0, n - 1)) for n in lengths])
+    name = data.draw(st.sampled_from(["offset", "tokens"]))
+    row = data.draw(st.integers(0, len(lengths) - 1))
+    damaged = changed(whole, name, row, data.draw(ANYWHERE))
+    same = np.array_equal(damaged.offsets, whole.offsets) and damaged.documents == whole.documents
+    errors = errors_of(damaged, whole, spec, phase)
+    assert bool(errors) != same
+    for error in errors:
+        assert re.match(
+            r"memory/g/s/0\.arrow is damaged: document \d+ begins .*python -m shards verify memory",
+            error,
+        )
+
+
+@given(lengths=LENGTHS, spec=SPECS, phase=st.integers(0, 99), data=st.data())
+def test_a_damaged_token_is_an_error_and_never_another_window(
+    lengths: list[int], spec: WindowSpec, phase: int, data: st.DataObject
+) -> None:
+    whole = numbered(lengths)
+    tokens = whole.tokens.copy()
+    token = data.draw(st.sampled_from([1 << 16, 2**31 - 1, -1, -(2**31)]))
+    tokens[data.draw(st.integers(0, len(tokens) - 1))] = token
+    errors = errors_of(replace(whole, tokens=tokens), whole, spec, phase)
+    assert errors
+    for error in errors:
+        assert error.startswith(
+            f"memory/g/s/0.bin is damaged: it holds token {token}, and ids go from 0 to 65535. "
+        )
+
+
+@pytest.mark.parametrize("prompt", [-1, 4, 2**31 - 1])
+def test_a_prompt_that_cannot_be(prompt: int) -> None:
+    damaged = numbered([9, 4], prompts=[0, prompt])
+    with pytest.raises(DamageError, match=f"document 1 has 4 tokens, of which {prompt} are its p"):
+        read(damaged, 0, glm_windows(64))
+
+
+@pytest.mark.parametrize("boundaries", [False, True])
+def test_the_shard_of_a_damaged_token_is_named(boundaries: bool) -> None:
+    rows = [numbered([20]), numbered([20])]
+    tokens = rows[1].tokens.copy()
+    tokens[3] = 1 << 16
+    other = replace(rows[1].entry, path="g/s/1")
+    rows[1] = replace(rows[1], tokens=tokens, entry=other)
+    with pytest.raises(DamageError, match=r"^memory/g/s/1\.bin is damaged: it holds token 65536"):
+        read_batch(
+            rows,
+            [0, 0],
+            phases=[0, 0],
+            spec=CAUSAL,
+            vocabulary=VOCABULARY,
+            boundaries=boundaries,
+        )

@@ -1,3 +1,4 @@
+import io
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import pytest
 
 from shards.command import REFUSED, STOPPED, UNREAD, Parser, exit_code
 from shards.errors import UserError
+from shards.shown import print_lines
 
 
 def test_an_exit_code_and_one_paragraph(capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,6 +26,13 @@ def test_an_exit_code_and_one_paragraph(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err == ""
     assert exit_code("cook", stop, stopped="the same command goes on") == STOPPED
     assert capsys.readouterr().err == "\ncook: stopped; the same command goes on\n"
+
+
+def test_what_an_encoding_lacks_is_spelt_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(output, encoding="ascii"))
+    assert exit_code("cook", lambda: print_lines(["é 中"]) and 0, stopped="") == 0
+    assert output.getvalue() == rb"\xe9 \u4e2d" + b"\n"
 
 
 def test_other_errors_are_for_developers() -> None:

@@ -1,14 +1,18 @@
 import os
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from shards.errors import DamageError, UserError
+from shards.format import REQUIRED
 from shards.manifest import VALIDATION, ShardEntry, read_manifest
 from shards.reader import Dataset, Shard
 
+NULLS = pa.array([None, 0], pa.int32())
 U2 = np.dtype("<u2")
 TEXTS = ["你好。", "天气 fine", "a", "bc", "def.", "[MASK] is text"]
 
@@ -73,6 +77,77 @@ def test_damage_inside_the_arrow_file(dataset: Path) -> None:
     path.write_bytes(bytes(path.stat().st_size))
     with pytest.raises(DamageError, match=rf"{path} is not an Arrow file"):
         Shard.open(dataset, first, dtype=U2)
+
+
+def change(path: Path, old: np.ndarray, new: np.ndarray) -> None:
+    """Put other numbers in the place of some that are in a file once."""
+    content = path.read_bytes()
+    assert content.count(old.tobytes()) == 1
+    path.write_bytes(content.replace(old.tobytes(), new.tobytes()))
+
+
+@pytest.mark.parametrize("offset", [9, 11, -1, 2**40])
+def test_an_offset_that_contradicts_the_lengths(dataset: Path, offset: int) -> None:
+    first = entry(dataset)
+    path = dataset / f"{first.path}.arrow"
+    change(path, np.array([0, 10]), np.array([0, offset]))
+    shard = Shard.open(dataset, first, dtype=U2)
+    for row in range(2):
+        with pytest.raises(DamageError, match=rf"{path} says that the 1\d tokens of row {row} are"):
+            shard[row]
+
+
+def test_strings_that_lie_outside_the_file(dataset: Path) -> None:
+    """They are found by whoever reads them; opening the shard reads none."""
+    first = entry(dataset)
+    path = dataset / f"{first.path}.arrow"
+    change(path, np.array([0, 11, 22]), np.array([0, 1 << 40, 22]))
+    opened = Dataset.open(dataset)
+    shard = opened.shard(first)
+    assert shard.value("bytes", 1) == len(TEXTS[1].encode())
+    for read in (
+        lambda: shard.value("path", 1),
+        lambda: shard.column("path"),
+        lambda: opened.table(first),
+    ):
+        with pytest.raises(DamageError, match=rf"{path} is not an Arrow file, or is damaged \("):
+            read()
+
+
+def test_lengths_that_do_not_add_up(dataset: Path) -> None:
+    first = entry(dataset)
+    change(dataset / f"{first.path}.arrow", np.array([10, 12], "<i4"), np.array([10, 13], "<i4"))
+    shard = Shard.open(dataset, first, dtype=U2)
+    with pytest.raises(DamageError, match="lengths that do not add up to the tokens of the shard"):
+        shard.check_lengths()
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda table: pa.concat_tables([table, table]), "has 2 batches of rows, not one"),
+        (lambda table: table.slice(1), "has 1 rows, the manifest says 2"),
+        (
+            lambda table: table.drop_columns(["order"]),
+            r"does not begin with the columns \['offset'",
+        ),
+        (
+            lambda table: table.set_column(2, REQUIRED.field(2).with_nullable(True), NULLS),
+            "without nulls: restore it",
+        ),
+    ],
+)
+def test_a_table_that_nobody_writes(
+    dataset: Path, edit: Callable[[pa.Table], pa.Table], message: str
+) -> None:
+    first = entry(dataset)
+    path = dataset / f"{first.path}.arrow"
+    opened = Dataset.open(dataset)
+    table = edit(opened.table(first))
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(DamageError, match=message):
+        opened.table(first)
 
 
 def test_tokens_of_another_type(pristine: Path) -> None:

@@ -36,5 +36,5 @@ def test_rows_that_are_not_there(dataset: Path, row: tuple[str, str, int, int]) 
 def test_a_damaged_removal(dataset: Path) -> None:
     remove(dataset, [("wudao", "train", 0, 0)])
     (dataset / "removals" / "0002.arrow").write_bytes(b"nothing")
-    with pytest.raises(DamageError, match=r"0002\.arrow is not a removal \(.*restore it"):
+    with pytest.raises(DamageError, match=r"0002\.arrow is not the file that the .*restore"):
         _ = Dataset.open(dataset).removed

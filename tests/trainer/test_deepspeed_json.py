@@ -1,8 +1,12 @@
 import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shards.errors import UserError
 from trainer.deepspeed_json import (
@@ -17,6 +21,7 @@ from trainer.deepspeed_json import (
     read_json,
     with_precision,
 )
+from trainer.deepspeed_keys import KEYS, checked
 
 CPU, VOLTA, AMPERE = ("fp32", "bf16"), ("fp16", "fp32"), ("bf16", "fp16", "fp32")
 ONE: dict[str, Any] = {"zero_optimization": {"stage": 1}}
@@ -147,3 +152,171 @@ def test_adam_of() -> None:
     assert adam_of({}) == {}
     with pytest.raises(UserError, match="asks for the optimizer 'Lamb'"):
         adam_of({"optimizer": {"type": "Lamb"}})
+
+
+WRONG = {
+    "flag in quotes": ({"bf16": {"enabled": "false"}}, "bf16.enabled is 'false'; expected true or"),
+    "flag as number": ({"fp16": {"enabled": 1}}, "fp16.enabled is 1; expected true or false"),
+    "flag left empty": ({"bf16": {"enabled": None}}, "bf16.enabled is None; expected true or"),
+    "stage": ({"zero_optimization": {"stage": 99}}, "zero_optimization.stage is 99; .* 0 to 3"),
+    "negative stage": ({"zero_optimization": {"stage": -1}}, "zero_optimization.stage is -1"),
+    "half a stage": ({"zero_optimization": {"stage": 1.5}}, "zero_optimization.stage is 1.5"),
+    "stage in quotes": ({"zero_optimization": {"stage": "1"}}, "stage is '1'; expected a whole"),
+    "stage as flag": ({"zero_optimization": {"stage": True}}, "stage is True; expected a whole"),
+    "micro-batch": ({"train_micro_batch_size_per_gpu": -1}, "per_gpu is -1; expected .* from 1 to"),
+    "no micro-batch": ({"train_micro_batch_size_per_gpu": 0}, "per_gpu is 0; expected"),
+    "micro-batch in quotes": ({"train_micro_batch_size_per_gpu": "4"}, "per_gpu is '4'"),
+    "huge batch": ({"train_batch_size": 10**30}, "train_batch_size is 10+; expected"),
+    "no batch": ({"train_batch_size": []}, r"train_batch_size is \[\]; expected"),
+    "accumulation": ({"gradient_accumulation_steps": -2}, "accumulation_steps is -2"),
+    "clipping": ({"gradient_clipping": -1}, "gradient_clipping is -1; expected a number from 0"),
+    "infinite clipping": ({"gradient_clipping": math.inf}, "gradient_clipping is inf"),
+    "clipping by nothing": ({"gradient_clipping": math.nan}, "gradient_clipping is nan"),
+    "section as text": (
+        {"zero_optimization": "1"},
+        r"optimization is '1'; expected \{…\} with",
+    ),
+    "section as list": ({"bf16": [True]}, r"bf16 is \[True\]; expected \{…\} with keys of enabled"),
+    "unknown in a section": (
+        {"zero_optimization": {"stag": 1}},
+        "'zero_optimization.stag' is not a key of DeepSpeed; did you mean 'stage'?",
+    ),
+    "bucket": ({"zero_optimization": {"reduce_bucket_size": 0}}, "bucket_size is 0; expected"),
+    "endless bucket": ({"zero_optimization": {"reduce_bucket_size": 1e400}}, "size is inf"),
+    "device": (
+        {"zero_optimization": {"offload_optimizer": {"device": "gpu"}}},
+        "offload_optimizer.device is 'gpu'; expected one of none, cpu, nvme",
+    ),
+    "offload as flag": (
+        {"zero_optimization": {"offload_optimizer": True}},
+        r"offload_optimizer is True; expected \{…\}",
+    ),
+    "what the trainer does": ({"checkpoint": {"load_universal": True}}, "converts checkpoints its"),
+    "lr": ({"optimizer": {"type": "AdamW", "params": {"lr": "1e-4"}}}, "params.lr is '1e-4'"),
+    "betas": (
+        {"optimizer": {"type": "AdamW", "params": {"betas": [0.9]}}},
+        r"betas is \[0.9\]; expected a list of 2",
+    ),
+    "beta": (
+        {"optimizer": {"type": "AdamW", "params": {"betas": [0.9, 1]}}},
+        r"is \[0.9, 1\]; exp",
+    ),
+    "optimizer": ({"optimizer": "AdamW"}, r"optimizer is 'AdamW'; expected \{…\}"),
+    "type": ({"data_types": {"grad_accum_dtype": "fp64"}}, "dtype is 'fp64'; .* fp32, fp16, bf16"),
+    "loss scale": ({"fp16": {"initial_scale_power": 10**6}}, "power is 1000000; expected"),
+    "level": ({"log_level": "all"}, "log_level is 'all'; expected one of debug"),
+    "operations": ({"comms_logger": {"prof_ops": [1]}}, r"prof_ops is \[1\]; expected a list"),
+    "escapes": ({"\x1b[31mred": 1}, r"'\\x1b\[31mred' is not a top-level key"),
+    "a long name": ({"k" * 100_000: 1}, r"is not a top-level key"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), WRONG.values(), ids=WRONG)
+def test_values_that_are_refused(tmp_path: Path, content: object, message: str) -> None:
+    path = write(tmp_path / "ds.json", content)
+    with pytest.raises(UserError, match=message) as caught:
+        read_json(path)
+    assert path in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500 + len(path)
+
+
+TEXTS = {
+    "twice": ('{"bf16": {"enabled": true, "enabled": false}}', "key 'enabled' stands there twice"),
+    "a section twice": ('{"bf16": {}, "fp16": {}, "bf16": {}}', "key 'bf16' stands there twice"),
+    "deep": ("[" * 100_000, "nested too deeply"),
+    "deep in a section": ('{"bf16": ' * 100_000, "nested too deeply"),
+    "many digits": ('{"train_batch_size": 1' + "0" * 5000 + "}", "4300"),
+    "comment": ('{"bf16": {}} // on', "is not valid JSON"),
+    "no UTF-8": ("{\udcff}", "is not valid JSON"),
+    "nothing": ("", "is not valid JSON"),
+    "text": ('"bf16"', "is not a JSON object"),
+    "none": ("null", "is not a JSON object"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), TEXTS.values(), ids=TEXTS)
+def test_texts_that_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "ds.json"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(UserError, match=message):
+        read_json(str(path))
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "no\0name", ".", ""])
+def test_names_of_no_file(name: str) -> None:
+    with pytest.raises(UserError, match="there is no such file, and no preset of that name"):
+        read_json(name)
+
+
+def test_what_is_left_to_the_trainer(tmp_path: Path) -> None:
+    content = {
+        "train_batch_size": "auto",
+        "bf16": {"enabled": "auto"},
+        "zero_optimization": {"stage": 2, "reduce_bucket_size": "auto", "overlap_comm": None},
+        "optimizer": {"type": "AdamW", "params": {"lr": "auto"}},
+    }
+    assert read_json(write(tmp_path / "ds.json", content)) == {
+        "zero_optimization": {"stage": 2, "overlap_comm": None},
+        "optimizer": {"type": "AdamW"},
+    }
+
+
+def test_counts_may_be_written_as_floats(tmp_path: Path) -> None:
+    content = {"zero_optimization": {"reduce_bucket_size": 5e7}, "train_batch_size": 16.0}
+    read = read_json(write(tmp_path / "ds.json", content))
+    assert json.dumps(read) == (
+        '{"zero_optimization": {"reduce_bucket_size": 50000000}, "train_batch_size": 16}'
+    )
+
+
+LEAVES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.just([]), st.just({})
+)
+PLACES = st.sampled_from([key for key in KEYS if isinstance(KEYS[key], Mapping)])
+
+
+@given(section=PLACES, name=st.text() | st.none(), value=LEAVES)
+def test_no_value_is_taken_for_another(section: str, name: str | None, value: Any) -> None:
+    """Whatever stands in a section is refused in one paragraph, or kept as it is."""
+    keys = KEYS[section]
+    assert isinstance(keys, Mapping)
+    for key in [*keys, name or "enabled"]:
+        content = {section: {key: value}}
+        kept = checked_or_refused(content)
+        if isinstance(kept, str):
+            assert kept.startswith("ds.json: ")
+            assert "\n" not in kept
+        elif value not in ("auto", {}):
+            assert kept == content
+            assert isinstance(kept[section][key], type(value)) or kept[section][key] == int(value)
+
+
+def checked_or_refused(content: Mapping[str, Any]) -> dict[str, Any] | str:
+    try:
+        return checked(content, where="ds.json")
+    except UserError as error:
+        return str(error)
+
+
+@pytest.mark.slow  # it loads DeepSpeed
+def test_all_keys_are_deepspeeds() -> None:
+    """DeepSpeed refuses what it does not know in these sections, so that a key it drops shows."""
+    from deepspeed.compile.config import CompileConfig  # noqa: PLC0415 - slow
+    from deepspeed.runtime.precision_config import (  # noqa: PLC0415 - slow
+        DeepSpeedBF16Config,
+        DeepSpeedFP16Config,
+    )
+    from deepspeed.runtime.zero.config import DeepSpeedZeroConfig  # noqa: PLC0415 - slow
+
+    models: dict[str, Any] = {
+        "zero_optimization": DeepSpeedZeroConfig,
+        "bf16": DeepSpeedBF16Config,
+        "fp16": DeepSpeedFP16Config,
+        "compile": CompileConfig,
+    }
+    for section, model in models.items():
+        known = {*model.model_fields, *(f.alias for f in model.model_fields.values())}
+        keys = KEYS[section]
+        assert isinstance(keys, Mapping)
+        assert keys.keys() <= known

@@ -1,4 +1,3 @@
-import os
 from dataclasses import replace
 from pathlib import Path
 from pickle import UnpicklingError
@@ -19,6 +18,7 @@ from tests.trainer.golden import (
     logits_of,
     needs_shared,
 )
+from tests.trainer.poison import Payload
 from trainer.model import GLM
 from trainer.published import load_published
 
@@ -130,16 +130,6 @@ def test_positions_are_extended_when_asked(tmp_path: Path, weights: dict[str, Te
         "transformer.position_embeddings.weight",
         "transformer.block_position_embeddings.weight",
     ]
-
-
-class Payload:
-    """Unpickled, it makes a folder."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return os.mkdir, (str(self._path),)
 
 
 @pytest.mark.parametrize("zipped", [True, False])

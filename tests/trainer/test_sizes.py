@@ -53,7 +53,7 @@ def test_a_file_describes_a_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("{", r"mine\.json is not JSON: "),
+        ("{", r"mine\.json is not valid JSON "),
         ("[1]", r"mine\.json is not a JSON object"),
         (json.dumps({**SMALL, "hiden": 1}), r"mine\.json\.hiden is not known"),
         (json.dumps({"num_layers": 2}), r"mine\.json\.hidden_size is missing"),
@@ -87,7 +87,7 @@ def test_an_unknown_name(name: str, complaint: str) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"num_layers": 0}, "num_layers is 0; expected 1 or more"),
+        ({"num_layers": 0}, "num_layers is 0; expected 1 to 16777216"),
         ({"hidden_dropout": 1.0}, r"hidden_dropout is 1\.0; expected 0 <= hidden_dropout < 1"),
         ({"attention_dropout": -0.1}, r"attention_dropout is -0\.1"),
     ],

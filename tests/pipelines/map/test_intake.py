@@ -1,3 +1,4 @@
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from pipelines.map import intake
 from pipelines.map.intake import Intake, group_records
 from pipelines.map.stages import split_verdict
 from pipelines.readers.record import Damage, Record
+from pipelines.readers.salvage import UNUSABLE, Partial
 from pipelines.segments.identity import order_hashes
 from pipelines.wudao import WudaoOptions
 from pipelines.zhidao import ZhidaoOptions
@@ -26,6 +28,21 @@ def record(offset: int, value: dict[str, Any]) -> Record:
 
 def of_wudao(**options: Any) -> Intake:
     return Intake(Corpus("pipelines.wudao", WudaoOptions(**options)))
+
+
+def test_who_asks_for_what_cannot_be_had_rejects_the_record() -> None:
+    fine, asked = Partial(page(1).items(), "bad-json"), Partial(page(2).items(), "bad-utf8")
+    fine["n"], fine["uniqueKey"], asked["content"] = UNUSABLE, math.inf, UNUSABLE
+    verdict = of_wudao().read([record(1, page(1)), row(2, fine), row(3, asked)], SPLIT)
+    assert verdict.reasons.to_pylist() == [None, None, "bad-utf8"]
+    texts = verdict.batch["text"].to_pylist()
+    assert texts[0] == texts[1]
+    assert texts[2] == ""
+    assert verdict.batch["id"].to_pylist()[1] == ""
+
+
+def row(offset: int, value: Any) -> Record:
+    return Record(offset, 50, value, b"")
 
 
 def test_records_become_documents_with_their_identity() -> None:

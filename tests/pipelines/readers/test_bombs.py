@@ -1,10 +1,13 @@
 """Files that are small until they are read: one record of gigabytes between ordinary ones."""
 
 import gzip
+import itertools
 import json
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]  # it has no stubs
@@ -14,10 +17,14 @@ import zstandard
 
 from pipelines.corpus.recipe import SAMPLE
 from shards import Dataset
+from shards.manifest import Generation
 from tests.pipelines.runs import page
 
 pytestmark = pytest.mark.slow
 
+GIGABYTES = int(os.environ.get("BOMB_GIGABYTES", "1"))
+"""Of those whose size does not matter."""
+PAGES = [json.dumps({"text": page(number)["content"]}).encode() for number in range(40)]
 MOST_BYTES = 1_200_000_000
 """Of memory, for driver and workers together."""
 
@@ -28,18 +35,22 @@ def write_bomb(path: Path, *, blocks: int) -> None:
     """Write forty pages and, in their middle, a record of `blocks` MiB."""
     array = ".json." in path.name
     separator = b",\n" if array else b"\n"
-    pages = [json.dumps({"text": page(number)["content"]}).encode() for number in range(40)]
+    first, last = separator.join([*PAGES[:20], BEGIN]), separator.join([END, *PAGES[20:]])
+    begin, end = (b"[" + first, last + b"]") if array else (first, last + b"\n")
+    pack(path, itertools.chain([begin], itertools.repeat(BLOCK, blocks), [end]))
+
+
+def pack(path: Path, parts: Iterable[bytes]) -> None:
+    """Write a compressed file piece by piece."""
     with path.open("wb") as raw:
-        pack = (
+        packer = (
             gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=1)
             if path.suffix == ".gz"
             else zstandard.ZstdCompressor(level=1).stream_writer(raw, closefd=False)
         )
-        with pack as sink:
-            sink.write((b"[" if array else b"") + separator.join([*pages[:20], BEGIN]))
-            for _ in range(blocks):
-                sink.write(BLOCK)
-            sink.write(separator.join([END, *pages[20:]]) + (b"]" if array else b"\n"))
+        with packer as sink:
+            for part in parts:
+                sink.write(part)
 
 
 def watched(command: list[str], log: Path) -> tuple[int, int]:
@@ -59,6 +70,19 @@ def watched(command: list[str], log: Path) -> tuple[int, int]:
         return process.returncode, peak
 
 
+def built(path: Path, output: Path) -> Generation:
+    """Make a dataset of a file, with bounded memory, and return what it consists of."""
+    flags = ["--input", str(path), "--tokenizer", f"sentencepiece:{SAMPLE / 'sample.model'}"]
+    flags += ["--languages", "all", "--language-threshold", "0", "--max-reject-rate", "100%"]
+    command = [sys.executable, "-m", "pipelines.text", *flags, "--output", str(output)]
+    code, peak = watched(command, output.with_name("log"))
+    assert code == 0, output.with_name("log").read_text()
+    print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB, {peak / 1e6:.0f} MB of memory")
+    assert peak < MOST_BYTES
+    (generation,) = Dataset.open(output).manifest.generations
+    return generation
+
+
 @pytest.mark.parametrize(
     ("name", "gigabytes"),
     [("a.jsonl.zst", 4), ("a.json.zst", 4), ("a.jsonl.gz", 1), ("a.json.gz", 1)],
@@ -69,13 +93,7 @@ def test_a_bomb_costs_its_record_and_little_memory(
     path, output = tmp_path / name, tmp_path / "out"
     write_bomb(path, blocks=1024 * gigabytes)
     assert path.stat().st_size < 6_000_000
-    flags = ["--input", str(path), "--tokenizer", f"sentencepiece:{SAMPLE / 'sample.model'}"]
-    flags += ["--languages", "all", "--language-threshold", "0", "--max-reject-rate", "10%"]
-    command = [sys.executable, "-m", "pipelines.text", *flags, "--output", str(output)]
-    code, peak = watched(command, tmp_path / "log")
-    assert code == 0, (tmp_path / "log").read_text()
-    assert peak < MOST_BYTES
-    (generation,) = Dataset.open(output).manifest.generations
+    generation = built(path, output)
     (account,) = generation.accounting.values()
     assert (account["read"], account["kept"]) == (41, 40)
     assert account["quarantined"] == {"too-long": 1}
@@ -84,3 +102,28 @@ def test_a_bomb_costs_its_record_and_little_memory(
     assert reject["raw"] == (BEGIN + b"x" * (64 << 10))[: 64 << 10]
     assert reject["length"] == len(BEGIN) + (gigabytes << 30) + len(END)
     assert reject["position"] > 20 * 300
+
+
+ARRAY = b",".join(PAGES)
+BETWEEN = {
+    "blanks.json.zst": (b"[" + ARRAY + b",", b" \n" * (1 << 19), ARRAY + b"]", 80, {}),
+    "member.json.gz": (b'{"RECORDS":[' + ARRAY + b'],"more":"', BLOCK, b'"}', 40, {}),
+    "rubbish.json.zst": (
+        b"[" + ARRAY + b"]", BLOCK, b"[" + ARRAY + b"]", 80, {"trailing-bytes": 1},
+    ),
+    "line.txt.zst": (b"", BLOCK, b"\n" + b"\n".join(PAGES), 40, {"too-long": 1}),
+    "lines.jsonl.zst": (
+        b"\n".join(PAGES), b"\n" + b"x" * ((1 << 20) - 1), b"\n" + PAGES[0], 41,
+        {"bad-json": 1024 * GIGABYTES},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BETWEEN)
+def test_what_stands_between_records_costs_little_memory(name: str, tmp_path: Path) -> None:
+    begin, block, end, records, quarantined = BETWEEN[name]
+    path = tmp_path / name
+    pack(path, itertools.chain([begin], itertools.repeat(block, 1024 * GIGABYTES), [end]))
+    (account,) = built(path, tmp_path / "out").accounting.values()
+    assert account["read"] == records + sum(quarantined.values())
+    assert account["quarantined"] == quarantined

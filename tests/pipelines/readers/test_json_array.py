@@ -156,13 +156,14 @@ DAMAGED = [
     (b'{"content": "a\xff"}', "bad-utf8"),
     (b'{"content": "\xe4\xb8"}', "bad-utf8"),
     (b'{"content": "a", "n": 01}', "bad-json"),
-    (b'{"content": "a", "n": NaN}', "bad-json"),
-    (b'{"content": "a", "n": Infinity}', "bad-json"),
+    (b'{"content": "a", "n": nan}', "bad-json"),
+    (b'{"content": "a", "n": +1e999}', "bad-json"),
     (b'{"content": bare words}', "bad-json"),
     (b'{"content": "a" "title": "b"}', "bad-json"),
     (b'{"content": "a",}', "bad-json"),
     (b"{'content': 'a'}", "bad-json"),
-    (b'{"content": "\\ud800"}', "bad-json"),
+    (b'{"content": "\\ud80"}', "bad-json"),
+    (b'{"content": "\\ud800", "n": 01}', "bad-json"),
     (b'{"content": "raw \x01"}', "bad-json"),
     (b'{"content": "raw \n newline"}', "bad-json"),
     (b'{"content": "lost quote}', "bad-json"),
@@ -173,7 +174,7 @@ DAMAGED = [
     (b'{"content": "a"} rest', "bad-json"),
     (b'{"content": "cut off in the mid', "bad-json"),
     (b'{"content": "cut off behind an escape \\', "bad-json"),
-    (b'{"a":' * 1500 + b"1" + b"}" * 1500, "bad-json"),
+    (b'{"a":' * 1500 + b"1" + b"}" * 1499, "bad-json"),
     (b"}", "bad-json"),
     (b"rubbish", "bad-json"),
     (b"\0\0\0\0", "bad-json"),
@@ -201,6 +202,37 @@ def test_damage_costs_that_record_only(
     assert whole.elements[1].raw == damaged
     for split_bytes in (1, 5, 17, 40):
         assert read_in_splits(raw, tmp_path, split_bytes) == (whole.elements, True)
+
+
+@pytest.mark.parametrize(
+    ("damaged", "reason"),
+    [
+        (b'{"content": "a\xff", "list": [{"content": "no"}, {"content": "no"}]}', "bad-utf8"),
+        (b'{"list": [{"content": "no"}, {"content": "no"}], "n": 01}', "bad-json"),
+        (b'{"list": [{"content": "no"}, [{"content": "\\x", "n": [{"content": 1}]}]]}', "bad-json"),
+    ],
+)
+def test_what_a_damaged_record_encloses_is_none(
+    damaged: bytes, reason: str, tmp_path: Path
+) -> None:
+    before, after = compact([BEFORE])[1:-1], compact([AFTER])[1:-1]
+    raw = b"[" + b",\n".join([before, damaged, after, before]) + b"]"
+    whole = read_whole(raw, tmp_path)
+    assert whole.values == [BEFORE, AFTER, BEFORE]
+    assert whole.damages == [(len(before) + 3, len(damaged), reason)]
+    for split_bytes in range(1, len(raw), 9):
+        assert read_in_splits(raw, tmp_path, split_bytes)[0] == whole.elements
+
+
+@pytest.mark.parametrize(
+    "wound",
+    [b'{"list": [{"content": "no"}], "n": "lost quote}', b'{"list": [{"content": "no"}], "n": 1'],
+)
+def test_behind_a_wound_records_are_found_again(wound: bytes, tmp_path: Path) -> None:
+    """What stands before the wound may be taken for records: better than to lose those behind."""
+    after = compact([AFTER])[1:-1]
+    raw = b"[" + b",".join([wound, after, after]) + b"]"
+    assert read_whole(raw, tmp_path).values[-2:] == [AFTER, AFTER]
 
 
 def test_a_damaged_record_at_the_end_keeps_the_array_closed(tmp_path: Path) -> None:
@@ -255,6 +287,58 @@ def test_what_follows_the_array_is_damage(
     assert whole.damages == [(start, length, "trailing-bytes")]
     for split_bytes in (1, 9, 50):
         assert read_in_splits(raw, tmp_path, split_bytes) == (whole.elements, True)
+
+
+MEMBERS = [
+    b'"more":[{"content":"no"},{"content":"record"}]',
+    b'"more": {"a": [{"content":"no"}, {"b":[{"content":"record"}]}]}',
+    b'"more":[[{"content":"no"}]] , "n": 1,"s":"],[{\\"content\\":\\"no\\"}",\n"z":{}',
+    b'"n": 3, "s": "' + b"long " * 30_000 + b'", "more":[{"content":"no"}]',
+]
+
+
+@pytest.mark.parametrize("members", MEMBERS, ids=range(len(MEMBERS)))
+def test_other_members_of_the_object_hold_no_records(members: bytes, tmp_path: Path) -> None:
+    for tail, damage in ((b"}", []), (b"}\n", []), (b"} x", [1])):
+        raw = b'{"before":[{"content":"no"}],"RECORDS":' + compact(RECORDS) + b"," + members + tail
+        whole = read_whole(raw, tmp_path, block_bytes=100)
+        assert whole.values == RECORDS
+        assert [length for _, length, _ in whole.damages] == damage
+        for split_bytes in (40, 200, 100_000):
+            assert read_in_splits(raw, tmp_path, split_bytes)[0] == whole.elements
+
+
+def test_members_that_end_too_early_are_cut_off(tmp_path: Path) -> None:
+    records = b'{"RECORDS":' + compact(RECORDS)
+    for members in MEMBERS[:3]:
+        for length in range(len(members)):
+            raw = records + b"," + members[:length]
+            whole = read_whole(raw, tmp_path)
+            assert whole.values == RECORDS
+            assert [at + size for at, size, _ in whole.damages] in ([], [len(raw)])
+
+
+def test_broken_members_are_damage_up_to_the_next_record(tmp_path: Path) -> None:
+    raw = b'{"RECORDS":[{"content":"a"}],"more":[1}, [{"content":"b"}]'
+    whole = read_whole(raw, tmp_path)
+    assert whole.values == [{"content": "a"}, {"content": "b"}]
+    assert whole.damages == [(28, 14, "trailing-bytes")]
+
+
+def test_every_array_of_that_name_is_read(tmp_path: Path) -> None:
+    raw = b'{"RECORDS":[{"content":"a"}],"more":[{"content":"no"}],"RECORDS":[{"content":"b"},{}]}'
+    whole = read_whole(raw, tmp_path)
+    assert whole.values == [{"content": "a"}, {"content": "b"}, {}]
+    assert not whole.damages
+    for split_bytes in range(1, len(raw)):
+        assert read_in_splits(raw, tmp_path, split_bytes)[0] == whole.elements
+
+
+def test_members_behind_a_bare_array_are_damage(tmp_path: Path) -> None:
+    raw = b'[{"content":"a"}],"more":[{"content":"b"}]}'
+    whole = read_whole(raw, tmp_path)
+    assert whole.values == [{"content": "a"}, {"content": "b"}]
+    assert whole.damages[0] == (17, 9, "trailing-bytes")
 
 
 def test_damage_keeps_its_first_bytes(tmp_path: Path) -> None:
@@ -324,7 +408,7 @@ def test_imitations_inside_a_string_are_text(content: str, tmp_path: Path) -> No
         assert read_whole(raw, tmp_path).values == records
 
 
-@pytest.mark.parametrize("unit", [b'{"a":[', b',{"a":"x', b',{"', b',{"a":"'])
+@pytest.mark.parametrize("unit", [b'{"a":[', b',{"a":[[[[[[[[', b',{"a":"x', b',{"', b',{"a":"'])
 def test_hostile_damage_takes_linear_work(
     unit: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -464,6 +548,7 @@ def test_one_wound_costs_one_record(
         b'{"RECORDS":[]}',
         b'{ "RECORDS" : [ {"id":1',
         b'{"a": "\\"RECORDS\\": [", "b": -1.5e3, "c": null, "RECORDS": [{"id":1}]}',
+        b'{"meta": {"n": [1, "]}"]}, "RECORDS": [{"id": 1}]}',
         b'[null, 3, {"id": 1}]',
         b'[rubbish, {"id": 1}]',
         b'[{"content": "a\xff"}]',
@@ -483,7 +568,8 @@ def test_arrays_of_objects_pass(raw: bytes) -> None:
         (b'{"id": 1}\n{"id": 2}\n', r"it has one object per line \(JSON lines\)"),
         (b'{"id": 1}', r"an object without the key \"RECORDS\" near its start: '\{\"id\": 1\}'"),
         (b'{"records": [{"id": 1}]}', r"without the key \"RECORDS\""),
-        (b'{"meta": {"n": 1}, "RECORDS": [{"id": 1}]}', r"without the key \"RECORDS\""),
+        (b'{"meta": {"RECORDS": [{"id": 1}]}}', r"without the key \"RECORDS\""),
+        (b'{"a": {"n": 1]}, "RECORDS": [{"id": 1}]}', r"without the key \"RECORDS\""),
         (b"plain text", r"it begins with 'plain text'\. Expected was \[\{\.\.\.\}, \.\.\.\] or"),
         (b" " * 70_000 + b"[]", r"it begins with ' +'"),
         (b"[1,2,3]", r"but not of objects: its first element begins with '1,2,3\]'"),

@@ -17,6 +17,9 @@ from shards.errors import UserError
         (b'{"te', "truncated", Damage(7, 4, "truncated", b'{"te')),
         (b"\xff", "bad-archive", Damage(7, 1, "bad-archive", b"\xff")),
         (b"[]", None, Damage(7, 2, "not-an-object", b"[]")),
+        (b"\xef\xbb\xbf{}", None, Record(10, 2, {}, b"{}")),
+        (b"\xef\xbb\xbf" * 9 + b"{", None, Damage(34, 1, "bad-json", b"{")),
+        (b"\xef\xbb\xbf", None, None),
     ],
 )
 def test_object_line(line: bytes, broken: None, expected: Record | Damage | None) -> None:

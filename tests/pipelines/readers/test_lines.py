@@ -48,15 +48,26 @@ def test_texts_are_lines_with_the_line_feeds_they_stand_for(tmp_path: Path) -> N
     ]  # fmt: skip
 
 
+def test_the_mark_of_a_file_that_was_joined_is_no_text(tmp_path: Path) -> None:
+    mark = b"\xef\xbb\xbf"
+    file = written(
+        tmp_path / "a.txt", mark + b"a\n" + mark + b"b\n" + mark + b"\n" + mark * 2 + b" c"
+    )
+    items = read_file(file, reading())
+    assert values(items) == [{"text": "a"}, {"text": "b"}, {"text": " c"}]
+    assert [item[:2] for item in items] == [(3, 1), (5, 4), (14, 8)]
+    assert read_in_splits(file, reading(), split_bytes=1) == items
+
+
 DAMAGED = [
     (b'{"text":"a\xff"}', "bad-utf8"),
     (b'{"text":"\xe4\xb8"}\r', "bad-utf8"),
     (b'{"text":01}', "bad-json"),
     (b'{"text":"cut', "bad-json"),
     (b'{"text":"a"}{"text":"b"}', "bad-json"),
-    (b'{"text":"\\ud800"}', "bad-json"),
-    (b'{"text":NaN}', "bad-json"),
-    (b'{"a":' * 1200 + b"1" + b"}" * 1200, "bad-json"),
+    (b'{"text":"\\ud800", "n": 01}', "bad-json"),
+    (b'{"text":nan}', "bad-json"),
+    (b'{"a":' * 1200 + b"1" + b"}" * 1199, "bad-json"),
     (b"\0", "bad-json"),
     (b"[1, {}]", "not-an-object"),
     (b" 17 ", "not-an-object"),

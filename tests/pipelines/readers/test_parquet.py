@@ -17,6 +17,7 @@ from pipelines.readers.parquet import ParquetReader
 from pipelines.readers.reading import check_head, open_reader, splits
 from pipelines.readers.record import RAW_BYTES, Damage, Record
 from pipelines.readers.row_groups import first_bytes, first_rows, groups_in
+from pipelines.readers.salvage import UNUSABLE
 from shards.errors import UserError
 from tests.pipelines.readers.readings import (
     Items,
@@ -153,12 +154,56 @@ def test_a_text_that_is_not_utf8_costs_its_row(tmp_path: Path) -> None:
     assert items[1].raw == b"b\xffd"
 
 
-def test_a_nested_string_that_is_not_utf8_costs_its_row(tmp_path: Path) -> None:
-    bad = pa.array([b"x", b"\xff"], pa.binary()).view(pa.string())
-    content = pa.table({"text": ["a", "b"], "meta": pa.StructArray.from_arrays([bad], ["name"])})
+def test_what_cannot_be_had_beside_the_text_costs_itself(tmp_path: Path) -> None:
+    bad = pa.array([b"x", b"\xff", b"y"], pa.binary()).view(pa.string())
+    long = pa.array([1, 1, 2**62], pa.duration("s"))
+    meta = pa.StructArray.from_arrays([bad], ["name"])
+    content = pa.table({"text": ["a", "b", "c"], "meta": meta, "bad": bad, "long": long})
     items = read_file(table(tmp_path / "a.parquet", content), reading())
-    assert values(items) == [{"text": "a", "meta": {"name": "x"}}]
-    assert items[1] == Damage(1, 1, "bad-utf8", b"b")
+    second = datetime.timedelta(seconds=1)
+    assert values(items) == [
+        {"text": "a", "meta": {"name": "x"}, "bad": "x", "long": second},
+        {"text": "b", "meta": UNUSABLE, "bad": UNUSABLE, "long": second},
+        {"text": "c", "meta": {"name": "y"}, "bad": "y", "long": UNUSABLE},
+    ]
+    kinds = [getattr(value, "reason", None) for value in values(items)]
+    assert kinds == [None, "bad-utf8", "wrong-type"]
+    assert [item.head for item in items[1:]] == [b"b", b"c"]
+
+
+def test_a_time_zone_that_nobody_knows_is_utc(tmp_path: Path) -> None:
+    times = pa.array([0, None, 10**15], pa.timestamp("us", "Mars/Base"))
+    local = pa.array([0, None, 10**15], pa.timestamp("us", "Asia/Shanghai"))
+    content = pa.table({"text": ["a", "b", "c"], "date": times, "local": local})
+    found = values(read_file(table(tmp_path / "a.parquet", content), reading()))
+    assert [value["date"] for value in found] == [
+        "1970-01-01 00:00:00.000000Z", None, "2001-09-09 01:46:40.000000Z",
+    ]  # fmt: skip
+    assert found[0]["local"] == "1970-01-01 08:00:00.000000+0800"
+
+
+@pytest.mark.parametrize("store_schema", [True, False])
+def test_a_column_whose_name_is_not_utf8_is_refused(store_schema: bool, tmp_path: Path) -> None:
+    file = table(
+        tmp_path / "a.parquet", pa.table({"text": ["a"], "wxyz": ["b"]}), store_schema=store_schema
+    )
+    path = Path(file.path)
+    path.write_bytes(path.read_bytes().replace(b"wxyz", b"w\xff\xfez"))
+    for task in (check_head, lambda f, how: splits(f, how, split_bytes=9)):
+        with pytest.raises(
+            UserError, match=r"the name of a column is not UTF-8: b'w\\xff\\xfez'\."
+        ):
+            task(input_file(path), reading())
+
+
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view(), "dictionary"])
+def test_a_long_value_of_any_type_is_damage(kind: Any, tmp_path: Path) -> None:
+    texts = pa.array(["a", None, "b" * 100])
+    column = texts.dictionary_encode() if kind == "dictionary" else texts.cast(kind)
+    file = table(tmp_path / "a.parquet", pa.table({"text": column, "more": column}))
+    items = read_file(file, reading(max_record_bytes=99))
+    assert [value["text"] for value in values(items)] == ["a", None]
+    assert damages(items) == [(2, 1, "too-long")]
 
 
 def test_a_long_text_is_damage(tmp_path: Path) -> None:

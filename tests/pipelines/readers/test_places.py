@@ -9,9 +9,13 @@ import zstandard
 
 from pipelines.readers.places import read_places
 from pipelines.readers.record import Damage
+from pipelines.readers.salvage import UNUSABLE
 from tests.pipelines.readers.readings import input_file, read_file, reading, values, written
 
-LINES = b'\xef\xbb\xbf{"text":"a"}\n\n{"text":"b\xff"}\r\n[]\n{"text":"' + b"c" * 99 + b'"}\n{"te'
+LINES = b"".join((
+    b'\xef\xbb\xbf{"text":"a"}\n\n{"text":"b\xff"}\r\n[]\n\xef\xbb\xbf{"text":"d","n":1e999}\n',
+    b'{"text":"' + b"c" * 99 + b'"}\n{"te',
+))  # fmt: skip
 ARRAY = b'{"RECORDS":[{"text":"a"} , {"text":01},\n{"text":"b"}, 17 , {"text":"c"}'
 TEXT = b"one<n>two\n\nb\xff\nthree"
 FILES = {
@@ -35,6 +39,18 @@ def test_what_was_read_is_read_again_by_its_place(name: str, tmp_path: Path) -> 
     for item in items:
         assert list(read_places(file.path, [item[:2]], how)) == [item]
     assert list(read_places(file.path, [], how)) == []
+
+
+@pytest.mark.parametrize("mend", [False, True])
+def test_what_is_mended_and_what_had_a_mark_keep_their_places(mend: bool, tmp_path: Path) -> None:
+    """A record with half a surrogate pair has all its text once that is mended."""
+    mark = b"\xef\xbb\xbf"
+    raw = mark + b'{"text":"a\\ud800","n":1e400}\n' + mark + b'{"text":"b"}\n'
+    file = written(tmp_path / "a.jsonl", raw)
+    items = list(read_places(file.path, [(3, 28), (32, 15)], reading(), mend=mend))
+    assert [item[:2] for item in items] == [(3, 28), (32, 15)]
+    texts = [value["text"] for value in values(items)]
+    assert texts == ["a\ufffd" if mend else UNUSABLE, "b"]
 
 
 def test_rows_are_read_again(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+from typing import Any
+
 from pipelines.readers.record import RAW_BYTES, Damage, Reason, Record
 from pipelines.segments.rows import REJECTS
 
@@ -12,6 +14,13 @@ def test_a_row_has_no_bytes_of_its_own() -> None:
     row = Record(3, 1, {"text": "x" * 100_000, "n": float("nan")}, b"")
     assert row.size == 100_000
     assert row.head == (b'{"text":"' + b"x" * 100_000)[:RAW_BYTES]
+
+
+def test_a_row_that_json_cannot_hold_has_a_head_of_its_texts() -> None:
+    deep: list[Any] = []
+    for _ in range(300):
+        deep = [deep]
+    assert Record(3, 1, {"deep": deep, "text": "x", "n": 1}, b"").head == b'{"text":"x"}'
 
 
 def test_damage_keeps_its_first_bytes() -> None:

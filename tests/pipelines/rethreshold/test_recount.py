@@ -10,6 +10,7 @@ from pipelines.quality.selection import parse_selection
 from pipelines.rethreshold.recount import BYTES, DOCUMENTS, NOW, THEN, TOKENS, recount
 from pipelines.run.origin import Thresholds
 from shards import DamageError
+from shards.storage.files import FileEntry, crc32c
 
 SPECS = ("gopher+glm", "zh=glm")
 
@@ -75,6 +76,10 @@ def rows(seed: int, num: int) -> list[dict[str, Any]]:
     return [*made, unjudged, unjudged, unjudged | {"reason": "bad-json"}]
 
 
+def entry_of(path: Path) -> tuple[Path, FileEntry]:
+    return path, FileEntry(bytes=path.stat().st_size, crc32c=crc32c(path))
+
+
 def write(path: Path, made: list[dict[str, Any]]) -> Path:
     floats = {name: pa.float32() for name in made[0] if "." in name}
     types = {"score": pa.float32(), "language": pa.large_string(), "reason": pa.large_string()}
@@ -91,7 +96,7 @@ def write(path: Path, made: list[dict[str, Any]]) -> Path:
 def test_counts_are_those_of_looking_at_each_row(tmp_path: Path, other: Thresholds) -> None:
     parts = [rows(seed, 400) for seed in range(3)]
     paths = [write(tmp_path / f"s-{n}.parquet", part) for n, part in enumerate(parts)]
-    source = recount(paths, FIRST, other)
+    source = recount(map(entry_of, paths), FIRST, other)
     every = [row for part in parts for row in part]
     assert source.unjudged == {"too-short": 6, "bad-json": 3}
     judged = [row for row in every if row["language"]]
@@ -122,8 +127,8 @@ def test_a_table_that_contradicts_itself_is_damage(tmp_path: Path) -> None:
     victim["glm.chars"] = 1.0
     path = write(tmp_path / "s-0.parquet", made)
     with pytest.raises(DamageError, match=r"s-0\.parquet: the metrics of a text in '(zh|en)'"):
-        recount([path], FIRST, FIRST)
+        recount([entry_of(path)], FIRST, FIRST)
     table = pq.read_table(path).drop_columns(["glm.chars"])
     pq.write_table(table, path)
     with pytest.raises(DamageError, match=r"has no column glm\.chars"):
-        recount([path], FIRST, FIRST)
+        recount([entry_of(path)], FIRST, FIRST)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from pipelines.segments import matches
 from pipelines.segments.matches import matching_rows
+from shards.errors import DamageError
 from shards.range import EVERYTHING, Range
 from shards.storage.remote import AnyPath, RemotePath
-from shards.tables import column, write_table
+from shards.tables import column, spread_over, write_table
 
 NUM = 30_000
 
@@ -27,7 +28,7 @@ def folder(
         return
     path = RemotePath(f"memory://{uuid.uuid4().hex}")
     yield path
-    path.remove_all()
+    path.remove([*path.files()])
 
 
 def written(path: AnyPath, keys: np.ndarray) -> np.ndarray:
@@ -107,6 +108,27 @@ def test_a_table_of_a_range_costs_little_for_few_values(
     assert sum(read) <= 2 * (len(keys) / 4096 + 1)
 
 
+@pytest.mark.parametrize(("rows", "step"), [(20, 1), (3 * 4096 + 9, 7)])
+def test_any_changed_byte_is_told_or_harmless(tmp_path: Path, rows: int, step: int) -> None:
+    rng, told = np.random.default_rng(4), list[str]()
+    keys = np.sort(rng.integers(0, 2**64, rows, np.uint64))
+    table = spread_over(pa.table({"hash": keys, "row": np.arange(rows)}), EVERYTHING)
+    write_table(tmp_path / "whole", table)
+    content = (tmp_path / "whole").read_bytes()
+    # All places of a short table; of a long one some of its end, which says where all else lies.
+    for place in range(max(0, len(content) - 1200), len(content), step):
+        changed = bytearray(content)
+        changed[place] ^= rng.integers(1, 256)
+        (tmp_path / "changed").write_bytes(changed)
+        try:
+            matching_rows(tmp_path / "changed", "hash", keys[::99], within=EVERYTHING)
+        except DamageError as error:
+            told.append(str(error))
+    assert len(told) > 20
+    named = {text.partition(" is not an Arrow file")[0] for text in told}
+    assert named == {str(tmp_path / "changed")}
+
+
 def test_what_was_read_behind_a_url_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of 64 MB is searched through in less than a quarter of that."""
     folder = RemotePath(f"memory://{uuid.uuid4().hex}")
@@ -127,7 +149,7 @@ def test_what_was_read_behind_a_url_is_given_back(monkeypatch: pytest.MonkeyPatc
     assert len(matching_rows(folder / "long", "hash", values, within=EVERYTHING)) == len(values)
     assert sum(fetched) > 60e6
     assert max(taken) - before < 15e6
-    folder.remove_all()
+    folder.remove([*folder.files()])
 
 
 def resident_bytes() -> int:

@@ -1,0 +1,113 @@
+"""Arrow IPC files as they are found on disks, where anything may have happened to them.
+
+pyarrow maps what a file says of itself and believes it: how many rows a buffer holds, where a
+string begins. One flipped bit there can end the process. So nothing of a file is used before
+
+    opened             its header, its end and its schema make sense
+    readable           its buffers are as long as its rows need: costs nothing per row
+    check_places       its strings lie in it: costs a comparison per row
+    check_values       what is about to be read are values
+
+Numbers can be wrong and harmless: whoever calculates with them checks them itself.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shards.errors import DamageError
+from shards.storage.remote import AnyPath
+
+_Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table)
+_Values = TypeVar("_Values", pa.Array, pa.ChunkedArray, pa.Table)
+
+
+@contextmanager
+def damage_told(path: AnyPath, *, kind: str = "an Arrow file") -> Iterator[None]:
+    """Make what pyarrow and numpy raise over a damaged file a DamageError that names it.
+
+    Raises:
+        DamageError: the block failed over the content of the file.
+    """
+    try:
+        yield
+    except DamageError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, LookupError, TypeError) as error:
+        what = " ".join(str(error).split())
+        raise DamageError(
+            f"{path} is not {kind}, or is damaged ({what}): restore it from a copy, or build the "
+            "dataset again. python -m shards verify DATASET names all files that are damaged."
+        ) from error
+
+
+def opened(content: NDArray[np.uint8], path: AnyPath) -> pa.RecordBatchFileReader:
+    """Return a reader of the bytes of a file; `path` is for messages.
+
+    Raises:
+        DamageError: they are no Arrow file.
+    """
+    with damage_told(path):
+        reader = pa.ipc.open_file(pa.py_buffer(content))
+        names = reader.schema.names  # as text: the bytes of a name may be anything
+        if len(set(names)) < len(names):
+            raise ValueError("two columns have one name")
+    return reader
+
+
+def readable(rows: _Rows) -> _Rows:
+    """Return rows of a file after checking that each column is as long as it says.
+
+    Raises:
+        pa.ArrowException: it is not, or has nulls that its schema excludes.
+    """
+    rows.validate()
+    for field, column in zip(rows.schema, rows.columns, strict=True):
+        if not field.nullable and column.null_count:
+            raise pa.ArrowInvalid(f"column {field.name!r} has nulls")
+    return rows
+
+
+def read_all(content: NDArray[np.uint8], path: AnyPath) -> pa.Table:
+    """Return the rows of a file, mapped; each column is as long as it says.
+
+    Raises:
+        DamageError: they cannot be used.
+    """
+    reader = opened(content, path)
+    with damage_told(path):
+        return readable(reader.read_all())
+
+
+def check_places(table: pa.Table, path: AnyPath) -> pa.Table:
+    """Return a table of a file after checking that all its strings lie in it.
+
+    Whether they are text is not looked at, so that they need not be read.
+
+    Raises:
+        DamageError: some do not.
+    """
+    with damage_told(path):
+        for column in table.columns:
+            for chunk in column.chunks:
+                binary = _BINARY.get(chunk.type)
+                (chunk if binary is None else chunk.view(binary)).validate(full=True)
+    return table
+
+
+_BINARY = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
+
+
+def check_values(values: _Values, path: AnyPath) -> _Values:
+    """Return values of a file after reading all of them: strings, indices, bits of nulls.
+
+    Raises:
+        DamageError: some cannot be used.
+    """
+    with damage_told(path):
+        values.validate(full=True)
+    return values

@@ -1,0 +1,141 @@
+"""Every call to object storage fails at first, each in one of many ways: nothing else changes."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+import s3fs
+
+from pipelines.corpus.recipe import SAMPLE
+from pipelines.run.command import main
+from shards.__main__ import main as shards
+from shards.storage import address as addresses
+from shards.storage import lease
+from tests.engines.faulty_proxy import (
+    BROKEN,
+    BUSY,
+    CUT_ANSWER,
+    CUT_UPLOAD,
+    LOST,
+    OTHER_ETAG,
+    SILENT,
+    SLOW,
+    Proxy,
+    Request,
+    proxied,
+)
+from tests.engines.s3_server import ACCESS, PROGRAM, SECRET, serve_s3
+from tests.pipelines.runs import MODULE, content
+
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not PROGRAM.exists(), reason=f"the S3 server ({PROGRAM.name}) is missing: run make engines"
+    ),
+]
+
+WAYS = {
+    BUSY: 5,
+    BROKEN: 5,
+    CUT_ANSWER: 5,
+    CUT_UPLOAD: 5,
+    LOST: 5,
+    SLOW: 2,
+    OTHER_ETAG: 2,
+    SILENT: 1,
+}
+"""The faults, and how often each is chosen; a server that is silent costs a second."""
+
+
+def every_call(seed: int) -> Callable[[Request, int], str]:
+    """Return a proxy's fault for the first attempt at each call, and for some second ones."""
+    rng = random.Random(seed)
+    seen: Counter[tuple[str, str, str]] = Counter()
+
+    def fault(request: Request, number: int) -> str:
+        del number
+        call = request.method, request.path, request.range
+        seen[call] += 1
+        if seen[call] > 2 or (seen[call] == 2 and rng.random() < 0.8):
+            return ""
+        return rng.choices([*WAYS], weights=[*WAYS.values()])[0]
+
+    return fault
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Proxy, Path]]:
+    """A server with the sample in its bucket, behind a proxy; nobody waits long to try again."""
+    with serve_s3(tmp_path / "s3", buckets=("bucket",)) as server, proxied(server) as proxy:
+        once = '"read_timeout": 1, "retries": {"total_max_attempts": 1}'
+        for name, value in {
+            "AWS_ENDPOINT_URL": proxy.address,
+            "AWS_ACCESS_KEY_ID": ACCESS,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "FSSPEC_S3": f'{{"config_kwargs": {{{once}}}}}',
+        }.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(addresses, "WAITS", (0.01,) * 6)
+        monkeypatch.setattr(lease, "SETTLED_AFTER", 0.1)
+        s3fs.S3FileSystem.clear_instance_cache()
+        s3fs.S3FileSystem().put(
+            [str(path) for path in sorted(SAMPLE.glob("part-*.json"))[:2]], "bucket/in/"
+        )
+        yield proxy, tmp_path / "s3" / "bucket"
+        proxy.fault = lambda *_: ""
+        s3fs.S3FileSystem.clear_instance_cache()
+
+
+def finished(command: Callable[[list[str]], int], flags: list[str]) -> int:
+    """Run a command until it succeeds; return how often it was refused.
+
+    An input with the etag of another object has changed, as far as anyone can see: that is refused.
+    """
+    for refusals in range(12):
+        code = command(flags)
+        if code == 0:
+            return refusals
+        assert code == 2
+    raise AssertionError(f"{flags} was refused {refusals + 1} times")
+
+
+THIRD = "s3://bucket/in/part-3.json"
+
+
+def through_its_life(output: str, bucket: s3fs.S3FileSystem) -> int:
+    """Make a dataset, add a file, remove documents, compact; return how often it was refused."""
+    flags = ["--input", "s3://bucket/in", "--tokenizer", f"sentencepiece:{SAMPLE / 'sample.model'}"]
+    flags += ["--split-bytes", "60000", "--shards", "2", "--dedup", "minhash", "--keep-dropped"]
+    flags += ["--append", "--output", output]
+    refusals = finished(partial(main, MODULE), flags)
+    bucket.put(str(sorted(SAMPLE.glob("part-*.json"))[2]), THIRD)
+    refusals += finished(partial(main, MODULE), flags)
+    records = json.loads(sorted(SAMPLE.glob("part-*.json"))[0].read_bytes())
+    name = [word for record in records[:9] for word in ("--id", record["uniqueKey"])]
+    name += ["--missing-ok"]
+    for words in (["remove", *name, "--reason", "x"], ["compact"], ["prune"], ["verify"]):
+        refusals += finished(shards, [words[0], output, *words[1:]])
+    bucket.rm(THIRD)
+    return refusals
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_faults_on_every_call_change_nothing(
+    bucket: tuple[Proxy, Path], tmp_path: Path, seed: int
+) -> None:
+    proxy, folder = bucket
+    direct = s3fs.S3FileSystem(endpoint_url=proxy.upstream, skip_instance_cache=True)
+    assert through_its_life(str(tmp_path / "disk"), direct) == 0
+    proxy.fault = every_call(seed)
+    through_its_life("s3://bucket/out", direct)
+    assert content(folder / "out") == content(tmp_path / "disk")
+    finished(shards, ["place", "s3://bucket/out", "--to", str(tmp_path / "copy")])
+    assert shards(["place", "s3://bucket/out", "--to", str(tmp_path / "copy"), "--check"]) == 0
+    assert set(proxy.faults) == set(WAYS)

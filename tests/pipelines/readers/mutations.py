@@ -1,0 +1,212 @@
+"""Files of every format, damaged at random, read to their end: run as a program, one line each.
+
+    python -m tests.pipelines.readers.mutations FOLDER FIRST COUNT [NAME]
+
+A line has the number of a mutation, its file, and what became of it. A mutation that ends the
+interpreter is the one whose line is missing.
+"""
+
+import bz2
+import datetime
+import gzip
+import io
+import random
+import sys
+import traceback
+import zipfile
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+
+from pipelines.corpus.sources import Corpus
+from pipelines.fineweb import FinewebOptions
+from pipelines.inputs.files import match_inputs
+from pipelines.map.intake import Intake
+from pipelines.readers.reading import Reading, check_head, open_reader, splits
+from pipelines.readers.record import Damage, Record
+from shards.errors import UserError
+
+RECORDS = [
+    {
+        "text": f"第{index}篇 " + "一二三" * (index % 7) + "x" * index,
+        "url": f"http://{index}",
+        "score": index / 7,
+        "token_count": index,
+        "meta": {"n": [index, None]},
+    }
+    for index in range(40)
+]
+
+_FINEWEB = Intake(Corpus("pipelines.fineweb", FinewebOptions()))
+"""It asks for every field."""
+
+Mutate = Callable[[bytearray, random.Random], bytearray]
+
+
+def _flip(raw: bytearray, draw: random.Random) -> bytearray:
+    raw[draw.randrange(len(raw))] ^= 1 << draw.randrange(8)
+    return raw
+
+
+def _flip_near_end(raw: bytearray, draw: random.Random) -> bytearray:
+    raw[-draw.randrange(1, min(len(raw), 1200))] ^= 1 << draw.randrange(8)
+    return raw
+
+
+def _overwrite(raw: bytearray, draw: random.Random) -> bytearray:
+    size = draw.choice((1, 2, 4, 8, 64))
+    at = draw.randrange(len(raw))
+    raw[at : at + size] = draw.choice((b"\0", b"\xff", b"\x7f", b"\x80")) * size
+    return raw
+
+
+def _cut(raw: bytearray, draw: random.Random) -> bytearray:
+    return raw[: draw.randrange(1, len(raw))]
+
+
+def _lose(raw: bytearray, draw: random.Random) -> bytearray:
+    at = draw.randrange(len(raw))
+    del raw[at : at + draw.randrange(1, 200)]
+    return raw or bytearray(b"x")
+
+
+def _double(raw: bytearray, draw: random.Random) -> bytearray:
+    at = draw.randrange(len(raw))
+    size = draw.randrange(1, 200)
+    return raw[:at] + raw[at : at + size] + raw[at:]
+
+
+def _scramble(raw: bytearray, draw: random.Random) -> bytearray:
+    for _ in range(draw.randrange(2, 20)):
+        raw[draw.randrange(len(raw))] = draw.randrange(256)
+    return raw
+
+
+MUTATIONS: list[Mutate] = [
+    _flip, _flip_near_end, _overwrite, _cut, _lose, _double, _scramble,
+]  # fmt: skip
+
+
+def _lines() -> bytes:
+    return b"".join(orjson.dumps(record) + b"\n" for record in RECORDS)
+
+
+def _table() -> pa.Table:
+    table = pa.Table.from_pylist(RECORDS)
+    count = len(RECORDS)
+    times = pa.array([datetime.datetime(2020, 1, 1)] * count, pa.timestamp("us", "Asia/Shanghai"))
+    labels = pa.array([f"l{index % 3}" for index in range(count)]).dictionary_encode()
+    return table.append_column("date", times).append_column("label", labels)
+
+
+def _parquet(**options: Any) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(_table(), sink, row_group_size=15, **options)
+    return sink.getvalue()
+
+
+def _arrow(*, stream: bool) -> bytes:
+    sink = io.BytesIO()
+    new = pa.ipc.new_stream if stream else pa.ipc.new_file
+    with new(sink, _table().schema) as writer:
+        writer.write_table(_table())
+    return sink.getvalue()
+
+
+def _zip() -> bytes:
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.jsonl", _lines())
+    return sink.getvalue()
+
+
+@cache
+def files() -> Mapping[str, bytes]:
+    """The undamaged files, by name."""
+    lines, array = _lines(), orjson.dumps(RECORDS)
+    wrapped = b'{"a":{"b":[1]},"RECORDS":' + array + b',"more":' + array + b"}"
+    checked = zstandard.ZstdCompressor(write_checksum=True)
+    return {
+        "plain.parquet": _parquet(compression="none", use_dictionary=False),
+        "snappy.parquet": _parquet(compression="snappy", write_page_checksum=True),
+        "zstd.parquet": _parquet(compression="zstd", data_page_version="2.0"),
+        "bare.parquet": _parquet(compression="none", store_schema=False),
+        "file.arrow": _arrow(stream=False),
+        "stream.arrow": _arrow(stream=True),
+        "a.zip": _zip(),
+        "zipped.jsonl": _zip(),
+        "a.jsonl": lines,
+        "a.jsonl.gz": gzip.compress(lines, mtime=0),
+        "members.jsonl.gz": gzip.compress(lines[:999], mtime=0) + gzip.compress(lines[999:]),
+        "a.jsonl.bz2": bz2.compress(lines),
+        "a.jsonl.zst": checked.compress(lines),
+        "a.json": array,
+        "wrapped.json": wrapped,
+        "a.json.gz": gzip.compress(wrapped, mtime=0),
+        "a.json.zst": checked.compress(array),
+    }
+
+
+CHECKED = (".gz", ".bz2", ".zst")
+"""Formats that show any change of their content: none may pass in silence."""
+COUNTED = (*CHECKED, ".parquet")
+"""Formats that know how many records they have. Half a file of lines is a file of lines."""
+
+
+def mutated(name: str, number: int) -> bytes:
+    """Return a file with one seeded mutation, a few with several."""
+    draw = random.Random(f"{name} {number}")
+    raw = bytearray(files()[name])
+    for _ in range(draw.choice((1, 1, 1, 3))):
+        raw = draw.choice(MUTATIONS)(raw, draw)
+    return bytes(raw)
+
+
+def outcome(path: Path) -> str:
+    """Read a file as a run does, and say what became of it."""
+    try:
+        items = _read(path)
+    except UserError as error:
+        return f"refused {' '.join(str(error).split())}"
+    except BaseException:  # noqa: BLE001 - pyo3 panics are no Exceptions
+        return "TRACEBACK " + traceback.format_exc().replace("\n", " | ")
+    if any(isinstance(item, Damage) for item in items):
+        return f"damage {len(items)}"
+    texts = [item.value.get("text") for item in items if isinstance(item, Record)]
+    if texts == [record["text"] for record in RECORDS]:
+        return "same"
+    silent = len(texts) != len(RECORDS) and path.name.endswith(COUNTED)
+    silent |= path.name.endswith(CHECKED)
+    return f"{'SILENT' if silent else 'changed'} {len(texts)}"
+
+
+def _read(path: Path) -> list[Record | Damage]:
+    reading = Reading(text_fields=("text",))
+    (file,) = match_inputs([str(path)], pattern="*", default_name="s")
+    check_head(file, reading)
+    items = []
+    for split in splits(file, reading, split_bytes=10**9):
+        part = list(open_reader(split, reading))
+        _FINEWEB.read(part, split)
+        _ = [item.head for item in part]
+        items += part
+    return items
+
+
+def main(folder: Path, first: int, count: int, *only: str) -> None:
+    names = only or tuple(files())
+    for number in range(first, first + count):
+        name = names[number % len(names)]
+        path = folder / name
+        path.write_bytes(mutated(name, number))
+        print(number, name, outcome(path), flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])

@@ -1,0 +1,119 @@
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from shards.errors import DamageError, UserError
+from shards.storage.arrow import check_places, check_values, damage_told, opened, read_all
+
+PATH = Path("some.arrow")
+
+TABLE = pa.table(
+    {
+        "n": pa.array([1, 2, 3], pa.uint64()),
+        "text": pa.array(["a", "天气", ""], pa.large_string()),
+        "raw": pa.array([b"x", None, b"yz"], pa.binary()),
+        "word": pa.array(["b", "c", "b"]).dictionary_encode(),
+        "fixed": pa.array([b"12", b"34", b"56"], pa.binary(2)),
+        "flag": pa.array([True, None, False]),
+    },
+    schema=pa.schema(
+        [
+            pa.field("n", pa.uint64(), nullable=False),
+            ("text", pa.large_string()),
+            ("raw", pa.binary()),
+            ("word", pa.dictionary(pa.int32(), pa.string())),
+            ("fixed", pa.binary(2)),
+            ("flag", pa.bool_()),
+        ]
+    ),
+)
+
+
+def file_of(table: pa.Table) -> np.ndarray:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return np.frombuffer(sink.getvalue(), np.uint8)
+
+
+def test_a_file_is_read_as_it_was_written() -> None:
+    assert check_values(read_all(file_of(TABLE), PATH), PATH).equals(TABLE)
+
+
+def test_nothing_is_copied() -> None:
+    content = file_of(TABLE)
+    column = read_all(content, PATH)["n"].chunk(0)
+    start = content.ctypes.data
+    assert start < column.buffers()[1].address < start + content.size
+
+
+def test_any_flipped_bit_is_told_or_harmless() -> None:
+    """Whatever can be read after it, can be shown: nothing of it lies outside the file."""
+    content, told = file_of(TABLE), list[str]()
+    rng = np.random.default_rng(1)
+    for place in range(content.size):
+        changed = content.copy()
+        changed[place] ^= 1 << rng.integers(8)
+        try:
+            check_values(read_all(changed, PATH), PATH).to_pylist()
+        except DamageError as error:
+            told.append(str(error))
+    assert len(told) > 100
+    paragraph = re.compile(r"some\.arrow is not an Arrow file, or is damaged \(.*\): restore .*")
+    assert [text for text in told if not paragraph.fullmatch(text)] == []
+
+
+@pytest.mark.parametrize("size", [0, 3, 10, 500])
+def test_a_file_that_was_cut(size: int) -> None:
+    with pytest.raises(DamageError, match=r"some\.arrow is not an Arrow file"):
+        opened(file_of(TABLE)[:size].copy(), PATH)
+
+
+def test_strings_that_lie_elsewhere_are_found_when_they_are_read() -> None:
+    """Reading a file costs nothing per row: only the first and the last offset are looked at."""
+    content = file_of(TABLE).copy()
+    ends = np.array([0, 1, 7, 7], "<i8").tobytes()
+    at = content.tobytes().find(ends)
+    content[at + 8 : at + 16] = np.frombuffer(np.array([1 << 40], "<i8").tobytes(), np.uint8)
+    table = read_all(content, PATH)
+    assert check_values(table["n"], PATH).to_pylist() == [1, 2, 3]
+    for check, values in ((check_values, table["text"]), (check_places, table)):
+        with pytest.raises(DamageError, match=r"some\.arrow is not an Arrow file, or is damaged"):
+            check(values, PATH)
+
+
+def test_bytes_that_are_no_text_lie_in_their_file() -> None:
+    content = np.frombuffer(file_of(TABLE).tobytes().replace("天".encode(), b"\xff" * 3), np.uint8)
+    table = check_places(read_all(content, PATH), PATH)
+    with pytest.raises(DamageError, match=r"some\.arrow is not an Arrow file, or is damaged"):
+        check_values(table, PATH)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([pa.field("a", pa.int8()), pa.field("a", pa.int8())], "two columns have one name"),
+        ([pa.field("a", pa.int8(), nullable=False), pa.field("b", pa.int8())], "'a' has nulls"),
+    ],
+)
+def test_columns_that_nobody_writes(columns: list[pa.Field], message: str) -> None:
+    table = pa.Table.from_arrays([pa.array([None, 1], pa.int8())] * 2, schema=pa.schema(columns))
+    with pytest.raises(DamageError, match=message):
+        read_all(file_of(table), PATH)
+
+
+@pytest.mark.parametrize("error", [ValueError("odd\nlines"), KeyError("odd lines")])
+def test_what_goes_wrong_names_the_file(error: Exception) -> None:
+    with (
+        pytest.raises(DamageError, match=r"some\.arrow is not a list, .*odd lines"),
+        damage_told(PATH, kind="a list"),
+    ):
+        raise error
+
+
+def test_what_the_user_is_told_already_stays() -> None:
+    with pytest.raises(UserError, match=r"^told$"), damage_told(PATH):
+        raise UserError("told")

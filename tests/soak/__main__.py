@@ -1,0 +1,219 @@
+"""Random cases against an oracle: `make soak MINUTES=30`, `python -m tests.soak --minutes 30`.
+
+A case is decided by the seed and its number alone: corpora in all forms with damaged records,
+options, engines, kills, harm, full disks, and what becomes of them. What was made is compared with
+what an oracle in plain Python works out from docs/, and with an undisturbed run. Every failing case
+keeps its folder, and the command that repeats it is printed.
+"""
+
+import argparse
+import gc
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from tests.soak.case import Case, Nothing
+from tests.soak.commands import die_with_parent
+from tests.soak.kinds import KINDS
+from tests.soak.mounts import NoMounts, enter_namespace
+from tests.soak.world import same_seed
+
+OK, FAILED, EMPTY, SKIPPED = "ok", "failed", "empty", "skipped"
+_CODES = {0: OK, 3: EMPTY, 4: SKIPPED}
+_MEMORY = Path("/dev/shm")
+"""Where cases work, if it is there: on a disk nearly all their time goes into fsync."""
+LIMIT = 400.0
+"""Seconds of a case on a busy machine."""
+
+
+@dataclass
+class Tried:
+    """What was tried so far."""
+
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Cases by kind and outcome."""
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    failures: list[tuple[int, str, Path]] = field(default_factory=list)
+
+    def total(self, outcome: str) -> int:
+        return sum(number for (_, how), number in self.outcomes.items() if how == outcome)
+
+    def table(self) -> str:
+        """Return a row for each kind."""
+        names = (OK, EMPTY, SKIPPED, FAILED)
+        lines = [f"{'kind':14}" + "".join(f"{name:>9}" for name in names) + "  s a case  what"]
+        for kind, entry in KINDS.items():
+            counts = [self.outcomes[kind, name] for name in names]
+            if sum(counts):
+                mean = self.seconds[kind] / sum(counts)
+                figures = "".join(f"{count:9,}" for count in counts)
+                lines.append(f"{kind:14}{figures}{mean:10.1f}  {entry.about}")
+        figures = "".join(f"{self.total(name):9,}" for name in names)
+        return "\n".join([*lines, f"{'all':14}{figures}"])
+
+
+def main() -> int:
+    """Run cases until the time is over; return 1 if one failed."""
+    asked = _arguments()
+    _import_everything()
+    keep = asked.keep.absolute()
+    keep.mkdir(parents=True, exist_ok=True)
+    tried = Tried()
+    end = time.monotonic() + asked.minutes * 60
+    number = asked.case if asked.case is not None else 0
+    show = _Progress(end)
+    while True:
+        kind = kind_of(asked.seed, number)
+        if not asked.only or kind in asked.only:
+            _try(asked.seed, number, kind, keep=keep, tried=tried)
+            show(tried)
+        number += 1
+        if asked.case is not None or (tried.outcomes and time.monotonic() > end):
+            break
+    print(f"\nseed {asked.seed}, cases 0 to {number - 1}\n{tried.table()}")
+    for failed, kind, folder in tried.failures:
+        print(f"failed: {kind}, kept in {folder}; again: {_again(asked.seed, failed)}")
+    return 1 if tried.failures else 0
+
+
+def kind_of(seed: int, number: int) -> str:
+    """Return the kind of a case."""
+    rng = random.Random(f"{seed}:{number}:kind")
+    return rng.choices([*KINDS], weights=[kind.weight for kind in KINDS.values()])[0]
+
+
+def _again(seed: int, number: int) -> str:
+    return f"python -m tests.soak --seed {seed} --case {number}"
+
+
+@dataclass
+class _Progress:
+    """Shows one line that is written again and again; a line a minute where nobody watches."""
+
+    end: float
+    shown: float = 0.0
+
+    def __call__(self, tried: Tried) -> None:
+        watched = sys.stderr.isatty()
+        now = time.monotonic()
+        if not watched and now < self.shown + 60:
+            return
+        self.shown = now
+        line = (
+            f"{sum(tried.outcomes.values()):,} cases, {tried.total(FAILED)} failed, "
+            f"{max(0.0, self.end - now) / 60:.1f} minutes left"
+        )
+        sys.stderr.write(f"\r{line} " if watched else f"{line}\n")
+        sys.stderr.flush()
+
+
+def _try(seed: int, number: int, kind: str, *, keep: Path, tried: Tried) -> None:
+    """Run a case in a process of its own and count how it ended."""
+    folder = Path(
+        tempfile.mkdtemp(prefix=f"soak-{number}-", dir=_MEMORY if _MEMORY.is_dir() else keep)
+    )
+    began = time.monotonic()
+    sys.stdout.flush()
+    pid = os.fork()
+    if not pid:
+        _run(seed, number, kind, folder)
+    code = _end_of(pid, seconds=LIMIT)
+    outcome = _CODES.get(code, FAILED)
+    tried.outcomes[kind, outcome] += 1
+    tried.seconds[kind] += time.monotonic() - began
+    if outcome != FAILED:
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    if folder.parent != keep:
+        folder = Path(shutil.move(folder, keep))
+    tried.failures.append((number, kind, folder))
+    report = folder / "failure.txt"
+    told = report.read_text() if report.exists() else f"it ended with code {code}"
+    print(f"\nFAILED: {kind}, seed {seed}, case {number}: {told[-2500:]}", flush=True)
+
+
+def _run(seed: int, number: int, kind: str, folder: Path) -> None:
+    """Run a case in this process and end it with the code of the outcome."""
+    os.setsid()
+    die_with_parent()
+    case = Case(same_seed(seed, number), folder)
+    code = 1
+    try:
+        if KINDS[kind].alone:
+            enter_namespace()
+        KINDS[kind].run(case)
+        code = 0
+    except Nothing:
+        code = 3
+    except NoMounts:
+        code = 4
+    except BaseException:  # noqa: BLE001 - whatever it is, it is a failure to be looked at
+        notes = "\n".join(case.notes)
+        (folder / "failure.txt").write_text(f"{notes}\n{traceback.format_exc()}", "utf-8",
+                                            "backslashreplace")  # fmt: skip
+        _keep_mounted(folder)
+    finally:
+        os._exit(code)
+
+
+def _keep_mounted(folder: Path) -> None:
+    """Copy what lies on a mounted disk, which goes with this process."""
+    disk = folder / "disk"
+    if disk.is_dir() and os.path.ismount(disk):
+        shutil.copytree(disk / "out", folder / "disk-out", ignore_dangling_symlinks=True)
+
+
+def _end_of(pid: int, *, seconds: float) -> int:
+    """Return the exit code of a case; kill it and its commands if it takes too long."""
+    end = time.monotonic() + seconds
+    while True:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > end:
+            for process in [*psutil.Process(pid).children(recursive=True), psutil.Process(pid)]:
+                process.kill()
+            end = time.monotonic() + 60
+        time.sleep(0.005)
+
+
+def _import_everything() -> None:
+    """Import what commands need, once; nothing is loaded or used before a fork."""
+    import trainer.loader  # noqa: F401, PLC0415
+    from tests.soak.records import CORPORA  # noqa: PLC0415
+
+    for corpus in CORPORA:
+        __import__(f"pipelines.{corpus}")
+    gc.collect()
+    gc.freeze()  # else the collector writes into pages that forks share
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=30.0, help="how long. Default: 30")
+    parser.add_argument("--seed", type=int, default=0, help="decides the cases. Default: 0")
+    parser.add_argument(
+        "--only", action="append", choices=[*KINDS], help="only cases of this kind; repeat it"
+    )
+    parser.add_argument("--case", type=int, metavar="N", help="only case N")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        default=Path("build/soak"),
+        metavar="DIR",
+        help="where failing cases stay. Default: build/soak",
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

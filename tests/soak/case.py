@@ -1,0 +1,157 @@
+"""A case: its folder, its commands, and what every command must keep to."""
+
+import random
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.pipelines.runs import content
+from tests.soak.check import Failure, printable
+from tests.soak.commands import Done, Started, Trap, start
+from tests.soak.world import World, make_world
+
+LEVELS: tuple[Mapping[str, int], ...] = (
+    {},
+    {},
+    {"MOST_SLICES": 0, "ROWS_PER_GROUP": 40},
+    {"MOST_SLICES": 0, "ROWS_PER_GROUP": 40, "MOST_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
+)
+"""What makes shards read segments, groups of them, or ranges of the groups."""
+
+READERS = (
+    *("shards.storage.sparse", "shards.tables", "pipelines.segments.bins", "pipelines.merge.union"),
+    *("pipelines.segments.matches", "pipelines.segments.segment", "pipelines.merge.holdout"),
+    *("pipelines.merge.group", "pipelines.merge.ranges", "pipelines.planning.sizes"),
+)
+"""The modules that have these constants."""
+
+
+class Nothing(Exception):
+    """No document is left of the inputs, which a run refuses."""
+
+
+@dataclass
+class Case:
+    """One case of the soak."""
+
+    rng: random.Random
+    folder: Path
+    engine: tuple[str, ...] = ()
+    """The flags that say where tasks run."""
+    forked: bool = True
+    constants: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Sizes that make small corpora go the way of large ones; without workers only."""
+    commands: int = 0
+    notes: list[str] = field(default_factory=list)
+    """What was done, for who looks at a failure."""
+
+    def world(self, *, small: bool = False) -> World:
+        """Return random inputs."""
+        world = make_world(self.rng, self.folder, small=small)
+        self.note("flags", " ".join(world.command()))
+        return world
+
+    def note(self, what: str, said: object) -> None:
+        self.notes.append(f"{what}: {said}")
+
+    def choose_sizes(self) -> None:
+        """Choose sizes of segments, groups and ranges at random."""
+        if self.engine or not self.forked:
+            return
+        level = self.rng.choice(LEVELS)
+        sizes: dict[str, dict[str, int]] = {}
+        if level:
+            import importlib  # noqa: PLC0415
+
+            for module in READERS:
+                owner = importlib.import_module(module)
+                sizes[module] = {name: level[name] for name in level if hasattr(owner, name)}
+        if self.rng.random() < 0.4:
+            rows = self.rng.choice((1, 7, 40))
+            sizes["pipelines.map.intake"] = {"BATCH_RECORDS": rows}
+            sizes["pipelines.map.builder"] = {"MAX_RECORDS": rows * self.rng.choice((1, 2, 5))}
+        self.constants = sizes
+        self.note("sizes", sizes)
+
+    def start(
+        self, words: Sequence[object], *, trap: Trap | None = None, engine: bool = True
+    ) -> Started:
+        """Start a command of the product."""
+        self.commands += 1
+        module, *flags = map(str, words)
+        if engine and module != "shards":
+            flags += self.engine
+        log = self.folder / f"command-{self.commands:02}.log"
+        self.note(f"command {self.commands}", " ".join([module, *flags]))
+        return start(
+            [module, *flags],
+            log=log,
+            trap=trap if self.forked else None,
+            constants=self.constants,
+            forked=self.forked,
+        )
+
+    def run(self, *words: object, trap: Trap | None = None, engine: bool = True) -> Done:
+        """Run a command to its end; it may not end in a traceback or unprintable text."""
+        done = self.start(words, trap=trap, engine=engine).wait()
+        self.look_at(done)
+        return done
+
+    def look_at(self, done: Done) -> None:
+        """Check what every command keeps to, however it ends."""
+        self.note("ended", f"{done.code} after {done.seconds:.1f} s: {done.said[:300]}")
+        if "Traceback (most recent call last)" in done.output:
+            raise Failure(f"a traceback: {' '.join(done.words)[:200]}: {done.output[-1500:]}")
+        if not printable(done.output):
+            raise Failure(f"control characters reach the terminal: {done.output[-600:]!r}")
+        if done.code not in (0, 1, 2, -9):
+            raise Failure(f"exit code {done.code}: {done.output[-600:]}")
+        if done.code == 2 and "no document is left of this input" in done.said:
+            raise Nothing
+        module = done.words[0]
+        if done.code == 2 and not done.said.startswith(f"{module}: "):
+            raise Failure(f"{module} refused without a paragraph at its end: {done.output[-600:]}")
+
+    def succeed(self, *words: object, engine: bool = True) -> Done:
+        """Run a command that must succeed."""
+        done = self.run(*words, engine=engine)
+        if done.code:
+            raise Failure(f"exit code {done.code}, 0 expected: {done.output[-1500:]}")
+        return done
+
+    def refused(self, pattern: str, *words: object) -> Done:
+        """Run a command that must be refused with a paragraph that matches."""
+        done = self.run(*words)
+        if done.code != 2:
+            raise Failure(f"exit code {done.code}, 2 expected: {done.output[-800:]}")
+        if not re.search(pattern, done.said):
+            raise Failure(f"this does not match {pattern!r}: {done.said[:800]}")
+        return done
+
+    def calm(self, words: Sequence[object], name: str = "calm") -> dict[str, str]:
+        """Return the hashes of the files that an undisturbed run of a command makes.
+
+        The folder is deleted.
+        """
+        output = self.folder / name
+        self.succeed(*words, "--output", output)
+        found = content(output)
+        shutil.rmtree(output)
+        return found
+
+
+def shipped(output: Path) -> dict[str, str]:
+    """Return the hash of every file of a dataset, without what is left to prune."""
+    return {name: value for name, value in content(output).items() if not name.startswith(".work")}
+
+
+def flags_of(world: World, **changes: Any) -> list[str]:
+    """Return the command of a world, module first, with further flags."""
+    words = [world.module, *world.command()]
+    for name, value in changes.items():
+        flag = "--" + name.replace("_", "-")
+        words += [flag] if value is True else [flag, str(value)]
+    return words

@@ -1,0 +1,320 @@
+"""Random files of records in every form, and what lies at which place of each."""
+
+import bz2
+import gzip
+import io
+import json
+import random
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+
+from tests.soak.records import Corpus, Judged, Value, rejected, spoilt
+from tests.soak.texts import Text, Texts
+
+BOM = b"\xef\xbb\xbf"
+PACKED = ("", "", "", ".gz", ".zst", ".bz2")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What lies at a place of a file."""
+
+    position: int
+    """As a record's identity has it: a byte of the uncompressed file, or a row of a table."""
+    judged: Judged
+
+
+@dataclass(frozen=True)
+class Content:
+    """A file and what is in it."""
+
+    data: bytes
+    rows: tuple[Row, ...]
+
+
+@dataclass
+class Writer:
+    """Makes the files of a source."""
+
+    rng: random.Random
+    texts: Texts
+    corpus: Corpus
+    damage: float
+    """The share of records that are damaged."""
+    options: dict[str, object]
+    """Those of the corpus that its judge looks at."""
+    number: int = 0
+
+    def file(self, form: str, records: int, packed: str) -> Content:
+        """Return a file of a form with so many records, compressed as its ending says."""
+        make = {"jsonl": self._lines, "lines": self._plain, "parquet": self._table}
+        content = make.get(form, self._array)(records, form, cut=not packed)
+        if not packed:
+            return content
+        data = _pack(self.rng, content.data, packed)
+        if form == "jsonl" and records > 3 and self.rng.random() < self.damage:
+            return self._cut_archive(content, data, packed)
+        return Content(data, content.rows)
+
+    def _value(self, *, first: bool) -> tuple[Value, Judged]:
+        value, text = self.corpus.make(self.rng, self.texts, self.number)
+        self.number += 1
+        if not first and self.rng.random() < self.damage / 2:
+            value = spoilt(self.rng, value, self.corpus.field)
+        return value, self._judged(value, text)
+
+    def _judged(self, value: Value, text: Text) -> Judged:
+        judged = self.corpus.judge(value, self.options, text.family)
+        whole = [document.prompt + document.text for document in judged.documents]
+        return rejected("nul") if any("\0" in text for text in whole) else judged
+
+    def _dumps(self, value: Value, indent: int | None = None) -> bytes:
+        ascii_only = self.rng.random() < 0.3
+        return json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode()
+
+    # --- an object on each line
+
+    def _lines(self, records: int, form: str, *, cut: bool) -> Content:
+        del form
+        rng = self.rng
+        data = bytearray(BOM if rng.random() < 0.15 else b"")
+        end = rng.choice((b"\n", b"\n", b"\r\n"))
+        rows = []
+        for number in range(records):
+            if rng.random() < 0.03:
+                data += rng.choice((b"\n", b"  \n", b"\r\n"))
+            if number and rng.random() < self.damage:
+                line, judged = self._bad_line()
+            else:
+                value, judged = self._value(first=not number)
+                line = self._dumps(value)
+            rows.append(Row(len(data), judged))
+            data += line + end
+        if cut and rows and rng.random() < 0.2:
+            del data[-len(end) :]
+        if cut and records > 1 and rng.random() < self.damage:
+            rows.append(Row(len(data) + (not data.endswith(b"\n")), rejected("bad-json")))
+            data += b"" if data.endswith(b"\n") else b"\n"
+            data += b'{"text": "this file ends inside a reco'
+        return Content(bytes(data), tuple(rows))
+
+    def _bad_line(self) -> tuple[bytes, Judged]:
+        return self.rng.choice(
+            (
+                (b'{"text": "no end', rejected("bad-json")),
+                (b'{"text": "a" "b"}', rejected("bad-json")),
+                (b'{"text": "\\ud800 alone"}', rejected("bad-json")),
+                (b'{"text": "\xff\xfe no UTF-8"}', rejected("bad-utf8")),
+                (b"[1, 2, 3]", rejected("not-an-object")),
+                (b'"a string"', rejected("not-an-object")),
+                (b"nonsense", rejected("bad-json")),
+            )
+        )
+
+    # --- a text on each line
+
+    def _plain(self, records: int, form: str, *, cut: bool) -> Content:
+        del form, cut
+        rng = self.rng
+        data = bytearray(BOM if rng.random() < 0.15 else b"")
+        rows = []
+        for number in range(records):
+            text = self.texts.next()
+            line = " ".join(text.text.split("\n")).replace("\r", " ").replace("\0", " ")
+            if number and rng.random() < self.damage:
+                rows.append(Row(len(data), rejected("bad-utf8")))
+                data += b"bytes \xff\xfe of no text\n"
+                continue
+            if line.strip():
+                judged = self.corpus.judge({"text": line}, self.options, text.family)
+                rows.append(Row(len(data), judged))
+            data += line.encode() + rng.choice((b"\n", b"\n", b"\r\n"))
+        return Content(bytes(data), tuple(rows))
+
+    # --- an array
+
+    def _array(self, records: int, form: str, *, cut: bool) -> Content:
+        rng = self.rng
+        head, tail = (b"[", b"]")
+        if form == "RECORDS":
+            head, tail = rng.choice(
+                (
+                    (b'{"RECORDS": [', b"]}"),
+                    (b'{"count": 3, "name": "x", "RECORDS":[', b'], "more": "y" }\n'),
+                )
+            )
+        data = bytearray((BOM if rng.random() < 0.15 else b"") + head)
+        separator = rng.choice((b",", b", ", b",\n", b"\n , \n"))
+        indent = rng.choice((None, None, 1, 2))
+        rows = []
+        for number in range(records):
+            data += separator if number else rng.choice((b"", b"\n", b"  "))
+            if number and rng.random() < self.damage:
+                element, judged = self._bad_element()
+            else:
+                value, judged = self._value(first=not number)
+                element = self._dumps(value, indent)
+            rows.append(Row(len(data), judged))
+            data += element
+        if form == "RECORDS" or not cut or rng.random() >= self.damage or not records:
+            return Content(bytes(data + tail), tuple(rows))
+        return self._bad_end(data, separator, rows)
+
+    def _bad_element(self) -> tuple[bytes, Judged]:
+        field = self.corpus.field.encode()
+        return self.rng.choice(
+            (
+                (b"5", rejected("not-an-object")),
+                (b'"a string, {}"', rejected("not-an-object")),
+                (b"null", rejected("not-an-object")),
+                (b"[1, 2, [3]]", rejected("not-an-object")),
+                (b'{"%b": "a" "b"}' % field, rejected("bad-json")),
+                (b'{"%b": "\xff\xfe no UTF-8"}' % field, rejected("bad-utf8")),
+            )
+        )
+
+    def _bad_end(self, data: bytearray, separator: bytes, rows: list[Row]) -> Content:
+        way = self.rng.choice(("unterminated", "trailing", "cut"))
+        if way == "cut":
+            data += separator
+            rows.append(Row(len(data), rejected("truncated")))
+            data += b'{"%b": "this file ends inside a reco' % self.corpus.field.encode()
+        elif way == "trailing":
+            data += b"]\n"
+            rows.append(Row(len(data), rejected("trailing-bytes")))
+            data += b"and some more"
+        else:
+            rows.append(Row(len(data), rejected("unterminated-array")))
+        return Content(bytes(data), tuple(rows))
+
+    # --- a table
+
+    def _table(self, records: int, form: str, *, cut: bool) -> Content:
+        del form, cut
+        rng = self.rng
+        values, rows = [], []
+        binary = rng.random() < 0.3
+        for number in range(records):
+            value, text = self.corpus.make(rng, self.texts, self.number)
+            self.number += 1
+            cell: object = value[self.corpus.field]
+            judged = self._judged(value, text)
+            if number and rng.random() < self.damage:
+                cell, judged = rng.choice(
+                    (
+                        (None, rejected("missing-field")),
+                        (f"a\0{cell}", rejected("nul")),
+                        *([(b"\xff\xfe no UTF-8", rejected("bad-utf8"))] if binary else []),
+                    )
+                )
+            if binary and isinstance(cell, str):
+                cell = cell.encode()
+            values.append({**value, self.corpus.field: cell})
+            rows.append(Row(number, judged))
+        names = [name for name in values[0] if name not in ("nested", "more")] if values else []
+        if "text" not in names:
+            names.append("text")
+        columns = {name: [value.get(name) for value in values] for name in names}
+        text_type = pa.binary() if binary else rng.choice((pa.string(), pa.large_string()))
+        arrays = {
+            name: pa.array(cells, text_type if name == self.corpus.field else None)
+            for name, cells in columns.items()
+        }
+        sink = io.BytesIO()
+        pq.write_table(
+            pa.table(arrays),
+            sink,
+            row_group_size=rng.choice((1, 5, 20, 1000)),
+            compression=rng.choice(("none", "snappy", "zstd", "gzip")),
+            use_dictionary=rng.random() < 0.5,
+        )
+        return Content(sink.getvalue(), tuple(rows))
+
+    # --- an archive that ends too early
+
+    def _cut_archive(self, content: Content, data: bytes, packed: str) -> Content:
+        """Return an archive that is cut, with the lines that can still be read of it."""
+        data = data[: self.rng.randrange(max(20, len(data) // 2), len(data))]
+        left = UNPACK[packed](data)
+        if left is None or left == content.data:
+            return Content(_pack(self.rng, content.data, packed), content.rows)
+        start = left.rfind(b"\n") + 1
+        if not start and left.startswith(BOM):
+            start = len(BOM)
+        rows = [row for row in content.rows if row.position < start]
+        rest = left[start:]
+        try:
+            whole = isinstance(json.loads(rest), dict)
+        except ValueError:
+            whole = False
+        if whole:
+            rows.append(next(row for row in content.rows if row.position == start))
+        at = len(left) if whole or not rest.strip() else start
+        return Content(data, (*rows, Row(at, rejected("truncated"))))
+
+
+def _pack(rng: random.Random, data: bytes, packed: str) -> bytes:
+    """Return data as an archive, sometimes of several members."""
+    cuts = sorted(rng.randrange(len(data) + 1) for _ in range(rng.choice((0, 0, 1, 3))))
+    edges = [0, *cuts, len(data)]
+    pack: Callable[[bytes], bytes] = {
+        ".gz": lambda part: gzip.compress(part, mtime=0),
+        ".zst": zstandard.compress,
+        ".bz2": bz2.compress,
+    }[packed]
+    return b"".join(pack(data[edges[i] : edges[i + 1]]) for i in range(len(edges) - 1))
+
+
+def _gunzip(data: bytes) -> bytes | None:
+    whole = b""
+    while data:
+        unpacker = zlib.decompressobj(wbits=31)
+        whole += unpacker.decompress(data)
+        if not unpacker.eof:
+            return whole
+        data = unpacker.unused_data
+    return None
+
+
+def _unzstd(data: bytes) -> bytes | None:
+    whole = b""
+    while data:
+        unpacker = zstandard.ZstdDecompressor().decompressobj()
+        whole += unpacker.decompress(data)
+        if not unpacker.eof:
+            return whole
+        data = unpacker.unused_data
+    return None
+
+
+def _bunzip2(data: bytes) -> bytes | None:
+    whole = b""
+    while data:
+        unpacker = bz2.BZ2Decompressor()
+        whole += unpacker.decompress(data)
+        if not unpacker.eof:
+            return whole
+        data = unpacker.unused_data
+    return None
+
+
+UNPACK: dict[str, Callable[[bytes], bytes | None]] = {
+    ".gz": _gunzip,
+    ".zst": _unzstd,
+    ".bz2": _bunzip2,
+}
+"""What can be read of an archive that is cut; None if no member is cut."""
+
+
+def endings(form: str) -> Sequence[str]:
+    """Return the endings of names that say the form."""
+    return {
+        "jsonl": (".jsonl", ".ndjson"),
+        "lines": (".txt",),
+        "parquet": (".parquet",),
+    }.get(form, (".json",))

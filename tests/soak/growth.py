@@ -1,0 +1,163 @@
+"""Datasets that grow by generations, lose documents, and are compacted."""
+
+from pathlib import Path
+
+from tests.soak.case import Case, flags_of, shipped
+from tests.soak.check import Failure, Ledger, agree, check_dataset
+from tests.soak.commands import Trap, kill_group
+from tests.soak.dataset import Place, Plain, Stored
+from tests.soak.loader import check_reading
+from tests.soak.world import World
+
+
+def add_generations(case: Case, world: World, output: Path) -> None:
+    """Add files in steps; between them remove documents, compact and read."""
+    rng = case.rng
+    first = flags_of(world, output=output)
+    case.succeed(*first, *(["--append"] if rng.random() < 0.5 else []))
+    ledger = check_dataset(output, world)
+    for _ in range(rng.choice((1, 2, 3))):
+        added = [
+            file
+            for source in world.sources
+            if rng.random() < 0.7
+            for file in world.add_files(source, rng.choice((1, 2)), records=rng.choice((3, 30)))
+        ]
+        words = [*flags_of(world, output=output), "--append"]
+        before = shipped(output)
+        if not added:
+            case.succeed(*words)
+            agree("bytes without new files", shipped(output), before)
+            continue
+        if rng.random() < 0.5:
+            trap = Trap(int(2 ** (rng.random() * 8)), kill_group)
+            case.run(*words, trap=trap)
+        case.succeed(*words)
+        kept = {name: shipped(output).get(name) for name in before if name != "manifest.json"}
+        agree("earlier files", kept, {name: before[name] for name in kept})
+        check_dataset(output, world, ledger)
+        step = rng.choice(("", "", "remove", "compact", "read"))
+        if step == "remove":
+            remove_some(case, world, output, ledger)
+        elif step == "compact":
+            check_compacted(case, world, output, ledger)
+        elif step == "read":
+            check_reading(rng, output)
+    case.succeed("shards", "verify", output)
+    check_reading(rng, output)
+
+
+def all_stored(plain: Plain) -> list[Stored]:
+    """Return the documents of all generations."""
+    return [
+        document
+        for generation in plain.manifest["generations"]
+        for source in sorted(generation["sources"])
+        for split in ("train", "validation")
+        for document in plain.documents(generation, source, split)
+    ]
+
+
+def remove_some(case: Case, world: World, output: Path, ledger: Ledger) -> None:
+    """Remove random documents by random names."""
+    del world, ledger
+    rng = case.rng
+    plain = Plain(output)
+    stored = all_stored(plain)
+    before = plain.removed()
+    names = []
+    for document in rng.sample(stored, min(len(stored), rng.choice((1, 3, 10)))):
+        ways = [f"{document.shard}:{document.row}", f"{document.place[1]}:{document.place[2]}"]
+        if document.columns.get("id"):
+            ways.append(document.columns["id"])
+        names.append(rng.choice(ways))
+    chosen = set(names)
+    wanted = before | {
+        (document.shard, document.row)
+        for document in stored
+        if {f"{document.shard}:{document.row}", f"{document.place[1]}:{document.place[2]}"} & chosen
+        or document.columns.get("id") in chosen
+    }
+    asked = case.folder / "asked.txt"
+    asked.write_text("".join(f"{name}\n" for name in [*names, "nobody-has-this-name"]))
+    words = ["shards", "remove", output, "--documents", asked, "--missing-ok"]
+    case.succeed(*words, "--dry-run")
+    agree("removed by --dry-run", Plain(output).removed(), before)
+    if rng.random() < 0.3:
+        case.run(*words, "--reason", "a letter", trap=Trap(rng.randint(1, 6), kill_group))
+    case.succeed(*words, "--reason", "a letter")
+    agree("removed documents", Plain(output).removed(), wanted)
+    case.succeed("shards", "verify", output)
+
+
+def check_compacted(case: Case, world: World, output: Path, ledger: Ledger) -> None:
+    """Compact a dataset, perhaps without what was removed; the rest is the same."""
+    rng = case.rng
+    plain = Plain(output)
+    removed = plain.removed()
+    stored = all_stored(plain)
+    gone = {document.place for document in stored if (document.shard, document.row) in removed}
+    erase = bool(gone) and rng.random() < 0.6
+    verdicts = _verdicts(plain)
+    words = ["shards", "compact", output, *(["--erase"] if erase else [])]
+    if rng.random() < 0.4:
+        case.run(*words, trap=Trap(int(2 ** (rng.random() * 6)), kill_group))
+    case.succeed(*words)
+    made = Plain(output)
+    now = all_stored(made)
+    expected = [document for document in stored if not (erase and document.place in gone)]
+    agree("documents after compact", _by_place(now), _by_place(expected))
+    left = {document.place for document in now if (document.shard, document.row) in made.removed()}
+    agree("removed after compact", left, set() if erase else gone)
+    for generation in made.manifest["generations"]:
+        for source in generation["sources"]:
+            for split in ("train", "validation"):
+                orders = [one.order for one in made.documents(generation, source, split)]
+                agree(f"order of {source} after compact", orders, sorted(orders))
+    if erase:
+        verdicts = {place: value for place, value in verdicts.items() if place not in gone}
+        _check_erased(case, output, [one for one in stored if one.place in gone], expected)
+    agree("audit after compact", _verdicts(made), verdicts)
+    ledger.generations = [generation["name"] for generation in made.manifest["generations"]]
+    case.succeed("shards", "prune", output)
+    case.succeed("shards", "verify", output)
+    check_reading(rng, output)
+    del world
+
+
+def _verdicts(plain: Plain) -> dict[object, object]:
+    """Return verdict and reason of every audit row of all generations."""
+    return {
+        (row["source"], row["path"], row["position"], row["ordinal"]): (
+            row["verdict"],
+            row["reason"],
+        )
+        for generation in plain.manifest["generations"]
+        for row in plain.rows(generation, "audit")
+    }
+
+
+def _by_place(documents: list[Stored]) -> dict[Place, object]:
+    return {one.place: (one.order, one.tokens, one.prompt) for one in documents}
+
+
+def _check_erased(case: Case, output: Path, gone: list[Stored], left: list[Stored]) -> None:
+    """Check that no file of the dataset has the text of an erased document any more."""
+    kept = {one.text for one in left}
+    dropped = [
+        row["text"]
+        for generation in Plain(output).manifest["generations"]
+        for row in Plain(output).rows(generation, "dropped")
+    ]
+    folded = {" ".join(str(text).split()) for text in dropped}
+    for document in gone:
+        if document.text in kept or len(document.text) < 40:
+            continue
+        if " ".join(document.text.split()) in folded:
+            raise Failure(f"the text of {document.place} is still among the dropped ones")
+        needle = document.text.encode()
+        for path in output.rglob("*"):
+            read = path.is_file() and path.suffix in (".json", ".html", ".arrow")
+            if read and needle in path.read_bytes():
+                raise Failure(f"the text of {document.place} is still in {path}")
+    case.note("erased", len(gone))

@@ -1,0 +1,440 @@
+"""The kinds of cases. Each takes a Case and fails by an exception."""
+
+import random
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.soak.case import Case, flags_of, shipped
+from tests.soak.check import Failure, agree, check_dataset
+from tests.soak.commands import Trap, kill_group
+from tests.soak.dataset import Plain
+from tests.soak.growth import add_generations, check_compacted, remove_some
+from tests.soak.loader import check_reading
+from tests.soak.readers import readers
+from tests.soak.world import World
+
+PRISM = Path(__file__).parents[2] / ".engines" / "bin" / "prism"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of case."""
+
+    run: Callable[[Case], None]
+    weight: int
+    about: str
+    alone: bool = False
+    """Whether it gets a mount namespace of its own."""
+
+
+# --- a run, and what it made
+
+
+def plain(case: Case) -> None:
+    world = case.world()
+    case.choose_sizes()
+    output = case.folder / "out"
+    case.succeed(*flags_of(world, output=output))
+    check_dataset(output, world)
+    case.succeed("shards", "verify", output)
+    case.succeed("shards", "inspect", output)
+    case.succeed("shards", "stats", output)
+    if case.rng.random() < 0.5:
+        done = case.succeed(*flags_of(world, output=output))
+        if "nothing to do" not in done.output:
+            raise Failure(f"a complete dataset is not left as it is: {done.output[-600:]}")
+    check_reading(case.rng, output)
+
+
+# --- kills
+
+
+def kill(case: Case) -> None:
+    world = case.world()
+    case.choose_sizes()
+    words = flags_of(world)
+    expected = case.calm(words)
+    output = case.folder / "out"
+    for _ in range(case.rng.choice((1, 1, 2, 3))):
+        nth = int(2 ** (case.rng.random() * 8))
+        done = case.run(*words, "--output", output, trap=Trap(nth, kill_group))
+        if done.code not in (0, -9):
+            raise Failure(f"exit code {done.code}, killed at {nth}: {done.output[-800:]}")
+    finish(case, world, output, expected)
+
+
+def finish(case: Case, world: World, output: Path, expected: dict[str, str]) -> None:
+    """Run a command to its end; what it makes must have the bytes of an undisturbed run."""
+    case.succeed(*flags_of(world, output=output))
+    agree("bytes after the disturbance", shipped(output), expected)
+    left = [path for path in output.rglob(".tmp-*")]
+    agree("half-written files", left, [])
+    check_dataset(output, world)
+
+
+def kill_workers(case: Case) -> None:
+    """Kills workers or the driver at random moments of a run with workers."""
+    import time  # noqa: PLC0415
+
+    world = case.world(small=True)
+    words = flags_of(world)
+    began = time.monotonic()
+    case.engine = ("--workers", str(case.rng.choice((1, 2))))
+    expected = case.calm(words)
+    took = time.monotonic() - began
+    output = case.folder / "out"
+    for _ in range(case.rng.choice((1, 2))):
+        started = case.start([*words, "--output", output])
+        wait = case.rng.random() * took
+        while not started.poll() and time.monotonic() < started.began + wait:
+            time.sleep(0.01)
+        if case.rng.random() < 0.5:
+            started.kill_worker(case.rng)
+        elif not started.poll():
+            started.kill()
+        done = started.wait()
+        case.look_at(done)
+        if done.code not in (0, -9):
+            raise Failure(f"exit code {done.code} after a kill: {done.output[-800:]}")
+    finish(case, world, output, expected)
+
+
+# --- harm
+
+
+def flip(path: Path, rng: random.Random) -> None:
+    raw = bytearray(path.read_bytes())
+    raw[rng.randrange(len(raw))] ^= 1 << rng.randrange(8)
+    path.write_bytes(raw)
+
+
+def cut(path: Path, rng: random.Random) -> None:
+    raw = path.read_bytes()
+    path.write_bytes(raw[: rng.randrange(len(raw))])
+
+
+def grow(path: Path, rng: random.Random) -> None:
+    path.write_bytes(path.read_bytes() + rng.randbytes(rng.randint(1, 20)))
+
+
+def empty(path: Path, rng: random.Random) -> None:
+    del rng
+    path.write_bytes(b"")
+
+
+def zeros(path: Path, rng: random.Random) -> None:
+    del rng
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def remove(path: Path, rng: random.Random) -> None:
+    del rng
+    path.unlink()
+
+
+HARMS = (flip, flip, cut, cut, grow, empty, zeros, remove)
+
+
+def harm_work(case: Case) -> None:
+    """Harms what an unfinished run has left, then runs the same command again."""
+    world = case.world()
+    case.choose_sizes()
+    words = flags_of(world)
+    expected = case.calm(words)
+    output = case.folder / "out"
+    nth = int(2 ** (2 + case.rng.random() * 7))
+    case.run(*words, "--output", output, trap=Trap(nth, kill_group))
+    if (output / "manifest.json").exists():
+        (output / "manifest.json").unlink()
+    left = [
+        path
+        for path in sorted(output.rglob("*"))
+        if path.is_file()
+        and path.stat().st_size
+        and path.name not in (".lock", ".readers", ".lineages")
+    ]
+    for path in case.rng.sample(left, min(len(left), case.rng.choice((1, 2, 5, 20)))):
+        harm = case.rng.choice(HARMS)
+        case.note(harm.__name__, path.relative_to(output))
+        harm(path, case.rng)
+    finish(case, world, output, expected)
+
+
+def harm_dataset(case: Case) -> None:
+    """Harms a file of a complete dataset: verify says so."""
+    world = case.world(small=True)
+    output = case.folder / "out"
+    case.succeed(*flags_of(world, output=output))
+    names = [name for name in shipped(output) if name != "manifest.json"]
+    name = case.rng.choice([name for name in names if (output / name).stat().st_size])
+    harm = case.rng.choice(HARMS)
+    before = (output / name).read_bytes()
+    harm(output / name, case.rng)
+    case.note(harm.__name__, name)
+    if (output / name).exists() and (output / name).read_bytes() == before:
+        return  # zeros that were zeros
+    done = case.run("shards", "verify", output)
+    if done.code != 1 or Path(name).name not in done.output:
+        raise Failure(f"verify does not name {name}: {done.code} {done.output[-600:]}")
+    for command in ("inspect", "stats"):
+        case.run("shards", command, output)
+    case.run(*flags_of(world, output=output))
+    (output / name).parent.mkdir(parents=True, exist_ok=True)
+    (output / name).write_bytes(before)
+    case.succeed("shards", "verify", output)
+    check_dataset(output, world)
+
+
+def harm_manifest(case: Case) -> None:
+    """Harms the manifest: a clear error or nothing."""
+    world = case.world(small=True)
+    output = case.folder / "out"
+    case.succeed(*flags_of(world, output=output))
+    manifest = output / "manifest.json"
+    before = manifest.read_bytes()
+    for _ in range(3):
+        harm = case.rng.choice(HARMS)
+        harm(manifest, case.rng)
+        case.note(harm.__name__, "manifest.json")
+        if manifest.exists() and manifest.read_bytes() != before:
+            done = case.run("shards", "verify", output)
+            if done.code not in (1, 2):
+                raise Failure(f"a damaged manifest is not noticed: {done.output[-400:]}")
+        manifest.write_bytes(before)
+    case.succeed("shards", "verify", output)
+
+
+# --- full disks
+
+
+def full_disk(case: Case) -> None:
+    """Runs on a file system that fills up at a random moment."""
+    world = case.world(small=True)
+    words = flags_of(world)
+    expected = case.calm(words)
+    disk = case.folder / "disk"
+    disk.mkdir()
+    from tests.soak.mounts import mount_small  # noqa: PLC0415
+
+    mount_small(disk, megabytes=48)
+    ballast, output = disk / "ballast", disk / "out"
+    room = int(4096 * 2 ** (case.rng.random() * 9))
+    case.note("room", room)
+    with ballast.open("wb") as file:
+        free = shutil.disk_usage(disk).free
+        file.write(bytes(max(0, free - room)))
+    done = case.run(*words, "--output", output)
+    if done.code == 2:
+        if "no space left on the disk" not in done.said:
+            raise Failure(f"another message on a full disk: {done.said[:800]}")
+        if (output / "manifest.json").exists():
+            raise Failure("a manifest, although the disk was full")
+    elif done.code:
+        raise Failure(f"exit code {done.code} on a full disk: {done.output[-800:]}")
+    ballast.unlink()
+    finish(case, world, output, expected)
+
+
+def read_only(case: Case) -> None:
+    """Reads inputs and datasets on read-only mounts; what would write there is refused."""
+    from tests.soak.mounts import make_read_only  # noqa: PLC0415
+
+    world = case.world(small=True)
+    output = case.folder / "ro" / "out"
+    case.succeed(*flags_of(world, output=output))
+    ledger = check_dataset(output, world)
+    before = shipped(output)
+    make_read_only(case.folder / "ro")
+    for command in ("verify", "inspect", "stats"):
+        case.succeed("shards", command, output)
+    case.succeed("shards", "place", output, "--to", case.folder / "copy")
+    check_reading(case.rng, output)
+    check_reading(case.rng, case.folder / "copy")
+    place = next(iter(ledger.fates))
+    for words in (
+        ["shards", "prune", output],
+        ["shards", "compact", output],
+        ["shards", "remove", output, "--id", f"{place[1]}:{place[2]}", "--reason", "x"],
+        flags_of(world, output=output, overwrite=True),
+        flags_of(world, output=case.folder / "ro" / "new"),
+    ):
+        done = case.run(*words)
+        if done.code == 0 and words[1] in ("prune", "compact"):
+            continue  # there was nothing to do
+        if done.code != 2:
+            raise Failure(f"exit code {done.code} on a read-only disk: {done.output[-600:]}")
+    agree("bytes of what is read-only", shipped(output), before)
+
+
+# --- datasets that grow and shrink
+
+
+def append(case: Case) -> None:
+    """Adds files in several generations, with kills, removals and compactions between them."""
+    world = case.world(small=True)
+    case.choose_sizes()
+    add_generations(case, world, case.folder / "out")
+
+
+def every_tokens(case: Case) -> None:
+    """Makes generations as the map goes."""
+    world = case.world()
+    case.choose_sizes()
+    tokens = case.rng.choice((50, 500, 3000))
+    words = flags_of(world, every_tokens=tokens)
+    output = case.folder / "out"
+    if case.rng.random() < 0.5:
+        expected = case.calm(words)
+        nth = int(2 ** (case.rng.random() * 9))
+        case.run(*words, "--output", output, trap=Trap(nth, kill_group))
+        case.succeed(*words, "--output", output)
+        agree("bytes after a kill", shipped(output), expected)
+    else:
+        case.succeed(*words, "--output", output)
+    ledger = check_dataset(output, world)
+    check_reading(case.rng, output)
+    if case.rng.random() < 0.5:
+        remove_some(case, world, output, ledger)
+        check_compacted(case, world, output, ledger)
+
+
+def takedown(case: Case) -> None:
+    """Removes documents, erases them, and adds their texts again."""
+    world = case.world(small=True)
+    output = case.folder / "out"
+    case.succeed(*flags_of(world, output=output))
+    ledger = check_dataset(output, world)
+    for _ in range(case.rng.choice((1, 2))):
+        remove_some(case, world, output, ledger)
+    check_reading(case.rng, output)
+    check_compacted(case, world, output, ledger)
+
+
+def overwrite(case: Case) -> None:
+    """Replaces a dataset by one of other options, then deletes the old one."""
+    world = case.world(small=True)
+    output = case.folder / "out"
+    case.succeed(*flags_of(world, output=output))
+    check_dataset(output, world)
+    old = shipped(output)
+    world.options.values["seed"] = 99
+    expected = case.calm(flags_of(world))
+    done = case.run(*flags_of(world, output=output))
+    if done.code != 2 or "--seed" not in done.said:
+        raise Failure(f"other options are not refused: {done.code} {done.said[:600]}")
+    words = flags_of(world, output=output, overwrite=True)
+    if case.rng.random() < 0.6:
+        nth = int(2 ** (case.rng.random() * 8))
+        case.run(*words, trap=Trap(nth, kill_group))
+        Plain(output).manifest  # noqa: B018 - one of the two is there
+    case.succeed(*words)
+    check_dataset(output, world)
+    still = shipped(output)
+    agree("old files", {name: still.get(name) for name in old if name != "manifest.json"},
+          {name: value for name, value in old.items() if name != "manifest.json"})  # fmt: skip
+    if case.rng.random() < 0.5:
+        case.run("shards", "prune", output, trap=Trap(case.rng.randint(1, 6), kill_group))
+    case.succeed("shards", "prune", output)
+    left = shipped(output)
+    expected.pop("manifest.json")
+    left.pop("manifest.json")
+    agree("files after prune", left, expected)
+    case.succeed("shards", "verify", output)
+
+
+def parts(case: Case) -> None:
+    """Maps shares one after the other, then merges."""
+    world = case.world()
+    words = flags_of(world)
+    expected = case.calm(words)
+    output = case.folder / "out"
+    number = case.rng.choice((2, 3, 5))
+    shares = [f"{index + 1}/{number}" for index in range(number)]
+    case.rng.shuffle(shares)
+    for share in shares:
+        if case.rng.random() < 0.3:
+            trap = Trap(int(2 ** (case.rng.random() * 6)), kill_group)
+            case.run(*words, "--output", output, "--part", share, trap=trap)
+        case.succeed(*words, "--output", output, "--part", share)
+    case.succeed(*words, "--output", output, "--part", "merge")
+    agree("bytes of parts", shipped(output), expected)
+    check_dataset(output, world)
+
+
+# --- engines
+
+
+def engines(case: Case) -> None:
+    """Runs on another engine: the same bytes."""
+    world = case.world(small=True)
+    words = flags_of(world)
+    expected = case.calm(words)
+    prism = ("--runner=PrismRunner", f"--prism_location={PRISM}", "--environment_type=LOOPBACK")
+    ways: list[tuple[tuple[str, ...], bool]] = [
+        (("--runner=DirectRunner",), False),
+        ((), False),
+        (("--workers", "2"), False),
+        (("--workers", "1"), True),
+        *([(prism, False)] * 2 if PRISM.exists() else []),
+    ]
+    case.engine, case.forked = case.rng.choice(ways)
+    case.note("engine", f"{case.engine} forked={case.forked}")
+    output = case.folder / "out"
+    case.succeed(*flags_of(world, output=output))
+    agree("bytes of another engine", shipped(output), expected)
+    check_dataset(output, world)
+
+
+# --- what is refused
+
+
+def refusals(case: Case) -> None:
+    """Commands that must be refused with one paragraph, and leave the dataset as it is."""
+    world = case.world(small=True)
+    output = case.folder / "out"
+    case.succeed(*flags_of(world, output=output))
+    before = shipped(output)
+    rejected = sum(row.judged.rejected != "" for file in world.inputs for row in file.rows)
+    if rejected and world.options["sample"] == 1:
+        words = [word for word in flags_of(world, output=case.folder / "strict")]
+        words[words.index("--max-reject-rate") + 1] = "0"
+        case.refused(r"of the records cannot be read", *words)
+        if (case.folder / "strict" / "manifest.json").exists():
+            raise Failure("a manifest in spite of --max-reject-rate 0")
+    path = case.rng.choice(world.inputs).path
+    content = path.read_bytes()
+    path.write_bytes(content + b"\n" * 3)
+    case.refused(re_of("--overwrite|--allow-changed"), *flags_of(world, output=output))
+    case.refused(re_of("--allow-changed"), *flags_of(world, output=output, append=True))
+    path.unlink()
+    case.run(*flags_of(world, output=output))
+    path.write_bytes(content)
+    world.options.values["dedup"] = "none" if world.options["dedup"] != "none" else "exact"
+    case.refused(re_of("--dedup"), *flags_of(world, output=output))
+    agree("bytes after refusals", shipped(output), before)
+
+
+def re_of(pattern: str) -> str:
+    return pattern
+
+
+KINDS: Mapping[str, Kind] = {
+    "plain": Kind(plain, 24, "a run of random inputs and options"),
+    "kill": Kind(kill, 16, "kill -9 at a random change of the disk, and again"),
+    "kill-workers": Kind(kill_workers, 4, "kill -9 of a worker or driver at a random time"),
+    "harm-work": Kind(harm_work, 12, "unfinished work is harmed between two runs"),
+    "harm-dataset": Kind(harm_dataset, 6, "a file of a dataset is harmed"),
+    "harm-manifest": Kind(harm_manifest, 2, "the manifest is harmed"),
+    "full-disk": Kind(full_disk, 8, "a disk that fills up", alone=True),
+    "read-only": Kind(read_only, 3, "read-only mounts", alone=True),
+    "append": Kind(append, 10, "--append in several steps, removals, compaction"),
+    "every-tokens": Kind(every_tokens, 5, "--every-tokens, kills"),
+    "takedown": Kind(takedown, 6, "remove, erase, and the text again"),
+    "overwrite": Kind(overwrite, 5, "--overwrite, kills, prune"),
+    "readers": Kind(readers, 5, "readers in a loop during overwrite, prune, place …"),
+    "parts": Kind(parts, 3, "--part, merge"),
+    "engines": Kind(engines, 2, "DirectRunner, workers, Prism, a fresh process"),
+    "refusals": Kind(refusals, 4, "what must be refused"),
+}

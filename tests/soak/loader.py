@@ -1,0 +1,207 @@
+"""Reads a dataset as a training run does: every window exactly once, on any number of ranks."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shards.errors import UserError
+from shards.manifest import TRAIN, VALIDATION
+from shards.order.onepass import OnePass
+from shards.order.sampler import Sampler
+from shards.order.stages import MixtureStage
+from shards.order.streams import Stream, streams_of
+from shards.reader import Dataset
+from shards.windows import WindowSpec, causal_windows, glm_windows
+from tests.soak.check import Failure, agree
+from tests.soak.dataset import Plain
+from trainer.loader import Loader, Tensors, read_once
+
+Row = tuple[int, ...]
+Bag = Counter[Row]
+_MOST_WINDOWS = 4000
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """How a training run reads."""
+
+    world: int
+    batch: int
+    """Samples of all ranks together."""
+    length: int
+    """Tokens of a window."""
+
+
+def check_reading(rng: random.Random, folder: Path) -> None:
+    """Read a dataset's train and validation windows and compare them with its shards."""
+    plain, dataset = Plain(folder), Dataset.open(folder)
+    world = rng.choice((1, 2, 3))
+    ranks = Ranks(world, world * rng.choice((1, 4)), rng.choice((16, 64, 200)))
+    for split in (TRAIN, VALIDATION):
+        streams = streams_of(dataset, split=split)
+        by_stream = _windows(plain, split=split, length=ranks.length)
+        windows = [window for part in by_stream for window in part]
+        agree(f"streams of {split}", len(streams), len(by_stream))
+        if streams and len(windows) <= _MOST_WINDOWS:
+            _check_once(plain, streams, windows, ranks)
+            if split == TRAIN:
+                _check_epochs(streams, windows, ranks)
+                _check_weights(rng, streams, by_stream, ranks)
+                _check_scatters(rng, streams, ranks)
+
+
+def _check_once(
+    plain: Plain, streams: Sequence[Stream], windows: Sequence[Row], ranks: Ranks
+) -> None:
+    """Check what evaluation reads, in windows of both kinds."""
+    expected = Counter(windows)
+    read = _read_once(streams, causal_windows(ranks.length), ranks)
+    _compare(f"windows read once by {ranks.world} ranks", read, expected)
+    read = _read_once(streams, glm_windows(ranks.length), ranks)
+    special = plain.manifest["tokenizer"]["special"]["cls"]
+    _compare("tokens of GLM windows", _tokens(read, special), _tokens(expected))
+
+
+def _read_once(streams: Sequence[Stream], window: WindowSpec, ranks: Ranks) -> Bag:
+    read: Bag = Counter()
+    once = OnePass(streams, window=window)
+    for rank in range(ranks.world):
+        for tensors in read_once(once, batch_size=ranks.batch, rank=rank, world=ranks.world):
+            read.update(_texts(tensors))
+    return read
+
+
+def _drawn(sampler: Sampler, ranks: Ranks, steps: int) -> list[list[tuple[int, Row]]]:
+    """Return stream and tokens of all samples of each step, rank by rank."""
+    drawn: list[list[tuple[int, Row]]] = [[] for _ in range(steps)]
+    for rank in range(ranks.world):
+        loader = Loader(
+            sampler,
+            batch_size=ranks.batch,
+            rank=rank,
+            world=ranks.world,
+            steps=steps,
+            ahead=rank % 2,
+        )
+        for step, tensors in enumerate(loader):
+            drawn[step] += zip(tensors["source"].tolist(), _texts(tensors), strict=True)
+    return drawn
+
+
+def _check_epochs(streams: Sequence[Stream], windows: Sequence[Row], ranks: Ranks) -> None:
+    """Check that training reads each window once in the first epoch, each token in the next."""
+    sampler = Sampler(streams, seed=7, num_scatters=1, window=causal_windows(ranks.length))
+    steps = math.ceil(2 * len(windows) / ranks.batch)
+    rows = [row for step in _drawn(sampler, ranks, steps) for _, row in step]
+    expected = Counter(windows)
+    first = Counter(rows[: len(windows)])
+    _compare(f"windows of the first epoch on {ranks.world} ranks", first, expected)
+    if len(streams) == 1:
+        second = Counter(rows[len(windows) : 2 * len(windows)])
+        _compare("tokens of the second epoch", _tokens(second), _tokens(expected))
+
+
+def _check_weights(
+    rng: random.Random,
+    streams: Sequence[Stream],
+    by_stream: Sequence[Sequence[Row]],
+    ranks: Ranks,
+) -> None:
+    """Check that streams are drawn by their weights at any moment, each window once an epoch."""
+    weights = [rng.choice((0.1, 0.3, 1, 2)) for _ in streams]
+    named = {stream.name: weight for stream, weight in zip(streams, weights, strict=True)}
+    sampler = Sampler(
+        streams,
+        seed=3,
+        num_scatters=1,
+        window=causal_windows(ranks.length),
+        stages=(MixtureStage(start=0, weights=named),),
+    )
+    steps = math.ceil(min(1000, 2 * sum(map(len, by_stream))) / ranks.batch)
+    counts: Counter[int] = Counter()
+    rows: list[list[Row]] = [[] for _ in streams]
+    samples = [sample for step in _drawn(sampler, ranks, steps) for sample in step]
+    for number, (stream, row) in enumerate(samples, start=1):
+        counts[stream] += 1
+        rows[stream].append(row)
+        for index, weight in enumerate(weights):
+            share = number * weight / sum(weights)
+            # Two draws, since reading begins anywhere in a period.
+            if abs(counts[index] - share) >= 2:
+                raise Failure(f"stream {index}: {counts[index]} of {number} draws, not {share:.1f}")
+    for drawn, windows in zip(rows, by_stream, strict=True):
+        if len(drawn) >= len(windows):
+            first = Counter(drawn[: len(windows)])
+            _compare("windows of a weighted stream", first, Counter(windows))
+
+
+def _check_scatters(rng: random.Random, streams: Sequence[Stream], ranks: Ranks) -> None:
+    """Check that the batches of scattered shards do not depend on the number of ranks."""
+    scatters = rng.choice((2, 4))
+    batch = scatters * ranks.world
+    try:
+        sampler = Sampler(
+            streams, seed=5, num_scatters=scatters, window=causal_windows(ranks.length)
+        )
+    except UserError:
+        return  # shards that cannot be dealt to so many
+    alone = _drawn(sampler, replace(ranks, world=1, batch=batch), 8)
+    shared = _drawn(sampler, replace(ranks, batch=batch), 8)
+    for one, many in zip(alone, shared, strict=True):
+        agree("a batch of scattered shards", sorted(many), sorted(one))
+
+
+def _windows(plain: Plain, *, split: str, length: int) -> list[list[Row]]:
+    """Return the windows of a first epoch by stream, without removed documents."""
+    removed = plain.removed()
+    return [
+        [
+            window
+            for shard in plain.shards(generation, source, split)
+            for window in _windows_of(plain, shard, removed, length)
+        ]
+        for generation in plain.manifest["generations"]
+        for source in sorted(generation["sources"])
+        if sum(shard["tokens"] for shard in plain.shards(generation, source, split))
+    ]
+
+
+def _windows_of(
+    plain: Plain, shard: dict[str, Any], removed: set[tuple[str, int]], length: int
+) -> Iterable[Row]:
+    tokens = plain.tokens(shard)
+    kept = np.ones(len(tokens), bool)
+    for row, document in enumerate(plain.table(shard)):
+        if (shard["path"], row) in removed:
+            kept[document["offset"] : document["offset"] + document["tokens"]] = False
+    for start in range(0, len(tokens), length):
+        part = slice(start, start + length)
+        yield tuple(tokens[part][kept[part]].tolist())
+
+
+def _texts(tensors: Tensors) -> list[Row]:
+    """Return the tokens of each row of a batch without padding."""
+    rows, lengths = tensors["tokens"].tolist(), tensors["lengths"].tolist()
+    return [tuple(row[:length]) for row, length in zip(rows, lengths, strict=True)]
+
+
+def _tokens(bag: Bag, without: int = -1) -> Bag:
+    counts: Bag = Counter()
+    for row, times in bag.items():
+        for token in row:
+            if token != without:
+                counts[token,] += times
+    return counts
+
+
+def _compare(what: str, read: Bag, expected: Bag) -> None:
+    """Compare bags of rows; those without text may only fill up a batch."""
+    empty: Bag = Counter({(): max(read[()], expected[()])})
+    agree(f"{what}: missing", expected - read - empty, Counter())
+    agree(f"{what}: too many", read - expected - empty, Counter())

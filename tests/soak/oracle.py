@@ -1,0 +1,238 @@
+"""What a dataset must hold, worked out in plain Python from the records of its inputs.
+
+Written from docs/ alone: nothing of the product is imported. The label and score of a text's
+language are taken from the audit table, since fastText is not written twice.
+"""
+
+import hashlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ftfy
+
+from tests.soak.dataset import Place
+from tests.soak.records import Document
+from tests.soak.texts import PLANTED
+from tests.soak.world import Input, Options
+
+QUARANTINES = frozenset(
+    [
+        "bad-utf8",
+        "bad-json",
+        "not-an-object",
+        "truncated",
+        "too-long",
+        "unterminated-array",
+        "trailing-bytes",
+        "bad-archive",
+        "bad-row-group",
+        "missing-field",
+        "wrong-type",
+        "nul",
+    ]
+)
+CONFIG = ftfy.TextFixerConfig(
+    fix_latin_ligatures=False,
+    fix_character_width=False,
+    uncurl_quotes=False,
+    fix_line_breaks=False,
+    normalization=None,
+    max_decode_length=16_384,
+    explain=False,
+)
+"""docs/pipelines.md: mojibake, entities, control characters, escapes, surrogates; nothing else."""
+
+_GOLDEN, _WORD = 0x9E3779B97F4A7C15, 2**64 - 1
+
+
+def _mixed(value: int) -> int:
+    for _ in range(2):
+        value = (value + _GOLDEN) & _WORD
+        value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+        value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _WORD
+        value ^= value >> 31
+    return value
+
+
+def record_hash(domain: str, seed: int, source: str, path: str, position: int) -> int:
+    """Return one of the three hashes of a record's identity."""
+    digest = hashlib.blake2b("\0".join((domain, str(seed), source, path)).encode(), digest_size=8)
+    return _mixed(position ^ int.from_bytes(digest.digest(), "little"))
+
+
+def order_hash(seed: int, place: Place) -> int:
+    """Return the order of a document."""
+    source, path, position, ordinal = place
+    record = record_hash("order", seed, source, path, position)
+    return _mixed((record + ordinal * _GOLDEN) & _WORD)
+
+
+@dataclass
+class Fate:
+    """What becomes of a document, or of a record without one."""
+
+    place: Place
+    order: int
+    holdout: int
+    raw: str
+    """Prompt and text as read."""
+    text: str
+    """Prompt and text as the stages leave them."""
+    prompt: str
+    group: str
+    family: int
+    repaired: bool = False
+    reason: str = ""
+    """Why it is not kept; "" if it is."""
+    may_be_near: bool = False
+    """Whether it may be a near-duplicate instead."""
+    held_out: bool = False
+
+    @property
+    def verdict(self) -> str:
+        if not self.reason:
+            return "kept"
+        return "quarantined" if self.reason in QUARANTINES else "dropped"
+
+
+@dataclass
+class Seen:
+    """What dedup knows of earlier generations."""
+
+    texts: set[str] = field(default_factory=set)
+    families: set[int] = field(default_factory=set)
+
+
+@dataclass
+class Expected:
+    """A generation as it must be."""
+
+    fates: dict[Place, Fate]
+    not_sampled: Counter[str]
+    fanned_out: Counter[str]
+
+
+Labels = Mapping[Place, tuple[str | None, float | None]]
+
+
+def expect(inputs: Iterable[Input], options: Options, labels: Labels, seen: Seen) -> Expected:
+    """Return what a generation of some files must be; `seen` then knows its texts."""
+    expected = Expected({}, Counter(), Counter())
+    for file in inputs:
+        for row in file.rows:
+            identity = options["seed"], file.source, file.relative, row.position
+            if record_hash("sample", *identity) >= int(options["sample"] * 2**64):
+                expected.not_sampled[file.source] += 1
+                continue
+            documents = row.judged.documents or (Document("", reason=row.judged.rejected),)
+            expected.fanned_out[file.source] += len(documents) - 1
+            for ordinal, document in enumerate(documents):
+                place = (file.source, file.relative, row.position, ordinal)
+                assert place not in expected.fates, f"the generator made {place} twice"
+                expected.fates[place] = Fate(
+                    place,
+                    order_hash(options["seed"], place),
+                    record_hash("holdout", *identity),
+                    document.prompt + document.text,
+                    document.prompt + document.text,
+                    document.prompt,
+                    row.judged.group,
+                    document.family,
+                    reason=document.reason,
+                )
+                if not document.reason and is_blocked(document.columns, options):
+                    expected.fates[place].reason = "url-blocklist"
+    for fate in expected.fates.values():
+        if not fate.reason:
+            _judge(fate, options, labels.get(fate.place, (None, None)))
+    _deduplicate([*expected.fates.values()], options, seen)
+    return expected
+
+
+def is_blocked(columns: Mapping[str, Any], options: Options) -> bool:
+    """Return whether a page's address is on the blocklist, which names whole domains."""
+    host = re.match(r"https://([^/]+)/", str(columns.get("url", "")))
+    return bool(host) and host[1] in options["blocked"]
+
+
+def _judge(fate: Fate, options: Options, label: tuple[str | None, float | None]) -> None:
+    """Clean a document and say why it is dropped, if it is."""
+    prompt = ftfy.fix_text(fate.prompt, CONFIG)
+    text = ftfy.fix_text(fate.raw[len(fate.prompt) :], CONFIG)
+    fate.repaired = prompt + text != fate.raw
+    fate.prompt, fate.text = prompt, prompt + text
+    if not text.strip():
+        fate.reason = "empty"
+        return
+    language, score = label
+    languages = str(options["languages"]).split(",")
+    if languages != ["all"] and language is not None and language not in languages:
+        fate.reason = "language"
+    elif score is not None and score < options["language_threshold"]:
+        fate.reason = "language-score"
+    elif len(text) < options["glm_chars"]:
+        fate.reason = "glm-few-chars"
+    elif options["decontaminate"] and is_contaminated(text):
+        fate.reason = "contaminated"
+
+
+def is_contaminated(text: str) -> bool:
+    """Return whether a text has 13 words in a row of the planted line."""
+    words = _words(text)
+    planted = _words(PLANTED)
+    runs = {tuple(planted[at : at + 13]) for at in range(len(planted) - 12)}
+    return any(tuple(words[at : at + 13]) in runs for at in range(len(words) - 12))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.lower().replace("'", ""))
+
+
+def _deduplicate(fates: Sequence[Fate], options: Options, seen: Seen) -> None:
+    if options["dedup"] == "none":
+        return
+    reached = sorted((fate for fate in fates if not fate.reason), key=lambda fate: fate.order)
+    for fate in reached:
+        folded = " ".join(fate.text.split())
+        if folded in seen.texts:
+            fate.reason = "duplicate"
+        elif options["dedup"] == "minhash":
+            fate.may_be_near = fate.family < 0 or fate.family in seen.families
+        seen.texts.add(folded)
+        seen.families.add(fate.family)
+
+
+def hold_out(kept: Sequence[Fate], options: Options) -> None:
+    """Say which documents of a source are validation, given all that are kept."""
+    share = options["validation"]
+    most = int(len(kept) * 0.05)
+    if not share or not most:
+        return
+    hashes = sorted(fate.holdout for fate in kept)
+    within = sum(value < int(share * 2**64) for value in hashes)
+    wanted = min(max(within, 32), most)
+    bound = int(share * 2**64) if wanted == within else hashes[wanted]
+    for fate in kept:
+        fate.held_out = fate.holdout < bound
+
+
+def account(expected: Expected, source: str) -> dict[str, Any]:
+    """Return the account of a source, as the manifest has it."""
+    fates = [fate for fate in expected.fates.values() if fate.place[0] == source]
+    by: dict[str, Counter[str]] = defaultdict(Counter)
+    sizes: Counter[str] = Counter()
+    for fate in fates:
+        by[fate.verdict][fate.reason] += 1
+        sizes[fate.verdict] += len(fate.raw.encode())
+    return {
+        "read": len(fates),
+        "kept": by["kept"][""],
+        "dropped": dict(by["dropped"]),
+        "quarantined": dict(by["quarantined"]),
+        "fanned_out": expected.fanned_out[source],
+        "not_sampled": expected.not_sampled[source],
+        "bytes": {verdict: sizes[verdict] for verdict in ("kept", "dropped", "quarantined")},
+    }

@@ -1,0 +1,162 @@
+"""Readers in a loop while their dataset is replaced, grows, shrinks and is pruned.
+
+A reader meets a whole state of the dataset, or one clear error; what it has open stays as it was.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from tests.soak.case import Case, flags_of
+from tests.soak.check import Failure, agree
+from tests.soak.commands import die_with_parent
+from tests.soak.dataset import Plain
+from tests.soak.world import World
+
+WAYS = ("anew", "held", "windows")
+"""Open the dataset for each reading; open it once and read on; read windows through a loader."""
+
+
+def content_of(folder: Path) -> tuple[str, str]:
+    """Return number and lineage of a dataset, and a hash of what training reads of it."""
+    plain = Plain(folder)
+    state = hashlib.sha256()
+    removed = plain.removed()
+    for generation in plain.manifest["generations"]:
+        for source in sorted(generation["sources"]):
+            for shard in plain.shards(generation, source, "train"):
+                state.update(plain.tokens(shard).tobytes())
+                rows = sorted(row for path, row in removed if path == shard["path"])
+                state.update(str(rows).encode())
+    manifest = plain.manifest
+    return f"{manifest['number']} {manifest['lineage']}", state.hexdigest()
+
+
+def _read_through(folder: Path, stop: Path, way: str) -> list[tuple[str, str]]:
+    """Read until there is a file `stop`; return what was seen: a state or an error."""
+    from shards.errors import UserError  # noqa: PLC0415
+    from shards.reader import Dataset  # noqa: PLC0415
+
+    seen = []
+    dataset = None
+    while True:
+        last = stop.exists()
+        try:
+            dataset = dataset if way == "held" and dataset else Dataset.open(folder)
+            if way == "windows":
+                _read_windows(dataset)
+            seen.append(_state_of(dataset))
+        except UserError as error:
+            seen.append(("error", str(error)))
+        if last:
+            return seen
+
+
+def _state_of(dataset: object) -> tuple[str, str]:
+    state = hashlib.sha256()
+    for entry in dataset.manifest.shards():  # type: ignore[attr-defined]
+        shard = dataset.shard(entry)  # type: ignore[attr-defined]
+        state.update(shard.tokens.tobytes())
+        state.update(str(shard.removed.tolist()).encode())
+    manifest = dataset.manifest  # type: ignore[attr-defined]
+    return f"{manifest.number} {manifest.lineage}", state.hexdigest()
+
+
+def _read_windows(dataset: object) -> None:
+    from shards.order.sampler import Sampler  # noqa: PLC0415
+    from shards.order.streams import streams_of  # noqa: PLC0415
+    from shards.windows import glm_windows  # noqa: PLC0415
+    from trainer.loader import Loader  # noqa: PLC0415
+
+    streams = streams_of(dataset)  # type: ignore[arg-type]
+    if streams:
+        sampler = Sampler(streams, seed=1, num_scatters=1, window=glm_windows(128))
+        for batch in Loader(sampler, batch_size=4, steps=6):
+            assert batch["tokens"].shape[0] == 4
+
+
+def _start(folder: Path, stop: Path, way: str, told: Path) -> int:
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        die_with_parent()
+        told.write_text(json.dumps(_read_through(folder, stop, way)))
+        code = 0
+    except BaseException as error:  # noqa: BLE001 - it is told and looked at
+        told.write_text(json.dumps([("crash", repr(error))]))
+    finally:
+        os._exit(code)
+
+
+def readers(case: Case) -> None:
+    """Change a dataset in all ways while others read it."""
+    rng = case.rng
+    world = case.world(small=True)
+    output, stop = case.folder / "out", case.folder / "stop"
+    case.succeed(*flags_of(world, output=output), "--append")
+    states = dict([content_of(output)])
+    ways = rng.choices(WAYS, k=2)
+    told = [case.folder / f"seen-{number}.json" for number in range(len(ways))]
+    pids = [_start(output, stop, way, path) for way, path in zip(ways, told, strict=True)]
+    case.note("readers", ways)
+    for number in range(rng.choice((3, 5))):
+        step = rng.choice(("overwrite", "append", "remove", "compact", "prune", "place"))
+        _change(case, world, output, step, number=number)
+        states.update([content_of(output)])
+        time.sleep(rng.random() / 4)
+    stop.touch()
+    for pid, path, way in zip(pids, told, ways, strict=True):
+        os.waitpid(pid, 0)
+        _check_seen(json.loads(path.read_text()), states, way)
+    case.note("readings", [len(json.loads(path.read_text())) for path in told])
+
+
+def _change(case: Case, world: World, output: Path, step: str, *, number: int) -> None:
+    """Change a dataset in one way."""
+    if step == "overwrite":
+        world.options.values["seed"] = case.rng.randrange(1000)
+        case.succeed(*flags_of(world, output=output, overwrite=True))
+    elif step == "append":
+        world.add_files(world.sources[0], 1, records=20)
+        case.succeed(*flags_of(world, output=output, append=True))
+    elif step == "remove":
+        sources = Plain(output).manifest["generations"][0]["sources"].values()
+        name = next((entry["shards"][0]["path"] for entry in sources if entry["shards"]), "x")
+        words = ["shards", "remove", output, "--id", f"{name}:0", "--missing-ok"]
+        case.succeed(*words, "--reason", "x")
+    elif step == "place":
+        _place(case, output, case.folder / f"copy-{number}", case.rng.random() < 0.5)
+    else:
+        case.succeed("shards", step, output)
+
+
+def _check_seen(seen: list[list[str]], states: dict[str, str], way: str) -> None:
+    for number, state in seen:
+        if number == "crash":
+            raise Failure(f"a reader ({way}) crashed: {state}")
+        if number == "error":
+            raise Failure(f"a reader ({way}) met an error: {state}")
+        if number not in states:
+            raise Failure(f"a reader ({way}) met number {number}, of {sorted(states)}")
+        agree(f"what a reader ({way}) met at number {number}", state, states[number])
+    if way == "held" and len({number for number, _ in seen}) > 1:
+        raise Failure("a dataset that is open has changed")
+
+
+def _place(case: Case, output: Path, copy: Path, during: bool) -> None:
+    """Copy the dataset, perhaps while it is pruned; the copy is whole."""
+    started = case.start(["shards", "place", output, "--to", copy])
+    if during:
+        case.succeed("shards", "prune", output)
+    done = started.wait()
+    case.look_at(done)
+    if done.code:
+        raise Failure(f"place: exit code {done.code}: {done.output[-600:]}")
+    case.succeed("shards", "place", output, "--to", copy, "--check")
+    agree("what was placed", content_of(copy), content_of(output))

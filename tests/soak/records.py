@@ -1,0 +1,228 @@
+"""Random records of each corpus, and what the documents of a record are by the corpus's rules.
+
+The rules are written down here once more, as docs/corpora.md has them, without the product's code.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.soak.texts import Text, Texts
+
+Value = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document of a record before any stage."""
+
+    text: str
+    prompt: str = ""
+    reason: str = ""
+    """Why the corpus leaves it out; "" if it does not."""
+    family: int = -1
+    """As in `Text`; -1 if it is not known."""
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """What a rule looks at besides the text."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a corpus makes of a record: documents, or the reason why it is quarantined."""
+
+    documents: tuple[Document, ...] = ()
+    rejected: str = ""
+    group: str = ""
+
+
+def rejected(reason: str) -> Judged:
+    return Judged(rejected=reason)
+
+
+def _text(value: Any) -> str:
+    """Return "" for a string, else why it is none."""
+    if isinstance(value, str):
+        return ""
+    return "missing-field" if value is None else "wrong-type"
+
+
+# --- text
+
+
+def make_text(rng: random.Random, texts: Texts, number: int) -> tuple[Value, Text]:
+    text = texts.next()
+    value: Value = {"text": text.text, "id": f"doc-{number}"}
+    if rng.random() < 0.2:
+        value["nested"] = {"a": [1, 2.5, None, {"text": "not a record"}], "b": '}{][\\"'}
+    if rng.random() < 0.1:
+        value["more"] = [{"text": "an imitation of a record"}, {"text": "another one"}]
+    if rng.random() < 0.1:
+        value["url"] = f"https://w{number}.example/{rng.randrange(9)}"
+    return value, text
+
+
+def judge_text(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> Judged:
+    if why := _text(value.get("text")):
+        return rejected(why)
+    text = value["text"]
+    short = len(text) < options.get("min_chars", 1)
+    return Judged((Document(text, "", "too-short" if short else "", family),))
+
+
+# --- wudao
+
+
+def make_wudao(rng: random.Random, texts: Texts, number: int) -> tuple[Value, Text]:
+    text = texts.next(least=rng.choice((0, 120, 120, 120)))
+    value: Value = {
+        "id": number,
+        "uniqueKey": f"{number:032x}",
+        "dataType": rng.choice(("科技", "百科", "博客")),
+        "title": rng.choice(("", "题", text.text[:4], f"Title {number}")),
+        "content": text.text,
+    }
+    return value, text
+
+
+def judge_wudao(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> Judged:
+    title = value.get("title")
+    if title is not None and not isinstance(title, str):
+        return rejected("wrong-type")
+    if why := _text(value.get("content")):
+        return rejected(why)
+    title, content = (title or "").strip(), value["content"]
+    if title and not content.startswith(title):
+        content = f"{title} {content}"
+    short = len(content) < options.get("min_chars", 101)
+    group = value.get("dataType")
+    return Judged(
+        (Document(content, "", "too-short" if short else "", family),),
+        group=group if isinstance(group, str) else "",
+    )
+
+
+# --- pile
+
+SUBSETS = ("Pile-CC", "ArXiv", "Github")
+
+
+def make_pile(rng: random.Random, texts: Texts, number: int) -> tuple[Value, Text]:
+    del number
+    text = texts.next()
+    return {"text": text.text, "meta": {"pile_set_name": rng.choice(SUBSETS)}}, text
+
+
+def judge_pile(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> Judged:
+    meta = value.get("meta")
+    if why := _text(value.get("text")):
+        return rejected(why)
+    if not isinstance(meta, dict):
+        return rejected("missing-field" if meta is None else "wrong-type")
+    if why := _text(meta.get("pile_set_name")):
+        return rejected(why)
+    subset = meta["pile_set_name"]
+    reason = "subset" if subset in options.get("deny", ()) else ""
+    return Judged((Document(value["text"], "", reason, family),), group=subset)
+
+
+# --- fineweb
+
+
+def make_fineweb(rng: random.Random, texts: Texts, number: int) -> tuple[Value, Text]:
+    text = texts.next()
+    return {
+        "text": text.text,
+        "id": f"<urn:uuid:{number:08}>",
+        "dump": rng.choice(("CC-MAIN-2024-10", "CC-MAIN-2024-18")),
+        "url": f"https://w{number}.example/",
+        "language_score": rng.random(),
+        "token_count": rng.randrange(1000),
+    }, text
+
+
+def judge_fineweb(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> Judged:
+    if why := _text(value.get("text")):
+        return rejected(why)
+    short = len(value["text"]) < options.get("min_chars", 1)
+    reason = "too-short" if short else ""
+    columns = {"url": value.get("url")}
+    document = Document(value["text"], "", reason, family, columns)
+    return Judged((document,), group=value.get("dump") or "")
+
+
+# --- zhidao
+
+
+def make_zhidao(rng: random.Random, texts: Texts, number: int) -> tuple[Value, Text]:
+    best = texts.next(least=rng.choice((0, 20)))
+    value: Value = {
+        "title": rng.choice((f"问{number}", "怎样煮饭", "", "How? &amp; why")),
+        "content": rng.choice(("", "说明" * 70, texts.next().text)),
+        "best_answer": {"content": best.text},
+        "other_answers": [
+            {"content": texts.next(least=rng.choice((0, 110))).text}
+            for _ in range(rng.randrange(3))
+        ],
+    }
+    if rng.random() < 0.1:
+        del value["best_answer"]
+    return value, best
+
+
+def judge_zhidao(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> Judged:
+    del options
+    title, about = value.get("title"), value.get("content")
+    if not all(field is None or isinstance(field, str) for field in (title, about)):
+        return rejected("wrong-type")
+    about = about or ""
+    about = about if len(about) <= 100 else about[:100] + "......"
+    if not title:
+        return Judged((Document("", "", "no-title"),))
+    others = value.get("other_answers") or []
+    if not isinstance(others, list):
+        return rejected("wrong-type")
+    answers = [(11, value.get("best_answer") or {}), *((101, other) for other in others)]
+    texts = [(least, answer.get("content") or "") for least, answer in answers if answer]
+    prompt = f"问题：{title}问题描述：{about}回答："
+    documents = [
+        Document(text, prompt, "too-short" if len(text) < least else "", family)
+        for least, text in texts
+    ]
+    return Judged(tuple(documents) or (Document("", "", "no-answer"),))
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """How records of a corpus are made, damaged and judged."""
+
+    make: Callable[[random.Random, Texts, int], tuple[Value, Text]]
+    judge: Callable[[Mapping[str, Any], Mapping[str, Any], int], Judged]
+    field: str
+    """The field that holds text."""
+    forms: Sequence[str]
+    """The forms of its files."""
+
+
+CORPORA = {
+    "text": Corpus(
+        make_text, judge_text, "text", ("jsonl", "array", "RECORDS", "lines", "parquet")
+    ),
+    "wudao": Corpus(make_wudao, judge_wudao, "content", ("array", "RECORDS")),
+    "pile": Corpus(make_pile, judge_pile, "text", ("jsonl",)),
+    "fineweb": Corpus(make_fineweb, judge_fineweb, "text", ("parquet",)),
+    "zhidao": Corpus(make_zhidao, judge_zhidao, "title", ("jsonl", "array")),
+}
+
+
+def spoilt(rng: random.Random, value: Value, field: str) -> Value:
+    """Return a record that is valid JSON and no valid record: its judge says why."""
+    way = rng.choice(("missing", "null", "number", "list", "nul"))
+    changed = dict(value)
+    if way == "missing":
+        del changed[field]
+    else:
+        changed[field] = {"null": None, "number": 7, "list": ["x"], "nul": f"a\0{value[field]}"}[
+            way
+        ]
+    return changed

@@ -1,0 +1,145 @@
+"""Whatever stands in the JSON files of a run's folder, a resume is right or refused."""
+
+import copy
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from shards.errors import UserError
+from shards.records import to_json
+from shards.run import Run
+from shards.storage.files import write_json
+from tests.trainer.alone import ALONE
+from trainer import plot, start
+from trainer.checkpoint import FileList
+from trainer.config import Config
+from trainer.log import RunLog
+
+pytestmark = pytest.mark.slow
+
+VALUES: list[Any] = [
+    *(None, True, False, 0, 1, -1, 2, 10**18, -(10**18), 10**30, 0.5, -0.5, 1e308),
+    *(float("nan"), float("inf"), "", "x", "../x", "/etc/passwd", "\x1b[31m", "\ud800", "1"),
+    *([], [1], ["x"], {}, {"x": 1}, [[]], json.loads("[" * 500 + "]" * 500)),
+]
+FILES = ("step-1/whole-00000.json", "run.json", "log.jsonl")
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, configure: Callable[..., Config], monkeypatch: pytest.MonkeyPatch
+) -> tuple[Config, Path]:
+    """Return a run and its folder, with a checkpoint that has no tensors."""
+    folder = tmp_path / "run"
+    stepper = SimpleNamespace(micro_batch=2, stage=0)
+    monkeypatch.setattr(start, "_make_stepper", lambda *_, **__: stepper)
+    monkeypatch.setattr(start, "check_settings", lambda *_: None)
+    config = configure("--save", str(folder), "--micro-batch", "2")
+    begun = start.start(config, ALONE)
+    file_list = FileList(
+        version=1,
+        step=1,
+        ranks=(0,),
+        world=1,
+        stage=0,
+        files={},
+        state=begun.state(1, begun.data, bad_losses=0),
+    )
+    write_json(folder / FILES[0], to_json(file_list))
+    begun.data.run.save(folder / "run.json")
+    log = RunLog(folder, step=0, steps=3, show=False)
+    for step in (1, 2):
+        log.write("train", step, {"loss": 4.5, "lr": 0.1})
+    log.close()
+    return config, folder
+
+
+def places(value: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the way to each value in a JSON value."""
+    keys = value.keys() if isinstance(value, dict) else range(len(value))
+    below = [
+        places(value[key], (*above, key)) for key in keys if isinstance(value[key], dict | list)
+    ]
+    return [*((*above, key) for key in keys), *(place for some in below for place in some)]
+
+
+def mutated(content: Any, rng: random.Random) -> Any:
+    """Return a JSON value with something else, something more or something less in it."""
+    content = copy.deepcopy(content)
+    *way, last = rng.choice(places(content))
+    inside = content
+    for key in way:
+        inside = inside[key]
+    kind = rng.randrange(6)
+    if kind == 0:
+        del inside[last]
+    elif kind == 1 and isinstance(inside, dict):
+        inside[rng.choice(["x", "", "version", last + "s" if isinstance(last, str) else "y"])] = 1
+    else:
+        inside[last] = rng.choice(VALUES)
+    return content
+
+
+def written(content: Any, rng: random.Random) -> bytes:
+    """Return a JSON value as bytes, sometimes cut or with a changed byte."""
+    data = bytearray(json.dumps(content).encode())
+    kind = rng.randrange(12)
+    if kind == 0:
+        del data[rng.randrange(len(data)) :]
+    elif kind == 1:
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    return bytes(data)
+
+
+def resumed(config: Config) -> start.StartedRun | str:
+    try:
+        return start.start(config, ALONE)
+    except UserError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_crafted_file_is_refused_or_harmless(run: tuple[Config, Path], seed: int) -> None:
+    config, folder = run
+    rng = random.Random(seed)
+    begun = start.start(config, ALONE)
+    whole = folder.with_name("whole")
+    shutil.copytree(folder, whole)
+    refused = 0
+    for _ in range(60):
+        name = rng.choice(FILES[:2])
+        content = json.loads((whole / name).read_text())
+        (folder / name).write_bytes(written(mutated(content, rng), rng))
+        result = resumed(config)
+        if isinstance(result, str):
+            refused += 1
+            assert str(folder) in result, result
+        else:
+            assert result.step == 1
+            assert result.data.sampler.identity == begun.data.sampler.identity
+            assert isinstance(result.bad_losses, int)
+        shutil.copy(whole / name, folder / name)
+    assert 10 < refused < 60
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_crafted_log_stops_nothing(run: tuple[Config, Path], seed: int) -> None:
+    _, folder = run
+    rng = random.Random(seed)
+    path = folder / "log.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for _ in range(40):
+        path.write_bytes(b"\n".join(written(mutated(line, rng), rng) for line in lines))
+        log = RunLog(folder, step=2, steps=3, show=False)
+        log.close()
+        for event in map(json.loads, path.read_text().splitlines()):
+            plot.curves([event], "train", "loss")
+    path.write_bytes(b"\x80\x04\x95\n" * 3)
+    RunLog(folder, step=2, steps=3, show=False).close()
+    assert Run.load(folder / "run.json").seed == 0

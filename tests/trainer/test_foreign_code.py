@@ -1,0 +1,170 @@
+"""No file of a run's folder is ever run, whoever wrote it."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from shards.__main__ import main as shards_main
+from tests.trainer.corpus import SHAPE, build
+from tests.trainer.poison import POISONS, mend_lists, poison
+from tests.trainer.runs import Running, Trial, losses
+from trainer import checkpoint, plot, start, torch_file, universal
+
+pytestmark = pytest.mark.slow
+
+WORLDS = {0: 1, 1: 2, 2: 2, 3: 2}
+"""Ranks of the run whose files are poisoned, by ZeRO stage."""
+FLAGS = (
+    *("--batch-size", "8", "--max-steps", "2", "--lr", "0.01", "--micro-batch", "4"),
+    *("--save-every", "1", "--eval-every", "0", "--log-every", "1", "--keep", "1"),
+)
+COMMANDS = ("resume", "other world", "evaluate", "init")
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    folder = tmp_path_factory.mktemp("runs")
+    build(folder / "data")
+    (folder / "model.json").write_text(json.dumps(SHAPE))
+    trial = Trial(folder, ("--data", str(folder / "data"), "--model", str(folder / "model.json")))
+    for stage, world in WORLDS.items():
+        json_path = folder / f"zero{stage}.json"
+        json_path.write_text(json.dumps({"zero_optimization": {"stage": stage}}))
+        run = folder / f"run-{stage}"
+        trial.run(*FLAGS, "--deepspeed", json_path, "--max-steps", 1, "--save", run, world=world)
+    return trial
+
+
+def start_command(trial: Trial, command: str, run: Path, stage: int, **more: Any) -> Running:
+    """Start what opens a run's folder."""
+    world = WORLDS[stage]
+    flags: list[object] = [*FLAGS, "--deepspeed", trial.folder / f"zero{stage}.json"]
+    if command == "init":
+        return trial.start(*flags, "--init-from", run / "step-1", **more)
+    if command == "evaluate":
+        return trial.start(*flags, "--resume", run, command="evaluate", world=world, **more)
+    world = 3 - world if command == "other world" else world
+    return trial.start(*flags, "--save", run, world=world, **more)
+
+
+def copy(trial: Trial, stage: int, name: str) -> tuple[Path, Path]:
+    """Return a copy of the run of a stage, and a folder that the payload would make."""
+    run = trial.folder / f"copy-{name}"
+    shutil.rmtree(run, ignore_errors=True)
+    shutil.copytree(trial.folder / f"run-{stage}", run)
+    return run, trial.folder / f"trace-{name}"
+
+
+def tensors(stage: int) -> list[str]:
+    """Return the names of the files with tensors of the run of a stage."""
+    ranks = range(WORLDS[stage])
+    if stage == 0:
+        return ["mp_rank_00_model_states.pt"]
+    models = ["mp_rank_00_model_states.pt"]
+    if stage == 3:
+        models = [f"zero_pp_rank_{rank}_mp_rank_00_model_states.pt" for rank in ranks]
+    return models + [f"zero_pp_rank_{rank}_mp_rank_00_optim_states.pt" for rank in ranks]
+
+
+CASES = [
+    (stage, command, name)
+    for stage in WORLDS
+    for command in COMMANDS
+    for name in tensors(stage)
+    if stage != 2 or command == "resume"
+]
+
+
+@pytest.mark.parametrize(("stage", "command", "name"), CASES)
+def test_a_poisoned_file_of_tensors_is_refused(
+    trial: Trial, stage: int, command: str, name: str
+) -> None:
+    run, trace = copy(trial, stage, "tensors")
+    way = list(POISONS)[(len(command) + len(name)) % len(POISONS)]
+    poison(run / "step-1" / name, trace, way)
+    running = start_command(trial, command, run, stage).wait()
+    assert set(running.codes()) == {2}, running.output()
+    assert not trace.exists()
+    assert_one_paragraph(running.output())
+    assert str(run / "step-1" / name) in running.output()
+
+
+def assert_one_paragraph(output: str) -> None:
+    assert "Traceback" not in output
+    lines = [line for line in output.splitlines() if re.match(r"trainer\.\w+: ", line)]
+    assert len(lines) == 1, output
+
+
+def trust_everything() -> None:
+    """Let the check of names find nothing, so that only torch is left to refuse."""
+    for module in (checkpoint, start, torch_file, universal):
+        for name in ("check", "_check_names"):
+            if hasattr(module, name):
+                setattr(module, name, lambda *_, **__: None)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("stage", [0, 1, 3])
+def test_torch_itself_refuses_too(trial: Trial, stage: int, command: str) -> None:
+    run, trace = copy(trial, stage, "trusted")
+    name = tensors(stage)[-1]
+    poison(run / "step-1" / name, trace, "hidden")
+    running = start_command(trial, command, run, stage, prepare=trust_everything).wait()
+    assert 2 in running.codes(), running.output()
+    assert not trace.exists()
+    assert "Traceback" not in running.output()
+    torch.load(run / "step-1" / name, weights_only=False)  # it would have run
+    assert trace.exists()
+    trace.rmdir()
+
+
+@pytest.mark.parametrize("stage", [0, 1, 3])
+def test_other_files_are_no_pickles(trial: Trial, stage: int) -> None:
+    whole = trial.folder / f"run-{stage}"
+    names = sorted(str(path.relative_to(whole)) for path in whole.rglob("*") if path.is_file())
+    others = [name for name in names if not name.endswith(".pt")]
+    assert {"latest", "log.jsonl", "run.json", "step-1/whole-00000.json"} < set(others)
+    for name in others:
+        run, trace = copy(trial, stage, "others")
+        poison(run / name, trace, "plain")
+        running = start_command(trial, "resume", run, stage).wait()
+        assert not trace.exists(), name
+        assert set(running.codes()) <= {0, 2}, running.output()
+        assert "Traceback" not in running.output(), name
+        if 2 in running.codes():
+            assert_one_paragraph(running.output())
+            assert name in running.output()
+        plot.main([str(run)])
+        shards_main(["trace", str(run / "run.json"), "--step", "0"])
+        assert not trace.exists(), name
+
+
+@pytest.mark.parametrize("stage", [1, 3])
+def test_names_that_lead_out_of_the_folder_make_no_files(trial: Trial, stage: int) -> None:
+    run, _ = copy(trial, stage, "names")
+    path = run / "step-1" / tensors(stage)[0]
+    content = torch.load(path, weights_only=False)
+    outside = trial.folder / "outside"
+    content["module"][str(outside / "w")] = torch.zeros(3)
+    torch.save(content, path)
+    mend_lists(path)
+    running = start_command(trial, "other world", run, stage).wait()
+    assert set(running.codes()) == {2}, running.output()
+    assert "has an entry named" in running.output()
+    assert not outside.exists()
+
+
+def test_an_untouched_run_goes_on(trial: Trial) -> None:
+    """Guards the tests above against refusing everything."""
+    for stage in WORLDS:
+        for command in COMMANDS:
+            run, _ = copy(trial, stage, "untouched")
+            running = start_command(trial, command, run, stage).wait()
+            assert set(running.codes()) == {0}, running.output()
+            if command in ("resume", "other world"):
+                assert len(losses(run)) == 2

@@ -1,0 +1,50 @@
+"""JSON files that people write: settings of DeepSpeed, shapes of models."""
+
+import json
+import reprlib
+from pathlib import Path
+from typing import Any
+
+from shards.errors import UserError
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file; NaN and infinite numbers are left to the caller.
+
+    Raises:
+        UserError: the file cannot be read, holds something else, or has a key twice.
+    """
+    try:
+        content = json.loads(path.read_bytes(), object_pairs_hook=_without_repeats)
+    except RecursionError as error:
+        raise UserError(f"{path} is nested too deeply: correct it there.") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON ({error}): correct it there.") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is not a JSON object: expected keys and values in {{…}}.")
+    return content
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of the file.
+
+    Raises:
+        ValueError: it has a key twice; Python would take the second.
+    """
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        values = ", ".join(reprlib.repr(value) for name, value in pairs if name == repeated)
+        raise ValueError(f"the key {reprlib.repr(repeated)} stands there twice, with {values}")
+    return content
+
+
+def is_file(path: Path) -> bool:
+    """Return whether there is a file of that name, which may be no possible name at all."""
+    try:
+        return path.is_file()
+    except OSError:  # too long a name, for one
+        return False

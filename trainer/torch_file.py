@@ -1,0 +1,141 @@
+"""PyTorch's files, read in a way that runs nothing that stands in them.
+
+A file of `torch.save` is a pickle beside the bytes of its tensors, and a pickle may name any
+function and have it called. Here only tensors, plain values and types of a short list are made of
+one; any other name is refused before it is looked up. DeepSpeed reads its checkpoints as if it had
+written them itself, so torch is told to read every file in this way while DeepSpeed does.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+from zipfile import is_zipfile
+
+import torch
+
+from shards.errors import DamageError, UserError
+
+_FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
+"""What torch.load asks the environment for; it refuses to load if both are set."""
+_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+"""torch.serialization.MAGIC_NUMBER as a pickle."""
+_ZIP = b"PK\x03\x04"
+"""What torch.load knows the present format by."""
+_LONGEST = 300
+"""Characters of an error of torch or DeepSpeed that a message repeats."""
+_MOST_NAMED = 5
+"""Names of foreign types that a message lists."""
+
+
+@contextmanager
+def nothing_runs(types: Sequence[Any]) -> Iterator[None]:
+    """Let every torch.load of this process, whatever it asks for, make only values of some types.
+
+    The environment tells the processes that it starts the same, but not the types.
+
+    Args:
+        types: allowed besides tensors and plain values, as for `torch.serialization.safe_globals`.
+    """
+    before = {name: os.environ.pop(name, None) for name in (_FORCE, _FORCE_NOT)}
+    os.environ[_FORCE] = "1"
+    try:
+        with torch.serialization.safe_globals(list(types)):
+            yield
+    finally:
+        del os.environ[_FORCE]
+        os.environ.update({name: value for name, value in before.items() if value is not None})
+
+
+def deepspeed_types() -> list[Any]:
+    """Return the types that DeepSpeed's checkpoints hold: plain data without code of their own."""
+    # DeepSpeed reads DS_ACCELERATOR when it is imported.
+    from deepspeed.runtime.fp16.loss_scaler import (  # noqa: PLC0415
+        DynamicLossScaler,
+        LossScaler,
+    )
+    from deepspeed.runtime.zero.config import ZeroStageEnum  # noqa: PLC0415
+    from deepspeed.utils.tensor_fragment import fragment_address  # noqa: PLC0415
+
+    return [DynamicLossScaler, LossScaler, ZeroStageEnum, fragment_address]
+
+
+def read(path: Path, types: Sequence[Any], *, advice: str) -> Mapping[Any, Any]:
+    """Return the dict in a file, its tensors on the CPU, memory-mapped if its format allows that.
+
+    Raises:
+        UserError: as `check`; or it holds no dict.
+        DamageError: it is not a PyTorch file, or cut short.
+    """
+    check(path, types, advice=advice)
+    try:
+        with nothing_runs(types):
+            content = torch.load(path, "cpu", weights_only=True, mmap=_is_zipped(path))
+    except UnpicklingError:
+        raise UserError(_foreign(path, [], advice)) from None
+    except Exception as error:  # torch raises almost anything for a file made by hand
+        raise DamageError(_unreadable(path, error)) from error
+    if not isinstance(content, dict):
+        raise UserError(f"{path} holds a {type(content).__name__}; expected a checkpoint.")
+    return content
+
+
+def check(path: Path, types: Sequence[Any], *, advice: str) -> None:
+    """Check that a file names nothing but tensors and some types; its tensors are not read.
+
+    Only the names in a file of the present format are checked: in one from before torch 1.6 they
+    stand between the tensors.
+
+    Args:
+        path: the file.
+        types: as for `nothing_runs`.
+        advice: what the user may do with a file that is refused; ends the message.
+
+    Raises:
+        UserError: it names something else, which reading it could run.
+        DamageError: it is not a PyTorch file, or cut short.
+    """
+    if not _is_zipped(path):
+        if not _starts(path, _BEFORE_ZIP):
+            raise DamageError(f"{path} is not a PyTorch file, or was cut short. Copy it again.")
+        return
+    try:
+        with torch.serialization.safe_globals(list(types)):
+            names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
+    except UnpicklingError:
+        raise UserError(_foreign(path, [], advice)) from None
+    except Exception as error:  # torch raises almost anything for a file made by hand
+        raise DamageError(_unreadable(path, error)) from error
+    if names:
+        raise UserError(_foreign(path, sorted(names), advice))
+
+
+def _is_zipped(path: Path) -> bool:
+    """Return whether torch takes a file for a zip archive, and it is a whole one."""
+    return _starts(path, _ZIP) and is_zipfile(path)
+
+
+def _starts(path: Path, magic: bytes) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(len(magic)) == magic
+
+
+def _foreign(path: Path, names: Sequence[str], advice: str) -> str:
+    shown = ", ".join(ascii(name)[1:-1] for name in names[:_MOST_NAMED])
+    return (
+        f"{path} was not loaded: it holds more than tensors and plain values, and reading it could "
+        f"run code{f': it names {shown}' if shown else ''}. {advice}"
+    )
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    return f"{path} cannot be read ({one_line(error)}). Copy it again."
+
+
+def one_line(error: Exception) -> str:
+    """Return the beginning of what torch or DeepSpeed says, without control characters."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    shown = ascii(text)[1:-1].rstrip(".")
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
