@@ -93,7 +93,9 @@ def proven(
         with compiling() if native else nullcontext():
             fast = make()
             difference = None if fast is None else differs(fast)
-    except Exception as error:  # noqa: BLE001  whatever fails here, the plain one can do
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001  whatever fails here, the plain one can do
         fast, difference = None, _reason(error)
     if difference is not None:
         _warn(f"{name} is not used: {difference}. {instead} takes its place.")
@@ -101,7 +103,7 @@ def proven(
     return plain if fast is None else fast
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """Return the first line of an error; numba's have dozens."""
     line = str(error).strip().partition("\n")[0].rstrip(".")
     return line if isinstance(error, ValueError) else f"{type(error).__name__}: {line}"

@@ -15,20 +15,22 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.inputs.files import InputFile, match_inputs, open_input
+from pipelines.inputs.files import InputFile, input_paths, match_inputs, open_input
 from pipelines.inputs.split import split_file
 from pipelines.readers.json_array import JsonArrayReader
 from pipelines.readers.record import Record
+from pipelines.run.output import check_apart
 from pipelines.segments.identity import hash_bound, sample_hashes
 from pipelines.wudao import PATTERN
 from shards.command import Parser, print_text
 from shards.errors import UserError
-from shards.flags import count, fraction, positive
+from shards.flags import count, fraction, local_path, positive
+from shards.shown import tell
 from shards.storage.files import atomic_write, crc32c
 
 PROGRAM = "pipelines.cp_wudao"
@@ -62,9 +64,11 @@ def run(arguments: argparse.Namespace) -> str:
     Raises:
         UserError: They contradict each other, or a file cannot be read or written.
     """
-    files = match_inputs([arguments.input], pattern=PATTERN, default_name="wudao")
     output = arguments.output
-    _check_apart(files, output)
+    for path in input_paths([arguments.input]):
+        check_apart(path, output)
+    files = match_inputs([arguments.input], pattern=PATTERN, default_name="wudao")
+    _check_names(files)
     if arguments.files is not None:
         done = copy_files(files, output, wanted=arguments.files, seed=arguments.seed)
     else:
@@ -234,17 +238,17 @@ def _holding(output: Path) -> str:
     return f"{files}, {sum(sizes) / 1e6:.1f} MB in {output}"
 
 
-def _check_apart(files: Sequence[InputFile], output: Path) -> None:
-    place = output.resolve()
+def _check_names(files: Sequence[InputFile]) -> None:
     for file in files:
-        if place in Path(file.path).resolve().parents:
+        if ".." in PurePosixPath(file.relative).parts:
             raise UserError(
-                f"The input file {file.path} lies in the output {output}; choose another --output."
+                f"The input file {file.path} was found through '..' behind a wildcard, so that its "
+                "place in the output is not known; give --input without '..'."
             )
 
 
 def _progress(file: InputFile, done: int, total: int) -> None:
-    sys.stderr.write(f"{done + 1}/{total} {file.relative} ({file.bytes / 1e6:.1f} MB)\n")
+    tell(f"{done + 1}/{total} {file.relative} ({file.bytes / 1e6:.1f} MB)")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -270,7 +274,11 @@ def _parser() -> argparse.ArgumentParser:
         help="A folder, file or glob, or NAME= followed by one. Default: the built-in sample.",
     )
     parser.add_argument(
-        "--output", type=Path, default=Path("build/toy"), metavar="DIR", help="Default: build/toy."
+        "--output",
+        type=local_path,
+        default=Path("build/toy"),
+        metavar="DIR",
+        help="Default: build/toy.",
     )
     parser.add_argument(
         "--seed", type=count, default=0, metavar="N", help="Seed of the choice. Default: 0."

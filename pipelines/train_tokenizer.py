@@ -28,7 +28,8 @@ from pipelines.readers.record import Record
 from pipelines.segments.identity import hash_bound, holdout_hashes, sample_hashes
 from shards.command import Parser, print_text
 from shards.errors import UserError
-from shards.flags import count, positive
+from shards.flags import count, local_path, positive
+from shards.shown import tell
 from shards.storage.files import atomic_write
 
 PROGRAM = "pipelines.train_tokenizer"
@@ -164,7 +165,7 @@ class TrainingTexts:
         """Yield the repaired text of each document that the corpus would keep."""
         held_bytes = 0
         for number, file in enumerate(self._files, start=1):
-            sys.stderr.write(f"{PROGRAM}: reading {file.path} ({number} of {len(self._files)})\n")
+            tell(f"{PROGRAM}: reading {file.path} ({number} of {len(self._files)})")
             for text, is_held in self._texts(file):
                 size = len(text.encode())
                 if is_held and held_bytes < _HELD_BYTES:
@@ -253,7 +254,7 @@ def _parser() -> argparse.ArgumentParser:
         help="as for the corpus; repeatable",
     )
     add("--corpus", choices=CORPORA, default="wudao", help="what the input is")
-    add("--output", type=Path, required=True, metavar="PATH.model", help="the model to write")
+    add("--output", type=local_path, required=True, metavar="PATH.model", help="the model to write")
     add("--vocab-size", type=_vocab_size, required=True, metavar="N", help="pieces, e.g. 50k")
     add("--model-type", choices=("bpe", "unigram"), default="bpe", help="kind of model")
     add(

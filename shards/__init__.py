@@ -1,5 +1,11 @@
 """Memory-mapped token shards: format, writer, reader, manifest."""
 
+from shards.room import check_room
+
+check_room()
+
+# What has room now.
+# ruff: noqa: E402
 from shards.errors import DamageError as DamageError
 from shards.errors import UserError as UserError
 from shards.manifest import Manifest as Manifest

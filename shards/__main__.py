@@ -6,16 +6,15 @@
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 
 from shards import compact, place, prune, show, trace
 from shards.command import Parser, exit_code
 from shards.erasure import Erasure
 from shards.errors import UserError
-from shards.flags import count, counts
+from shards.flags import count, counts, local_path
 from shards.manifest import TRAIN, VALIDATION, Generation, parse_dataset, read_manifest
 from shards.names import Names, read_names
 from shards.order.scatter import scatters_of_node
@@ -24,6 +23,7 @@ from shards.reader import Dataset
 from shards.remove import Selection, remove
 from shards.run import Run
 from shards.run_flags import add_run_flags, run_of
+from shards.shown import print_line, print_lines
 from shards.storage.lock import locked
 from shards.storage.readers import excluded
 from shards.storage.remote import AnyPath, any_path
@@ -98,7 +98,9 @@ def _add_place(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument(
         "--scatters", type=count, default=1, metavar="S", help="pieces of the corpus"
     )
-    parser.add_argument("--to", type=Path, metavar="DISK", help="a folder on the disk of the node")
+    parser.add_argument(
+        "--to", type=local_path, metavar="DISK", help="a folder on the disk of the node"
+    )
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--list", action="store_true", help="only list what it needs")
     modes.add_argument("--check", action="store_true", help="only check DISK, or DIR without --to")
@@ -109,7 +111,11 @@ def _add_trace(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = commands.add_parser("trace", help=text, description=text)
     parser.set_defaults(command=_trace)
     parser.add_argument(
-        "run", nargs="?", type=Path, metavar="RUN", help="the run's saved options; or give flags"
+        "run",
+        nargs="?",
+        type=local_path,
+        metavar="RUN",
+        help="the run's saved options; or give flags",
     )
     question = parser.add_mutually_exclusive_group(required=True)
     question.add_argument(
@@ -132,7 +138,7 @@ def _add_remove(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.set_defaults(command=_remove)
     parser.add_argument(
         "--documents",
-        type=Path,
+        type=local_path,
         metavar="FILE",
         help="a file with a name on each line: SHARD:ROW, PATH:POSITION, id or url",
     )
@@ -155,9 +161,12 @@ def _add_remove(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument(
         "--missing-ok", action="store_true", help="go on if some names stand for no document"
     )
-    parser.add_argument("--report", type=Path, metavar="FILE", help="write all of it as JSON")
+    parser.add_argument("--report", type=local_path, metavar="FILE", help="write all of it as JSON")
     parser.add_argument(
-        "--run", type=Path, metavar="RUN", help="a run's saved options: show the steps that saw it"
+        "--run",
+        type=local_path,
+        metavar="RUN",
+        help="a run's saved options: show the steps that saw it",
     )
     parser.add_argument(
         "--until", type=count, metavar="N", help="with --run: all steps before N, as for trace"
@@ -174,27 +183,18 @@ def _command(
     return command
 
 
-def _print(lines: Iterable[str]) -> int:
-    """Print lines as they come, and return how many there were."""
-    num_lines = 0
-    for line in lines:
-        print(line)
-        num_lines += 1
-    return num_lines
-
-
 def _inspect(options: argparse.Namespace) -> int:
     dataset = Dataset.open(options.dataset)
     if options.doc is None and options.source is None:
-        _print(show.overview(dataset))
+        print_lines(show.overview(dataset))
     else:
         number = options.doc or 0
-        _print(show.document(dataset, number, source=options.source, split=options.split))
+        print_lines(show.document(dataset, number, source=options.source, split=options.split))
     return OK
 
 
 def _stats(options: argparse.Namespace) -> int:
-    _print(show.statistics(Dataset.open(options.dataset)))
+    print_lines(show.statistics(Dataset.open(options.dataset)))
     return OK
 
 
@@ -203,11 +203,11 @@ def _verify(options: argparse.Namespace) -> int:
     entries = [entry for _, entry in dataset.manifest.files()]
     num_bytes = sum(entry.bytes for entry in entries)
     start = time.perf_counter()
-    problems = _print(verify(dataset))
+    problems = print_lines(verify(dataset))
     seconds = time.perf_counter() - start
     speed = f"{num_bytes / 1e6 / seconds:,.0f} MB/s"
     verdict = "1 problem" if problems == 1 else f"{problems} problems" if problems else "ok"
-    print(f"{len(entries)} files, {num_bytes:,} bytes, {speed}: {verdict}")
+    print_line(f"{len(entries)} files, {num_bytes:,} bytes, {speed}: {verdict}")
     return DAMAGED if problems else OK
 
 
@@ -230,8 +230,8 @@ def _delete_leftovers(directory: AnyPath, *, dry_run: bool = False) -> int:
                 prune.delete(leftover)
             sizes[free] += leftover.bytes
             state = "" if free else ": stays, a reader has it open"
-            print(f"{leftover.bytes:>16,}  {leftover.path}{state}")
-    print(f"{sizes[True]:>16,}  bytes {'would be freed' if dry_run else 'freed'}")
+            print_line(f"{leftover.bytes:>16,}  {leftover.path}{state}")
+    print_line(f"{sizes[True]:>16,}  bytes {'would be freed' if dry_run else 'freed'}")
     return sizes[False]
 
 
@@ -246,10 +246,10 @@ def _compact(options: argparse.Namespace) -> int:
             dataset.manifest, older_than=options.older_than, between=options.generations
         )
         if len(members) < compact.LEAST:
-            print(f"{directory}: nothing to compact: {len(members)} of its generations chosen")
+            print_line(f"{directory}: nothing to compact: {len(members)} of its generations chosen")
             return OK
         made = _run_compaction(compact.Compaction(dataset, members))
-    print(
+    print_line(
         f"{directory}: {len(members)} generations are now {made.name}; readers of the old ones go "
         f"on until python -m shards prune {directory} deletes them"
     )
@@ -266,22 +266,22 @@ def _erase(directory: AnyPath) -> int:
         compaction = compact.Compaction(dataset, generations, erasure=erasure)
         records = _write_parts(compaction)
         for line in erasure.clear_report():  # before the manifest, which then knows no removal
-            print(line)
+            print_line(line)
         made = compaction.commit(records)
         if number := erasure.num_documents:
             erased = "1 document" if number == 1 else f"{number:,} documents"
-            print(f"{directory}: {erased} erased; all others are in {made.name}")
+            print_line(f"{directory}: {erased} erased; all others are in {made.name}")
         else:
-            print(
+            print_line(
                 f"{directory}: no document is removed; erased texts had come back to dropped/, "
                 f"rows: {erasure.num_returned:,}; all else is in {made.name}"
             )
     else:
         for line in erasure.clear_report() if erasure.is_known else ():
-            print(line)
-        print(f"{directory}: no document is removed; files that no manifest names are deleted")
+            print_line(line)
+        print_line(f"{directory}: no document is removed; files that no manifest names are deleted")
     if held := _delete_leftovers(directory):
-        print(
+        print_line(
             f"{held:,} bytes stay, which readers have open: end them (training, loaders), then run "
             f"python -m shards prune {directory}. Until then not everything is erased"
         )
@@ -298,7 +298,7 @@ def _write_parts(compaction: compact.Compaction) -> dict[compact.Part, compact.P
     """Print a line for each part that is written, and return the records of all."""
     compaction.check_idle()
     compaction.check_room()
-    print(f"{compaction.bytes:>16,}  bytes are checked first", flush=True)
+    print_line(f"{compaction.bytes:>16,}  bytes are checked first", flush=True)
     compaction.check()
     records = {}
     for number, part in enumerate(compaction.parts, 1):
@@ -306,7 +306,7 @@ def _write_parts(compaction: compact.Compaction) -> dict[compact.Part, compact.P
         if record is None:
             record = compaction.write(part)
             of = f"{number} of {len(compaction.parts)}"
-            print(f"{record.bytes:>16,}  {of:>14}  {part}", flush=True)
+            print_line(f"{record.bytes:>16,}  {of:>14}  {part}", flush=True)
         records[part] = record
     return records
 
@@ -324,10 +324,10 @@ def _place(options: argparse.Namespace) -> int:
     check_scatters(streams_of(dataset), options.scatters)
     scatters = scatters_of_node(options.scatters, nodes=options.nodes, node=options.node)
     share = place.NodeShare(scatters=scatters, num_scatters=options.scatters)
-    print(f"node {options.node} of {len(options.nodes)}: {share}")
+    print_line(f"node {options.node} of {len(options.nodes)}: {share}")
     if options.list:
         files = place.needed_files(dataset.manifest, share)
-        _print(f"{entry.bytes:>16,}  {path}" for path, entry in files)
+        print_lines(f"{entry.bytes:>16,}  {path}" for path, entry in files)
         return OK
     if options.check:
         return _check_placed(Dataset(options.to or dataset.directory, dataset.manifest), share)
@@ -336,17 +336,19 @@ def _place(options: argparse.Namespace) -> int:
     copied = kept = 0
     for file in place.place(dataset, share, to=options.to):
         if file.copied:
-            print(f"{file.bytes:>16,}  {file.path}", flush=True)
+            print_line(f"{file.bytes:>16,}  {file.path}", flush=True)
             copied += file.bytes
         else:
             kept += file.bytes
-    print(f"{copied:>16,}  bytes copied to {options.to}, {kept:,} were there; all checksums match")
+    print_line(
+        f"{copied:>16,}  bytes copied to {options.to}, {kept:,} were there; all checksums match"
+    )
     return OK
 
 
 def _check_placed(dataset: Dataset, share: place.NodeShare) -> int:
-    problems = _print(place.check_placed(dataset, share))
-    print(f"{dataset.directory}: {problems or 'no'} problems")
+    problems = print_lines(place.check_placed(dataset, share))
+    print_line(f"{dataset.directory}: {problems or 'no'} problems")
     return DAMAGED if problems else OK
 
 
@@ -354,10 +356,10 @@ def _trace(options: argparse.Namespace) -> int:
     run = run_of(options) if options.run is None else Run.load(options.run)
     tracer = trace.Tracer(run)
     if options.step is not None:
-        _print(trace.step_lines(tracer, options.step))
+        print_lines(trace.step_lines(tracer, options.step))
     else:
         until = run.steps if options.until is None else options.until
-        _print(trace.document_lines(tracer, options.document, until=until))
+        print_lines(trace.document_lines(tracer, options.document, until=until))
     return OK
 
 
@@ -381,13 +383,13 @@ def _remove(options: argparse.Namespace) -> int:
             selection.check_complete()
         run = None if options.run is None else (options.run, options.until)
         told = takedown(dataset, selection, reason=options.reason or "", run=run)
-        _print(takedown_lines(told, dry_run=options.dry_run))
+        print_lines(takedown_lines(told, dry_run=options.dry_run))
         if not options.dry_run and selection.num_documents:
             changed = remove(directory, dataset.manifest, selection, reason=options.reason)
             told = replace(told, removed_in=changed.number)
     if options.report is not None:
         told.save(options.report)
-    print(_outcome(told))
+    print_line(_outcome(told))
     return OK
 
 

@@ -50,6 +50,8 @@ from shards.merged_tables import (
     merged_tables,
     num_signature_files,
 )
+from shards.own_files import remove_work
+from shards.paths import FOLDERS, check_links, within
 from shards.range import Range
 from shards.reader import Dataset
 from shards.records import sealed, unsealed
@@ -59,7 +61,7 @@ from shards.storage.files import (
     files,
     intact,
     read_json,
-    remove_tree,
+    shape_expected,
     size_if_there,
     write_json,
 )
@@ -209,10 +211,17 @@ class Compaction:
 
         Raises:
             UserError: An --append or --watch was interrupted.
+            DamageError: What would be written lies outside of the dataset's folder, by a link.
         """
+        folders = [f"{self.name}/{name}/-" for name in (*self._sources, *FOLDERS)]
+        check_links(self.directory, [*folders, f"{WORK}/{FOLDER}/-"], files=False)
         path = self.directory / LEDGER
         last = self.manifest.last_generation
-        if path.exists() and read_json(path).get("number", 0) > last:
+        if not path.exists():
+            return
+        with shape_expected(path, "run the command that was making it (--append or --watch)"):
+            begun: bool = read_json(path).get("number", 0) > last
+        if begun:
             raise UserError(
                 f"{path} names a generation that is not finished: run the command that was making "
                 "it (--append or --watch) once more, then compact."
@@ -316,7 +325,7 @@ class Compaction:
         return record if all(intact(path, entry) for path, entry in wanted) else None
 
     def _record_path(self, part: Part) -> AnyPath:
-        return self._records / part.folder / f"{part.name}-{part.index:05}-{part.total}.json"
+        return within(self._records, part.folder, f"{part.name}-{part.index:05}-{part.total}.json")
 
     def write(self, part: Part) -> PartRecord:
         """Write the files of a part, then its record."""
@@ -333,7 +342,7 @@ class Compaction:
         slices, places = self._sources[part.name].slices(part.folder, part.within)
         prefix = "validation-" if part.folder == VALIDATION else ""
         shard = write_merged_shard(
-            self._folder / part.name / f"{prefix}{part.index:05}",
+            within(self._folder, part.name, f"{prefix}{part.index:05}"),
             slices,
             directory=self.directory,
             dtype=self.manifest.tokenizer.token_dtype,
@@ -354,7 +363,7 @@ class Compaction:
         tables = merged_tables(self._ordered(part.folder, part.name), part.within, rows=rows)
         if part.folder == "rejects":
             tables = (rows for rows in tables if rows.num_rows)
-        path = self._folder / part.folder / f"{part.name}-{part.index:05}.parquet"
+        path = within(self._folder, part.folder, f"{part.name}-{part.index:05}.parquet")
         return write_parquet(path, tables, directory=self.directory)
 
     def _ordered(self, folder: str, source: str) -> Sequence[OrderedTable]:
@@ -389,7 +398,7 @@ class Compaction:
                         rows = self._erasure.without(rows, kind=kind, generation=member.name)
                     tables.append(rows)
         rows = merged_signatures(tables, part.within)
-        path = self._folder / SIGNATURES / f"{part.name}-{part.index:05}.arrow"
+        path = within(self._folder, SIGNATURES, f"{part.name}-{part.index:05}.arrow")
         return write_entry(path, rows, directory=self.directory)
 
     # The end
@@ -440,7 +449,7 @@ class Compaction:
         )
         write_manifest(self.directory, manifest)
         rewrite_history(self.directory, manifest, self.members)
-        remove_tree(self.directory / WORK / FOLDER)
+        remove_work(self.directory / WORK, FOLDER)
         if isinstance(self.directory, Path):
             with suppress(OSError):  # a run may have left something of its own there
                 (self.directory / WORK).rmdir()

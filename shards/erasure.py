@@ -32,7 +32,14 @@ from shards.manifest import Generation, ShardEntry
 from shards.reader import Dataset
 from shards.removals import Rows
 from shards.storage.arrow import check_values, damage_told, read_all
-from shards.storage.files import FileEntry, read_json, size_if_there, whole_bytes, write_json
+from shards.storage.files import (
+    FileEntry,
+    read_json,
+    shape_expected,
+    size_if_there,
+    whole_bytes,
+    write_json,
+)
 from shards.storage.remote import AnyPath
 from shards.tables import column
 from shards.text_hash import digest, fold, whole
@@ -214,7 +221,8 @@ class Erasure:
         directory, changed = self.dataset.directory, []
         if size_if_there(directory / REPORT) >= 0:
             report = read_json(directory / REPORT)
-            cleared = {**report, "examples": {}, **self._left_groups(report)}
+            with shape_expected(directory / REPORT, "delete it, so that no text is left in it"):
+                cleared = {**report, "examples": {}, **self._left_groups(report)}
             if cleared != report:
                 write_json(directory / REPORT, cleared)
                 changed.append(f"{REPORT}: without examples")

@@ -5,8 +5,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, field, fields
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from shards.storage.address import is_url
 
 _SCALES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
 _WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)([kMGB]?)")
@@ -70,6 +73,14 @@ def fraction(text: str) -> float:
 def names(text: str) -> tuple[str, ...]:
     """Return the parts of a comma-separated list, each once, in the order given."""
     return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def local_path(text: str) -> Path:
+    """Return the path of a file or folder on this machine."""
+    text = text.removeprefix("file://")
+    if is_url(text):
+        raise argparse.ArgumentTypeError(f"{text} is a URL; give a path on this machine")
+    return Path(text)
 
 
 def option(

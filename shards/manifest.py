@@ -15,14 +15,16 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 
 from shards.errors import DamageError, UserError
-from shards.records import from_json, to_json
+from shards.format import SUFFIXES
+from shards.paths import check_links, check_name, check_relative
+from shards.records import from_json, short, to_json
 from shards.storage.files import FileEntry, canonical, read_json, write_json
 from shards.storage.readers import admit_readers, remember
 from shards.storage.remote import AnyPath, RemotePath, any_path
@@ -35,6 +37,22 @@ VALIDATION = "validation"
 
 _FORMAT = "corpusmill-dataset"
 _VERSION = 1
+_MAX_COUNT = 2**48
+"""More than any shard or table has of anything; sums of 32,768 of them are no overflow."""
+_MAX_IDS = {"uint16": 2**16, "int32": 2**31}
+"""How many ids the types of a token have."""
+
+
+def _check_counts(**counts: int) -> None:
+    for name, count in counts.items():
+        if not 0 <= count <= _MAX_COUNT:
+            raise ValueError(f"{name} is {short(count)}, which no dataset has")
+
+
+def _check_entry(path: str, files: Iterable[FileEntry]) -> None:
+    check_relative(path)
+    for file in files:
+        _check_counts(bytes=file.bytes, crc32c=file.crc32c)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +66,10 @@ class ShardEntry:
     files: Mapping[str, FileEntry]
     """By suffix: bin, idx, arrow."""
 
+    def __post_init__(self) -> None:
+        _check_entry(self.path, self.files.values())
+        _check_counts(documents=self.documents, tokens=self.tokens)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableEntry(FileEntry):
@@ -56,6 +78,10 @@ class TableEntry(FileEntry):
     path: str
     """Relative to the dataset, with forward slashes."""
     rows: int
+
+    def __post_init__(self) -> None:
+        _check_entry(self.path, (self,))
+        _check_counts(rows=self.rows)
 
     @property
     def source(self) -> str:
@@ -85,6 +111,25 @@ class SourceEntry:
     def split(self, name: str) -> tuple[ShardEntry, ...]:
         """Return the shards of `train` or `validation`."""
         return {TRAIN: self.shards, VALIDATION: self.validation}[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """What became of the records of a source: the shape of an account, which stays JSON."""
+
+    read: int
+    dropped: Mapping[str, int]
+    """Rows by reason."""
+    kept: int = 0
+    quarantined: Mapping[str, int] = field(default_factory=dict)
+    """Rows by reason."""
+    fanned_out: int = 0
+    not_sampled: int = 0
+    erased: int = 0
+    bytes: Mapping[str, int] = field(default_factory=dict)
+    """Of text, by verdict."""
+    groups: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
+    """Rows and bytes by group and verdict."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,8 +344,9 @@ def read_manifest(directory: AnyPath) -> Manifest:
         raise DamageError(f"{path} is not a dataset's manifest: its format is not {_FORMAT!r}.")
     if content.get("version") != _VERSION:
         raise UserError(
-            f"{path} was written by a newer corpusmill (manifest version {content.get('version')};"
-            f" this one reads version {_VERSION}): upgrade corpusmill."
+            f"{path} was written by a newer corpusmill (manifest version "
+            f"{short(content.get('version'))}; this one reads version {_VERSION}): upgrade "
+            "corpusmill."
         )
     if content.pop("sha256", None) != _sha256(content):
         raise DamageError(
@@ -309,14 +355,79 @@ def read_manifest(directory: AnyPath) -> Manifest:
         )
     del content["format"], content["version"]
     try:
-        return from_json(Manifest, content, where="manifest")
+        manifest = from_json(Manifest, content, where="manifest")
+        _check(manifest)
     except ValueError as error:
         raise DamageError(f"{path}: {error}: build the dataset again.") from error
+    # Where the manifest is a link as well, all files are: those of a cache or an annex.
+    paths = (name for name, _ in manifest.files())
+    check_links(directory, paths, files=isinstance(path, Path) and not path.is_symlink())
+    return manifest
+
+
+def _check(manifest: Manifest) -> None:
+    """Check what every reader of a manifest relies on and the types of its fields do not say.
+
+    Raises:
+        ValueError: It is not so; the message names the field.
+    """
+    _check_tokenizer(manifest.tokenizer)
+    if not manifest.generations:
+        raise ValueError("manifest.generations is empty")
+    _check_counts(number=manifest.number)
+    numbers = [generation.number for generation in manifest.generations]
+    for number in (*numbers, *(removal.number for removal in manifest.removals)):
+        if not 1 <= number <= manifest.number:
+            raise ValueError(f"a number is {short(number)}, manifest.number {manifest.number}")
+    for generation in manifest.generations:
+        _check_generation(generation)
+    for shard in (*manifest.shards(), *manifest.shards(split=VALIDATION)):
+        if set(shard.files) != set(SUFFIXES):
+            raise ValueError(f"{shard.path} has the files {sorted(shard.files)}, not {SUFFIXES}")
+
+
+def _check_generation(generation: Generation) -> None:
+    for name in (generation.name, *generation.sources):
+        check_name(name)
+    for entry in generation.inputs:
+        _check_counts(bytes=entry.bytes, crc32c=max(entry.crc32c, default=0))
+    for source, account in generation.accounting.items():
+        _check_account(account, where=f"manifest.accounting.{source}")
+
+
+def _check_tokenizer(tokenizer: TokenizerEntry) -> None:
+    size, dtype = tokenizer.vocabulary_size, tokenizer.dtype
+    if dtype not in _MAX_IDS or not 0 < tokenizer.pieces <= size <= _MAX_IDS[dtype]:
+        raise ValueError(
+            f"manifest.tokenizer has {short(tokenizer.pieces)} pieces and {short(size)} ids of "
+            f"type {short(dtype)}: tokens are {' or '.join(_MAX_IDS)}"
+        )
+    for role, number in tokenizer.special.items():
+        if not 0 <= number < size:
+            raise ValueError(f"manifest.tokenizer.special.{role} is {short(number)}, no id")
+    if "eos" not in tokenizer.special:
+        raise ValueError("manifest.tokenizer.special has no eos, which ends every document")
+
+
+def _check_account(account: object, *, where: str) -> None:
+    if not isinstance(account, dict):
+        raise ValueError(f"{where} is {short(account)}, no account")
+    known = {field.name for field in fields(Account)}
+    from_json(Account, {key: account[key] for key in account.keys() & known}, where=where)
+    waiting = [account]
+    while waiting:
+        for key, value in waiting.pop().items():
+            if isinstance(value, dict):
+                waiting.append(value)
+            elif isinstance(value, bool) or not isinstance(value, int):
+                raise ValueError(f"{where}: {key} is {short(value)}, no number")
+            else:
+                _check_counts(**{key: value})
 
 
 def parse_dataset(text: str | AnyPath) -> tuple[AnyPath, int | None]:
     """Return folder and manifest number of `DIR` or `DIR@n`; an existing folder is taken whole."""
-    matched = re.fullmatch(r"(.+)@(\d+)", str(text), re.DOTALL)
+    matched = re.fullmatch(r"(.+)@(\d{1,18})", str(text), re.DOTALL)
     if matched is None or Path(str(text)).is_dir():
         return any_path(str(text)), None
     return any_path(matched[1]), int(matched[2])

@@ -19,7 +19,8 @@ from shards.order.quotas import MAX_PERIOD, draws_per_period
 from shards.order.stages import MixtureStage
 from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset
-from shards.storage.address import is_url, without_secrets
+from shards.secrets import without_secrets
+from shards.storage.address import is_url
 from shards.storage.remote import AnyPath
 from shards.windows import num_windows
 

@@ -21,6 +21,7 @@ from shards.manifest import (
     write_manifest,
 )
 from shards.order.streams import is_common
+from shards.paths import check_links
 from shards.reader import Dataset
 from shards.storage.files import FileEntry, atomic_write, blocks, size
 from shards.storage.lock import locked
@@ -120,7 +121,12 @@ def format_ranges(numbers: Collection[int]) -> str:
 
 
 def check_placed(dataset: Dataset, share: NodeShare) -> Iterator[str]:
-    """Read all files of a share, and yield a line for each that is missing or wrong."""
+    """Read all files of a share, and yield a line for each that is missing or wrong.
+
+    Raises:
+        DamageError: A link leads out of the folder.
+    """
+    check_links(dataset.directory, (path for path, _ in dataset.manifest.files()))
     for path, entry in needed_files(dataset.manifest, share):
         if problem := check_file(dataset.directory / path, entry):
             yield problem
@@ -149,6 +155,14 @@ def place(dataset: Dataset, share: NodeShare, *, to: Path) -> Iterator[PlacedFil
 
 
 def _check_target(dataset: Dataset, to: Path) -> None:
+    """Check that a share can be copied to a folder; nothing is written through a link there."""
+    paths = (path for path, _ in dataset.manifest.files())
+    check_links(to, paths)
+    whole = dataset.directory
+    if isinstance(whole, Path) and whole.resolve() in to.resolve().parents:
+        raise UserError(
+            f"--to {to} lies in the dataset's own folder: name a folder on the node's own disk."
+        )
     if not (to / NAME).exists():
         return
     if isinstance(dataset.directory, Path) and to.samefile(dataset.directory):

@@ -1,7 +1,6 @@
 """Finds and deletes what a folder holds besides its dataset: old generations, unfinished work."""
 
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,16 +8,11 @@ from pathlib import Path
 
 from shards import removals
 from shards.errors import UserError
-from shards.manifest import WORK, Manifest
+from shards.manifest import Manifest
+from shards.own_files import all_ours, is_ours, is_own_name
 from shards.storage.disk import explain
-from shards.storage.files import TEMPORARY, files
+from shards.storage.files import files
 from shards.storage.remote import AnyPath, RemotePath
-
-_OURS = re.compile(
-    rf"g\d{{4,}}-[0-9a-f]+|removals|vocabulary-[0-9a-f]{{8}}\.arrow|{re.escape(WORK)}"
-    rf"|{re.escape(TEMPORARY)}.+"
-)
-"""Names in a dataset's folder that only corpusmill uses; nothing else is touched."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,24 +33,29 @@ def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:
     named = {path for path, _ in manifest.files()}
     if isinstance(directory, RemotePath):
         for name, size in files(directory).items():
-            if name not in named and _OURS.fullmatch(name.partition("/")[0]):
+            if name not in named and is_ours(name):
                 yield Leftover(path=directory / name, bytes=size)
         return
     kept_files = {directory / path for path in named}
     kept = kept_files | {folder for path in kept_files for folder in path.parents}
     for path in sorted(directory.iterdir()):
-        if _OURS.fullmatch(path.name):
-            yield from _leftovers_below(path, kept, name=path.name)
+        if is_own_name(path.name):
+            yield from _leftovers_below(directory, path, kept, name=path.name)
 
 
-def _leftovers_below(path: Path, kept: set[Path], *, name: str = "") -> Iterator[Leftover]:
+def _leftovers_below(
+    directory: Path, path: Path, kept: set[Path], *, name: str = ""
+) -> Iterator[Leftover]:
     """Yield what is not kept; `name` is that of the path in the dataset, "" below what has one."""
-    each = name == removals.FOLDER and path.is_dir() and not path.is_symlink()
-    if path not in kept and not each:
+    is_folder = path.is_dir() and not path.is_symlink()
+    each = name == removals.FOLDER and is_folder
+    if path not in kept and not each and all_ours(directory, path):
         yield Leftover(path=path, bytes=_size(path), name=name)
-    elif path.is_dir() and not path.is_symlink():
+    elif is_folder:
+        below = "" if path in kept else name
         for child in sorted(path.iterdir()):
-            yield from _leftovers_below(child, kept, name=f"{name}/{child.name}" if each else "")
+            own = f"{name}/{child.name}" if each else below
+            yield from _leftovers_below(directory, child, kept, name=own)
 
 
 def _size(path: Path) -> int:

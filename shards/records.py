@@ -73,7 +73,10 @@ def _read(expected: Any, value: Any, where: str) -> Any:
     if get_origin(expected) is Mapping:
         _expect(value, dict, where)
         item_type = get_args(expected)[1]
-        return {key: _read(item_type, item, f"{where}.{key}") for key, item in value.items()}
+        return {
+            key: _read(item_type, item, f"{where}.{key[:_MAX_SHOWN]}")
+            for key, item in value.items()
+        }
     _expect(value, expected, where)
     return value
 
@@ -83,10 +86,12 @@ def _read_record(record_type: Any, value: Any, where: str) -> Any:
     types, optional = _field_types(record_type)
     if wrong := sorted(value.keys() ^ (types.keys() - (optional - value.keys()))):
         state = "is missing" if wrong[0] in types else "is not known"
-        raise ValueError(f"{where}.{wrong[0]} {state}")
-    return record_type(
-        **{key: _read(types[key], item, f"{where}.{key}") for key, item in value.items()}
-    )
+        raise ValueError(f"{where}.{wrong[0][:_MAX_SHOWN]} {state}")
+    values = {key: _read(types[key], item, f"{where}.{key}") for key, item in value.items()}
+    try:
+        return record_type(**values)
+    except ValueError as error:  # the record checks itself
+        raise ValueError(f"{where}: {error}") from error
 
 
 @cache
@@ -106,4 +111,17 @@ def _expect(value: object, expected: Any, where: str) -> None:
     accepted = (int, float) if expected is float else expected
     if not isinstance(value, accepted) or (isinstance(value, bool) and expected is not bool):
         type_name = getattr(expected, "__name__", expected)
-        raise ValueError(f"{where} is {value!r}, not of type {type_name}")
+        raise ValueError(f"{where} is {short(value)}, not of type {type_name}")
+
+
+def short(value: object) -> str:
+    """Return a value as an error shows it: whatever it is, a few words."""
+    if isinstance(value, int) and abs(value) >= _LARGE:
+        return f"a number of {value.bit_length():,} bits"
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
+
+
+_MAX_SHOWN = 100
+_LARGE = 10**30
+"""Python does not write out numbers of any length."""

@@ -101,7 +101,7 @@ def document(dataset: Dataset, number: int, *, source: str | None, split: str) -
             "counted from 0."
         ) from error
     tokens = shard[row]
-    yield dataset.vocabulary.decode(tokens)
+    yield from dataset.vocabulary.decode(tokens).split("\n")
     yield ""
     yield f"document  {number} of {len(documents):,} ({split})"
     yield f"shard     {shard.entry.path}, row {row}"

@@ -1,1 +1,3 @@
 """The GLM trainer: reads shards."""
+
+import shards as shards  # before all others: it finds out whether there is room for them

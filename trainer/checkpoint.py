@@ -203,14 +203,14 @@ def find_common_checkpoint(folder: Path, *, ranks: Ranks, disk: Disk | None) -> 
             problems = ranks.gather(_find_damage(own[step], ranks=ranks, disk=disk))
         if not any(problems):
             if skipped and ranks.is_first:
-                _log.warning("%s", "\n".join(skipped))
+                _log.warning("%s", "\n  ".join(skipped))
             return _as_checkpoint(own[step])
         skipped.append(f"step-{step} is skipped: {describe_problems(problems)}")
     if skipped:
         raise AgreedError(
-            f"{folder} holds checkpoints, but none that is complete on all ranks:\n"
-            + "\n".join(skipped)
-            + "\nBring the missing files back, or start over with another --save."
+            f"{folder} holds checkpoints, but none that is complete on all ranks:\n  "
+            + "\n  ".join(skipped)
+            + "\n  Bring the missing files back, or start over with another --save."
         )
     return None
 

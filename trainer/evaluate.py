@@ -5,10 +5,10 @@
 prints the loss and token accuracy of the newest checkpoint: in total, by objective, by source.
 """
 
-import sys
 from collections.abc import Callable
 
 from shards.errors import UserError
+from shards.shown import print_line
 from trainer.command import run_command
 from trainer.config import Config
 from trainer.data import RunData, source_names
@@ -50,9 +50,9 @@ def evaluate_checkpoint(config: Config, ranks: Ranks) -> int:
     if tally is None:
         raise UserError("the data have no validation documents: build them with --validation 0.01.")
     if ranks.is_first:
-        sys.stdout.write(f"step {started.step:,}: {tally.num_targets:,} tokens with loss\n")
+        print_line(f"step {started.step:,}: {tally.num_targets:,} tokens with loss")
         for name, value in tally.figures().items():
-            sys.stdout.write(f"{value:10.4f}  {name}\n")
+            print_line(f"{value:10.4f}  {name}")
     return 0
 
 

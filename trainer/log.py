@@ -20,6 +20,7 @@ from typing import Any, TextIO
 from tqdm import tqdm
 
 from shards.errors import UserError
+from shards.shown import json_text, message, tell, visible_line
 from shards.storage.files import atomic_write, make_folder
 
 NAME = "log.jsonl"
@@ -75,11 +76,11 @@ class RunLog:
             # JSON has no NaN and no infinity.
             plain = {k: v if math.isfinite(v) else None for k, v in figures.items()}
             line = {"event": event, "step": step, **plain}
-            self._file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+            self._file.write(json_text(line) + "\n")
             self._file.flush()
         if self._board is not None:
             for name, value in figures.items():
-                self._board.add_scalar(f"{event}/{name}", value, step)
+                self._board.add_scalar(f"{event}/{visible_line(name)}", value, step)
             self._board.flush()
         shown = [
             f"{_NAMES.get(name, name)} {form.format(figures[name])}"
@@ -92,10 +93,9 @@ class RunLog:
         """Show a line on the terminal; if nobody reads it any more, the run goes on."""
         with suppress(OSError):
             if self._bar is not None:
-                self._bar.write(text, file=sys.stderr)
+                self._bar.write(message(text), file=sys.stderr)
             elif self._show:
-                sys.stderr.write(f"{text}\n")
-                sys.stderr.flush()
+                tell(text)
 
     def close(self) -> None:
         """Close files and progress bar."""

@@ -7,6 +7,8 @@ from typing import Any
 
 from shards.command import Parser, print_text
 from shards.errors import UserError
+from shards.flags import local_path
+from shards.shown import visible_line
 from trainer.log import TRAIN, VALIDATION, read_run_log
 
 _PANELS = (
@@ -55,13 +57,18 @@ def draw(folders: Sequence[Path], output: Path) -> None:
         for run, events in runs.items():
             by_part = curves(events, event, name)
             for part, (steps, values) in by_part.items():
-                label = " ".join(filter(None, (run if len(runs) > 1 else "", part))) or "all"
+                label = _label(run if len(runs) > 1 else "", part)
                 panel.plot(steps, values, label=label, linewidth=1 if part else 1.8)
             if len(by_part) > 1 or (by_part and len(runs) > 1):
                 panel.legend(fontsize="small")
         panel.grid(alpha=0.3)
     figure.savefig(output, dpi=120)
     pyplot.close(figure)
+
+
+def _label(*names: str) -> str:
+    # What stands between two dollars is mathematics to matplotlib.
+    return visible_line(" ".join(filter(None, names)) or "all").replace("$", r"\$")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -71,9 +78,12 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(argv: Sequence[str]) -> str:
     parser = Parser(prog="python -m trainer.plot", description="Draw the curves of runs.")
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="what --save named")
+    parser.add_argument("runs", nargs="+", type=local_path, metavar="RUN", help="what --save named")
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="a .png, .svg or .pdf. Default: RUN/curves.png"
+        "--output",
+        type=local_path,
+        metavar="FILE",
+        help="a .png, .svg or .pdf. Default: RUN/curves.png",
     )
     options = parser.parse_args(argv)
     output = options.output or options.runs[0] / "curves.png"

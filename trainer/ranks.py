@@ -118,7 +118,7 @@ def describe_problems(problems: Sequence[str | None]) -> str:
             first_ranks.setdefault(problem, rank)
     if len(first_ranks) == 1 and all(problems):
         return next(iter(first_ranks))
-    return "\n".join(f"rank {rank}: {problem}" for problem, rank in first_ranks.items())
+    return "\n  ".join(f"rank {rank}: {problem}" for problem, rank in first_ranks.items())
 
 
 def _describe_single_process() -> None:

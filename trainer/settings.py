@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.flags import count, option, positive
+from shards.flags import count, local_path, option, positive
 from shards.switches import UNSEEN, parse_weight
 from trainer.deepspeed_json import AUTO, BF16, FP16, FP32
 from trainer.schedule import CONSTANT, COSINE, LINEAR, Schedule
@@ -30,7 +30,7 @@ class Settings:
         None,
         "Start from these weights: a published checkpoint, or one of this trainer.",
         metavar="PATH",
-        type=Path,
+        type=local_path,
     )
     extend_positions: bool = option(
         False,
@@ -106,7 +106,7 @@ class Settings:
         None,
         "Folder of checkpoints and logs; it may be on each node's own disk.",
         metavar="DIR",
-        type=Path,
+        type=local_path,
     )
     resume: str = option(
         RESUME_AUTO,

@@ -1,12 +1,12 @@
 """Ctrl-C and SIGTERM: noted at once, obeyed by all ranks at the same step."""
 
 import signal
-import sys
 from types import FrameType
 from typing import Any
 
 import torch
 
+from shards.shown import tell
 from trainer.ranks import Ranks
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -34,7 +34,7 @@ class Stop:
 
     def _hear(self, number: int, _frame: FrameType | None) -> None:
         if not any(self._heard.values()):
-            sys.stderr.write("\nstopping: this step is finished, then the run is saved\n")
+            tell("stopping: this step is finished, then the run is saved", start="\n")
         self._heard[signal.Signals(number)] = True
 
     def agreed_exit_code(self, ranks: Ranks) -> int:

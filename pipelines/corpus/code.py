@@ -11,6 +11,7 @@ from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
+from pipelines.corpus.failure import code_failure
 from pipelines.corpus.recipe import CORPORA
 
 CODE = "code of the corpus"
@@ -30,6 +31,9 @@ def code_hash(corpus: str) -> str:
         corpus: The module that holds it as RECIPE. A module outside any package shares its code
             with the modules beside it that it imports, unless it is installed: then those beside
             it are other people's.
+
+    Raises:
+        UserError: One of the sources is no Python.
     """
     package, _, name = corpus.rpartition(".")
     if package == _PACKAGE and name in CORPORA:
@@ -43,7 +47,11 @@ def code_hash(corpus: str) -> str:
         path = None if module in sources else _file_of(module, corpus, root)
         if path is not None:
             sources[module] = path.read_bytes()
-            waiting += _imports(module, path, sources[module])
+            try:
+                waiting += _imports(module, path, sources[module])
+            except (SyntaxError, ValueError) as error:  # of a module that may never be imported
+                doing = f"{path} cannot be parsed"
+                raise code_failure(corpus, error, doing=doing) from error
     digest = hashlib.sha256()
     for module in sorted(sources):
         digest.update(f"{module}\0{len(sources[module])}\0".encode() + sources[module])
@@ -76,7 +84,7 @@ def _imports(module: str, path: Path, source: bytes) -> Iterator[str]:
     """Yield the names of what a module may import, and of the packages around it."""
     parts = module.split(".")
     package = parts if path.name == "__init__.py" else parts[:-1]
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(ast.parse(source, str(path))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -1,6 +1,7 @@
 """What makes a corpus a corpus: its files, its records, its defaults."""
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.corpus.document import Document
+from pipelines.corpus.failure import code_failure
 from pipelines.corpus.options import Options
 from pipelines.readers.reading import Reading
+from shards.errors import UserError
+from shards.room import is_lack_of_memory
 
 SAMPLE = Path(__file__).parents[1] / "sample"
 """The corpus and the tokenizer that come with the package."""
@@ -71,6 +75,30 @@ def always(reading: Reading) -> Callable[[Any], Reading]:
 
 
 def load_recipe(module: str) -> Recipe:
-    """Return the recipe of a corpus module such as "pipelines.wudao"."""
-    recipe: Recipe = importlib.import_module(module).RECIPE
+    """Return the recipe of a corpus module such as "pipelines.wudao".
+
+    Raises:
+        UserError: The module cannot be imported, or has no recipe.
+    """
+    recipe = _recipe_in(module)
+    if not isinstance(recipe, Recipe):
+        raise UserError(f"{module} is no corpus: a corpus has a Recipe that is called RECIPE")
     return recipe
+
+
+def has_recipe(module: str) -> bool:
+    """Return whether there is a module, and it holds a recipe.
+
+    Raises:
+        UserError: It cannot be imported.
+    """
+    return importlib.util.find_spec(module) is not None and _recipe_in(module) is not None
+
+
+def _recipe_in(module: str) -> Any:
+    try:
+        return getattr(importlib.import_module(module), "RECIPE", None)
+    except Exception as error:
+        if is_lack_of_memory(error):
+            raise
+        raise code_failure(module, error, doing="it cannot be imported") from error

@@ -5,16 +5,18 @@ pipelines.wudao reads the second as pipelines.pile would, with the options that 
 its own defaults for the others.
 """
 
-import importlib.util
 import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import pyarrow as pa
+
 from pipelines.corpus.code import CODE, code_hash
+from pipelines.corpus.failure import code_failure
 from pipelines.corpus.options import SEGMENTS, Options, semantic
-from pipelines.corpus.recipe import Recipe, load_recipe
+from pipelines.corpus.recipe import Recipe, has_recipe, load_recipe
 from pipelines.inputs.files import (
     InputFile,
     Listing,
@@ -29,6 +31,7 @@ from pipelines.readers.reading import Reading
 from pipelines.readers.record import Reader
 from shards.errors import UserError
 from shards.flags import flag_of
+from shards.room import is_lack_of_memory
 
 _LOG = logging.getLogger("corpusmill")
 _OF_CORPUS = re.compile(r"([A-Za-z0-9_.-]+)=([a-z][a-z0-9_]*):(?!//)(.+)", re.DOTALL)
@@ -53,7 +56,23 @@ class Corpus:
     @property
     def reading(self) -> Reading:
         """How its files are read."""
-        return self.reader_factory.reading(self.recipe.reading(self.options))
+        return self.reader_factory.reading(self._asked("reading"))
+
+    @property
+    def columns(self) -> Mapping[str, pa.DataType]:
+        """The columns that its documents bring."""
+        columns: Mapping[str, pa.DataType] = self._asked("provenance")
+        return columns
+
+    def _asked(self, what: str) -> Any:
+        """Return what its recipe answers for these options."""
+        try:
+            return getattr(self.recipe, what)(self.options)
+        except Exception as error:
+            if isinstance(error, UserError) or is_lack_of_memory(error):
+                raise
+            doing = f"the {what} of its recipe fails"
+            raise code_failure(self.module, error, doing=doing) from error
 
     def reader(self, split: Split) -> Reader:
         """Return what reads a split of one of its files."""
@@ -121,6 +140,12 @@ def _check_readable(listing: Listing, options: Options) -> None:
             len(listing.refused),
             listing.named(),
         )
+
+
+def input_specs(options: Options) -> list[str]:
+    """Return the inputs of a run, whatever their corpus: PATH or NAME=PATH."""
+    own, of_others = _by_corpus(options.input)
+    return [*own, *(spec for specs in of_others.values() for spec in specs)]
 
 
 @dataclass(frozen=True)
@@ -202,8 +227,7 @@ def _by_corpus(specs: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
 
 def _other(corpus: str, options: Options) -> Corpus:
     module = f"pipelines.{corpus}"
-    spec = importlib.util.find_spec(module)
-    if spec is None or not hasattr(importlib.import_module(module), "RECIPE"):
+    if not has_recipe(module):
         raise UserError(
             f"there is no corpus {corpus!r} (in an --input NAME={corpus}:PATH): a corpus is a "
             "module such as pipelines.wudao, pipelines.pile or pipelines.text"
@@ -225,7 +249,7 @@ def _names(specs: Sequence[str], source: str) -> bool:
 
 
 def _check_addresses(source: str, corpus: Corpus) -> None:
-    columns = corpus.recipe.provenance(corpus.options)
+    columns = corpus.columns
     if corpus.options.url_blocklist and "url" not in columns:
         raise UserError(
             f"--url-blocklist: the documents of the input {source!r} have no column url (they have "

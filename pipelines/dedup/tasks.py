@@ -63,6 +63,7 @@ from pipelines.dedup.near import (
 from pipelines.dedup.signatures import band_table, slot_table
 from pipelines.segments.plan import Plan, load_plan
 from shards.manifest import WORK, TableEntry
+from shards.paths import within
 from shards.range import EVERYTHING, Range
 from shards.records import sealed
 from shards.storage.files import write_json
@@ -326,7 +327,7 @@ def run_slots(output: AnyPath, task: SlotsTask) -> None:
 
 
 def _signature_path(output: AnyPath, plan: Plan, kind: str, index: int) -> AnyPath:
-    return output / plan.generation / "signatures" / f"{kind}-{index:05}.arrow"
+    return within(output, plan.generation, "signatures", f"{kind}-{index:05}.arrow")
 
 
 def run_drops(output: AnyPath, task: DropsTask) -> None:

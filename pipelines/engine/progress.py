@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 from pipelines.segments.rows import KEPT
 from shards.errors import UserError
+from shards.shown import tell
 from shards.storage.files import read_json
 from shards.storage.remote import AnyPath, RemotePath
 
@@ -111,10 +112,9 @@ class Progress:
     def _show(self, *, last: bool = False) -> None:
         line = self.line()
         if self._terminal:
-            self._stream.write(f"\r\033[K{line}" + ("\n" if last else ""))
+            tell(line, stream=self._stream, start="\r\033[K", end="\n" if last else "")
         else:
-            self._stream.write(f"{line}\n")
-        self._stream.flush()
+            tell(line, stream=self._stream)
 
     def line(self) -> str:
         """Return the line for this moment."""

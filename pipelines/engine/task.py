@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from shards.errors import UserError
+from shards.room import is_lack_of_memory
 
 RunTask = Callable[[Any], None]
 """Runs one task."""
@@ -36,7 +37,9 @@ def run_packed(payload: bytes, task: Any) -> None:
     try:
         with _ONE_AT_A_TIME:
             _run_task_of(payload)(task)
-    except MemoryError as error:
+    except Exception as error:
+        if not is_lack_of_memory(error):
+            raise
         if multiprocessing.parent_process():
             os.kill(os.getpid(), signal.SIGKILL)
         raise UserError(

@@ -26,7 +26,10 @@ from multiprocessing.context import ForkServerProcess
 from typing import Any, TypeVar
 
 from pipelines.engine.imports import keep_pandas_out
+from shards.command import log_errors
 from shards.errors import DamageError, UserError
+from shards.room import is_lack_of_memory
+from shards.shown import guard
 
 MOST_DEATHS = 3
 """Children a task may cost before it is given up; a task's own `most_deaths` overrides it."""
@@ -160,7 +163,15 @@ class Workers:
         context.set_forkserver_preload([*self.preload])
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        process.start()
+        try:
+            process.start()
+        except (OSError, EOFError) as error:  # the process that workers are forked from has died
+            reason = str(error) or type(error).__name__
+            raise UserError(
+                f"no worker can be started ({reason}): most likely there is not enough memory, or "
+                "a limit on memory or processes is too low (ulimit -v, ulimit -u). Finished work "
+                "is kept; the same command tries again"
+            ) from error
         theirs.close()
         self._children.append(_Child(process, ours))
         return self._children[-1]
@@ -232,20 +243,27 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
     """Run tasks until the driver ends; what a task raises is sent back."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
     keep_pandas_out()
-    logging.basicConfig(level=logging.ERROR)  # what libraries warn of, the driver has shown
+    guard()
+    log_errors()  # what libraries warn of, the driver has shown
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
             function, arguments = pipe.recv()
         except EOFError:
             return
+        except Exception as error:
+            if is_lack_of_memory(error):
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise
         outcome: tuple[type[Exception] | None, Any]
         try:
             outcome = None, function(*arguments)
         except UserError as error:
             outcome = DamageError if isinstance(error, DamageError) else UserError, str(error)
-        except Exception:  # noqa: BLE001 - the driver raises it, whatever it is
+        except Exception as error:  # noqa: BLE001 - the driver raises it, whatever it is
             outcome = RuntimeError, traceback.format_exc()
+            if is_lack_of_memory(error):
+                outcome = MemoryError, str(error)
         pipe.send(outcome)
 
 

@@ -9,6 +9,7 @@ for the whole row names its factor. The layout and the tree are those of fastTex
 productquantizer.cc, loss.cc).
 """
 
+import math
 import mmap
 import struct
 from collections.abc import Sequence
@@ -29,10 +30,14 @@ _MAGIC, _VERSIONS = 793712314, (11, 12)
 _WITHOUT_NGRAMS = 11
 """Classifiers of this version have no n-grams of characters, whatever their arguments say."""
 _HIERARCHICAL_SOFTMAX, _SUPERVISED = 1, 3
+_LOSSES = (1, 2, 3, 4)
 _WORD, _LABEL = 0, 1
 _CENTROIDS = 256
 _ENDLESS = 10**15
 """The count of a node that is not made yet: above all others."""
+_LONGEST_WORD, _LONGEST_NGRAM = 1 << 16, 255
+"""Bytes and characters; more are a sign of damage, and fastText lists all n-grams of all words."""
+_CHUNK = 1 << 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +86,22 @@ def read_model(path: Path) -> Model:
             raise ValueError(f"it ends early: {error}") from error
 
 
+def check_file(path: Path) -> None:
+    """Check that the tables of a classifier are as large as its numbers say, and fit each other.
+
+    fastText itself believes every number of a file: it asks for as much memory, and reads beyond
+    tables that are too small. Classifiers of other kinds than `read_model` reads pass as well.
+
+    Raises:
+        ValueError: The file is no classifier, or it is damaged.
+    """
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        try:
+            _check_tables(_Cursor(data))
+        except struct.error as error:
+            raise ValueError(f"it ends early: {error}") from error
+
+
 class _Cursor:
     """A place in a file."""
 
@@ -102,6 +123,20 @@ class _Cursor:
         self.place += size
         return array.reshape(shape).copy()
 
+    def pass_over(self, dtype: str, *shape: int) -> None:
+        """Go behind an array, and check that each number of floats is one."""
+        if any(length < 0 for length in shape):
+            raise ValueError(f"it has a table of the shape {shape}")
+        left = math.prod(shape) * np.dtype(dtype).itemsize
+        if left > len(self.data) - self.place:
+            raise struct.error(f"{left} bytes from {self.place} on, of {len(self.data)}")
+        while left:
+            chunk = self.data[self.place : self.place + min(left, _CHUNK)]
+            if dtype == "<f4" and not np.isfinite(np.frombuffer(chunk, dtype)).all():
+                raise ValueError("it has numbers that are none")
+            self.place += len(chunk)
+            left -= len(chunk)
+
     def entry(self) -> tuple[bytes, int, int]:
         """Return a word or label, how often it occurred, and which of the two it is."""
         end = self.data.find(b"\0", self.place)
@@ -110,6 +145,85 @@ class _Cursor:
         word = self.data[self.place : end]
         self.place = end + 1
         return word, *self.numbers("qb")
+
+
+def _check_tables(file: _Cursor) -> None:
+    magic, version = file.numbers("ii")
+    if magic != _MAGIC or not 0 < version <= max(_VERSIONS):
+        raise ValueError("it does not begin as fastText's models do")
+    arguments = file.numbers("12id")
+    dimensions = arguments[0]
+    word_ngrams, loss, kind, num_buckets, _, longest = arguments[5:11]
+    if kind != _SUPERVISED or loss not in _LOSSES:
+        raise ValueError("it is no classifier, but vectors of words")
+    size, num_words, num_labels, _, num_kept = file.numbers("iiiqq")
+    if num_words < 0 or num_labels < 1 or size != num_words + num_labels:
+        raise ValueError(f"it has {num_words} words and {num_labels} labels")
+    _check_entries(file, num_words, num_labels)
+    has_ngrams = word_ngrams > 1 or (longest > 0 and version != _WITHOUT_NGRAMS)
+    num_ngrams = num_buckets if has_ngrams else 0
+    if num_kept >= 0:
+        kept = file.array("<i4", num_kept, 2)
+        if kept.size and kept.min() < 0:
+            raise ValueError("it keeps a bucket that it does not have")
+        num_ngrams = int(kept[:, 1].max(initial=-1)) + 1
+    if longest > _LONGEST_NGRAM or (has_ngrams and num_buckets < 1):
+        raise ValueError(f"it has n-grams of {longest} characters in {num_buckets} buckets")
+    coded = _flag(file)
+    rows = _check_rows(file, coded=coded)
+    nodes = _check_rows(file, coded=_flag(file) and coded)
+    if (
+        rows[0] < num_words + num_ngrams
+        or nodes[0] < num_labels
+        or {rows[1], nodes[1]} != {dimensions}
+        or file.place != len(file.data)
+    ):
+        raise ValueError("its tables do not fit each other")
+
+
+def _check_entries(file: _Cursor, num_words: int, num_labels: int) -> None:
+    for i in range(num_words + num_labels):
+        word, count, kind = file.entry()
+        if (
+            kind != (_WORD if i < num_words else _LABEL)
+            or not 0 <= count < _ENDLESS
+            or len(word) > _LONGEST_WORD
+        ):
+            raise ValueError(f"its entry {i} is no word or label, or out of order")
+
+
+def _flag(file: _Cursor) -> bool:
+    (flag,) = file.numbers("B")
+    if flag > 1:
+        raise ValueError("its tables are neither plain nor coded")
+    return bool(flag)
+
+
+def _check_rows(file: _Cursor, *, coded: bool) -> tuple[int, int]:
+    """Go behind a table and return its shape."""
+    if not coded:
+        shape = file.numbers("qq")
+        file.pass_over("<f4", *shape)
+        return shape
+    with_norms = _flag(file)
+    num_rows, width, num_codes = file.numbers("qqi")
+    file.pass_over("u1", num_codes)
+    if num_codes != num_rows * _check_centroids(file, width):
+        raise ValueError("its product codes do not fit its centroids")
+    if with_norms:
+        file.pass_over("u1", num_rows)
+        _check_centroids(file, 1)
+    return num_rows, width
+
+
+def _check_centroids(file: _Cursor, width: int) -> int:
+    """Go behind the centroids of rows of this width; return how many pieces a row has."""
+    total, num_pieces, piece, last_piece = file.numbers("4i")
+    fits = num_pieces > 0 and 0 < last_piece <= piece and total == width
+    if not fits or (num_pieces - 1) * piece + last_piece != total:
+        raise ValueError("its centroids do not fit its rows")
+    file.pass_over("<f4", total, _CENTROIDS)
+    return int(num_pieces)
 
 
 def _model(file: _Cursor) -> Model:

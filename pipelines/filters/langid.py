@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.compiled import proven
-from pipelines.filters.fasttext_model import LABEL_PREFIX, read_model
+from pipelines.filters.fasttext_model import LABEL_PREFIX, check_file, read_model
 from shards.errors import UserError
 
 UNDETERMINED = "und"
@@ -220,9 +220,12 @@ def load_identifier(
         UserError: the file is missing or another model, or no fastText is installed.
     """
     path = installed_model() if model is None else model
-    if not path.is_file():
-        raise UserError(f"{path}: no such language model; {_WANTED}")
-    fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()
+    try:
+        if not path.is_file():
+            raise UserError(f"{path}: no such language model; {_WANTED}")
+        fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; {_WANTED}") from error
     predict = _reference(path)
     expected = [predict(text) for text in _CHECK_TEXTS]
     rapid = _verified_rapid(path, expected) if fast else None
@@ -258,10 +261,11 @@ def _reference(path: Path) -> _Predict:
             f"fastText cannot be imported ({error}): pip install fasttext-predict."
         ) from error
     try:
+        check_file(path)
         # The bound C++ object: the Python wrapper of some distributions fails under NumPy 2.
         model = fasttext.load_model(str(path)).f
         answer = model.predict("All is well.\n", 1, 0.0, "strict")[0][1]
-    except ValueError as error:
+    except (ValueError, RuntimeError, IndexError) as error:
         raise UserError(f"{path} is no fastText classifier ({error}); {_WANTED}") from error
     if answer.removeprefix(_PREFIX) not in LANGUAGES:
         raise UserError(f'{path} is another fastText model: it answers "{answer}"; {_WANTED}')

@@ -204,6 +204,11 @@ def input_names(specs: Sequence[str], *, default_name: str) -> list[str]:
     return [_parse_spec(spec)[0] or default_name for spec in specs]
 
 
+def input_paths(specs: Sequence[str]) -> list[str]:
+    """Return the paths of inputs, one for each, as they were given."""
+    return [_LOCAL.sub("", _parse_spec(spec)[1]) for spec in specs]
+
+
 def _look(
     path: str, patterns: Sequence[str], *, known: Known
 ) -> tuple[list[FoundFile], Mapping[FoundFile, str]]:

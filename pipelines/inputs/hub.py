@@ -16,7 +16,8 @@ from typing import Any
 from pipelines.inputs.endings import TEXT_FILES
 from pipelines.inputs.found_file import FoundFile, shown, some_of
 from shards.errors import UserError
-from shards.storage.address import error_text, without_secrets
+from shards.secrets import without_secrets
+from shards.storage.address import error_text
 
 DEFAULT_SPLIT = "train"
 

@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 
 from pipelines.inputs.found_file import FoundFile, any_of, some_of
 from shards.errors import UserError
-from shards.storage.address import check_address, explained, retried, without_secrets
+from shards.secrets import without_secrets
+from shards.storage.address import check_address, explained, retried
 from shards.storage.remote import file_system
 
 READ_AHEAD_BYTES = 8 << 20

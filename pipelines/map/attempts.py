@@ -21,7 +21,9 @@ from dataclasses import asdict, dataclass, field
 
 from pipelines.readers.record import Damage, Record
 from shards.errors import DamageError, UserError
-from shards.storage.files import files, make_folder, read_json, remove_tree
+from shards.own_files import remove_work
+from shards.records import from_json
+from shards.storage.files import files, make_folder, read_json
 from shards.storage.remote import AnyPath, RemotePath
 
 MOST_POISON = 100
@@ -158,7 +160,7 @@ def died_before(work: AnyPath) -> bool:
 
 def forget(work: AnyPath) -> None:
     """Delete all notes; no attempt may be under way."""
-    remove_tree(work / "attempts")
+    remove_work(work, "attempts")
 
 
 def _check_deaths(
@@ -204,8 +206,8 @@ def _notes(folder: AnyPath, prefix: str) -> list[AnyPath]:
 
 def _read_note(path: AnyPath) -> AttemptPosition:
     try:
-        return AttemptPosition(**read_json(path))
-    except DamageError:  # its process died while writing it, or has just ended
+        return from_json(AttemptPosition, read_json(path), where=str(path))
+    except (DamageError, ValueError):  # its process died while writing it, or has just ended
         return AttemptPosition()
 
 

@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from pipelines.compiled import usable
 from pipelines.corpus.options import Options
+from pipelines.engine.trial import try_in_child
 from pipelines.map.stages import Chain, load_chain
-from pipelines.tokenizers.tokenizer import Tokenizer
+from pipelines.tokenizers.tokenizer import Tokenizer, load_tokenizer
 from shards.manifest import TokenizerEntry
 
 
@@ -39,8 +40,19 @@ def describe_run(arguments: tuple[Options, bool, str]) -> Description:
         UserError: A model cannot be loaded.
     """
     options, compiled, run = arguments
+    try_models(options)
     chain = load_chain(options, compiled=compiled, run=run)
     return describe_chain(chain, native=compiled and usable())
+
+
+def try_models(options: Options) -> None:
+    """Load the models that only their libraries understand, in a child that they may end.
+
+    Raises:
+        UserError: One cannot be loaded.
+    """
+    spec = options.tokenizer
+    try_in_child(lambda: load_tokenizer(spec, fast=False), f"--tokenizer {spec}")
 
 
 def describe_chain(chain: Chain, *, native: bool) -> Description:

@@ -8,12 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.corpus.document import Document, Rejected
+from pipelines.corpus.failure import code_failure
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.split import Split
 from pipelines.readers.record import Damage, Record
 from pipelines.readers.salvage import Partial
 from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.rows import READ, Verdict
+from shards.errors import UserError
+from shards.room import is_lack_of_memory
 
 BATCH_RECORDS = 1000
 BATCH_BYTES = 4 << 20
@@ -23,7 +26,9 @@ class Intake:
     """Makes batches of one corpus's records."""
 
     def __init__(self, corpus: Corpus) -> None:
+        self._module = corpus.module
         self._recipe = corpus.recipe
+        self._columns = corpus.columns
         self._options = corpus.options
         self._reader_factory = corpus.reader_factory
 
@@ -41,7 +46,23 @@ class Intake:
 
     def read(self, items: Sequence[Record | Damage], split: Split) -> Verdict:
         """Return the documents of records as a batch of READ, and why some are left out."""
-        by_record = [self._documents(item) for item in items]
+        by_record = [self._documents(item, split) for item in items]
+        try:
+            batch, reasons = self._batch(items, by_record, split)
+        except (TypeError, ValueError, AttributeError, pa.ArrowException) as error:
+            if isinstance(error, MemoryError):
+                raise
+            doing = f"it makes documents of {split.path} that fit no table"
+            raise code_failure(self._module, error, doing=doing) from error
+        return self._reader_factory.selected(Verdict(batch, reasons), split)
+
+    def _batch(
+        self,
+        items: Sequence[Record | Damage],
+        by_record: Sequence[Sequence[Document]],
+        split: Split,
+    ) -> tuple[pa.RecordBatch, pa.Array]:
+        """Return a batch of READ with provenance, and why documents are left out."""
         documents = list(itertools.chain.from_iterable(by_record))
         counts = [len(group) for group in by_record]
         texts = pa.array([document.text for document in documents], pa.large_string())
@@ -67,23 +88,34 @@ class Intake:
             texts,
         ]
         batch = pa.RecordBatch.from_arrays(columns, schema=READ)
-        for name, data_type in self._recipe.provenance(self._options).items():
+        for name, data_type in self._columns.items():
             batch = batch.append_column(name, self._provenance(documents, name, data_type))
         reasons = pa.array([document.reason for document in documents], pa.string())
-        return self._reader_factory.selected(Verdict(batch, reasons), split)
+        return batch, reasons
 
-    def _documents(self, item: Record | Damage) -> Sequence[Document]:
+    def _documents(self, item: Record | Damage, split: Split) -> Sequence[Document]:
         if isinstance(item, Damage):
             return [Document("", reason=item.reason)]
         try:
-            documents = self._recipe.documents(item.value, self._options)
+            documents = tuple(self._recipe.documents(item.value, self._options))
+            for document in documents:
+                if "\0" in document.text or "\0" in document.prompt:
+                    return [Document("", reason="nul")]
         except Rejected as rejection:
             fields = item.value
             reason = fields.reason if isinstance(fields, Partial) else str(rejection)
             return [Document("", reason=reason)]
-        for document in documents:
-            if "\0" in document.text or "\0" in document.prompt:
-                return [Document("", reason="nul")]
+        except Exception as error:
+            if isinstance(error, UserError) or is_lack_of_memory(error):
+                raise
+            doing = f"its documents() fails on the record at {item.offset:,} of {split.path}"
+            raise code_failure(self._module, error, doing=doing) from error
+        if not documents:
+            raise UserError(
+                f"the corpus {self._module}: its documents() returns nothing for the record at "
+                f"{item.offset:,} of {split.path}: a record makes one document at least, if need "
+                "be with a reason to leave it out, or raises Rejected"
+            )
         return documents
 
     @staticmethod

@@ -19,6 +19,7 @@ from pipelines.engine.phases import Phases
 from pipelines.merge.union import write_union
 from pipelines.segments.plan import Plan, PlannedSegment, task_name
 from pipelines.segments.segment import SieveCounts, with_suffix
+from shards.paths import check_stem
 from shards.records import sealed
 from shards.storage.files import FileEntry, intact, write_json
 from shards.storage.remote import AnyPath, RemotePath
@@ -62,6 +63,9 @@ class GroupRecord:
     stem: str
     files: Mapping[str, FileEntry]
     """By suffix."""
+
+    def __post_init__(self) -> None:
+        check_stem(self.stem, self.files)
 
 
 def group_segments(

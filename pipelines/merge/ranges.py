@@ -36,6 +36,7 @@ from pipelines.segments.bins import bins_table
 from pipelines.segments.plan import Plan, PlannedSegment, load_plan, task_name
 from pipelines.segments.segment import with_suffix
 from shards.manifest import WORK
+from shards.paths import check_stem
 from shards.range import Range, split_range
 from shards.records import sealed
 from shards.storage.files import FileEntry, atomic_write, intact, write_json
@@ -95,6 +96,9 @@ class RangeRecord:
     """Rows of .rejects, which is only there if there are any."""
     files: Mapping[str, FileEntry]
     """By suffix."""
+
+    def __post_init__(self) -> None:
+        check_stem(self.stem, self.files)
 
 
 def choose_cuts(segments: int, shards: int, *, rows: float, remote: bool) -> tuple[int, ...]:

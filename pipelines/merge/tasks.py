@@ -24,6 +24,7 @@ from pipelines.segments.histograms import Histogram, add_histograms, histograms
 from pipelines.segments.plan import Plan, load_plan
 from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
 from shards.merged import ShardSlice, write_merged_shard
+from shards.paths import within
 from shards.range import Range, split_range
 from shards.records import sealed
 from shards.storage.files import write_json
@@ -121,7 +122,7 @@ def _write_shard(
     if not any(plan.segments[number].documents for number in plan.numbers(task.source)):
         return ()
     name = f"{'validation-' if task.split == VALIDATION else ''}{task.index:05}"
-    stem = output / plan.generation / task.source / name
+    stem = within(output, plan.generation, task.source, name)
     dtype = np.dtype(plan.dtype).newbyteorder("<")
     return (write_merged_shard(stem, slices, directory=output, dtype=dtype),)
 
@@ -130,7 +131,7 @@ def _write_rows(
     output: AnyPath, task: MergeTask, plan: Plan, stems: Mapping[int, AnyPath], drops: Drops
 ) -> dict[str, Any]:
     """Write the final audit rows and the rejects of a range; return those fields of the record."""
-    folder, name = output / plan.generation, f"{task.source}-{task.index:05}.parquet"
+    folder, name = within(output, plan.generation), f"{task.source}-{task.index:05}.parquet"
     segments = [plan.segments[number] for number in plan.numbers(task.source)]
     ranges = split_range(
         Range.of(task.index, task.total),
@@ -156,7 +157,7 @@ def _write_rows(
         "dropped": dropped,
     }
     entries = {
-        folder_name: write_parquet(folder / folder_name / name, tables, directory=output)
+        folder_name: write_parquet(within(folder, folder_name, name), tables, directory=output)
         for folder_name, tables in files.items()
     }
     return {

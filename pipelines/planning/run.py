@@ -8,6 +8,7 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.sources import match_corpora
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.split import Split
+from pipelines.map.description import try_models
 from pipelines.map.mapper import Job, segment_versions
 from pipelines.map.native import native_pays
 from pipelines.map.stages import load_chain
@@ -16,6 +17,7 @@ from pipelines.planning.sample import SECONDS, SourceSample, sample
 from pipelines.planning.sizes import run_extent, source_size
 from pipelines.planning.table import plan_lines
 from pipelines.readers.reading import check_head, splits
+from shards.shown import visible_line
 from shards.storage.remote import RemotePath
 
 
@@ -31,7 +33,7 @@ def plan(module: str, options: Options) -> str:
     """
     estimated, samples = estimate_run(module, options)
     shares = {source: sampled.share for source, sampled in samples.items()}
-    return "\n".join(plan_lines(estimated, options, shares=shares))
+    return "\n".join(map(visible_line, plan_lines(estimated, options, shares=shares)))
 
 
 def estimate_run(
@@ -54,6 +56,7 @@ def estimate_run(
     run = uuid.uuid4().hex
     # The sample is timed by the code that the run would use.
     native = native_pays(options, files, workers=workers)
+    try_models(options)
     chain = load_chain(options, compiled=native, run=run)
     versions = segment_versions(chain.engines, corpora)
     job = Job(options=options, corpora=corpora, versions=versions, run=run, compiled=native)

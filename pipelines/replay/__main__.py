@@ -11,6 +11,7 @@ and thereby its place in the order.
 import argparse
 import importlib.util
 import logging
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -28,15 +29,18 @@ from pipelines.readers.record import MAX_RECORD_BYTES
 from pipelines.readers.rejects import Rejects, rejected_places
 from pipelines.replay.original import check_unchanged, entries_of, find_again
 from pipelines.run.origin import recorded_options
+from pipelines.run.output import check_apart
 from shards.command import Parser, exit_code, log_plainly
 from shards.errors import UserError
 from shards.flags import flag_of, names, options_of, positive
-from shards.manifest import WORK, Manifest, parse_dataset, read_manifest
+from shards.manifest import NAME, WORK, Manifest, parse_dataset, read_manifest
+from shards.storage.files import shape_expected
 from shards.storage.remote import AnyPath
 
 PROGRAM = "pipelines.replay"
 
 _FILES = ("tokenizer", "lid_model", "decontaminate", "url_blocklist")
+_MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 _LOG = logging.getLogger("corpusmill")
 
 
@@ -66,14 +70,16 @@ def run(argv: Sequence[str]) -> Manifest:
     manifest = manifest if number is None else manifest.as_of(number)
     module = _module(ours.corpus or manifest.corpus)
     recipe = load_recipe(module)
-    defaults = {**recorded_options(directory, manifest, recipe.options), "max_reject_rate": 1.0}
-    options, words = parse(
-        recipe.options,
-        [*rest, *argv[end:]],
-        program=PROGRAM,
-        about=recipe.about,
-        defaults=defaults,
-    )
+    with shape_expected(directory / NAME, "build the dataset again"):
+        recorded = recorded_options(directory, manifest, recipe.options)
+        defaults = {**recorded, "max_reject_rate": 1.0}
+        options, words = parse(
+            recipe.options,
+            [*rest, *argv[end:]],
+            program=PROGRAM,
+            about=recipe.about,
+            defaults=defaults,
+        )
     options = _completed(options, manifest, directory)
     rejects = Rejects(
         folder=options.output / WORK / "rejects",
@@ -128,7 +134,8 @@ def replay(
     )
     corpora = {file.source: corpora[file.source] for file in files}
     readings = {name: source.reading for name, source in corpora.items()}
-    size = manifest.options["split_bytes"]
+    with shape_expected(directory / NAME, "build the dataset again"):
+        size = int(manifest.options["split_bytes"])
     check_unchanged(files, entries, directory=directory, readings=readings, split_bytes=size)
     with opened(corpus, corpora, files=files, flags=flags) as made:
         _check_facts(manifest, made.chain.facts, unchanged=unchanged)
@@ -160,7 +167,7 @@ def _corpora(corpus: Corpus, manifest: Manifest) -> dict[str, Corpus]:
 
 def _module(name: str) -> str:
     module = name if "." in name else f"pipelines.{name}"
-    if importlib.util.find_spec(module) is None:
+    if not _MODULE.fullmatch(module) or importlib.util.find_spec(module) is None:
         raise UserError(
             f"there is no module {module}, which should hold the dataset's corpus {name!r}: give "
             "--corpus PACKAGE.MODULE, the module whose command made the dataset"
@@ -193,6 +200,7 @@ def _completed(options: Options, manifest: Manifest, directory: AnyPath) -> Opti
             f"--output {options.output} is the dataset whose rejects are replayed; they go into a "
             "dataset of their own: choose another folder"
         )
+    check_apart(str(directory), output)
     return replace(options, output=output)
 
 

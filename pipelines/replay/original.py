@@ -8,11 +8,10 @@ from pipelines.inputs.found_file import FoundFile
 from pipelines.inputs.local_files import find_local
 from pipelines.inputs.remote_files import open_remote
 from pipelines.readers.reading import Reading
-from pipelines.run.existing import INPUTS, file_crc32c
+from pipelines.run.existing import INPUTS, file_crc32c, read_inputs
 from shards.errors import UserError
 from shards.manifest import InputEntry, Manifest
 from shards.storage.address import is_url
-from shards.storage.files import read_json
 from shards.storage.remote import AnyPath
 
 Key = tuple[str, str]
@@ -134,14 +133,12 @@ def _moved(
 
 
 def _states(directory: AnyPath) -> dict[Key, FileState]:
-    path = directory / INPUTS
-    if not path.is_file():
-        return {}
     return {
         (file["source"], file["path"]): FileState(
-            path=file["from"], mtime_ns=file["mtime_ns"], etag=file["etag"]
+            path=file["from"], mtime_ns=file["mtime_ns"], etag=file.get("etag", "")
         )
-        for file in read_json(path)
+        for file in read_inputs(directory)
+        if file.get("from")
     }
 
 

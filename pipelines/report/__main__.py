@@ -15,7 +15,7 @@ from pipelines.report.write import PAGE, REPORT, write_html
 from shards import manifest as manifests
 from shards.command import Parser, print_text
 from shards.errors import UserError
-from shards.storage.files import read_json
+from shards.storage.files import read_json, shape_expected
 from shards.storage.remote import any_path
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGTP]?)(i?)B", re.IGNORECASE)
@@ -63,7 +63,11 @@ def draw_page(argv: Sequence[str]) -> str:
             "from where the dataset was made; python -m shards stats shows what the manifest says"
         )
     output = options.output or options.dataset / PAGE
-    write_html(output, page(manifest, read_json(path), corpus_size=options.corpus_size))
+    report = read_json(path)
+    advice = "copy it from where the dataset was made, or build the dataset again"
+    with shape_expected(path, advice):
+        html = page(manifest, report, corpus_size=options.corpus_size)
+    write_html(output, html)
     return str(output)
 
 

@@ -7,23 +7,6 @@ _SIZES = (" B", " kB", " MB", " GB", " TB", " PB", " EB")
 _COUNTS = ("", " thousand", " million", " billion", " trillion", " quadrillion")
 _DUMP_BYTES, _DUMP_WIDTH = 64, 16
 
-_C0 = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"}
-_HIDDEN = {
-    *range(0x80, 0xA0),  # C1 controls
-    0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A),  # change the direction
-    0x2028, 0x2029, 0xFEFF,
-    *range(0xFDD0, 0xFDF0), *(plane << 16 | low for plane in range(17) for low in (0xFFFE, 0xFFFF)),
-}  # fmt: skip
-_SHOWN = {**_C0, 0x7F: "\u2421", **{code: f"\u2039U+{code:04X}\u203a" for code in _HIDDEN}}
-
-
-def visible(text: str) -> str:
-    """Return a text with signs in place of what would act unseen: controls, changes of direction.
-
-    Line breaks and tabs stay. No sign means anything in HTML.
-    """
-    return text.translate(_SHOWN)
-
 
 def whole(number: float) -> str:
     """Return a whole number: 1,234."""

@@ -17,9 +17,10 @@ from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from shards.errors import UserError
 from shards.flags import flag_of
 from shards.manifest import Manifest, Totals, sum_shards
+from shards.shown import visible
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 _FILTERS = (
     formats.amount,
@@ -47,6 +48,7 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
 
     Raises:
         UserError: The report is of an older corpusmill and lacks what the page shows.
+        LookupError, TypeError, ValueError …: It is not what a run writes.
     """
     if "funnel" not in report:
         raise UserError(
@@ -78,7 +80,8 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
         "Inputs": True,
     }
     template = _environment().get_template("page.html.j2")
-    html = template.render(
+    html = _rendered(
+        template,
         manifest=manifest,
         report=report,
         corpus_size=corpus_size,
@@ -93,7 +96,17 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
         verdicts=(KEPT, DROPPED, QUARANTINED),
     )
     # The whole page at once, so that no text can be forgotten; the templates hold nothing hidden.
-    return formats.visible(html) + "\n"
+    return visible(html) + "\n"
+
+
+def _rendered(template: "Template", **values: Any) -> str:
+    # Imported where a page is written: most processes of a run write none.
+    from jinja2 import TemplateError  # noqa: PLC0415
+
+    try:
+        return template.render(**values)
+    except TemplateError as error:
+        raise ValueError(str(error)) from error
 
 
 def _section_id(title: str) -> str:

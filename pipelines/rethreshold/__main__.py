@@ -7,7 +7,6 @@ No text is read and nothing is written.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,9 +18,11 @@ from pipelines.run.origin import Thresholds, languages_of, thresholds_of
 from shards.command import Parser, print_text
 from shards.errors import UserError
 from shards.flags import fraction, names, positive
-from shards.manifest import Manifest, TableEntry, parse_dataset, read_manifest
+from shards.manifest import NAME, Manifest, TableEntry, parse_dataset, read_manifest
 from shards.records import to_json
 from shards.run import CAUSAL, GLM
+from shards.shown import json_text, visible_line
+from shards.storage.files import shape_expected
 from shards.storage.remote import AnyPath
 from shards.windows import causal_windows, glm_windows
 
@@ -53,8 +54,9 @@ def run(arguments: argparse.Namespace) -> str:
     directory, number = parse_dataset(arguments.dataset)
     manifest = read_manifest(directory)
     manifest = manifest if number is None else manifest.as_of(number)
-    now = thresholds_of(manifest)
-    then = thresholds_of(manifest, arguments.threshold)
+    with shape_expected(directory / NAME, "build the dataset again"):
+        now = thresholds_of(manifest)
+        then = thresholds_of(manifest, arguments.threshold)
     if arguments.language_threshold is not None:
         then = replace(then, score=arguments.language_threshold)
     if arguments.languages is not None:
@@ -64,14 +66,14 @@ def run(arguments: argparse.Namespace) -> str:
     setting = Setting(
         now=now,
         then=then,
-        dedup=manifest.options["dedup"] != "none",
+        dedup=manifest.options.get("dedup") != "none",
         screened=bool(manifest.options.get("decontaminate")),
         stride=spec.stride,
     )
     sources = forecast_sources(directory, manifest, setting)
     if arguments.json:
-        return json.dumps(_as_json(manifest, sources), ensure_ascii=False, indent=1)
-    return "\n".join(_lines(sources))
+        return json_text(_as_json(manifest, sources), indent=1)
+    return "\n".join(map(visible_line, _lines(sources)))
 
 
 def forecast_sources(

@@ -54,6 +54,7 @@ from pipelines.segments.plan import Earlier, Plan, PlannedSegment, task_name
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, WORK, Manifest
+from shards.paths import FOLDERS, check_links
 from shards.range import Range
 from shards.records import to_json
 from shards.storage.files import canonical
@@ -431,6 +432,8 @@ class Build:
                 Earlier.of(generation, dedup=self.options.dedup) for generation in earlier
             ),
         )
+        folders = (*plan.sources, *FOLDERS)
+        check_links(self.output, [f"{plan.generation}/{name}/-" for name in folders], files=False)
         plan.save(self.work)
         return plan
 

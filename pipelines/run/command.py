@@ -12,6 +12,7 @@ from pipelines.engine.flags import beam_flags
 from pipelines.engine.imports import keep_pandas_out
 from shards.command import exit_code, log_plainly
 from shards.errors import UserError
+from shards.shown import print_lines
 
 
 def main(module: str, argv: Sequence[str]) -> int:
@@ -30,11 +31,14 @@ def main(module: str, argv: Sequence[str]) -> int:
                 "--part is for a dataset that is made at once: leave it out, or leave --append, "
                 "--every-tokens and --watch out"
             )
+        # What runs take a second to load, --help takes none.
+        from pipelines.run.output import check_output  # noqa: PLC0415 - see above
+
+        check_output(options, recipe)
         if options.plan:
-            # What runs take a second to load, --help takes none.
             from pipelines.planning.run import plan  # noqa: PLC0415 - see above
 
-            print(plan(module, options))  # noqa: T201 - the output that was asked for
+            print_lines(plan(module, options).split("\n"))
             return
         if options.watch:
             from pipelines.run.watch import watch  # noqa: PLC0415 - see above

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,19 +16,23 @@ from pipelines.merge.tasks import MergeRecord
 from pipelines.report.sums import machine
 from pipelines.report.write import REPORT, write_page
 from pipelines.run import account
-from pipelines.run.existing import INPUTS
+from pipelines.run.existing import INPUTS, read_inputs
 from pipelines.segments.plan import Plan
 from shards import manifest as manifests
-from shards.history import generation_figures
+from shards.history import generation_figures, told_rows
 from shards.manifest import (
+    WORK,
     Generation,
     InputEntry,
     Manifest,
     SourceEntry,
     TableEntry,
 )
-from shards.storage.files import files, read_json, remove_tree, write_json
+from shards.own_files import is_ours, remove_work
+from shards.storage.files import files, read_json, write_json
 from shards.storage.remote import AnyPath
+
+_LOG = logging.getLogger("corpusmill")
 
 Lag = Mapping[str, float] | None
 """Seconds that files waited for their generation: median and worst."""
@@ -183,18 +188,14 @@ def commit(
 
 def _inputs_before(output: AnyPath, inputs: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Return what inputs.json says of other files than these."""
-    path = output / INPUTS
-    if not path.exists():
-        return []
     now = {(file["source"], file["path"]) for file in inputs}
-    return [file for file in read_json(path) if (file["source"], file["path"]) not in now]
+    return [file for file in read_inputs(output) if (file["source"], file["path"]) not in now]
 
 
 def _generations_before(output: AnyPath, manifest: Manifest) -> list[Any]:
     """Return what report.json holds of each generation but the last, or what the manifest does."""
     path = output / REPORT
-    told = read_json(path).get("generations", []) if path.exists() else []
-    by_name = {generation["name"]: generation for generation in told}
+    by_name = told_rows(read_json(path)) if path.exists() else {}
     return [
         by_name.get(generation.name, generation_figures(generation))
         for generation in manifest.generations[:-1]
@@ -204,10 +205,16 @@ def _generations_before(output: AnyPath, manifest: Manifest) -> list[Any]:
 def forget_phases(work: AnyPath) -> None:
     """Remove what the phases after the map left; segments stay, and so does what is under way."""
     for name in files(work):
-        if name.partition("/")[0] not in OF_THE_MAP:
+        if name.partition("/")[0] not in OF_THE_MAP and is_ours(f"{WORK}/{name}"):
             (work / name).unlink(missing_ok=True)
 
 
 def clean_up(work: AnyPath) -> None:
-    """Remove the intermediate files of a finished run."""
-    remove_tree(work)
+    """Remove the intermediate files of a finished run; what others put there stays."""
+    if others := remove_work(work):
+        _LOG.info(
+            "%s stays: %d files in it are of no run, the first of them: %s",
+            work,
+            len(others),
+            others[0],
+        )

@@ -11,9 +11,11 @@ from pipelines.map.resume import unchanged
 from pipelines.readers.reading import Reading, splits, stored_crc32c
 from shards.errors import DamageError, UserError
 from shards.flags import flag_of
-from shards.manifest import WORK, InputEntry, Manifest
-from shards.storage.files import TEMPORARY, read_json, size_if_there
+from shards.manifest import NAME, WORK, InputEntry, Manifest
+from shards.own_files import remove_unfinished, remove_work
+from shards.records import from_json
 from shards.storage.files import files as files_in
+from shards.storage.files import read_json, shape_expected, size_if_there
 from shards.storage.remote import AnyPath, RemotePath
 
 REPLACE = "Choose another --output, or give --overwrite to replace it"
@@ -28,10 +30,8 @@ def remove_leftovers(output: AnyPath) -> None:
     forget(output / WORK)
     if isinstance(output, RemotePath):
         return  # nothing half-written is visible there
-    for path in output.rglob(f"{TEMPORARY}*"):
-        path.unlink(missing_ok=True)
-    for path in (output / WORK / "progress").glob("*"):
-        path.unlink(missing_ok=True)
+    remove_unfinished(output)
+    remove_work(output / WORK, "progress")
 
 
 def check_options(
@@ -146,7 +146,8 @@ def find_unseen(
     """
     before, now = _by_name(manifest), {(file.source, file.relative): file for file in files}
     times = _times(manifest, output)
-    size = manifest.options["split_bytes"]
+    with shape_expected(output / NAME, "build the dataset again"):
+        size = int(manifest.options["split_bytes"])
 
     def change(key: tuple[str, str]) -> str:
         file, entry = now[key], before[key]
@@ -216,22 +217,58 @@ def seen_files(
     }
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Seen:
+    """What inputs.json says of a file, but for `from`, where it was; older ones say less."""
+
+    source: str
+    path: str
+    mtime_ns: int
+    bytes: int = 0
+    etag: str = ""
+    crc32c: tuple[int, ...] = ()
+
+
+def read_inputs(output: AnyPath) -> list[dict[str, Any]]:
+    """Return what inputs.json says of each file; nothing if it is not there.
+
+    Raises:
+        DamageError: It is not what a run writes.
+    """
+    path = output / INPUTS
+    if not path.exists():
+        return []
+    told = read_json(path)
+    advice = "restore it from a copy, or delete it: files are then compared by their content"
+    with shape_expected(path, advice):
+        if not isinstance(told, list):
+            raise TypeError("it is no list")
+        for number, file in enumerate(told):
+            known = {key: value for key, value in file.items() if key != "from"}
+            from_json(_Seen, known, where=f"file {number}")
+            if not isinstance(file.get("from", ""), str):
+                raise ValueError(f"file {number}: from is no path")
+    files: list[dict[str, Any]] = told
+    return files
+
+
 def _times(manifest: Manifest, output: AnyPath) -> dict[tuple[str, str], tuple[int, str]]:
     """Return mtime and etag of the files that the dataset was made of, where they are recorded.
 
     They are written before the manifest, so those of a run that was killed in between do not count.
     """
-    path = output / INPUTS
-    if not path.exists():
-        return {}
     entries = _by_name(manifest)
     return {
         (file["source"], file["path"]): (file["mtime_ns"], file.get("etag", ""))
-        for file in read_json(path)
+        for file in read_inputs(output)
         if (entry := entries.get((file["source"], file["path"])))
         and [*entry.crc32c] == file.get("crc32c", [*entry.crc32c])
     }
 
 
 def _shown(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
+
+
+_MAX_SHOWN = 200

@@ -27,6 +27,10 @@ class Entry:
     inputs: tuple[Any, ...]
     """Its files, as JSON."""
 
+    def __post_init__(self) -> None:
+        if self.number < 1:
+            raise ValueError(f"number is {self.number}, of no manifest")
+
     @property
     def files(self) -> list[InputFile]:
         """Its files."""

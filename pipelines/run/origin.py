@@ -5,6 +5,7 @@ are in report.json, which is about the run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from pipelines.quality.selection import EVERY, OFF, Selection, chosen_for, parse
 from shards.errors import UserError
 from shards.manifest import Manifest
 from shards.storage.address import is_url
-from shards.storage.files import read_json
+from shards.storage.files import read_json, shape_expected
 from shards.storage.remote import AnyPath
 
 _REPORT = "report.json"
@@ -166,20 +167,23 @@ def recorded_options(
 
 def _paths(directory: AnyPath, names: Iterable[str]) -> dict[str, Any]:
     path = directory / _REPORT
-    given = read_json(path).get("given", {}) if path.is_file() else {}
-    folder = Path(given.get("folder", ""))
-    return {
-        name: _absolute(value, folder)
-        if isinstance(value, str)
-        else tuple(_absolute(spec, folder) for spec in value)
-        for name, value in given.items()
-        if name in names
-    }
+    report = read_json(path) if path.is_file() else {}
+    with shape_expected(path, "restore it from a copy, or delete it and give the paths as flags"):
+        given = report.get("given", {})
+        folder = Path(given.get("folder", ""))
+        return {
+            name: _absolute(value, folder)
+            if isinstance(value, str)
+            else tuple(_absolute(spec, folder) for spec in value)
+            for name, value in given.items()
+            if name in names
+        }
 
 
 def _absolute(spec: str, folder: Path) -> str:
     """Return PATH or KIND:PATH with the path made absolute, if the file exists."""
     kind, colon, path = spec.rpartition(":")
-    if not path or is_url(spec) or not (folder / path).exists():
-        return spec
-    return f"{kind}{colon}{folder / path}"
+    with suppress(OSError):  # a path that cannot be
+        if path and not is_url(spec) and (folder / path).exists():
+            return f"{kind}{colon}{folder / path}"
+    return spec

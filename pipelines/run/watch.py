@@ -33,7 +33,6 @@ from pipelines.engine.stream import Job as StreamJob
 from pipelines.engine.task import packed
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.files import InputFile
-from pipelines.inputs.found_file import shown
 from pipelines.inputs.split import Link, Split, seamless
 from pipelines.map.arrivals import (
     BACK,
@@ -62,6 +61,7 @@ from pipelines.run.append import check_base, grow, read_base
 from pipelines.run.build import Build
 from pipelines.run.commit import clean_up
 from pipelines.run.existing import seen_files
+from pipelines.run.ledger import NAME as LEDGER
 from pipelines.run.ledger import Ledger
 from shards.errors import UserError
 from shards.flags import flag_of
@@ -512,7 +512,7 @@ class Watch:
             (self._growing.add if note.why == GROWING else self._growing.discard)(key)
             told += 1
             if told <= MOST_TOLD:
-                _LOG.warning("%s %s", shown(note.file.path), note.why)
+                _LOG.warning("%s %s", note.file.path, note.why)
         if told > MOST_TOLD:
             _LOG.warning("and %d files more like these", told - MOST_TOLD)
 
@@ -561,6 +561,7 @@ class Watch:
         entry = Ledger(self._output).open_entry(self._last)
         if entry is not None:
             chosen = entry.files
+            self._check_begun(chosen)
         else:
             for key, arrived in self._ready().items():
                 # What does not join up is read once more, as a whole.
@@ -583,6 +584,20 @@ class Watch:
         """Return what cannot be read now, and why."""
         notes = [note for key in sorted(self._odd) if (note := self._notes.odd(key))]
         return {note.file: note.why for note in notes if note.why not in (GROWING, CHANGED, BACK)}
+
+    def _check_begun(self, files: Sequence[InputFile]) -> None:
+        """Check that the generation which an earlier run had begun is one of this watch's inputs.
+
+        Raises:
+            UserError: It has files of another source.
+        """
+        for file in files:
+            if file.source not in self._stream.job.corpora:
+                raise UserError(
+                    f"{self._output / LEDGER} names files of the source {file.source!r} for the "
+                    "generation that was being made, and no input of this watch has that name: "
+                    "give all inputs as before, or delete that file: its files count as new again"
+                )
 
     def _make(
         self,

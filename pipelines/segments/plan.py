@@ -8,8 +8,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from pipelines.segments.segment import Segment, SieveCounts, with_suffix
-from shards.errors import UserError
+from shards.errors import DamageError, UserError
 from shards.manifest import Generation, TableEntry
+from shards.paths import within
 from shards.range import EVERYTHING, Range
 from shards.records import from_json, to_json
 from shards.storage.files import canonical, read_json, write_json
@@ -52,7 +53,7 @@ class PlannedSegment:
 
     def path(self, work: AnyPath) -> AnyPath:
         """Return the stem of its files."""
-        return work / self.folder / self.stem
+        return within(work, self.folder, self.stem)
 
     @property
     def within(self) -> Range:
@@ -170,7 +171,10 @@ def load_plan(work: AnyPath, name: str) -> Plan:
         DamageError: There is no such plan.
     """
     path = _path(work, name)
-    return from_json(Plan, read_json(path), where=str(path))
+    try:
+        return from_json(Plan, read_json(path), where=str(path))
+    except ValueError as error:
+        raise DamageError(f"{error}: delete this file and run the command again") from error
 
 
 def _path(work: AnyPath, name: str) -> AnyPath:

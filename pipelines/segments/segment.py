@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from pipelines.segments.audit import Tally
+from shards.paths import check_stem
 from shards.storage.files import FileEntry
 from shards.storage.remote import AnyPath
 
@@ -68,6 +69,9 @@ class Segment:
     files: Mapping[str, FileEntry]
     """By suffix; a later run checks them before it uses the segment."""
     sieved: SieveCounts = field(default_factory=SieveCounts)
+
+    def __post_init__(self) -> None:
+        check_stem(self.stem, self.files)
 
     @property
     def held_bytes(self) -> int:

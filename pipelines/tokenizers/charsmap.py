@@ -59,11 +59,12 @@ def parse_charsmap(charsmap: bytes) -> CharacterRules:
         if start >= 0
     }
     joining: set[int] = set()
-    nodes = np.unique(first.nodes)
-    while len(nodes):
+    seen = nodes = np.unique(first.nodes)
+    while len(nodes):  # in a damaged trie they may lead back to where they came from
         later = _characters(units, nodes)
         joining |= set(later.chars.tolist())
-        nodes = np.unique(later.nodes)
+        nodes = np.setdiff1d(later.nodes, seen)
+        seen = np.union1d(seen, nodes)
     return CharacterRules(single=single, joining=frozenset(joining))
 
 

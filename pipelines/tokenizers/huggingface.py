@@ -18,11 +18,22 @@ from pipelines.tokenizers.command_tokens import (
     wordpiece_commands,
 )
 from pipelines.tokenizers.fast_bpe import fast_from_json, fastokens_encoder
-from pipelines.tokenizers.model import Encode, TokenModel, flatten, version
+from pipelines.tokenizers.model import (
+    Encode,
+    TokenModel,
+    count_ids,
+    flatten,
+    raise_unless_failure,
+    reason,
+    version,
+)
 from shards.errors import UserError
 
 END_NAMES = ("<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>")
 """What models call the token that ends a text, the likeliest first."""
+
+_MEMBERS = ("pretokenizers", "decoders")
+"""Where components of type Sequence have others."""
 
 _BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
 
@@ -41,7 +52,7 @@ def load_huggingface(path: Path, *, fast: bool) -> TokenModel:
     content = path.read_bytes()
     description = _description(path, content)
     vocabulary = _vocabulary(description)
-    size = max(vocabulary.values()) + 1
+    size = count_ids(path, vocabulary.values())
     commands = _commands(path, vocabulary, size)
     plain = _as_text(description, frozenset(commands.ids.values()))
     encode, engine = _reference(path, plain), version("tokenizers")
@@ -52,6 +63,7 @@ def load_huggingface(path: Path, *, fast: bool) -> TokenModel:
     controls = {token["id"] for token in orjson.loads(plain)["added_tokens"] if token["special"]}
     holes = set(range(size)) - set(vocabulary.values())
     own = {i for i in commands.ids.values() if i < size}
+    _refuse_shared(path, vocabulary, controls | own, encode)
     return TokenModel(
         encode=encode,
         engine=engine,
@@ -66,15 +78,64 @@ def load_huggingface(path: Path, *, fast: bool) -> TokenModel:
 def _description(path: Path, content: bytes) -> dict[str, Any]:
     try:
         description = orjson.loads(content)
-        known = isinstance(description["model"]["vocab"], list | dict)
-    except (ValueError, KeyError, TypeError) as error:
+        wrong = _what_is_wrong(description)
+    except ValueError as error:
+        wrong = f"no JSON: {reason(error)}"
+    if wrong:
         raise UserError(
-            f"{path} is no tokenizer.json of Hugging Face ({error!r}): expected the file that "
+            f"{path} is no tokenizer.json of Hugging Face ({wrong}): expected the file that "
             "tokenizer.save() and save_pretrained() write."
-        ) from error
-    if not known or not description["model"]["vocab"]:
+        )
+    if not description["model"]["vocab"]:
         raise UserError(f"{path} has no vocabulary: expected a trained tokenizer.json.")
     return {"added_tokens": [], **description}
+
+
+def _what_is_wrong(description: Any) -> str:
+    """Return what is not as `_vocabulary` and `_pieces` need it; the library checks the rest."""
+    model = description.get("model") if isinstance(description, dict) else None
+    if not isinstance(model, dict):
+        return "it has no model"
+    words = (model.get("type"), model.get("unk_token"), model.get("continuing_subword_prefix"))
+    components = (description.get("pre_tokenizer"), description.get("decoder"))
+    wrong = {
+        "its vocabulary does not number strings": not _is_vocabulary(model.get("vocab")),
+        "its model's type, unknown token or prefix is no string": not all(
+            isinstance(word, str | None) for word in words
+        ),
+        "an added token has no content, no id or no special": not _are_tokens(
+            description.get("added_tokens", [])
+        ),
+        "its pre_tokenizer or decoder has no type": not all(map(_is_component, components)),
+    }
+    return next((what for what, is_wrong in wrong.items() if is_wrong), "")
+
+
+def _is_vocabulary(vocab: Any) -> bool:
+    if isinstance(vocab, list):
+        return all(
+            isinstance(pair, list) and [*map(type, pair)] in ([str, float], [str, int])
+            for pair in vocab
+        )
+    return isinstance(vocab, dict) and all(type(i) is int for i in vocab.values())
+
+
+def _are_tokens(tokens: Any) -> bool:
+    kinds = {"content": str, "id": int, "special": bool}
+    return isinstance(tokens, list) and all(
+        isinstance(token, dict) and all(type(token.get(key)) is kinds[key] for key in kinds)
+        for token in tokens
+    )
+
+
+def _is_component(component: Any) -> bool:
+    """Return whether a component has a type, and so have the members of a sequence."""
+    if component is None:
+        return True
+    if not isinstance(component, dict) or not isinstance(component.get("type"), str):
+        return False
+    lists = [component.get(name, []) for name in _MEMBERS]
+    return all(isinstance(members, list) and all(map(_is_component, members)) for members in lists)
 
 
 def _vocabulary(description: Mapping[str, Any]) -> dict[str, int]:
@@ -98,6 +159,20 @@ def _commands(path: Path, vocabulary: Mapping[str, int], size: int) -> CommandTo
     return byte_bpe_commands(size, end_of_text=ends[0])
 
 
+def _refuse_shared(
+    path: Path, vocabulary: Mapping[str, int], special: set[int], encode: Encode
+) -> None:
+    """Refuse a special id that is also an ordinary piece's: texts with that piece would hold it."""
+    names: dict[int, str] = {}
+    for name, i in vocabulary.items():
+        first = names.setdefault(i, name) if i in special else name
+        if first != name and i in encode([first, name])[0]:
+            raise UserError(
+                f"{path}: {first!r} and the special token {name!r} have the same id, {i}: the file "
+                "is damaged, fetch or make it again."
+            )
+
+
 def _as_text(description: Mapping[str, Any], commands: frozenset[int]) -> str:
     """Return a description that neither truncates nor pads, with command tokens marked special.
 
@@ -118,8 +193,9 @@ def _reference(path: Path, description: str) -> Encode:
 
     try:
         library = tokenizers.Tokenizer.from_str(description)
-    except Exception as error:
-        raise UserError(f"{path}: tokenizers cannot read it ({error}).") from error
+    except BaseException as error:  # a panic in Rust is no Exception
+        raise_unless_failure(error)
+        raise UserError(f"{path}: tokenizers cannot read it ({reason(error)}).") from error
     library.encode_special_tokens = True
 
     def encode(texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
@@ -138,7 +214,7 @@ def _types(component: Mapping[str, Any] | None) -> list[str]:
     """Return the type of a component, and those of the members of a sequence."""
     if component is None:
         return []
-    members = [*component.get("pretokenizers", ()), *component.get("decoders", ())]
+    members = [member for name in _MEMBERS for member in component.get(name, ())]
     return [component["type"], *(name for member in members for name in _types(member))]
 
 

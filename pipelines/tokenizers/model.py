@@ -2,13 +2,19 @@
 
 import dataclasses
 import importlib.metadata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pipelines.tokenizers.command_tokens import CommandTokens
+from shards.errors import UserError
+
+MOST_HOLES = 1 << 20
+"""Ids without a piece that a vocabulary may have: a place is kept for each."""
+
+_REASON_CHARACTERS = 200
 
 Encode = Callable[[Sequence[str]], tuple[npt.NDArray[Any], npt.NDArray[np.int64]]]
 """From texts to all their ids, in one array of any integer type, and how many each text has."""
@@ -36,6 +42,40 @@ def flatten(parts: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], npt.ND
     """Return the arrays end to end, and their lengths."""
     lengths = np.fromiter(map(len, parts), np.int64, len(parts))
     return (np.concatenate(parts) if parts else np.empty(0, np.int32)), lengths
+
+
+def count_ids(name: object, ids: Iterable[int]) -> int:
+    """Return one more than the highest of a vocabulary's ids.
+
+    Args:
+        name: The file, for messages.
+        ids: One for each piece, at least one.
+
+    Raises:
+        UserError: An id is negative, or far above the number of pieces.
+    """
+    numbers = [*ids]
+    least, most = min(numbers), max(numbers)
+    if least < 0 or most >= len(numbers) + MOST_HOLES:
+        wrong = least if least < 0 else most
+        raise UserError(
+            f"{name}: a piece has the id {wrong}, with {len(numbers)} pieces in all: ids count "
+            f"from 0, and at most {MOST_HOLES} of them may be unused. The file is damaged: fetch "
+            "or make it again."
+        )
+    return most + 1
+
+
+def raise_unless_failure(error: BaseException) -> None:
+    """Raise again what is not a library's failure: an interrupt, exit or closed generator."""
+    if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit | MemoryError):
+        raise error
+
+
+def reason(error: BaseException) -> str:
+    """Return what a library says of a file, in one line that fits into a message."""
+    line = " ".join(str(error).split()) or type(error).__name__
+    return line if len(line) <= _REASON_CHARACTERS else f"{line[:_REASON_CHARACTERS]}…"
 
 
 def version(distribution: str) -> str:

@@ -1,5 +1,6 @@
 """SentencePiece models, encoded by Google's library or, faster, by compiled code."""
 
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from sentencepiece import SentencePieceProcessor
 
 from pipelines.tokenizers.command_tokens import sentencepiece_commands
 from pipelines.tokenizers.fast_sentencepiece import piece_encoder
-from pipelines.tokenizers.model import TokenModel, flatten, version
+from pipelines.tokenizers.model import TokenModel, flatten, reason, version
 from pipelines.tokenizers.sentencepiece_model import SHOWN_SPACE, disarm_symbols
 from shards.errors import UserError
 
@@ -30,21 +31,22 @@ def load_sentencepiece(path: Path, *, compiled: bool) -> TokenModel:
     try:
         safe = disarm_symbols(content)
         processor.LoadFromSerializedProto(safe)
-    except (RuntimeError, ValueError, IndexError) as error:
+        pieces = [_piece_bytes(processor, i) for i in range(len(processor))]
+    except (RuntimeError, ValueError, IndexError, struct.error) as error:
         raise UserError(
-            f"{path} is no SentencePiece model ({error or 'it cannot be parsed'}): give the .model "
-            "file that spm_train or python -m pipelines.train_tokenizer wrote."
+            f"{path} is no SentencePiece model ({reason(error)}): give the .model file that "
+            "spm_train or python -m pipelines.train_tokenizer wrote."
         ) from error
 
     def encode(texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         return flatten([processor.EncodeAsNumpy(text) for text in texts])
 
-    ids = range(len(processor))
+    ids = range(len(pieces))
     fast = piece_encoder(safe, encode) if compiled else None
     return TokenModel(
         encode=fast or encode,
         engine=version("sentencepiece"),
-        pieces=[_piece_bytes(processor, i) for i in ids],
+        pieces=pieces,
         special=frozenset(i for i in ids if processor.IsControl(i) or processor.IsUnknown(i)),
         unknown=processor.unk_id(),
         commands=sentencepiece_commands(len(processor)),

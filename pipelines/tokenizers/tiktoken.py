@@ -3,22 +3,28 @@
 import base64
 import binascii
 import dataclasses
-import json
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 import tiktoken
 
 from pipelines.tokenizers.byte_bpe import PieceRanks, byte_alphabet, gpt2_json
 from pipelines.tokenizers.command_tokens import byte_bpe_commands
 from pipelines.tokenizers.fast_bpe import fast_from_json, fast_from_ranks, fastokens_encoder
-from pipelines.tokenizers.model import Encode, TokenModel, flatten, version
+from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason, version
 from shards.errors import UserError
 
 END_OF_TEXT = "<|endoftext|>"
+
+_MOST_SPECIAL = 32
+"""Ids without a piece in published files, at most."""
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,6 +81,11 @@ def load_tiktoken(name: str, *, fast: bool) -> TokenModel:
     path = Path(name)
     if not path.exists():
         ranks, encoding = _published(name)
+    elif not path.is_file():
+        raise UserError(
+            f"tiktoken:{name} is a folder, a pipe or a device: expected a file called "
+            "NAME.tiktoken, or GPT-2's merges.txt or vocab.bpe."
+        )
     elif path.suffix == ".tiktoken":
         ranks, encoding = _rank_file(path)
     else:
@@ -163,9 +174,16 @@ def _rank_file(path: Path) -> tuple[PieceRanks, Encoding]:
         ranks = {base64.b64decode(piece, validate=True): int(rank) for piece, rank in pairs}
     except (ValueError, binascii.Error) as error:
         raise UserError(
-            f"{path} is no file of tiktoken ranks ({error}): each line should hold a piece in "
-            "base64, a space and a number."
+            f"{path} is no file of tiktoken ranks ({reason(error)}): each line should hold a "
+            "piece in base64, a space and a number."
         ) from error
+    if len(ranks) < encoding.size - _MOST_SPECIAL:
+        _LOG.warning(
+            "%s has %s pieces, and not %s as the published file: is it whole?",
+            path,
+            f"{len(ranks):,}",
+            f"{encoding.size:,}",
+        )
     return _check_ranks(path, ranks, encoding)
 
 
@@ -178,10 +196,11 @@ def _merges_file(path: Path) -> tuple[PieceRanks, Encoding]:
         merges = [line.replace(" ", "", 1) for line in lines[lines[0].startswith("#") :] if line]
         pieces = [*alphabet, *merges]
         ranks = {bytes(alphabet[c] for c in piece): i for i, piece in enumerate(pieces)}
-        vocabulary = json.loads(vocabulary_path.read_bytes())
+        vocabulary = orjson.loads(vocabulary_path.read_bytes())
     except (ValueError, KeyError) as error:
+        why = f"{error} stands for no byte" if isinstance(error, KeyError) else reason(error)
         raise UserError(
-            f"{path} and {vocabulary_path} are not GPT-2's merges and vocabulary ({error!r})."
+            f"{path} and {vocabulary_path} are not GPT-2's merges and vocabulary ({why})."
         ) from error
     if vocabulary != {piece: i for i, piece in enumerate([*pieces, END_OF_TEXT])}:
         raise UserError(
@@ -210,8 +229,11 @@ def _vocabulary_path(path: Path) -> Path:
 def _check_ranks(path: Path, ranks: PieceRanks, encoding: Encoding) -> tuple[PieceRanks, Encoding]:
     numbers = set(ranks.values())
     single = sum(len(piece) == 1 for piece in ranks)
-    if len(numbers) < len(ranks) or max(numbers, default=0) >= encoding.size:
-        raise UserError(f"{path} has ids twice, or ids above {encoding.size - 1}: it is damaged.")
+    outside = max(numbers, default=0) >= encoding.size or min(numbers, default=0) < 0
+    if len(numbers) < len(ranks) or outside:
+        raise UserError(
+            f"{path} has ids twice, or ids above {encoding.size - 1} or below 0: it is damaged."
+        )
     if encoding.end_of_text in numbers or single < 256:  # noqa: PLR2004  a piece for every byte
         raise UserError(
             f"{path} has pieces for {single} of 256 bytes, or one with the id of {END_OF_TEXT}: "

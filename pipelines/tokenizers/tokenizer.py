@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pipelines.tokenizers.agreement import CHECK_TEXTS
 from pipelines.tokenizers.command_tokens import NAMES
-from pipelines.tokenizers.model import TokenModel
+from pipelines.tokenizers.model import TokenModel, raise_unless_failure, reason
 from shards.errors import UserError
 from shards.format import token_dtype
 from shards.vocabulary import vocabulary_table
@@ -63,11 +64,19 @@ class Tokenizer:
         """
         failures: list[tuple[int, str]] = []
         try:
-            tokens, lengths = self._model.encode(texts)
+            tokens, lengths = self._encode(texts)
+        except MemoryError:  # one text at a time needs less
+            tokens, lengths, failures = self._encode_singly(texts)
         except BaseException as error:  # noqa: BLE001  a panic in Rust is no Exception
-            _raise_unless_failure(error)
+            raise_unless_failure(error)
             tokens, lengths, failures = self._encode_singly(texts)
         return tokens.astype(self.dtype, copy=False), lengths, failures
+
+    def _encode(self, texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        tokens, lengths = self._model.encode(texts)
+        if len(tokens) and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.pieces:
+            raise ValueError(f"the library gives an id outside the model's {self.pieces}")
+        return tokens, lengths
 
     def _encode_singly(
         self, texts: Sequence[str]
@@ -76,9 +85,9 @@ class Tokenizer:
         failures = []
         for index, text in enumerate(texts):
             try:
-                parts.append(self._model.encode([text])[0])
+                parts.append(self._encode([text])[0])
             except BaseException as error:  # noqa: BLE001  as above
-                _raise_unless_failure(error)
+                raise_unless_failure(error)
                 parts.append(np.empty(0, self.dtype))
                 failures.append((index, f"{type(error).__name__}: {error}"))
         lengths = np.array([len(part) for part in parts], np.int64)
@@ -105,19 +114,20 @@ def load_tokenizer(spec: str, *, fast: bool = True, compiled: bool = False) -> T
         compiled: encode by compiled code where there is some and it gives equal ids.
 
     Raises:
-        UserError: the spec names nothing that can be loaded, or a text can spell one of the model's
-            special tokens.
+        UserError: the spec names nothing that can be loaded, a text can spell one of the model's
+            special tokens, or the model gives ids that it does not have.
     """
     kind, _, name = spec.partition(":")
     if kind not in KINDS or not name:
         raise UserError(f'--tokenizer "{spec}": write {_suggestion(spec)}. {_TRAIN}')
-    if kind != "tiktoken" and not Path(name).is_file():
-        raise UserError(f"{spec}: there is no file {name}. {_TRAIN}")
     try:
+        if kind != "tiktoken" and not Path(name).is_file():
+            raise UserError(f"{spec}: there is no file {name}. {_TRAIN}")
         model = _load(kind, name, fast=fast, compiled=compiled)
     except OSError as error:
         raise UserError(f"{spec}: {name} cannot be read ({error.strerror}).") from error
     _refuse_injection(spec, model)
+    _check_ids(spec, model)
     return Tokenizer(model)
 
 
@@ -153,10 +163,23 @@ def _refuse_injection(spec: str, model: TokenModel) -> None:
             )
 
 
-def _raise_unless_failure(error: BaseException) -> None:
-    """Raise again what is not a library's failure: an interrupt, exit or closed generator."""
-    if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
-        raise error
+def _check_ids(spec: str, model: TokenModel) -> None:
+    """Refuse a model that turns plain texts into ids that are none of its pieces."""
+    try:
+        tokens, _ = model.encode(CHECK_TEXTS)
+    except BaseException as error:
+        raise_unless_failure(error)
+        raise UserError(
+            f"{spec} is loaded, but cannot encode plain text ({reason(error)}): the file is "
+            "damaged, or this version of the library does not know all of it."
+        ) from error
+    ids = set(tokens.tolist())
+    wrong = ids - set(range(len(model.pieces))) or ids & (model.special - {model.unknown})
+    if wrong:
+        raise UserError(
+            f"{spec} turns plain text into the id {min(wrong)}, which is none of its "
+            f"{len(model.pieces)} pieces or a special one: the file is damaged."
+        )
 
 
 def _fingerprint(model: TokenModel) -> str:

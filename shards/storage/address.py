@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from shards.errors import UserError
+from shards.secrets import has_parameters, has_user, without_addresses, without_secrets
 
 _LOG = logging.getLogger("corpusmill")
 Result = TypeVar("Result")
@@ -36,11 +37,6 @@ _ACCESS = {
     "gcs": "Check bucket and path, and GOOGLE_APPLICATION_CREDENTIALS.",
     "hf": "Check repository and path, HF_TOKEN, and HF_ENDPOINT where a mirror is used.",
 }
-_URL = re.compile(r"\w+://[^\s\"'<>]+")
-_PASSWORD = re.compile(r"(?<=://)[^/@]*:[^@]*@")
-"""A password may contain a slash."""
-_WEB = re.compile("https?://", re.IGNORECASE)
-_WEB_USER = re.compile(r"(?<=://)[^/@]+@")
 
 
 def is_url(path: str) -> bool:
@@ -48,21 +44,10 @@ def is_url(path: str) -> bool:
     return "://" in path
 
 
-def without_secrets(url: str) -> str:
-    """Return a URL without user and password, and without the query of a web address.
-
-    In other protocols a question mark is part of a name, or a wildcard.
-    """
-    if _WEB.match(url):
-        return _WEB_USER.sub("", url).partition("?")[0]
-    return _PASSWORD.sub("", url)
-
-
 def error_text(error: Exception) -> str:
     """Return a library's error message: on one line, not too long, without secrets."""
     message = "; ".join([str(error).rstrip("."), *getattr(error, "__notes__", ())])
-    line = " ".join(message.split())
-    text = _URL.sub(lambda match: without_secrets(match.group()), line).rstrip(".")
+    text = without_addresses(" ".join(message.split())).rstrip(".")
     if not text:
         return type(error).__name__
     return text if len(text) <= MAX_ERROR_CHARS else f"{text[:MAX_ERROR_CHARS]}..."
@@ -78,18 +63,18 @@ def check_address(url: str, what: str = "The input") -> None:
     Raises:
         UserError: It contains a password or a query, or is a chain.
     """
-    if (_WEB_USER if _WEB.match(url) else _PASSWORD).search(url):
+    if has_user(url):
         name = urlsplit(url).scheme.upper()
         raise UserError(
             f"{what} {without_secrets(url)} was given with a password, but addresses are written "
             f"beside the dataset. Leave it out and set FSSPEC_{name}_USERNAME and "
             f"FSSPEC_{name}_PASSWORD, or whatever the protocol's library reads."
         )
-    if without_secrets(url) != url:
+    if has_parameters(url):
         raise UserError(
-            f"{what} {without_secrets(url)} was given with a query (?...), which may contain a "
-            "signature, but addresses are written beside the dataset. Leave it out, or download "
-            "the file first."
+            f"{what} {without_secrets(url)} was given with a query (?...), parameters (;...) or a "
+            "fragment (#...), which may contain a signature, but addresses are written beside the "
+            "dataset. Leave it out, or download the file first."
         )
     if "::" in url:
         raise UserError(

@@ -25,13 +25,22 @@ def disk_errors_explained(path: Path) -> Iterator[None]:
 
 def explain(error: OSError, path: Path) -> UserError:
     """Return an error that says which file operation on `path` failed, and what to do."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    number = _number(error)
+    if number in (errno.ENOSPC, errno.EDQUOT):
         return UserError(
             f"no space left on the disk that holds {path} ({_free_space(path)}): make room and run "
             "the same command again; finished work is kept."
         )
-    advice = _ADVICE.get(error.errno or 0, "check the disk and run the same command again")
-    return UserError(f"{path}: {os.strerror(error.errno or errno.EIO)}: {advice}.")
+    advice = _ADVICE.get(number, "check the disk and run the same command again")
+    return UserError(f"{path}: {os.strerror(number)}: {advice}.")
+
+
+def _number(error: OSError) -> int:
+    """Return the number of an error; of some of pyarrow's only the text says which one it is."""
+    if error.errno:
+        return error.errno
+    ends = (number for number in errno.errorcode if str(error).endswith(os.strerror(number)))
+    return next(ends, errno.EIO)
 
 
 _ADVICE = {
@@ -46,6 +55,8 @@ _ADVICE = {
     errno.ENOENT: "there is no such file; check the name",
     errno.ENOLCK: "this disk does not support locks; choose a place on another",
     errno.EOPNOTSUPP: "this disk does not support the operation; choose a place on another",
+    errno.ENOMEM: "there is not enough memory for it; use a machine with more, or raise the limit "
+    "(ulimit -v)",
     errno.EMFILE: "too many files are open; raise the limit (ulimit -n)",
 }
 

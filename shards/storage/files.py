@@ -9,8 +9,9 @@ name.
 
 import errno
 import json
+import math
 import os
-import shutil
+import re
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -216,18 +217,76 @@ def write_json(path: AnyPath, value: object) -> FileEntry:
 
 
 def read_json(path: AnyPath) -> Any:  # JSON may have any shape; the caller checks it
-    """Return the value in a JSON file.
+    """Return the value in a JSON file: one that `canonical` can write.
 
     Raises:
-        DamageError: The file is missing or not valid JSON.
+        DamageError: The file is missing or not valid JSON; or it has numbers that are not finite,
+            text that is no Unicode, or a depth that no file of ours has.
     """
     content = map_bytes(path).tobytes()
     try:
-        return json.loads(content)
-    except ValueError as error:
+        value = json.loads(content, parse_constant=_no_number, parse_float=_finite)
+        _check_depth(value, content)
+        if _SURROGATE.search(content):
+            canonical(value)  # a pair stands for a character, a single one for none
+    except (ValueError, RecursionError) as error:
         raise DamageError(
             f"{path} holds no valid JSON ({error}): it was changed after it was written. "
             "Restore it from a copy, or delete it and rerun the command that made it."
+        ) from error
+    return value
+
+
+_MAX_DEPTH = 64
+"""Of lists and objects in each other; ten times what any file of ours has."""
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"the number {text[:20]} is too large")
+    return number
+
+
+def _check_depth(value: Any, content: bytes) -> None:
+    """Check that lists and objects are not nested too deep; `content` is the value as text."""
+    data = np.frombuffer(content, np.uint8)
+    # Brackets in texts count here: only a file that seems too deep is walked through.
+    steps = np.isin(data, (ord("{"), ord("["))).astype(np.int8)
+    steps -= np.isin(data, (ord("}"), ord("]"))).astype(np.int8)
+    if np.cumsum(steps, dtype=np.int32).max(initial=0) <= _MAX_DEPTH:
+        return
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        lists = [item for item in level if isinstance(item, list)]
+        lists += [[*item.values()] for item in level if isinstance(item, dict)]
+        level = [item for items in lists for item in items]
+    if any(isinstance(item, list | dict) for item in level):
+        raise ValueError(f"its lists and objects are nested more than {_MAX_DEPTH} deep")
+
+
+@contextmanager
+def shape_expected(path: AnyPath, advice: str) -> Iterator[None]:
+    """Explain what goes wrong in the block, which uses JSON that may have any shape.
+
+    Args:
+        path: The file that holds it.
+        advice: What the user can do.
+
+    Raises:
+        DamageError: Something is missing, or is not of the type or the size that is expected.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        text = f"{type(error).__name__}: {error}"[:200]
+        raise DamageError(
+            f"{path} does not hold what corpusmill writes ({text}): {advice}."
         ) from error
 
 
@@ -322,11 +381,3 @@ def file_names(folder: AnyPath) -> set[str]:
     except FileNotFoundError:
         return set()
     return {name for name in names if not name.startswith(TEMPORARY)}
-
-
-def remove_tree(folder: AnyPath) -> None:
-    """Delete a folder and everything in it, if it exists."""
-    if isinstance(folder, RemotePath):
-        folder.remove_all()
-    else:
-        shutil.rmtree(folder, ignore_errors=True)

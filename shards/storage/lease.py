@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import socket
-import sys
 import threading
 import time
 import uuid
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from shards.errors import UserError
+from shards.shown import tell
 from shards.storage.remote import RemotePath
 
 RENEWED_AFTER = 10.0
@@ -107,7 +107,7 @@ class _Lease:
     def _is_mine(self) -> bool:
         try:
             return bool(json.loads(self.file.read())["token"] == self.token)
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
+        except (FileNotFoundError, *_ODD):
             return False
 
     def _others(self) -> list[RemotePath]:
@@ -158,13 +158,16 @@ class _Lease:
                 _LOG.warning("%s", error)
                 if time.monotonic() - renewed < DEAD_AFTER:
                     continue
-            sys.stderr.write(
+            tell(
                 f"{self.folder} may have been taken over by another process, because this one "
                 f"could not renew its lease for more than {DEAD_AFTER:g} s: it exits now. Finished "
-                "work is kept.\n"
+                "work is kept."
             )
-            sys.stderr.flush()
             os._exit(2)
+
+
+_ODD = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
+"""What the content of a lease that nobody here wrote may raise."""
 
 
 def _held_by(folder: RemotePath, content: bytes) -> UserError:
@@ -177,7 +180,7 @@ def _owner(content: bytes) -> str:
     try:
         state = json.loads(content)
         return f"process {state['process']} on host {state['host']}"
-    except (ValueError, KeyError, TypeError):
+    except _ODD:
         return "another process"
 
 
@@ -187,7 +190,7 @@ def _has_ended(content: bytes) -> bool:
         state = json.loads(content)
         on_this_machine: bool = state["machine"] == _machine_id()
         return on_this_machine and _start_time(state["process"]) != str(state["started"])
-    except (ValueError, KeyError, TypeError, OSError):  # what is unknown may live
+    except (OSError, *_ODD):  # what is unknown may live
         return False
 
 

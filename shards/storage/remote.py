@@ -191,13 +191,12 @@ class RemotePath:
 
         return self._request(find, done="listed")
 
-    def remove_all(self) -> None:
-        """Delete all files below this folder.
+    def remove(self, names: Sequence[str]) -> None:
+        """Delete files below this folder, by relative path.
 
         Raises:
             UserError: They cannot be deleted.
         """
-        names = sorted(self.files())
 
         def remove(system: Any, key: str) -> None:
             system.rm([f"{key}/{name}" for name in names])

@@ -283,7 +283,7 @@ def test_a_folder_of_many_files_is_listed_and_emptied_page_by_page(
     assert place.files() == {f"{number:04}": number % 7 for number in range(1100)}
     lists = [request for request in proxy.seen("GET") if "list-type=2" in request.path]
     assert len(lists) == 2
-    place.remove_all()
+    place.remove([*place.files()])
     assert place.files() == {}
 
 

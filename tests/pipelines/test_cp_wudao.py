@@ -180,12 +180,20 @@ def test_mixed_documents_are_refused(
     assert "holds part-own.json, which this input does not have" in capsys.readouterr().err
 
 
-def test_input_within_the_output_is_refused(
-    corpus: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for output in (corpus, corpus.parent):
+def test_input_and_output_lie_apart(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for output in (corpus, corpus.parent, corpus / "toy"):
         assert copy(corpus, output, "9") == 2
-        assert "lies in the output" in capsys.readouterr().err
+        assert "apart from the input" in (told := capsys.readouterr().err) or "lies in" in told
+    assert not (corpus / "toy").exists()
+
+
+def test_nothing_is_copied_to_a_place_outside_of_the_output(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    glob = corpus / "s*" / ".." / ".." / corpus.name / "part-*.json"
+    assert copy(glob, toy := tmp_path / "toy", "9") == 2
+    assert "was found through '..'" in capsys.readouterr().err
+    assert not toy.exists()
 
 
 def test_defaults_are_the_sample_and_build_toy(

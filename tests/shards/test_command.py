@@ -1,3 +1,4 @@
+import io
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import pytest
 
 from shards.command import REFUSED, STOPPED, UNREAD, Parser, exit_code
 from shards.errors import UserError
+from shards.shown import print_lines
 
 
 def test_an_exit_code_and_one_paragraph(capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,9 +28,25 @@ def test_an_exit_code_and_one_paragraph(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err == "\ncook: stopped; the same command goes on\n"
 
 
+def test_what_an_encoding_lacks_is_spelt_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(output, encoding="ascii"))
+    assert exit_code("cook", lambda: print_lines(["é 中"]) and 0, stopped="") == 0
+    assert output.getvalue() == rb"\xe9 \u4e2d" + b"\n"
+
+
 def test_other_errors_are_for_developers() -> None:
     with pytest.raises(ZeroDivisionError):
         exit_code("cook", lambda: 1 // 0, stopped="")
+
+
+def test_lack_of_memory_is_one_paragraph(capsys: pytest.CaptureFixture[str]) -> None:
+    def fill() -> None:
+        raise MemoryError("malloc of size 64 failed")
+
+    assert exit_code("cook", fill, stopped="nothing is burnt") == REFUSED
+    told = "cook: there is not enough memory (malloc of size 64 failed): use a machine with more, "
+    assert capsys.readouterr().err == f"{told}or raise the limit (ulimit -v); nothing is burnt\n"
 
 
 def test_a_wrong_command_line_is_a_user_error() -> None:

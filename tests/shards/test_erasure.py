@@ -144,7 +144,7 @@ def killed_before(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, nth: i
         (compact.Compaction, "write", 7),
         (Erasure, "clear_report", 1),
         (compact, "write_manifest", 1),
-        (compact, "remove_tree", 1),
+        (compact, "remove_work", 1),
         (command, "_delete_leftovers", 1),
         (prune, "delete", 1),
         (prune, "delete", 3),
@@ -170,7 +170,7 @@ def url(removed: Path) -> Iterator[RemotePath]:
     for name, data in content(removed).items():
         (place / name).write(data)
     yield place
-    place.remove_all()
+    place.remove([*place.files()])
 
 
 def test_at_a_url(url: RemotePath, dataset: Path) -> None:

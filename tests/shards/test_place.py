@@ -253,3 +253,22 @@ def test_a_node_has_all_that_its_ranks_read(full: Path, tmp_path: Path, node: in
 )
 def test_ranges(numbers: list[int], text: str) -> None:
     assert format_ranges(numbers) == text
+
+
+def test_nothing_is_written_through_a_link_of_the_target(pristine: Path, tmp_path: Path) -> None:
+    outside, to = tmp_path / "outside", tmp_path / "disk"
+    for folder in (outside, to):
+        folder.mkdir()
+    (to / GENERATION).symlink_to(outside)
+    with pytest.raises(DamageError, match=rf"{GENERATION} is a link to .*outside"):
+        put_all(pristine, share_of(0, of=1), to)
+    with pytest.raises(DamageError, match=rf"{GENERATION} is a link to .*outside"):
+        list(place.check_placed(Dataset(to, read_manifest(pristine)), share_of(0, of=1)))
+    assert list(outside.iterdir()) == []
+    assert [path.name for path in to.iterdir()] == [GENERATION]
+
+
+def test_a_copy_lies_outside_of_the_dataset(dataset: Path) -> None:
+    with pytest.raises(UserError, match="lies in the dataset's own folder"):
+        put_all(dataset, share_of(0, of=1), to := dataset / "copy")
+    assert not to.exists()

@@ -23,9 +23,10 @@ def left_over(directory: Path) -> dict[str, int]:
 def test_what_the_manifest_does_not_name_is_left_over(dataset: Path) -> None:
     assert left_over(dataset) == {}
     put(dataset, "g0000-00000000/wudao/00000.bin", "g0000-00000000/wudao/00000.idx")
-    put(dataset, f"{GENERATION}/wudao/00009.bin", "vocabulary-00000000.arrow", ".tmp-34-x")
+    put(dataset, f"{GENERATION}/wudao/00009.bin", "vocabulary-00000000.arrow")
+    put(dataset, unfinished := f".tmp-{'3' * 32}-manifest.json")
     assert left_over(dataset) == {
-        ".tmp-34-x": 1000,
+        unfinished: 1000,
         "g0000-00000000": 2000,
         f"{GENERATION}/wudao/00009.bin": 1000,
         "vocabulary-00000000.arrow": 1000,
@@ -34,17 +35,23 @@ def test_what_the_manifest_does_not_name_is_left_over(dataset: Path) -> None:
 
 def test_files_of_others_are_no_leftovers(dataset: Path) -> None:
     put(dataset, "report.json", "notes.txt", "mine/g0000-00000000/x", "g1", "vocabulary.arrow")
+    put(dataset, ".tmp-34-x", f".tmp-{'3' * 32}-notes.txt", "removals/why.txt", ".work/thesis.txt")
     assert left_over(dataset) == {}
 
 
-def test_a_link_is_left_over_and_what_it_points_to_is_not(dataset: Path, tmp_path: Path) -> None:
-    put(tmp_path, "elsewhere/x")
+def test_what_others_put_into_a_leftover_folder_stays(dataset: Path) -> None:
+    work, old = f".work/map/{'a' * 24}.json", "g0000-00000000/wudao/00000.bin"
+    put(dataset, work, old, ".work/map/thesis.txt", "g0000-00000000/notes/why.txt")
+    assert left_over(dataset) == {work: 1000, "g0000-00000000/wudao": 1000}
+    names = {left.path.name: left.name for left in leftovers(dataset, read_manifest(dataset))}
+    assert names == {f"{'a' * 24}.json": ".work", "wudao": "g0000-00000000"}, "a reader's hold"
+
+
+def test_links_are_made_by_others_and_stay(dataset: Path, tmp_path: Path) -> None:
+    put(tmp_path, f"elsewhere/map/{'a' * 24}.json")
     (dataset / ".work").symlink_to(tmp_path / "elsewhere")
-    (link,) = leftovers(dataset, read_manifest(dataset))
-    assert link.bytes < 1000
-    delete(link)
-    assert not (dataset / ".work").is_symlink()
-    assert (tmp_path / "elsewhere" / "x").exists()
+    (dataset / "g0000-00000000").symlink_to(tmp_path / "elsewhere")
+    assert left_over(dataset) == {}
 
 
 def test_delete(tmp_path: Path) -> None:

@@ -6,7 +6,22 @@ from pathlib import Path
 import pytest
 
 from shards.errors import UserError
+from shards.shown import visible
 from trainer.log import NAME, TRAIN, VALIDATION, Meter, RunLog, read_run_log
+
+
+class Board:
+    """Notes the tags that a board is given."""
+
+    def __init__(self, tags: list[str]) -> None:
+        self.tags = tags
+
+    def add_scalar(self, tag: str, _value: float, _step: int) -> None:
+        self.tags.append(tag)
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 def write(folder: Path, *steps: int, after: int = 0) -> None:
@@ -26,6 +41,23 @@ def test_steps_that_come_again_are_not_doubled(tmp_path: Path) -> None:
     assert (tmp_path / NAME).read_text().splitlines()[0] == json.dumps(
         {"event": "train", "step": 1, "loss": 6.5, "loss/web": 1.0, "lr": 1e-4}
     )
+
+
+def test_a_name_that_acts_is_exact_in_the_log_and_visible_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tags: list[str] = []
+    monkeypatch.setattr("trainer.log._open_tensorboard", lambda *_: Board(tags))
+    name = "loss/a\u2028\x1b[2J\x85\u202e中\ud800"
+    log = RunLog(tmp_path, step=0, steps=9, show=True)
+    log.write(TRAIN, 1, {name: 1.0})
+    log.say("\x1b\n")
+    log.close()
+    assert read_run_log(tmp_path) == [{"event": "train", "step": 1, name: 1.0}]
+    assert (tmp_path / NAME).read_text("utf-8").count("\n") == 1
+    assert visible((tmp_path / NAME).read_text("utf-8")) == (tmp_path / NAME).read_text("utf-8")
+    assert tags == [f"train/{visible(name)}"]
+    assert capsys.readouterr().err.endswith("\n␛␊\n")
 
 
 def test_nan_and_infinity_are_null(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def test_together() -> None:
         ([None, None], ""),
         (["a", "a"], "a"),
         ([None, "a"], "rank 1: a"),
-        (["b", "a", "b"], "rank 0: b\nrank 1: a"),
+        (["b", "a", "b"], "rank 0: b\n  rank 1: a"),
     ],
 )
 def test_each_problem_is_reported_once(problems: list[str | None], text: str) -> None:

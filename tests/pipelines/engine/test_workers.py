@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]  # it has no stubs
@@ -104,6 +105,7 @@ def test_a_child_that_dies_before_it_answers_ends_the_run(tmp_path: Path) -> Non
 def test_children_find_modules_imported_and_load_neither_beam_nor_pandas(tmp_path: Path) -> None:
     script = """
 import sys
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from pipelines.engine.runner import Runner
 from tests.pipelines import duties
@@ -153,7 +155,7 @@ def test_workers_work_at_the_same_time(tmp_path: Path) -> None:
         ("raise:damage", DamageError, "is damaged$"),
         ("raise:closed", UserError, "^this error holds a function$"),
         ("raise:other", RuntimeError, r"(?s)^Traceback .*duties\.py.*ValueError: x is broken"),
-        ("raise:memory", RuntimeError, "MemoryError: no more"),
+        ("raise:memory", MemoryError, "^no more$"),
     ],
 )
 def test_what_a_task_raises_is_raised_in_the_driver(
@@ -257,3 +259,12 @@ def test_control_c_ends_driver_and_children(tmp_path: Path) -> None:
         duties.wait_for(lambda: not any(alive(pid) for pid in children))
     assert process.returncode != 0
     assert output.decode().count("KeyboardInterrupt") == 1
+
+
+def test_a_worker_that_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: object) -> None:
+        raise EOFError
+
+    monkeypatch.setattr(ForkServerProcess, "start", start)
+    with pytest.raises(UserError, match=r"no worker can be started \(EOFError\).*ulimit -v"):
+        run(tmp_path, ("x", "nothing"))

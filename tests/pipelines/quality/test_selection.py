@@ -1,6 +1,9 @@
 import math
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipelines.quality.selection import Selection, chosen_for, find_warnings, parse_selection
 from shards.errors import UserError
@@ -104,3 +107,22 @@ def test_words_that_make_a_profile_hopeless() -> None:
     assert 'Write "zh:gopher.min_word_length=1"' in warning
     mended = parse_selection(("zh=gopher",), ("zh:gopher.min_word_length=1",))
     assert find_warnings(mended, ["zh", "en"]) == ()
+
+
+_SNIPPETS = [
+    *("gopher", "glm", "c4@fineweb", "none", "zh", "en", "English", "min_words", "max_chars"),
+    *("=", "+", ".", ":", "@", ",", " ", "", "\n", "\0", "\ud800", "x" * 300, "人"),
+    *("1", "-1", "0.5", "nan", "inf", "1e400", "9" * 5000, "off", "１", "1_0"),
+]
+_WRITTEN = st.lists(st.sampled_from(_SNIPPETS), max_size=7).map("".join)
+
+
+@given(st.lists(_WRITTEN, max_size=3), st.lists(_WRITTEN, max_size=2))
+def test_whatever_is_written_is_understood_or_refused(
+    specs: list[str], overrides: list[str]
+) -> None:
+    with suppress(UserError):
+        selection = parse_selection(("gopher", *specs), overrides)
+        for language in ("zh", "en"):
+            bounds = [chosen.bounds.values() for chosen in chosen_for(selection, language)]
+            assert all(bound >= 0 or math.isnan(bound) for each in bounds for bound in each)

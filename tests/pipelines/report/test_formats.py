@@ -51,20 +51,6 @@ def test_percentages(part: float, of: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("a\n\tb", "a\n\tb"),
-        ("\0\x1b[31m\r\x7f", "␀␛[31m␍␡"),
-        ("\u202eevil\u2066", "‹U+202E›evil‹U+2066›"),
-        ("\x85\ufeff\ufffe\U0010ffff", "‹U+0085›‹U+FEFF›‹U+FFFE›‹U+10FFFF›"),
-        ("中文 é 😀 \u200d", "中文 é 😀 \u200d"),
-    ],
-)
-def test_what_acts_unseen_is_shown(text: str, shown: str) -> None:
-    assert formats.visible(text) == shown
-
-
-@pytest.mark.parametrize(
     ("value", "text"),
     [
         ("", "(none)"),

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pipelines.report.page
-from pipelines.report.formats import amount, visible
+from pipelines.report.formats import amount
 from pipelines.report.page import _environment, page
 from shards import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
+from shards.shown import visible
 from tests.pipelines.report.reading import Page
 
 HOSTILE = {

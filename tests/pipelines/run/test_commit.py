@@ -1,3 +1,5 @@
+import logging
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -5,7 +7,7 @@ import pytest
 
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.inputs.files import match_inputs
-from pipelines.run.commit import commit, input_entries
+from pipelines.run.commit import clean_up, commit, forget_phases, input_entries
 from shards import Dataset
 from shards.manifest import InputEntry
 from shards.storage.files import read_json
@@ -44,3 +46,33 @@ def test_the_manifest_comes_last(
     assert entry["crc32c"] == [*first.crc32c]
     assert (entry["from"], entry["mtime_ns"]) == (files[0].path, files[0].mtime_ns)
     assert (tmp_path / "out" / "report.html").exists()
+
+
+def left(work: Path) -> list[str]:
+    return sorted(path.relative_to(work).as_posix() for path in work.rglob("*") if path.is_file())
+
+
+def test_clean_up_takes_what_a_run_made_and_nothing_else(
+    reference: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = Path(shutil.copytree(reference / ".work", tmp_path / "whole"))
+    work = Path(shutil.copytree(whole, tmp_path / "out" / ".work"))
+    clean_up(whole)
+    assert not whole.exists()
+    theirs = ["map/thesis.txt", "merge/notes.json", "thesis.txt"]
+    for name in theirs:
+        (work / name).write_text("mine")
+    forget_phases(work)
+    assert {name.partition("/")[0] for name in left(work)} == {
+        "map",
+        "progress",
+        "merge",
+        *theirs[2:],
+    }
+    assert set(theirs) < set(left(work))
+    with caplog.at_level(logging.INFO, "corpusmill"):
+        clean_up(work)
+    assert left(work) == theirs
+    assert (
+        ".work stays: 3 files in it are of no run, the first of them: map/thesis.txt" in caplog.text
+    )

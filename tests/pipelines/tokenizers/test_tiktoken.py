@@ -79,6 +79,12 @@ def test_rank_file_of_unknown_name(tmp_path: Path) -> None:
         load_tokenizer(f"tiktoken:{path}")
 
 
+def test_a_file_that_lacks_its_end(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ranks = {bytes([b]): b for b in range(256)}
+    load_tokenizer(f"tiktoken:{write_ranks(tmp_path / 'r50k_base.tiktoken', ranks)}")
+    assert "has 256 pieces, and not 50,257 as the published file: is it whole?" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("ranks", "message"),
     [

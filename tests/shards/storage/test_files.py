@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 import re
 import subprocess
@@ -23,6 +24,7 @@ from shards.storage.files import (
     file_names,
     map_bytes,
     read_json,
+    shape_expected,
     size,
     whole_bytes,
     write_json,
@@ -175,6 +177,47 @@ def test_invalid_json_is_damage(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.json").write_bytes(content)
     with pytest.raises(DamageError, match=r"x\.json holds no valid JSON .*Restore it"):
         read_json(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"a": NaN}', "NaN is no number"),
+        ("[-Infinity]", "-Infinity is no number"),
+        ("[1e400]", "the number 1e400 is too large"),
+        ("[" + "9" * 5000 + "]", "digits"),
+        ('["\\ud800"]', "surrogates not allowed"),
+        ('{"\\uDFff\\ud800": 1}', "surrogates not allowed"),
+        ("[" * 65 + "]" * 65, "nested more than 64 deep"),
+        ('{"a":' * 100 + "1" + "}" * 100, "nested more than 64 deep"),
+        ("[" * 100_000 + "]" * 100_000, "recursion"),
+    ],
+)
+def test_what_python_reads_and_no_file_of_ours_has(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(DamageError, match=rf"x\.json holds no valid JSON \(.*{why}") as raised:
+        read_json(tmp_path / "x.json")
+    assert len(str(raised.value)) < 500
+
+
+def test_odd_json_that_is_sound(tmp_path: Path) -> None:
+    value: list[object] = ["[{" * 100, "\\ud800", "\U0001f600", 1e308, 2**70]
+    (tmp_path / "x.json").write_text(json.dumps([value, "[" * 63]))
+    assert read_json(tmp_path / "x.json") == [value, "[" * 63]
+    (tmp_path / "x.json").write_text("[" * 64 + "]" * 64)
+    assert len(read_json(tmp_path / "x.json")) == 1
+
+
+def test_odd_shapes_are_damage(tmp_path: Path) -> None:
+    values: list[object] = [None, 1, [], {}, {"a": 1}, {"a": []}, {"a": [{}]}, {"a": [{"b": "x"}]}]
+    for value in values:
+        with (
+            pytest.raises(DamageError, match=r"x\.json does not hold what .*\): mend it\.$"),
+            shape_expected(tmp_path / "x.json", "mend it"),
+        ):
+            assert int(value["a"][0]["b"]) < 0  # type: ignore[index,call-overload]
+    with pytest.raises(UserError, match="as it is"), shape_expected(tmp_path / "x.json", "mend it"):
+        raise UserError("as it is")
 
 
 def test_missing_files_are_damage(tmp_path: Path) -> None:

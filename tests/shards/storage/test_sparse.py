@@ -32,7 +32,7 @@ NUM = 40_000
 def folder() -> Iterator[RemotePath]:
     path = RemotePath(f"memory://{uuid.uuid4().hex}")
     yield path
-    path.remove_all()
+    path.remove([*path.files()])
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,195 @@
+"""Where a run writes: a folder apart from its inputs, with names that every file system takes.
+
+All this is told before anything is made. A dataset that lies among its own inputs would be read as
+input by the next run; one whose folder holds its inputs might lose them to a clean-up.
+"""
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pipelines.corpus.options import Options
+from pipelines.corpus.recipe import Recipe
+from pipelines.corpus.sources import input_specs
+from pipelines.inputs.files import input_names, input_paths
+from pipelines.inputs.hub import is_hub_dataset
+from shards.errors import UserError
+from shards.manifest import NAME, WORK, read_manifest
+from shards.paths import check_sources
+from shards.storage.address import is_url
+from shards.storage.files import size_if_there
+from shards.storage.remote import AnyPath, RemotePath
+
+_SCHEMES = {"s3a": "s3", "gcs": "gs"}
+"""Other names of protocols."""
+
+
+def check_output(options: Options, recipe: Recipe) -> None:
+    """Check where a run reads and writes, and what its sources are called.
+
+    Args:
+        options: Complete options, as `completed` returns them.
+        recipe: Of the corpus whose command this is.
+
+    Raises:
+        UserError: The output is, holds or lies in an input; a folder of the output is a link; the
+            name of a source is none for a folder; or the output's manifest is damaged.
+    """
+    specs, output = input_specs(options), options.output
+    for path in input_paths(specs):
+        check_apart(path, output)
+    if isinstance(output, Path):
+        _check_work(output / WORK)
+    names = input_names(specs, default_name=recipe.name)
+    try:
+        check_sources(names)
+    except UserError:  # a dataset that has such names keeps them
+        check_sources(names, present=_sources(output))
+    if options.grows:
+        check_sources(names, present=_sources(output))
+
+
+def _sources(output: AnyPath) -> Sequence[str]:
+    return read_manifest(output).sources() if size_if_there(output / NAME) >= 0 else ()
+
+
+def _check_work(work: Path) -> None:
+    """Check that the folder of what is unfinished, and those in it, are no links."""
+    for path in (work, *(work.glob("*") if work.is_dir() else ())):
+        if path.is_symlink():
+            raise UserError(
+                f"{path} is a link, to {_real(path)}: runs of several outputs could meet there, "
+                "and clean up what is not theirs. Remove the link (what it points to stays), or "
+                "give an --output on that disk"
+            )
+
+
+def check_apart(spec: str, output: AnyPath) -> None:
+    """Check that an input and an output lie apart, links followed.
+
+    Args:
+        spec: A folder, a file or a glob, as a path or a URL; datasets of the hub lie apart.
+        output: A folder.
+
+    Raises:
+        UserError: One is, or lies in, the other.
+    """
+    if is_hub_dataset(spec):
+        return
+    if is_url(spec) or isinstance(output, RemotePath):
+        if is_url(spec) and isinstance(output, RemotePath):
+            _check_parts(_url_parts(spec), _url_parts(str(output)), spec, output)
+        return
+    with suppress(OSError, ValueError):  # a path that cannot be is told when it is listed
+        _check_local(spec, output)
+
+
+def _check_local(spec: str, output: Path) -> None:
+    real, path = _real(output), Path(spec)
+    if path.is_dir():
+        _check_parts(_real(path).parts, real.parts, spec, output)
+        _check_folder(path, real, spec, output)
+    elif path.exists() or not glob.has_magic(spec):
+        for place in (_real(path.parent) / path.name, _real(path)):
+            if place.is_relative_to(real):
+                raise _input_inside(spec, output, place)
+    else:
+        fixed, pattern = _fixed(path.absolute().parts)
+        root = Path(*fixed)
+        _check_parts((*_real(root).parts, *pattern), real.parts, spec, output)
+        for found in root.glob("/".join(pattern)) if root.is_dir() else ():
+            if (place := _real(found)).is_relative_to(real):
+                raise _input_inside(spec, output, place)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _check_folder(folder: Path, real: Path, spec: str, output: Path) -> None:
+    """Check a folder that the output is not below by its name: links and mounts may lead there."""
+    above = next(each for each in (real, *real.parents) if each.exists())
+    target = _identity(above)
+    for parent, links in _folders(folder):
+        if _identity(parent) == target:
+            raise _output_inside(spec, output, parent)
+        for link in links:
+            if (place := _real(link)).is_relative_to(real):
+                raise _input_inside(spec, output, place)
+
+
+def _folders(folder: Path) -> Iterator[tuple[Path, list[Path]]]:
+    """Yield every folder below one that an input would be looked for in, once, with its links."""
+    waiting, seen = [folder], set()
+    while waiting:
+        parent = waiting.pop()
+        with suppress(OSError):  # what cannot be read is told when the input is listed
+            if (identity := _identity(parent)) in seen:
+                continue
+            seen.add(identity)
+            with os.scandir(parent) as listed:
+                entries = [*listed]
+            waiting += [parent / entry.name for entry in entries if _leads_on(entry)]
+            yield parent, [parent / entry.name for entry in entries if entry.is_symlink()]
+
+
+def _leads_on(entry: os.DirEntry[str]) -> bool:
+    # Without a request to the disk for what is no link; and whatever a link points to.
+    link = entry.is_symlink()
+    return os.path.isdir(entry.path) if link else entry.is_dir()  # noqa: PTH112 - it never raises
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino
+
+
+def _check_parts(parts: Sequence[str], place: Sequence[str], spec: str, output: AnyPath) -> None:
+    """Check the parts of an input's path, which may hold wildcards, and those of an output's."""
+    fixed, pattern = _fixed(parts)
+    if tuple(fixed[: len(place)]) == tuple(place):
+        raise _input_inside(spec, output, "")
+    if tuple(place[: len(fixed)]) == tuple(fixed) and _reaches(pattern, place[len(fixed) :]):
+        raise _output_inside(spec, output, "")
+
+
+def _reaches(pattern: Sequence[str], below: Sequence[str]) -> bool:
+    """Return whether a pattern may match files in a folder below the one it is relative to."""
+    for part, name in zip(pattern, below, strict=False):
+        if part == "**":
+            return True
+        if not fnmatchcase(name, part):
+            return False
+    return not pattern or len(pattern) > len(below)
+
+
+def _fixed(parts: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the parts of a path before the first with a wildcard, and the others."""
+    magic = [number for number, part in enumerate(parts) if glob.has_magic(part)]
+    first = magic[0] if magic else len(parts)
+    return parts[:first], parts[first:]
+
+
+def _url_parts(url: str) -> tuple[str, ...]:
+    scheme, _, rest = url.partition("://")
+    scheme = scheme.lower()
+    return (_SCHEMES.get(scheme, scheme), *(part for part in rest.split("/") if part))
+
+
+def _output_inside(spec: str, output: AnyPath, place: object) -> UserError:
+    through = f" (by a link or a mount, {place})" if place else ""
+    return UserError(
+        f"the output {output} lies in the input {spec}{through}: another run would read the "
+        "dataset's own files as input. Give an --output outside of the input"
+    )
+
+
+def _input_inside(spec: str, output: AnyPath, place: object) -> UserError:
+    through = f" (its file or folder is {place})" if place else ""
+    return UserError(
+        f"the input {spec} is the output {output}, or lies in it{through}: a dataset has its "
+        "folder for itself. Give an --output of its own, apart from the input"
+    )

@@ -1,0 +1,170 @@
+"""Names of the files of a dataset: below its folder, whoever wrote them down.
+
+A path that is read from a file (a manifest, a record) or made of a name that somebody chose (a
+source) is checked here before it is used: it is relative, leads out of the folder neither by its
+parts nor by links, and means the same on every file system.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from shards.errors import DamageError, UserError
+from shards.storage.disk import disk_errors_explained
+from shards.storage.remote import AnyPath
+
+_PART = r"(?!\.{1,2}(?:/|\Z))[^/\\\x00-\x1f\x7f\ud800-\udfff]+"
+_RELATIVE = re.compile(rf"{_PART}(?:/{_PART})*")
+
+_SOURCE = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
+"""ASCII alone: letters of other alphabets have several spellings that look the same (NFC, NFD), are
+percent-encoded behind URLs, and are compared differently by every file system."""
+
+_MAX_SOURCE_CHARS = 100
+"""A file name has at most 255 bytes, and holds more than the source."""
+
+FOLDERS = ("audit", "dropped", "rejects", "signatures")
+"""What stands beside the folders of sources in that of a generation."""
+
+_DEVICES = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?")
+"""What Windows takes for a device, in any folder and with any ending."""
+
+
+def check_relative(path: str) -> None:
+    """Check that a path means a file below the folder that it is relative to.
+
+    Raises:
+        ValueError: It is absolute, has a part that is empty, `.` or `..`, or characters that no
+            path here has.
+    """
+    if not _RELATIVE.fullmatch(path):
+        raise ValueError(f"{path[:200]!r} is no path below a folder")
+
+
+def check_name(name: str) -> None:
+    """Check that a name is that of one file or folder.
+
+    Raises:
+        ValueError: It is none, such as `..` or `a/b`.
+    """
+    check_relative(name)
+    if "/" in name:
+        raise ValueError(f"{name[:200]!r} is no name of a file or folder")
+
+
+def check_stem(stem: str, suffixes: Iterable[str]) -> None:
+    """Check that files of one stem, each with a suffix, lie side by side in one folder.
+
+    Raises:
+        ValueError: They do not; the message has the name of the file.
+    """
+    for suffix in suffixes:
+        check_name(f"{stem}.{suffix}")
+
+
+def within(folder: AnyPath, *names: str) -> AnyPath:
+    """Return the path of a file below a folder; every name is one part of it.
+
+    Raises:
+        ValueError: A name is none, such as `..` or `a/b`.
+    """
+    path = folder
+    for name in names:
+        check_name(name)
+        path = path / name
+    return path
+
+
+def check_links(directory: AnyPath, paths: Iterable[str], *, files: bool = True) -> None:
+    """Check that no link leads from paths in a folder out of it; only their folders are listed.
+
+    Args:
+        directory: The folder; behind a URL there are no links.
+        paths: Relative to it, as `check_relative` wants them; they need not exist.
+        files: Whether the files themselves are looked at, and not only their folders.
+
+    Raises:
+        DamageError: One does.
+    """
+    if not isinstance(directory, Path):
+        return
+    names: dict[str, set[str]] = {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        names.setdefault(folder, set()).add(name)
+    inside = directory.resolve()
+    folders = {parent for folder in names for parent in (folder, *_parents(folder))} - {""}
+    for folder in sorted(folders):
+        if (directory / folder).is_symlink():
+            _check_link(directory / folder, inside)
+    for folder in sorted(names) if files else ():
+        for link in sorted(names[folder] & _links_in(directory / folder)):
+            _check_link(directory / folder / link, inside)
+
+
+def _parents(folder: str) -> list[str]:
+    parts = folder.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts))]
+
+
+def _links_in(folder: Path) -> set[str]:
+    with disk_errors_explained(folder):
+        try:
+            with os.scandir(folder) as entries:
+                return {entry.name for entry in entries if entry.is_symlink()}
+        except (FileNotFoundError, NotADirectoryError):  # what is missing is told elsewhere
+            return set()
+
+
+def _check_link(link: Path, inside: Path) -> None:
+    if not (target := Path(os.path.realpath(link))).is_relative_to(inside):
+        raise DamageError(
+            f"{link} is a link to {target}, which is not in {inside}: nothing outside of a "
+            "dataset's folder is read or written as part of it. Replace the link by what it "
+            "stands for (cp -rL)."
+        )
+
+
+def check_sources(names: Collection[str], *, present: Collection[str] = ()) -> None:
+    """Check that the sources of a run can be folders, on any file system and beside each other.
+
+    Args:
+        names: Of the run's sources.
+        present: Of the sources of the dataset that it adds to: they keep their names.
+
+    Raises:
+        UserError: A name is not portable, or two differ by nothing but upper and lower case.
+    """
+    for name in sorted(set(names) - set(present)):
+        if problem := _problem(name):
+            raise UserError(
+                f"the source name {name[:200]!r} {problem}: it becomes the name of a folder, and "
+                f"is to be the same on every file system. Use up to {_MAX_SOURCE_CHARS} letters A "
+                "to Z, digits, underscores, dashes and dots, no dash or dot first and no dot "
+                "last, for example --input news=/data/news"
+            )
+    every = {*names, *present}
+    counts = Counter(name.lower() for name in every)
+    for name in sorted(set(names) - set(present)):
+        if counts[name.lower()] > 1:
+            other = min(each for each in every - {name} if each.lower() == name.lower())
+            raise UserError(
+                f"the sources {name!r} and {other!r} differ by nothing but upper and lower case, "
+                "and would be one folder on file systems that make no difference: give one of "
+                "them another name"
+            )
+
+
+def _problem(name: str) -> str:
+    """Return what is wrong with the name of a source; empty if nothing."""
+    if len(name) > _MAX_SOURCE_CHARS:
+        return f"has {len(name):,} characters"
+    if not _SOURCE.fullmatch(name):
+        return "is not allowed"
+    if name.lower() in FOLDERS:
+        return "is that of a folder which every generation has"
+    if _DEVICES.fullmatch(name.lower()):
+        return "is that of a device on Windows"
+    return ""

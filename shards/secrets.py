@@ -1,0 +1,245 @@
+"""What must not be shown: passwords and signatures in addresses, keys, variables that hold either.
+
+    scheme://user:password@host/path;parameters?query#fragment
+             ─────────────          ──────────────────────────
+    hidden     by its @                by the sign before it
+
+Addresses come in more forms than any parser accepts: what a person mistyped still has a password in
+it. So an address is cut by its signs alone, and rather too much of it is hidden than too little.
+
+`masked` is for whole messages. Libraries quote addresses in parts, so it also knows the secrets of
+this process: those of its command line and its environment.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path, PurePath
+from urllib.parse import quote, unquote
+
+HIDDEN = "***"
+"""What a message has in place of a secret that is no part of an address."""
+
+_START = re.compile(
+    # What a path makes of an address has one slash.
+    r"(?<![a-z0-9+.-])(?:[a-z][a-z0-9+.-]*:/|(?:https?|s3a?|gcs|gs|abfss?|ftps?|sftp):)/+",
+    re.IGNORECASE,
+)
+_WEB = re.compile("https?:", re.IGNORECASE)
+_COLON = re.compile(":|%3a", re.IGNORECASE)
+_PORT = re.compile(r"(?:\[[^\]]*\]|[^:@]*):[0-9]*")
+
+_SECRET = (
+    r"(?:[\w.-]*(?:secret|token|passw(?:or)?d|signature|credentials?|authorization|"
+    r"(?:access|account|api|private|secret|shared)[-_.]?key(?:[-_.]?id)?)"
+    r"|(?:[\w.-]*[-_.])?(?:jwt|pwd|sas|sig))"
+)
+"""The name of a parameter that holds a secret."""
+_CUT_WEB = re.compile("[?#;]|%3f|%23|%3b", re.IGNORECASE)
+_CUT = re.compile(r"[?#;][^/?#;=]*=")
+"""In other protocols than the web's a question mark may be part of a name, or a wildcard."""
+_REFUSED_WEB = re.compile(r"[?#]|;[^/;=]*=")
+_REFUSED = re.compile(rf"[?#;&](?:{_SECRET}|\w*key|auth|code|delegation)=", re.IGNORECASE)
+
+_IN_TEXT = re.compile(rf"{_START.pattern}[^\s\"'<>]*[^\s\"'<>).,:;\]}}]", re.IGNORECASE)
+_NAMED = re.compile(rf"(?<![\w.-])({_SECRET})(=|%3D)[^\s&;\"'<>)]+", re.IGNORECASE)
+_KEYS = re.compile(
+    r"\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{30,}|(?:AKIA|ASIA)[0-9A-Z]{12,})\b"
+    r"|\bAIza[\w-]{30,}|\bsk-[\w-]{20,}|(?<=Bearer )[\w.~+/=-]{8,}"
+    # A secret key of AWS; hashes of 40 figures have no capitals.
+    r"|(?<![\w.+/=-])(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])(?=[A-Za-z+/]*[0-9])"
+    r"[A-Za-z0-9+][A-Za-z0-9+/]{39}(?![\w+/=-]|\.\w)"
+)
+"""Keys that are known by their form: Hugging Face, GitHub, AWS, Google, OpenAI and the like."""
+
+_VARIABLE = re.compile(
+    "(?:.*_)?(?:SECRET|TOKEN|PASSWORD|PASSWD|SIGNATURE|SAS|KEY|CONNECTION_STRING)(?:_ID|_KEY)?"
+)
+"""The name of a variable that holds a secret, not the path of one."""
+_LEAST_VALUE = 8
+"""Characters of a variable that is taken for a secret."""
+_LEAST_PART = 4
+"""Characters of a part of a secret that is looked for by itself; twice as long, in words too."""
+
+_OF_DOCUMENTS = ("--id", "--url", "--document")
+"""Flags whose addresses are names of documents: nothing is read from there."""
+
+
+def without_secrets(url: str) -> str:
+    """Return an address without user, password, parameters, query and fragment.
+
+    Where these may be part of a name, as the wildcard `?` of S3, they are left out only if they
+    look like a parameter. A text that is no address is returned as it is.
+    """
+    return _changed(url, _plain)
+
+
+def has_user(url: str) -> bool:
+    """Return whether an address, or one within it, has a password, or in the web a user.
+
+    `host:80/a@b` has none.
+    """
+    return any(
+        _user_end(rest, is_web=is_web) > 0 and not _has_port_only(rest)
+        for rest, is_web in _remainders(url)
+    )
+
+
+def has_parameters(url: str) -> bool:
+    """Return whether an address has parameters, a query or a fragment that may be a secret."""
+    return (_REFUSED_WEB if _WEB.match(url) else _REFUSED).search(url) is not None
+
+
+def _changed(url: str, change: Callable[[str, bool], str]) -> str:
+    """Return an address with `change` made to what follows `scheme://`, there and within it."""
+    done, rest = "", url
+    while start := _START.search(rest):
+        done += rest[: start.end()]
+        rest = change(rest[start.end() :], _is_web(start))
+    return done + rest
+
+
+def _remainders(url: str) -> Iterator[tuple[str, bool]]:
+    """Yield what follows each `scheme://` of an address, and whether it is one of the web's."""
+    return ((url[start.end() :], _is_web(start)) for start in _START.finditer(url))
+
+
+def _is_web(start: re.Match[str]) -> bool:
+    return _WEB.match(start[0]) is not None
+
+
+def _plain(rest: str, is_web: bool) -> str:
+    return (_CUT_WEB if is_web else _CUT).split(_without_user(rest, is_web), maxsplit=1)[0]
+
+
+def _without_user(rest: str, is_web: bool) -> str:
+    """Return what follows `scheme://` without user and password."""
+    end = _user_end(rest, is_web=is_web)
+    if end and _has_port_only(rest):  # `host:80/a@b`, or a password that begins with digits
+        return f"{rest.partition(':')[0]}:…@{rest[end:]}"
+    return rest[end:]
+
+
+def _user_end(rest: str, *, is_web: bool) -> int:
+    """Return where user and password end in what follows `scheme://`; 0 if there are none.
+
+    A password may contain any sign, an @ or a slash as well.
+    """
+    first = rest.partition("/")[0]
+    user = first.partition("@")[0]
+    if _COLON.search(user):
+        return rest.rfind("@") + 1
+    return first.rfind("@") + 1 if is_web else 0
+
+
+def _has_port_only(rest: str) -> bool:
+    return _PORT.fullmatch(re.split("[/?#]", rest, maxsplit=1)[0]) is not None
+
+
+def masked(text: str) -> str:
+    """Return a message without the secrets in it.
+
+    Those of this process's command line and environment are known and left out wherever they
+    stand, also in parts; others are known by their form. An address keeps its query, which may tell
+    documents apart, but for parameters with the name of a secret.
+    """
+    pattern, instead = _known(tuple(_words()), tuple(_values()))
+    if pattern is not None:
+        text = pattern.sub(lambda match: instead.get(match[0].lower(), HIDDEN), text)
+    text = _IN_TEXT.sub(lambda match: _changed(match[0], _without_user), text)
+    return _KEYS.sub(HIDDEN, _NAMED.sub(rf"\1\2{HIDDEN}", text))
+
+
+def without_addresses(text: str) -> str:
+    """Return the message of a library with what may be shown of each address in it."""
+    return masked(_IN_TEXT.sub(lambda match: without_secrets(match[0]), text))
+
+
+def _words() -> Iterator[str]:
+    """Yield the words of the command line that may hold a secret."""
+    flag = ""
+    for word in sys.argv[1:]:
+        name, equals, _ = word.partition("=")
+        if flag not in _OF_DOCUMENTS and not (equals and name in _OF_DOCUMENTS):
+            yield word
+        flag = word
+
+
+def _values() -> Iterator[str]:
+    """Yield the values of the environment that are secrets, and addresses with passwords."""
+    for name, value in os.environ.items():
+        is_secret = (
+            len(value) >= _LEAST_VALUE
+            and _VARIABLE.fullmatch(name.upper())
+            and not (value.startswith("/") and Path(value).exists())
+        )
+        if is_secret or ("://" in value and has_user(value)):
+            yield value
+
+
+@lru_cache(maxsize=1)
+def _known(
+    words: tuple[str, ...], values: tuple[str, ...]
+) -> tuple[re.Pattern[str] | None, dict[str, str]]:
+    """Return a pattern of the secrets of a process, and what stands for those that are addresses.
+
+    The keys are in small letters, since hosts and schemes are often written so.
+    """
+    instead = dict(pair for word in (*words, *values) for pair in _replacements(word))
+    parts = {part for word in (*words, *values) for part in _parts(word)}
+    parts |= {value for value in values if _START.search(value) is None}
+    whole = {form for text in instead for form in _forms(text)}
+    instead = {form.lower(): HIDDEN for form in whole} | {
+        text.lower(): shown for text, shown in instead.items()
+    }
+    spelt = {form for part in parts for form in _forms(part)} | whole | instead.keys()
+    if not spelt:
+        return None, {}
+    longest_first = sorted(spelt, key=lambda text: (-len(text), text))
+    return re.compile("|".join(map(_alone, longest_first)), re.IGNORECASE), instead
+
+
+def _replacements(word: str) -> Iterator[tuple[str, str]]:
+    """Yield the address in a word, as it may be quoted, and what is shown instead."""
+    start = _START.search(word)
+    if start is None:
+        return
+    url = word[start.start() :]
+    for form in (url, str(PurePath(url))):
+        shown = without_secrets(form)
+        if shown != form:
+            yield form, shown
+    # Libraries leave the protocol out.
+    bare, shown = url[len(start[0]) :], without_secrets(url)
+    if shown != url:
+        yield bare, shown[len(start[0]) :]
+
+
+def _parts(word: str) -> Iterator[str]:
+    """Yield the secrets in the address of a word, whole and in the parts that libraries see."""
+    for rest, is_web in _remainders(word):
+        end = _user_end(rest, is_web=is_web)
+        password = _COLON.split(rest[:end].removesuffix("@"), maxsplit=1)[-1]
+        parameters = [text.rpartition("=")[2] for text in re.split("[?#;&]", rest[end:])[1:]]
+        for secret in (password, *parameters):
+            yield from _long_enough([secret, *re.split(r"[@:/?#;&=\s\"'<>]+", secret)])
+
+
+def _long_enough(texts: Iterable[str]) -> Iterator[str]:
+    return (text for text in texts if len(text) >= _LEAST_PART)
+
+
+def _forms(text: str) -> set[str]:
+    """Return a secret as it may be spelt in a message."""
+    quoted = {quote(text, safe=safe, errors="replace") for safe in ("", "/")}
+    return {text, repr(text)[1:-1], unquote(text), *quoted} - {""}
+
+
+def _alone(text: str) -> str:
+    """Return the pattern of a text; a short one counts only if it is no part of a word."""
+    pattern = re.escape(text)
+    if len(text) >= 2 * _LEAST_PART:
+        return pattern
+    return rf"(?<![A-Za-z0-9]){pattern}(?![A-Za-z0-9])"

@@ -1,0 +1,165 @@
+"""Models and lists of others: whatever is in their files, a paragraph says so, or they work."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pipelines.engine.trial import try_in_child
+from pipelines.filters.blocklist import load_blocklist
+from pipelines.filters.decontaminate import load_contamination
+from pipelines.filters.fasttext_model import check_file
+from pipelines.filters.langid import installed_model, load_identifier
+from shards.errors import UserError
+from tests.pipelines.filters.test_fasttext_model import LINES
+from tests.pipelines.mutations import DEEP, harmed_bytes, harmed_json
+
+SEEDS = [pytest.param(1, 30), pytest.param(2, 120, marks=pytest.mark.slow)]
+FAILURE = re.compile("cannot be loaded|Traceback|(Type|Key|Index|Attribute|Recursion)Error|\n")
+"""What is no sentence of ours: the library or our own code failed in a way of its own."""
+
+
+def told(load: Callable[[], object]) -> str:
+    try:
+        try_in_child(load, "it")
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+def check_all(harmed: Iterator[tuple[str, bytes]], path: Path, load: Callable[[], object]) -> None:
+    messages = {}
+    for name, content in harmed:
+        path.write_bytes(content)
+        messages[name] = told(load)
+    for name, message in messages.items():
+        assert not FAILURE.search(message), f"{name}: {message}"
+        assert len(message) < 1000, name
+    assert any(messages.values()), "nothing was harmed"
+
+
+def train(path: Path, *, loss: str, **settings: int) -> Path:
+    fasttext = pytest.importorskip("fasttext_new", reason="it trains")
+    lines = path.with_suffix(".txt")
+    lines.write_text("\n".join(LINES * 30) + "\n", encoding="utf-8")
+    settings = {"dim": 6, "bucket": 300, "minn": 2, "maxn": 4, **settings}
+    quantize = settings.pop("quantize", 0)
+    library = fasttext.train_supervised(str(lines), loss=loss, thread=1, verbose=0, **settings)
+    if quantize:
+        library.quantize(str(lines), qnorm=True, qout=quantize > 1, verbose=0)
+    library.save_model(str(path))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("loss", "settings"),
+    [
+        ("hs", {}),
+        ("softmax", {"wordNgrams": 2}),
+        ("ns", {"bucket": 0, "minn": 0, "maxn": 0}),
+        ("ova", {"quantize": 1}),
+        ("hs", {"quantize": 2}),
+    ],
+)
+def test_whole_models_pass(tmp_path: Path, loss: str, settings: dict[str, int]) -> None:
+    path = train(tmp_path / "model.bin", loss=loss, **settings)
+    check_file(path)
+    assert load_identifier(path, fast=False).identify(["the cat sat on the mat"])[0] == ["en"]
+
+
+def test_a_model_with_bytes_after_its_end(tmp_path: Path) -> None:
+    path = train(tmp_path / "model.bin", loss="hs")
+    path.write_bytes(path.read_bytes() + b"\0")
+    with pytest.raises(ValueError, match="tables do not fit"):
+        check_file(path)
+
+
+@pytest.mark.parametrize(("seed", "number"), SEEDS)
+@pytest.mark.parametrize("kind", ["plain", "coded", "installed"])
+def test_language_models(tmp_path: Path, kind: str, seed: int, number: int) -> None:
+    if kind == "installed":
+        content = installed_model().read_bytes()
+        number //= 3
+    else:
+        model = tmp_path / "trained.bin"
+        content = train(model, loss="hs", quantize=int(kind == "coded")).read_bytes()
+    path = tmp_path / "model.bin"
+
+    def use() -> None:
+        load_identifier(path, fast=False).identify(["the cat", "猫 坐 在", "", "x" * 3000])
+
+    check_all(harmed_bytes(content, seed=seed, number=number), path, use)
+
+
+@pytest.mark.parametrize("what", ["folder", "pipe", "endless", "circle", "long", "empty"])
+def test_what_is_no_model(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "model.bin"
+    match what:
+        case "folder":
+            path.mkdir()
+        case "pipe":
+            os.mkfifo(path)
+        case "endless":
+            path.symlink_to("/dev/zero")
+        case "circle":
+            path.symlink_to(path)
+        case "long":
+            path = tmp_path / ("x" * 300)
+        case "empty":
+            path.touch()
+    message = told(lambda: load_identifier(path))
+    assert re.search("expected fastText's lid.176.bin or lid.176.ftz", message), message
+
+
+QUESTION = "Which of the following words would a teacher of chemistry in Ohio never say aloud to us"
+BENCHMARK = [
+    {"text": QUESTION, "id": 5},
+    {"question": QUESTION, "choices": ["yes", "no"], "answer": {"label": "A", "more": [QUESTION]}},
+]
+
+
+@pytest.mark.parametrize(("seed", "number"), SEEDS)
+@pytest.mark.parametrize("name", ["items.jsonl", "items.json", "items.txt"])
+def test_benchmarks(tmp_path: Path, name: str, seed: int, number: int) -> None:
+    path = tmp_path / name
+    content = {
+        "items.jsonl": "\n".join(map(json.dumps, BENCHMARK)),
+        "items.json": json.dumps(BENCHMARK),
+        "items.txt": f"{QUESTION}\n{QUESTION} again\n",
+    }[name].encode()
+
+    def use() -> None:
+        load_contamination([str(path)]).hits([QUESTION, ""])
+
+    check_all(harmed_bytes(content, seed=seed, number=number // 2), path, use)
+    if name == "items.json":
+        check_all(harmed_json(content, seed=seed, number=number // 2), path, use)
+
+
+@pytest.mark.parametrize("levels", [200, DEEP])
+def test_a_benchmark_of_many_levels(tmp_path: Path, levels: int) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text(f'{{"a": {"[" * levels}{json.dumps(QUESTION)}{"]" * levels}}}\n')
+    if levels == 200:
+        assert load_contamination([str(path)]).items == 1
+    else:
+        with pytest.raises(UserError, match="the benchmark is damaged at byte 0"):
+            load_contamination([str(path)])
+
+
+@pytest.mark.parametrize(("seed", "number"), SEEDS)
+def test_blocklists(tmp_path: Path, seed: int, number: int) -> None:
+    path = tmp_path / "domains.txt"
+    content = (
+        "# list\nexample.com\n*.xn--bcher-kva.ch\nbücher.example/shop # why\n10.0.0.1\n".encode()
+    )
+
+    def use() -> None:
+        load_blocklist([str(path)]).blocked(
+            ["http://www.example.com/x", "", "//[::1]/", "http://%zz"]
+        )
+
+    check_all(harmed_bytes(content, seed=seed, number=number), path, use)

@@ -1,0 +1,224 @@
+"""Seeded harm to files that users give: any of it is a clear error, or harmless."""
+
+import copy
+import itertools
+import json
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_Harm = Callable[[bytes, random.Random], bytes]
+
+DEEP = 100_000
+"""Levels of nesting that no parser can follow by recursion."""
+
+HUGE = 10**9
+
+
+def _span(content: bytes, rng: random.Random) -> tuple[int, int]:
+    start = rng.randrange(len(content) + 1)
+    return start, min(len(content), start + rng.choice((1, 4, 64, 4096)))
+
+
+def _flip(content: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(content)
+    for _ in range(rng.choice((1, 1, 3, 30))):
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def _flip_head(content: bytes, rng: random.Random) -> bytes:
+    """Numbers at the start of a binary file say how large its tables are."""
+    changed = bytearray(content)
+    changed[rng.randrange(min(len(changed), 128))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def _cut(content: bytes, rng: random.Random) -> bytes:
+    return content[: rng.randrange(len(content))]
+
+
+def _behead(content: bytes, rng: random.Random) -> bytes:
+    return content[rng.randrange(1, len(content)) :]
+
+
+def _remove(content: bytes, rng: random.Random) -> bytes:
+    start, end = _span(content, rng)
+    return content[:start] + content[end:]
+
+
+def _repeat(content: bytes, rng: random.Random) -> bytes:
+    start, end = _span(content, rng)
+    return content[:end] + content[start:end] * rng.randrange(1, 4) + content[end:]
+
+
+def _fill(content: bytes, rng: random.Random) -> bytes:
+    start, end = _span(content, rng)
+    return content[:start] + rng.choice((b"\0", b"\xff", b" ")) * (end - start) + content[end:]
+
+
+def _noise(content: bytes, rng: random.Random) -> bytes:
+    start, end = _span(content, rng)
+    return content[:start] + rng.randbytes(end - start) + content[end:]
+
+
+def _insert(content: bytes, rng: random.Random) -> bytes:
+    start, _ = _span(content, rng)
+    extra = rng.choice((b"\0", b"\xed\xa0\x80", b"\xff", b"\xef\xbb\xbf", b"[" * DEEP, b"\n", b"9"))
+    return content[:start] + extra + content[start:]
+
+
+def _swap(content: bytes, rng: random.Random) -> bytes:
+    middle = rng.randrange(len(content))
+    return content[middle:] + content[:middle]
+
+
+_WHOLE = (b"", b"\0", b"\n", b"\xff" * 300, b"\0" * 5000, b"[" * DEEP, b'{"a":' * DEEP, b"null")
+_BYTES: tuple[_Harm, ...] = (
+    _flip, _flip, _flip_head, _cut, _behead, _remove, _repeat, _fill, _noise, _insert, _swap,
+)  # fmt: skip
+
+
+def harmed_bytes(content: bytes, *, seed: int, number: int) -> Iterator[tuple[str, bytes]]:
+    """Yield names and bytes of files that are not what they were."""
+    rng = random.Random(seed)
+    for index, whole in enumerate(_WHOLE):
+        yield f"whole-{index}", whole
+    for index in range(number - len(_WHOLE)):
+        harm = _BYTES[index % len(_BYTES)]
+        yield f"{index}{harm.__name__}", harm(content, rng)
+
+
+_VALUES: tuple[Any, ...] = (
+    None, True, False, -1, 0, HUGE, 2**31, 2**32, 2**63, 2**64, -(2**63), 0.5, 1e308, "", "a",
+    "\ud800", "\0", "\U0010ffff", "x" * 100_000, [], {}, [[]], [None], {"": None}, {"type": "BPE"},
+    float("nan"), float("inf"), [["a", "b", "c"]], ["a"], {"type": 5}, "9" * 400,
+)  # fmt: skip
+
+
+def _containers(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every object and array that is not empty, and a path that rows of a table share."""
+    if isinstance(value, dict | list):
+        if value:
+            yield path, value
+        names = value if isinstance(value, dict) else itertools.repeat("*")
+        inner = value.values() if isinstance(value, dict) else value
+        for name, item in zip(names, inner, strict=False):
+            yield from _containers(item, f"{path}/{name}")
+
+
+def _harm_json(document: Any, rng: random.Random) -> None:
+    places: dict[str, list[Any]] = {}
+    for path, found in _containers(document):
+        places.setdefault(path, []).append(found)
+    place = rng.choice(places[rng.choice([*places])])
+    key = rng.choice([*place]) if isinstance(place, dict) else rng.randrange(len(place))
+    action = rng.randrange(8)
+    if action == 0:
+        del place[key]
+    elif action == 1 and isinstance(place, dict):
+        place[rng.choice(("", "\ud800", "\0", "type", "x" * 5000))] = place.pop(key)
+    elif action == 1:
+        place.append(copy.deepcopy(place[key]))
+    elif action == 2 and isinstance(place, dict):
+        place[key] = rng.choice([*place.values()])
+    else:
+        place[key] = rng.choice(_VALUES)
+
+
+def harmed_json(content: bytes, *, seed: int, number: int) -> Iterator[tuple[str, bytes]]:
+    """Yield names and bytes of JSON files with wrong, missing, huge and repeated values."""
+    rng = random.Random(seed)
+    for index in range(number):
+        document = json.loads(content)
+        for _ in range(rng.choice((1, 1, 2, 5))):
+            _harm_json(document, rng)
+        yield f"json-{index}", json.dumps(document).encode()
+
+
+_MESSAGES = (1, 2, 3)
+"""Fields of a SentencePiece model that are messages themselves: pieces, training, normalising."""
+_PAYLOADS = {
+    0: (0, 1, 2, 3, 4, 5, 6, 7, 255, HUGE, 2**31, 2**63, 2**64 - 1),
+    1: (b"\0" * 8, b"\xff" * 8),
+    2: (b"", b"\0", b"a", b"\xff\xfe", b"\xed\xa0\x80", b"<0x41>", b"<unk>", b"x" * 70_000),
+    5: (b"\0\0\xc0\x7f", b"\0\0\x80\x7f", b"\0\0\x80\xff", b"\0\0\0\0", b"\xff\xff\x7f\x7f"),
+}
+"""Values by wire type: numbers, then not-a-number, infinities and zero among others."""
+
+
+def _number(content: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = content[place]
+        value |= (byte & 0x7F) << shift
+        shift, place = shift + 7, place + 1
+        if byte < 0x80:
+            return value, place
+
+
+def _coded(value: int) -> bytes:
+    coded = bytearray()
+    while value > 0x7F:
+        coded.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*coded, value])
+
+
+def _parsed(content: bytes) -> list[tuple[int, Any]]:
+    """Return the keys and values of the fields of a serialized message."""
+    fields, place = [], 0
+    while place < len(content):
+        key, place = _number(content, place)
+        if key & 7 == 0:
+            value, place = _number(content, place)
+            fields.append((key, value))
+            continue
+        size = {1: 8, 5: 4}.get(key & 7, 0)
+        if not size:
+            size, place = _number(content, place)
+        fields.append((key, content[place : place + size]))
+        place += size
+    return fields
+
+
+def _serialized(fields: list[tuple[int, Any]]) -> bytes:
+    parts = []
+    for key, value in fields:
+        parts.append(_coded(key))
+        if key & 7 == 2:
+            parts.append(_coded(len(value)))
+        parts.append(_coded(value) if key & 7 == 0 else value)
+    return b"".join(parts)
+
+
+def _harm_fields(
+    fields: list[tuple[int, Any]], rng: random.Random, *, inside: bool = False
+) -> None:
+    # Most fields are pieces: each kind of field is as likely as any other.
+    key = rng.choice(sorted({key for key, _ in fields}))
+    place = rng.choice([i for i, (other, _) in enumerate(fields) if other == key])
+    _, value = fields[place]
+    if not inside and key >> 3 in _MESSAGES and value and rng.random() < 0.8:
+        inner = _parsed(value)
+        _harm_fields(inner, rng, inside=True)
+        fields[place] = key, _serialized(inner)
+        return
+    action = rng.randrange(5)
+    if action == 0:
+        del fields[place]
+    elif action == 1:
+        fields.insert(rng.randrange(len(fields) + 1), fields[place])
+    elif action == 2:
+        fields[place] = (rng.randrange(1, 50) << 3 | key & 7), value
+    else:
+        fields[place] = key, rng.choice(_PAYLOADS[key & 7])
+
+
+def harmed_messages(content: bytes, *, seed: int, number: int) -> Iterator[tuple[str, bytes]]:
+    """Yield names and bytes of protocol buffers with wrong, missing and repeated fields."""
+    rng = random.Random(seed)
+    for index in range(number):
+        fields = _parsed(content)
+        _harm_fields(fields, rng)
+        yield f"fields-{index}", _serialized(fields)

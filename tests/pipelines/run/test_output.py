@@ -1,0 +1,156 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from pipelines.run.command import main
+from pipelines.run.output import check_apart
+from shards.errors import UserError
+from shards.storage.remote import AnyPath, any_path
+
+
+def put(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def refused(spec: str, output: AnyPath, *, because: str) -> None:
+    with pytest.raises(UserError, match=because) as raised:
+        check_apart(spec, output)
+    assert "\n" not in str(raised.value)
+
+
+LIES_IN_INPUT = "the output .* lies in the input"
+LIES_IN_OUTPUT = "the input .* is the output .*, or lies in it"
+
+
+@pytest.mark.parametrize(
+    ("spec", "output", "because"),
+    [
+        ("in", "in", LIES_IN_OUTPUT),
+        ("in", "in/out", LIES_IN_INPUT),
+        ("in", "in/new/out", LIES_IN_INPUT),
+        ("in", ".", LIES_IN_OUTPUT),
+        ("in/sub/../../in", "in/sub/out", LIES_IN_INPUT),
+        ("in/a.json", "in", LIES_IN_OUTPUT),
+        ("in/a.json", "in/a.json", LIES_IN_OUTPUT),
+        ("in/*.json", "in", LIES_IN_OUTPUT),
+        ("in/*.json", ".", LIES_IN_OUTPUT),
+        ("in/*/*.json", "in/out", LIES_IN_INPUT),
+        ("in/**/*.json", "in/out", LIES_IN_INPUT),
+        ("in/o*/**/x.json", "in/out", LIES_IN_INPUT),
+    ],
+)
+@pytest.mark.parametrize("through", ["", "link"])
+def test_paths_that_meet(
+    tmp_path: Path, spec: str, output: str, because: str, through: str
+) -> None:
+    put(tmp_path / "real", "in/a.json", "in/sub/b.json")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    refused(str(tmp_path / "real" / spec), tmp_path / (through or "real") / output, because=because)
+
+
+@pytest.mark.parametrize(
+    ("spec", "output"),
+    [
+        ("in", "out"),
+        ("in", "in-out"),
+        ("in/a.json", "in/out"),
+        ("in/a.json", "in/a"),
+        ("in/*.json", "in/out"),
+        ("in/s*/*.json", "in/out"),
+        ("in/s*/**/*.json", "in/out"),
+        ("hf:owner/name", "in"),
+        ("missing", "in"),
+        ("missing/*", "in"),
+        ("x" * 300, "in"),
+        ("in\0", "in"),
+        ("s3://bucket/in", "in"),
+    ],
+)
+def test_paths_apart(tmp_path: Path, spec: str, output: str) -> None:
+    put(tmp_path, "in/a.json", "in/sub/b.json")
+    check_apart(spec if ":" in spec else str(tmp_path / spec), tmp_path / output)
+
+
+def test_links_in_an_input_that_lead_to_the_output(tmp_path: Path) -> None:
+    put(tmp_path, "in/a.json", "all/x/out/manifest.json", "in2/b.json")
+    output = tmp_path / "all" / "x" / "out"
+    (tmp_path / "in" / "everything").symlink_to(tmp_path / "all")
+    refused(str(tmp_path / "in"), output, because=rf"{LIES_IN_INPUT} .*a link or a mount")
+    refused(str(tmp_path / "in" / "*" / "*" / "*" / "*"), output, because=LIES_IN_OUTPUT)
+    check_apart(str(tmp_path / "in"), tmp_path / "in2")
+    (tmp_path / "in2" / "c.json").symlink_to(output / "manifest.json")
+    refused(str(tmp_path / "in2"), output, because=LIES_IN_OUTPUT)
+    refused(str(tmp_path / "in2" / "*.json"), output, because=LIES_IN_OUTPUT)
+    refused(str(tmp_path / "in2" / "c.json"), output, because=LIES_IN_OUTPUT)
+
+
+def test_links_in_a_circle_end(tmp_path: Path) -> None:
+    put(tmp_path, "in/a/b.json")
+    (tmp_path / "in" / "a" / "up").symlink_to(tmp_path / "in")
+    (tmp_path / "in" / "a" / "self").symlink_to(tmp_path / "in" / "a" / "self")
+    (tmp_path / "in" / "gone").symlink_to(tmp_path / "nowhere")
+    check_apart(str(tmp_path / "in"), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("spec", "output", "because"),
+    [
+        ("s3://bucket/in", "s3://bucket/in", LIES_IN_OUTPUT),
+        ("s3://bucket/in/", "s3a://bucket/in/out", LIES_IN_INPUT),
+        ("s3://bucket/in", "s3://bucket", LIES_IN_OUTPUT),
+        ("S3://bucket//in/*/x", "s3://bucket/in/out", LIES_IN_INPUT),
+        ("gs://bucket/in/**", "gcs://bucket/in/a/b", LIES_IN_INPUT),
+        ("s3://bucket/in", "s3://bucket/in2", ""),
+        ("s3://bucket/in", "gs://bucket/in", ""),
+        ("s3://bucket/in/*.json", "s3://bucket/in/out", ""),
+        ("s3://bucket/in", "s3://other/in", ""),
+    ],
+)
+def test_addresses(spec: str, output: str, because: str) -> None:
+    if because:
+        refused(spec, any_path(output), because=because)
+    else:
+        check_apart(spec, any_path(output))
+
+
+TOKENIZER = ["--tokenizer", "sentencepiece:x.model"]
+
+
+@pytest.mark.parametrize("mode", [[], ["--append"], ["--watch"], ["--plan"], ["--part", "1/2"]])
+def test_nothing_is_made_before_it_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: list[str]
+) -> None:
+    put(tmp_path, "in/part-1.json")
+    before = sorted(os.walk(tmp_path))
+
+    def told(name: str, output: str) -> str:
+        arguments = ["--input", f"{name}{tmp_path / 'in'}", "--output", str(tmp_path / output)]
+        assert main("pipelines.wudao", [*arguments, *TOKENIZER, *mode]) == 2
+        return capsys.readouterr().err
+
+    assert "lies in the input" in told("", "in/out")
+    assert "lies in the input" in told("news=", "in/out")
+    assert "or lies in it" in told("news=pile:", "in")
+    for name in ("..", "audit", ".x", "con"):
+        assert f"the source name {name!r} is" in told(f"{name}=", "out")
+    assert sorted(os.walk(tmp_path)) == before
+
+
+def test_the_folder_of_what_is_unfinished_is_no_link(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path, "in/part-1.json", "elsewhere/thesis.txt", "out/notes.txt")
+    (tmp_path / "out" / ".work").symlink_to(tmp_path / "elsewhere")
+    arguments = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]
+    assert main("pipelines.wudao", [*arguments, *TOKENIZER]) == 2
+    assert ".work is a link, to" in capsys.readouterr().err
+    (tmp_path / "out" / ".work").unlink()
+    (tmp_path / "out" / ".work").mkdir()
+    (tmp_path / "out" / ".work" / "map").symlink_to(tmp_path / "elsewhere")
+    assert main("pipelines.wudao", [*arguments, *TOKENIZER]) == 2
+    assert ".work/map is a link, to" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["thesis.txt"]

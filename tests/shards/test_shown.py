@@ -1,0 +1,156 @@
+import ast
+import io
+import json
+import logging
+import re
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shards.shown import (
+    MessageFormatter,
+    json_text,
+    message,
+    print_lines,
+    tell,
+    visible,
+    visible_line,
+)
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\n\tb", "a\n\tb"),
+        ("\0\x1b[31m\r\x7f", "␀␛[31m␍␡"),
+        ("10\b\b99", "10␈␈99"),
+        ("\x9b31m\x90q", "‹U+009B›31m‹U+0090›q"),
+        ("\u202eevil\u2066", "‹U+202E›evil‹U+2066›"),
+        ("\x85\ufeff\ufffe\U0010ffff", "‹U+0085›‹U+FEFF›‹U+FFFE›‹U+10FFFF›"),
+        ("a\u2028b\u2029", "a‹U+2028›b‹U+2029›"),
+        ("a\u200bb\u2060c\xad", "a‹U+200B›b‹U+2060›c‹U+00AD›"),
+        ("\ud83d \udce9t\udce9", "‹U+D83D› \\xe9t\\xe9"),
+        ("a\U000e0041\U000e007f", "a‹U+E0041›‹U+E007F›"),
+        ("中文 ｆｕｌｌ é e\u0301 😀 Ω ไทย", "中文 ｆｕｌｌ é e\u0301 😀 Ω ไทย"),
+        # What belongs to an emoji or a script is shown only there.
+        ("👩🏽\u200d🚀 ❤\ufe0f\u200d🔥 \u200d", "👩🏽\u200d🚀 ❤\ufe0f\u200d🔥 ‹U+200D›"),
+        ("می\u200cخواهم क्\u200dष 中\u200c文", "می\u200cخواهم क्\u200dष 中‹U+200C›文"),
+        ("\u061c\u200b\u061c ا\u200c\u200cا", "‹U+061C›‹U+200B›‹U+061C› ا‹U+200C›‹U+200C›ا"),
+        ("葛\U000e0100\U000e0101", "葛\U000e0100‹U+E0101›"),
+        ("🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",) * 2,
+    ],
+)
+def test_what_acts_unseen_is_shown(text: str, shown: str) -> None:
+    assert visible(text) == shown
+    assert visible_line(text) == shown.replace("\n", "␊")
+
+
+OF_SCRIPTS = {"\u200b", "\u200c", "\u200d"}
+
+
+def is_hidden(character: str) -> bool:
+    """Whether Unicode says that a character is a control, a separator or no character."""
+    kind = unicodedata.category(character)
+    has_glyph = "NUMBER" in (name := unicodedata.name(character, "")) or name.startswith(
+        ("ARABIC", "SYRIAC", "KAITHI", "EGYPTIAN")
+    )
+    return kind in ("Cc", "Zl", "Zp", "Cs") or (
+        kind == "Cf" and (not has_glyph or character == "\u061c")
+    )
+
+
+def test_nothing_that_unicode_hides_is_left_by_itself() -> None:
+    every = [chr(code) for code in range(sys.maxunicode + 1)]
+    hidden = [character for character in every if is_hidden(character)]
+    assert len(hidden) > 2000
+    left = [character for character in hidden if visible(character) == character]
+    assert left == ["\t", "\n"]
+    assert visible_line("".join(hidden)).encode().isascii() is False
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_any_text_is_shown_in_the_same_way_twice(text: str) -> None:
+    shown = visible(text)
+    assert visible(shown) == shown
+    assert shown.count("\n") == text.count("\n")
+    assert {c for c in shown if is_hidden(c)} <= {"\n", "\t"} | OF_SCRIPTS
+    shown.encode()
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner, max_size=3)))
+def test_json_is_exact_and_visible(value: object) -> None:
+    text = json_text(value)
+    assert json.loads(text) == value
+    assert visible_line(text) == text
+    assert json_text("中文 é") == '"中文 é"'
+
+
+def test_only_our_own_line_breaks_begin_lines() -> None:
+    assert message("x\ncorpus: done\n") == "x␊corpus: done␊"
+    assert message("lacks:\n  a\n  b") == "lacks:\n  a\n  b"
+
+
+def test_what_is_told_and_printed_is_visible(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["x"])
+    stream = io.StringIO()
+    tell("a\x1b", stream=stream, start="\r\033[K", end="")
+    assert stream.getvalue() == "\r\033[Ka␛"
+    assert print_lines(f"{c}\n" for c in "\x1b\x07") == 2
+    tell("https://u:p@h/x \x9b")
+    assert capsys.readouterr() == ("␛␊\n␇␊\n", "https://h/x ‹U+009B›\n")
+
+
+def test_log_lines_are_messages() -> None:
+    record = logging.LogRecord("a", 30, "", 0, "%s\nb", ("\x1b https://u:p@h/",), None)
+    assert MessageFormatter().format(record) == "␛ https://h/␊b"
+    try:
+        raise ValueError("\x1b")
+    except ValueError:
+        record.exc_info = sys.exc_info()
+    lines = MessageFormatter().format(record).splitlines()
+    assert lines[2].startswith("Traceback")
+    assert lines[-1] == "ValueError: ␛"
+
+
+WINGS = ("pipelines", "shards", "trainer")
+WRITERS = ("print", "print_exc", "print_exception", "basicConfig", "StreamHandler", "warn")
+
+
+def writes(tree: ast.AST) -> list[str]:
+    """Return the calls that write to the standard output or the standard error by themselves."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            text = ast.unparse(node.func)
+            name = text.rpartition(".")[2]
+            to_standard = name in ("write", "writelines") and "sys.std" in text
+            if name in WRITERS or to_standard:
+                found.append(text)
+    return found
+
+
+def test_nothing_else_writes_to_the_terminal() -> None:
+    files = [path for wing in WINGS for path in sorted((ROOT / wing).rglob("*.py"))]
+    sources = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in files}
+    found = {
+        path: calls
+        for path, source in sources.items()
+        if re.search("|".join(("sys.std", *WRITERS)), source)  # parsing all takes seconds
+        if (calls := writes(ast.parse(source)))
+    }
+    assert found.pop("shards/shown.py")
+    assert {path: sorted(calls) for path, calls in found.items()} == {
+        "shards/command.py": ["logging.StreamHandler", "logging.basicConfig"]
+    }
+    assert writes(ast.parse("import sys\nprint(1)\nsys.stderr.write('')")) == [
+        "print",
+        "sys.stderr.write",
+    ]

@@ -1,0 +1,326 @@
+"""What comes from texts, names and options: nothing that acts on a terminal, and no secret.
+
+Every option of every command that takes a path or an address is given odd ones.
+"""
+
+import html
+import importlib
+import importlib.util
+import itertools
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import shards.__main__
+from pipelines.corpus.options import Options
+from pipelines.corpus.recipe import SAMPLE
+from pipelines.run import command
+from shards.command import REFUSED, exit_code
+from shards.flags import flag_of
+from shards.manifest import SourceEntry, write_manifest
+from shards.shown import visible
+from tests.shards.datasets import manifest_of, put_shard
+from trainer.config import parse
+
+ROOT = Path(__file__).parents[1]
+MODEL = f"sentencepiece:{SAMPLE / 'sample.model'}"
+TRAIN = [
+    "trainer.train",
+    "--model",
+    "tiny",
+    "--max-steps",
+    "1",
+    "--batch-size",
+    "1",
+    "--data",
+    "none",
+]
+
+FORMS = (
+    "{scheme}://u:p@{secret}@host.invalid/x",
+    "{scheme}://u:a/{secret}@host.invalid/x",
+    "{scheme}://u:p?#;{secret}@host.invalid/x",
+    "{scheme}://u:{secret}/'\" b@host.invalid:80/x",
+    "{scheme}://host.invalid/x#sig={secret}",
+    "{scheme}://host.invalid/x;sig={secret}",
+    "{scheme}://host.invalid/x?a=b&X-Amz-Signature={secret}",
+    "simplecache::{scheme}://u:{secret}@host.invalid/x",
+    "{scheme}://host.invalid/https://u:{secret}@other.invalid/x",
+)
+"""Addresses that are refused before anybody is asked."""
+
+COMMANDS = (
+    *(
+        ["pipelines.wudao", flag_of(field.name), kind]
+        for field in fields(Options)
+        if field.metadata["flag"].get("metavar") in ("PATH", "DIR", "FILE", "SPEC")
+        for kind in (("{}", "hf:{}", "tiktoken:{}") if field.name == "tokenizer" else ("{}",))
+    ),
+    ["pipelines.wudao", "--tokenizer", MODEL, "--input", "a={}"],
+    ["pipelines.wudao", "--tokenizer", MODEL, "--input", "a=pile:{}"],
+    ["pipelines.wudao", "--flink_master={}", "--runner=FlinkRunner"],
+    ["pipelines.wudao", "--workers", "{}"],
+    ["pipelines.train_tokenizer", "--vocab-size", "300", "--output", "x.model", "--input", "{}"],
+    ["pipelines.cp_wudao", "1", "{}", "toy"],
+    ["pipelines.replay", "{}", "--output", "x"],
+    ["pipelines.replay", "none", "--output", "{}"],
+    ["pipelines.rethreshold", "{}"],
+    ["pipelines.report", "{}"],
+    ["pipelines.report", "none", "--output", "{}"],
+    *(["shards", command, "{}"] for command in ("inspect", "verify", "stats", "prune", "compact")),
+    ["shards", "place", "{}", "--to", "x"],
+    ["shards", "remove", "{}", "--id", "a", "--dry-run"],
+    ["shards", "remove", "x", "--dry-run", "--documents", "{}"],
+    ["shards", "trace", "{}", "--step", "0"],
+    ["shards", "trace", "--step", "0", "--data", "{}", "--batch-size", "1"],
+    ["shards", "trace", "--step", "0", "--data", "{}=0.5", "--batch-size", "1"],
+    ["shards", "place", "none", "--to", "{}"],
+    ["shards", "remove", "none", "--id", "a", "--dry-run", "--report", "{}"],
+    ["shards", "remove", "none", "--id", "a", "--dry-run", "--run", "{}"],
+    ["pipelines.train_tokenizer", "--vocab-size", "300", "--input", "none", "--output", "{}"],
+    ["pipelines.cp_wudao", "1", "none", "{}"],
+    ["trainer.plot", "{}"],
+    ["trainer.plot", "none", "--output", "{}"],
+    *([*TRAIN, flag, "{}"] for flag in ("--save", "--init-from", "--data", "--deepspeed")),
+    *([*TRAIN, flag, "{}"] for flag in ("--recipe", "--model")),
+)
+
+
+def address(seed: int) -> tuple[str, str]:
+    """Return an odd address, and the secret in it."""
+    choices = random.Random(seed)
+    secret = "".join(choices.choices("ABCdef0123456789", k=12))
+    scheme = choices.choice(("https", "http", "HTTPS", "s3", "gs", "memory"))
+    return choices.choice(FORMS).format(scheme=scheme, secret=secret), secret
+
+
+def traces(folder: Path, secret: str) -> list[Path]:
+    """Return what has a secret in its name or content below a folder."""
+    return [
+        path
+        for path in folder.rglob("*")
+        if secret in path.name or (path.is_file() and secret.encode() in path.read_bytes())
+    ]
+
+
+def main_of(module: str) -> Callable[[list[str]], int]:
+    """Return the function that runs a command in this process."""
+    if module == "pipelines.wudao":
+        return partial(command.main, module)
+    if module == "trainer.train":
+        return lambda argv: exit_code(module, lambda: parse(argv, world=1) and None, stopped="")
+    room = importlib.import_module(module)
+    if hasattr(room, "__path__"):
+        room = importlib.import_module(f"{module}.__main__")
+    main: Callable[[list[str]], int] = room.main
+    return main
+
+
+SLOW = {
+    COMMANDS.index(words)
+    for words in COMMANDS
+    if "--runner=FlinkRunner" in words or words == ["pipelines.wudao", "--output", "{}"]
+}
+"""They load Beam, or run where the name of an output is fine."""
+
+
+EACH = pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(
+            number, id=" ".join(words[:3]), marks=[pytest.mark.slow] if number in SLOW else []
+        )
+        for number, words in enumerate(COMMANDS)
+    ],
+)
+
+
+@EACH
+def test_no_option_shows_a_secret(
+    number: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    module, *words = COMMANDS[number]
+    main = main_of(module)
+    for seed in range(100 * number, 100 * number + 4):
+        url, secret = address(seed)
+        argv = [word.replace("{}", url) for word in words]
+        monkeypatch.setattr(sys, "argv", [module, *argv])
+        assert main(argv) == REFUSED, argv
+        shown = capfd.readouterr()
+        assert shown.err.count("\n") == 1
+        assert len(shown.err) > 20
+        assert secret.lower() not in (shown.out + shown.err).lower(), argv
+        assert traces(tmp_path, secret) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [2, 5, 12])
+def test_no_process_shows_a_secret(number: int, tmp_path: Path) -> None:
+    module, *words = COMMANDS[number]
+    url, secret = address(number)
+    done = subprocess.run(
+        [sys.executable, "-m", module, *(word.replace("{}", url) for word in words)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "HF_TOKEN": f"{secret}{secret}"},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == REFUSED
+    assert done.stderr
+    assert secret.encode() not in done.stdout + done.stderr
+    assert traces(tmp_path, secret) == []
+
+
+HOSTILE = (
+    "\x1b[2J", "\x1b]0;owned\x07", "\b\b\b", "\r", "\n", "\x7f", "\x9b31m", "\x85", "\u2028",
+    "\u2029", "\u202e", "\u2066", "\u200f", "\u061c", "\u200b", "\u2060", "\ufeff", "\xad",
+    "\U000e0041", "\ufff9", "\u180e", "\x0b", "\x0c", "\x1f",
+)  # fmt: skip
+
+
+def hostile(seed: int) -> str:
+    """Return a name in which almost everything acts on a terminal."""
+    choices = random.Random(seed)
+    signs = [choices.choice((*HOSTILE, "a", "中", "é", "😀", " ")) for _ in range(8)]
+    return f"x{choices.choice(HOSTILE)}{''.join(signs)}y"
+
+
+def acting(text: str) -> set[str]:
+    """Return what acts on a terminal in a text, but for line breaks and tabs."""
+    kinds = ("Cc", "Cf", "Cs", "Zl", "Zp")
+    return {sign for sign in text if unicodedata.category(sign) in kinds} - {"\n", "\t"}
+
+
+@EACH
+def test_no_option_shows_what_acts(
+    number: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    module, *words = COMMANDS[number]
+    main = main_of(module)
+    for seed in range(100 * number, 100 * number + 3):
+        argv = [word.replace("{}", f"none/{hostile(seed)}/none") for word in words]
+        code = main(argv)
+        shown = capfd.readouterr()
+        assert acting(shown.out + shown.err) == set(), argv
+        if code:
+            assert (code, shown.err.count("\n")) == (REFUSED, 1)
+            assert len(shown.err) > 20
+        else:  # a new name may be anything
+            assert words[-2] in ("--output", "--save", "--init-from", "--data", "--deepspeed")
+
+
+def test_a_word_that_is_no_utf8_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    for argv in (["inspect", "d\udcff"], ["remove", "d", "--id", "\udcff\x1b", "--dry-run"]):
+        assert shards.__main__.main(argv) == REFUSED
+        shown = capfd.readouterr().err
+        assert acting(shown) == set()
+        assert re.search(r"the word \S*\\xff\S* is not UTF-8; rename what it names", shown)
+
+
+def put_hostile_dataset(directory: Path, name: Callable[[], str]) -> None:
+    """Write a dataset whose metadata are hostile wherever they may be."""
+    columns = {
+        column: pa.array([name() for _ in range(3)])
+        for column in ("path", "id", "url", "language", name())
+    }
+    shard = put_shard(
+        directory, "g0001-00/news/00000", [[97, 27, 256], [8, 256], [98, 256]], **columns
+    )
+    manifest = manifest_of(
+        directory,
+        {"news": SourceEntry(shards=(shard,), validation=())},
+        corpus=name(),
+        pieces=[*(bytes([i]) for i in range(256)), name().encode()],
+        special={"eos": 256, "pad": 257},
+        name="g0001-00",
+        fingerprint="00",
+        accounting={"news": {"read": 4, "kept": 3, "dropped": {name(): 1}, name(): 1}},
+    )
+    tokenizer = replace(manifest.tokenizer, spec=name(), name=name())
+    options = {name(): name(), "languages": [name()]}
+    libraries = {name(): name()}
+    write_manifest(
+        directory, replace(manifest, tokenizer=tokenizer, options=options, libraries=libraries)
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_command_shows_what_acts_of_a_dataset(
+    seed: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    numbers = itertools.count(1000 * seed)
+    put_hostile_dataset(tmp_path / "d", lambda: hostile(next(numbers)))
+    data = ["--data", str(tmp_path / "d"), "--batch-size", "1", "--length", "16"]
+    for code, *argv in (
+        (0, "inspect", "d"),
+        (0, "inspect", "d", "--doc", "0"),
+        (0, "stats", "d"),
+        (0, "verify", "d"),
+        (0, "prune", "d"),
+        (0, "place", "d", "--list"),
+        (0, "trace", "--step", "0", *data),
+        (0, "trace", "--document", "g0001-00/news/00000:1", *data),
+        (REFUSED, "trace", "--document", hostile(seed), *data),
+        (0, "remove", "d", "--dry-run", "--url", "x*"),
+        (0, "remove", "d", "--url", "x*", "--reason", hostile(seed)),
+        (0, "inspect", "d"),
+        (0, "compact", "d", "--erase"),
+    ):
+        words = [str(tmp_path / "d") if word == "d" else word for word in argv]
+        assert shards.__main__.main(words) == code, argv
+        shown = capfd.readouterr()
+        assert acting(shown.out + shown.err) == set(), argv
+        assert len(shown.out + shown.err) > 20
+
+
+@pytest.mark.slow
+def test_no_run_shows_what_acts_of_names_and_texts(tmp_path: Path) -> None:
+    names = [hostile(seed).replace("/", "") for seed in range(9)]
+    folder = tmp_path / names[0] / names[1]
+    folder.mkdir(parents=True)
+    words = (ROOT / "README.md").read_text("utf-8").split()
+    records = [
+        {"text": " ".join(words[i : i + 60]) + names[2], "about": names[i % 9], names[3]: names[4]}
+        for i in range(60)
+    ]
+    lines = [json.dumps(record) for record in records] + [names[5], '{"text": "\\ud800"}']
+    (folder / f"{names[6]}.jsonl").write_text("\n".join(lines), "utf-8")
+    flags = "--workers 1 --text-field text --provenance about=about --languages all --dedup none"
+    command = [sys.executable, "-m", "pipelines.text", "--input", str(tmp_path / names[0])]
+    command += ["--tokenizer", MODEL, "--max-reject-rate", "1", *flags.split(), "--output"]
+    for plan in (["--plan"], []):
+        done = subprocess.run(
+            [*command, str(tmp_path / "d"), *plan],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            timeout=100,
+            check=False,
+        )
+        shown = (done.stdout + done.stderr).decode()
+        assert done.returncode == 0, shown
+        assert acting(shown) == set()
+    page = (tmp_path / "d" / "report.html").read_text("utf-8")
+    assert acting(page) == set()
+    assert visible(names[6]) in html.unescape(page)
+    assert json.loads((tmp_path / "d" / "report.json").read_text("utf-8"))
