@@ -298,5 +298,6 @@ def _run_in(checkpoint: Checkpoint) -> Run:
         return from_json(Run, checkpoint.state["run"], where="run")
     except (ValueError, UserError) as error:
         raise DamageError(
-            f"{checkpoint.folder} holds no run ({str(error).rstrip('.')}): bring its whole-*.json back as it was."
+            f"{checkpoint.folder} holds no run ({str(error).rstrip('.')}): bring its whole-*.json "
+            "back as it was."
         ) from error
