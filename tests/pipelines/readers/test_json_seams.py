@@ -181,7 +181,7 @@ def test_wherever_a_file_ends_its_whole_records_are_read(seed: int, tmp_path: Pa
     draw = random.Random(seed)
     complete = run([split_of(tmp_path / "a.json", raw)])
     begin = complete[0].offset
-    for end in range(begin, len(raw)):
+    for end in range(max(begin, 2), len(raw)):
         file = split_of(tmp_path / "a.json", raw[:end])
         items = run([file])
         kept = [item for item in items if isinstance(item, Record)]
