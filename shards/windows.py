@@ -180,27 +180,16 @@ def _check_end(shard: Shard, row: int, end: int) -> None:
     """
     expected = int(shard.offsets[row]) + int(shard.lengths[row]) if row >= 0 else 0
     if end != expected:
-        raise damage(
-            shard,
-            ARROW,
-            f"document {row + 1} begins at token {end}, the one before ends at {expected}",
+        raise shard.damage(
+            ARROW, f"document {row + 1} begins at token {end}, the one before ends at {expected}"
         )
-
-
-def damage(shard: Shard, suffix: str, what: str) -> DamageError:
-    """Return the error that one of a shard's files contradicts itself."""
-    return DamageError(
-        f"{shard.file(suffix)} is damaged: {what}. python -m shards verify {shard.directory} lists "
-        "all damaged files; restore them from a copy, or build the dataset again."
-    )
 
 
 def foreign_token(shard: Shard, token: int, vocabulary: "WindowVocabulary") -> DamageError:
     """Return the error that a shard has a token, given without its sign, beyond the vocabulary."""
     signed = int(np.array(token, np.uint64).astype(shard.tokens.dtype))
-    return damage(
-        shard, BIN, f"it holds token {signed}, and ids go from 0 to {vocabulary.size - 1}"
-    )
+    what = f"it holds token {signed}, and ids go from 0 to {vocabulary.size - 1}"
+    return shard.damage(BIN, what)
 
 
 def _check_run(shard: Shard, first: int, ends: Sequence[int]) -> None:
