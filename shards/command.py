@@ -80,9 +80,9 @@ def exit_code(
         if not is_lack_of_memory(error):
             raise
         reason = f" ({error})" if str(error) else ""
-        sys.stderr.write(
+        tell(
             f"{program}: there is not enough memory{reason}: use a machine with more, or raise the "
-            f"limit (ulimit -v); {stopped}\n"
+            f"limit (ulimit -v); {stopped}"
         )
         return REFUSED
     return code or 0

@@ -220,9 +220,12 @@ def load_identifier(
         UserError: the file is missing or another model, or no fastText is installed.
     """
     path = installed_model() if model is None else model
-    if not path.is_file():
-        raise UserError(f"{path}: no such language model; {_WANTED}")
-    fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()
+    try:
+        if not path.is_file():
+            raise UserError(f"{path}: no such language model; {_WANTED}")
+        fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; {_WANTED}") from error
     predict = _reference(path)
     expected = [predict(text) for text in _CHECK_TEXTS]
     rapid = _verified_rapid(path, expected) if fast else None

@@ -40,6 +40,15 @@ def test_other_errors_are_for_developers() -> None:
         exit_code("cook", lambda: 1 // 0, stopped="")
 
 
+def test_lack_of_memory_is_one_paragraph(capsys: pytest.CaptureFixture[str]) -> None:
+    def fill() -> None:
+        raise MemoryError("malloc of size 64 failed")
+
+    assert exit_code("cook", fill, stopped="nothing is burnt") == REFUSED
+    told = "cook: there is not enough memory (malloc of size 64 failed): use a machine with more, "
+    assert capsys.readouterr().err == f"{told}or raise the limit (ulimit -v); nothing is burnt\n"
+
+
 def test_a_wrong_command_line_is_a_user_error() -> None:
     parser = Parser(prog="cook")
     parser.add_argument("--minutes", type=int)

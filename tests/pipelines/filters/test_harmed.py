@@ -1,6 +1,7 @@
 """Models and lists of others: whatever is in their files, a paragraph says so, or they work."""
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -91,6 +92,26 @@ def test_language_models(tmp_path: Path, kind: str, seed: int, number: int) -> N
         load_identifier(path, fast=False).identify(["the cat", "猫 坐 在", "", "x" * 3000])
 
     check_all(harmed_bytes(content, seed=seed, number=number), path, use)
+
+
+@pytest.mark.parametrize("what", ["folder", "pipe", "endless", "circle", "long", "empty"])
+def test_what_is_no_model(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "model.bin"
+    match what:
+        case "folder":
+            path.mkdir()
+        case "pipe":
+            os.mkfifo(path)
+        case "endless":
+            path.symlink_to("/dev/zero")
+        case "circle":
+            path.symlink_to(path)
+        case "long":
+            path = tmp_path / ("x" * 300)
+        case "empty":
+            path.touch()
+    message = told(lambda: load_identifier(path))
+    assert re.search("expected fastText's lid.176.bin or lid.176.ftz", message), message
 
 
 QUESTION = "Which of the following words would a teacher of chemistry in Ohio never say aloud to us"
