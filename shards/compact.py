@@ -51,7 +51,7 @@ from shards.merged_tables import (
     num_signature_files,
 )
 from shards.own_files import remove_work
-from shards.paths import within
+from shards.paths import FOLDERS, check_links, within
 from shards.range import Range
 from shards.reader import Dataset
 from shards.records import sealed, unsealed
@@ -211,7 +211,10 @@ class Compaction:
 
         Raises:
             UserError: An --append or --watch was interrupted.
+            DamageError: What would be written lies outside of the dataset's folder, by a link.
         """
+        folders = [f"{self.name}/{name}/-" for name in (*self._sources, *FOLDERS)]
+        check_links(self.directory, [*folders, f"{WORK}/{FOLDER}/-"], files=False)
         path = self.directory / LEDGER
         last = self.manifest.last_generation
         if not path.exists():

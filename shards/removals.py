@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError
 from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, TableEntry
+from shards.paths import check_links
 from shards.storage.arrow import check_values, damage_told, read_all
 from shards.storage.files import atomic_write, crc32c_of, whole_bytes
 from shards.storage.remote import AnyPath, relative
@@ -71,6 +72,7 @@ def write_removal(directory: AnyPath, number: int, rows: pa.Table) -> TableEntry
     with pa.ipc.new_file(sink, SCHEMA) as writer:
         writer.write_table(ranked.combine_chunks())
     content = sink.getvalue()
+    check_links(directory, [f"{FOLDER}/-"], files=False)
     path = directory / FOLDER / f"{number:05d}-{crc32c_of(content):08x}.arrow"
     with atomic_write(path) as handle:
         handle.write(content)

@@ -70,10 +70,12 @@ def check_room() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     own = f"{command}.__main__" if command == package else command
     if not _fits([own, *need.later], limit - (need.spare_mb << 20)):
-        sys.stderr.write(
+        from shards.shown import tell  # noqa: PLC0415  see the docstring
+
+        tell(
             f"{command}: there is no room to start: a limit of {limit >> 20:,} MB on the memory of "
             f"a process (ulimit -v) does not hold its libraries and {need.spare_mb} MB to work "
-            "with. Raise the limit, or lift it: ulimit -v unlimited.\n"
+            "with. Raise the limit, or lift it: ulimit -v unlimited."
         )
         sys.exit(_REFUSED)
 

@@ -22,9 +22,9 @@ Removed documents are left out of the window that covers them, which then is sho
 padding; the cuts and n do not change. A window without text carries no loss.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import add
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -156,8 +156,9 @@ def _cut(shard: Shard, position: int, *, spec: WindowSpec, vocabulary: WindowVoc
     tokens = shard.entry.tokens
     x = position % tokens
     row = int(shard.offsets.searchsorted(x))
-    document_end = int(shard.offsets[row]) if row < len(shard) else tokens
-    _check_end(shard, row - 1, document_end)
+    document_end = shard.offsets.item(row) if row < shard.entry.documents else tokens
+    if document_end != _end_before(shard, row):
+        raise _torn(shard)
     if document_end <= x + spec.slack:
         return position + document_end - x
     # x > 0, because 0 is a document end. A cut comes after a token: look from the one before x.
@@ -169,22 +170,22 @@ def _cut(shard: Shard, position: int, *, spec: WindowSpec, vocabulary: WindowVoc
     return position + int(ends.argmax())  # argmax is 0 without a sentence end
 
 
-def _check_end(shard: Shard, row: int, end: int) -> None:
-    """Check that a document ends where the next one starts; before the first one that is 0.
+def _end_before(shard: Shard, row: int) -> int:
+    """Return where the document before a row ends by its length, which is where the row begins.
 
     Offsets are searched without reading them all, so a damaged one may lead anywhere. A document
-    that starts before a position and ends at the next offset, by its length, is the right one.
-
-    Raises:
-        DamageError: it does not.
+    that starts before a position, and ends at the next offset, is the right one.
     """
-    expected = int(shard.offsets[row]) + int(shard.lengths[row]) if row >= 0 else 0
-    if end != expected:
-        raise damage(
-            shard,
-            ARROW,
-            f"document {row + 1} begins at token {end}, the one before ends at {expected}",
-        )
+    return shard.offsets.item(row - 1) + shard.lengths.item(row - 1) if row else 0
+
+
+def _torn(shard: Shard) -> DamageError:
+    """Return the error about the first document that does not begin where the one before ends."""
+    begins = np.append(shard.offsets, shard.entry.tokens)
+    ends = np.append(0, shard.offsets + shard.lengths)
+    row = int((begins != ends).argmax())
+    what = f"document {row} begins at token {begins[row]}, the one before ends at {ends[row]}"
+    return damage(shard, ARROW, what)
 
 
 def damage(shard: Shard, suffix: str, what: str) -> DamageError:
@@ -201,23 +202,6 @@ def foreign_token(shard: Shard, token: int, vocabulary: "WindowVocabulary") -> D
     return damage(
         shard, BIN, f"it holds token {signed}, and ids go from 0 to {vocabulary.size - 1}"
     )
-
-
-def _check_run(shard: Shard, first: int, ends: Sequence[int]) -> None:
-    """Check as `_check_end` that documents from row `first` on have these ends.
-
-    Raises:
-        DamageError: one has not.
-    """
-    if first < 0:
-        _check_end(shard, -1, int(shard.offsets[0]))
-    start = int(shard.offsets[first])
-    for i, (length, end) in enumerate(
-        zip(shard.lengths[first : first + len(ends)].tolist(), ends, strict=True)
-    ):
-        if start + length != end:
-            _check_end(shard, first + i, end)
-        start = end
 
 
 class Piece(NamedTuple):
@@ -250,10 +234,15 @@ def _pieces(shard: Shard, begin: int, end: int) -> list[Piece]:
         return []
     first = int(shard.offsets.searchsorted(begin, side="right")) - 1
     last = int(shard.offsets.searchsorted(end))
-    inner = shard.offsets[first + 1 : last].tolist()
-    after = int(shard.offsets[last]) if last < len(shard) else shard.entry.tokens
-    _check_run(shard, first, [*inner, after])
-    edges = [begin, *inner, end]
+    if not 0 <= first < last:
+        raise _torn(shard)
+    edges = shard.offsets[first : last + 1].tolist()
+    if last == shard.entry.documents:
+        edges.append(shard.entry.tokens)
+    lengths = shard.lengths[first:last].tolist()
+    if list(map(add, edges, lengths)) != edges[1:]:
+        raise _torn(shard)
+    edges[0], edges[-1] = begin, end
     return [
         Piece(start, stop, first + i)
         for i, (start, stop) in enumerate(pairwise(edges))

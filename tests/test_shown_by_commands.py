@@ -254,7 +254,7 @@ def put_hostile_dataset(directory: Path, name: Callable[[], str]) -> None:
         special={"eos": 256, "pad": 257},
         name="g0001-00",
         fingerprint="00",
-        accounting={"news": {name(): 1, "read": name()}},
+        accounting={"news": {"read": 4, "kept": 3, "dropped": {name(): 1}, name(): 1}},
     )
     tokenizer = replace(manifest.tokenizer, spec=name(), name=name())
     options = {name(): name(), "languages": [name()]}
@@ -284,7 +284,7 @@ def test_no_command_shows_what_acts_of_a_dataset(
         (0, "remove", "d", "--dry-run", "--url", "x*"),
         (0, "remove", "d", "--url", "x*", "--reason", hostile(seed)),
         (0, "inspect", "d"),
-        (0, "compact", "d"),
+        (0, "compact", "d", "--erase"),
     ):
         words = [str(tmp_path / "d") if word == "d" else word for word in argv]
         assert shards.__main__.main(words) == code, argv

@@ -70,23 +70,17 @@ def read(path: Path, types: Sequence[Any], *, advice: str) -> Mapping[Any, Any]:
         DamageError: it is not a PyTorch file, or cut short.
     """
     check(path, types, advice=advice)
-    try:
-        with nothing_runs(types):
-            content = torch.load(path, "cpu", weights_only=True, mmap=_is_zipped(path))
-    except UnpicklingError:
-        raise UserError(_foreign(path, [], advice)) from None
-    except Exception as error:  # torch raises almost anything for a file made by hand
-        raise DamageError(_unreadable(path, error)) from error
+    content = _load(path, types, advice)
     if not isinstance(content, dict):
         raise UserError(f"{path} holds a {type(content).__name__}; expected a checkpoint.")
     return content
 
 
 def check(path: Path, types: Sequence[Any], *, advice: str) -> None:
-    """Check that a file names nothing but tensors and some types; its tensors are not read.
+    """Check that a file names nothing but tensors and some types.
 
-    Only the names in a file of the present format are checked: in one from before torch 1.6 they
-    stand between the tensors.
+    Its tensors are not read, unless it is of the format before torch 1.6, in which the names stand
+    between them.
 
     Args:
         path: the file.
@@ -100,16 +94,28 @@ def check(path: Path, types: Sequence[Any], *, advice: str) -> None:
     if not _is_zipped(path):
         if not _starts(path, _BEFORE_ZIP):
             raise DamageError(f"{path} is not a PyTorch file, or was cut short. Copy it again.")
+        _load(path, types, advice)
         return
-    try:
-        with torch.serialization.safe_globals(list(types)):
-            names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
-    except UnpicklingError:
-        raise UserError(_foreign(path, [], advice)) from None
-    except Exception as error:  # torch raises almost anything for a file made by hand
-        raise DamageError(_unreadable(path, error)) from error
+    with _refused(path, advice), torch.serialization.safe_globals(list(types)):
+        names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
     if names:
         raise UserError(_foreign(path, sorted(names), advice))
+
+
+def _load(path: Path, types: Sequence[Any], advice: str) -> Any:
+    with _refused(path, advice), nothing_runs(types):
+        return torch.load(path, "cpu", weights_only=True, mmap=_is_zipped(path))
+
+
+@contextmanager
+def _refused(path: Path, advice: str) -> Iterator[None]:
+    """Explain what torch raises for a file that it does not read."""
+    try:
+        yield
+    except UnpicklingError:
+        raise UserError(_foreign(path, [], advice)) from None
+    except Exception as error:  # almost anything, for a file made by hand
+        raise DamageError(f"{path} cannot be read ({one_line(error)}). Copy it again.") from error
 
 
 def _is_zipped(path: Path) -> bool:
@@ -130,12 +136,10 @@ def _foreign(path: Path, names: Sequence[str], advice: str) -> str:
     )
 
 
-def _unreadable(path: Path, error: Exception) -> str:
-    return f"{path} cannot be read ({one_line(error)}). Copy it again."
-
-
 def one_line(error: Exception) -> str:
     """Return the beginning of what torch or DeepSpeed says, without control characters."""
+    if isinstance(error, UnpicklingError):  # whose text tells how to read it nevertheless
+        return "a file holds more than tensors and plain values, and reading it could run code"
     text = " ".join(str(error).split()) or type(error).__name__
     shown = ascii(text)[1:-1].rstrip(".")
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"

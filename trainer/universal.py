@@ -1,5 +1,6 @@
 """A checkpoint for another number of ranks: DeepSpeed's universal form, made on demand."""
 
+import json
 import multiprocessing
 import shutil
 import subprocess
@@ -17,6 +18,13 @@ from trainer.ranks import AgreedError, Ranks
 from trainer.torch_file import deepspeed_types, nothing_runs, read
 
 _SUFFIX = "-universal"
+_CONVERSION = """
+import json, sys
+sys.path[:] = json.loads(sys.argv.pop(1))
+from trainer.universal import convert_here
+convert_here()
+"""
+"""Of a process that imports from where this one does."""
 
 
 def needs_conversion(checkpoint: Checkpoint, *, world: int, stage: int) -> bool:
@@ -95,7 +103,7 @@ def _run_conversion(checkpoint: Checkpoint, target: Path) -> str:
     except (UserError, OSError) as error:
         return str(error)
     command = [
-        *(sys.executable, "-m", "trainer.universal"),
+        *(sys.executable, "-c", _CONVERSION, json.dumps(sys.path)),
         *("--input_folder", str(checkpoint.folder), "--output_folder", str(target)),
         "--inject_missing_state",
     ]
@@ -135,7 +143,7 @@ def _stays_inside(name: str) -> bool:
     return "/" not in name and "\0" not in name and name not in ("", ".", "..")
 
 
-def _convert() -> None:
+def convert_here() -> None:
     """Convert what the command line names, in this process and those that it forks."""
     from deepspeed.checkpoint import ds_to_universal  # noqa: PLC0415 - see Ranks.join
 
@@ -143,7 +151,3 @@ def _convert() -> None:
     multiprocessing.set_start_method("fork")
     with nothing_runs(deepspeed_types()):
         ds_to_universal.main(ds_to_universal.parse_arguments())
-
-
-if __name__ == "__main__":
-    _convert()

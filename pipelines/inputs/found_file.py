@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from shards.shown import visible_line
+
 NAMES_SHOWN = 5
 
 _MOST_CHARACTERS = 1000
-_RAW_BYTES = range(0xDC80, 0xDD00)
-"""The characters by which Python stands for bytes that are not UTF-8."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,21 +34,10 @@ def some_of(names: Sequence[str], *, between: str = ", ") -> str:
 
 
 def shown(name: str | PurePath) -> str:
-    r"""Return a name as messages show it: on one line, printable, not longer than a paragraph.
-
-    What is not UTF-8 in it is spelt as `\xff`, and a line break as `\n`.
-    """
-    text = "".join(map(_printable, str(name)))
+    """Return a name as messages have it: on one line, visible, not longer than a paragraph."""
+    text = visible_line(str(name))
     left_out = len(text) - _MOST_CHARACTERS
     return text if left_out <= 0 else f"{text[:_MOST_CHARACTERS]}... ({left_out} more characters)"
-
-
-def _printable(character: str) -> str:
-    if character.isprintable():
-        return character
-    if ord(character) in _RAW_BYTES:
-        return f"\\x{ord(character) - 0xDC00:02x}"
-    return character.encode("unicode_escape").decode()
 
 
 def any_of(patterns: Sequence[str]) -> str:

@@ -236,7 +236,10 @@ def _byte_lengths(column: pa.Array) -> pa.Array | None:
     """Return the lengths of strings or bytes, None for values of other types."""
     if pa.types.is_dictionary(column.type):
         lengths = _byte_lengths(column.dictionary)
-        return None if lengths is None else pc.fill_null(lengths.take(column.indices), 0)
+        try:
+            return None if lengths is None else pc.fill_null(lengths.take(column.indices), 0)
+        except pa.ArrowIndexError:  # the row has no value
+            return None
     if any(is_type(column.type) for is_type in _HAS_BYTES):
         return pc.fill_null(pc.binary_length(column), 0)
     return None

@@ -4,6 +4,7 @@ The file is cut at the first bytes of its row groups into ranges that cover it: 
 first group belong to the first range, and those after the last group, the footer, to the last.
 """
 
+import io
 import itertools
 from typing import BinaryIO
 
@@ -11,11 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.inputs.files import read_exactly
+from pipelines.readers.footer import first_pages
 from shards.errors import UserError
 from shards.storage.files import crc32c_of
 
 HELD_BYTES = 64 << 20
 """Row groups up to this size are read once, sequentially, and decoded from memory."""
+_MAGIC_BYTES = 4
 _BLOCK_BYTES = 4 << 20
 _BUFFER_BYTES = 1 << 20
 
@@ -32,7 +35,7 @@ def open_parquet(file: "RangeFile | BinaryIO", path: str) -> pq.ParquetFile:
         )
         _check_footer(table)
         return table
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         if isinstance(file, RangeFile) and file.error:
             raise file.error from error
         if isinstance(error, OSError) and error.errno:  # an error of the disk, not of the content
@@ -51,15 +54,17 @@ def _check_footer(table: pq.ParquetFile) -> None:
     """Check what pyarrow takes on trust.
 
     Raises:
-        ArrowInvalid: The numbers of rows contradict each other.
-        UnicodeDecodeError: The name of a column cannot be read.
+        ValueError: The name of a column is not UTF-8, the numbers of rows contradict each other,
+            or a column has no place.
     """
     table.schema_arrow.names  # noqa: B018 - only now are they decoded
     rows = first_rows(table.metadata)
     if rows != sorted(rows) or rows[-1] != table.metadata.num_rows:
-        raise pa.ArrowInvalid(
+        raise ValueError(
             f"it has {table.metadata.num_rows} rows, and its row groups have {rows[-1]}"
         )
+    if len(first_pages(_serialized(table.metadata))) != len(rows) - 1:
+        raise ValueError(f"it has {len(rows) - 1} row groups, and others have a place")
 
 
 def first_rows(metadata: pq.FileMetaData) -> list[int]:
@@ -73,11 +78,17 @@ def first_bytes(metadata: pq.FileMetaData, file_bytes: int) -> list[int]:
 
     If the groups are not stored in order, the first one gets all bytes, so the file is not cut.
     """
-    groups = range(1, metadata.num_row_groups)
-    edges = [0, *(_first_byte(metadata.row_group(group)) for group in groups), file_bytes]
+    edges = [0, *first_pages(_serialized(metadata))[1:], file_bytes]
     if metadata.num_row_groups and edges != sorted(edges):
         return [0, *[file_bytes] * metadata.num_row_groups]
     return edges
+
+
+def _serialized(metadata: pq.FileMetaData) -> bytes:
+    """Return the footer of a file, as pyarrow writes what it has read."""
+    sink = io.BytesIO()
+    metadata.write_metadata_file(sink)
+    return sink.getvalue()[_MAGIC_BYTES : -_MAGIC_BYTES - 4]
 
 
 def runs(metadata: pq.FileMetaData, *, file_bytes: int, split_bytes: int) -> list[tuple[int, int]]:
@@ -115,16 +126,6 @@ def groups_in(
     cuts[0] = cuts[0] if start else 0
     cuts.append(file_bytes if end == rows[-1] else edges[groups[-1] + 1])
     return list(zip(groups, itertools.pairwise(cuts), strict=True))
-
-
-def _first_byte(group: pq.RowGroupMetaData) -> int:
-    starts = []
-    for index in range(group.num_columns):
-        column = group.column(index)
-        page, dictionary = column.data_page_offset, column.dictionary_page_offset
-        # Some writers put 0 if there is no dictionary.
-        starts.append(min(page, dictionary) if dictionary else page)
-    return min(starts, default=0)
 
 
 class RangeFile:

@@ -72,14 +72,14 @@ def run(argv: Sequence[str]) -> Manifest:
     recipe = load_recipe(module)
     with shape_expected(directory / NAME, "build the dataset again"):
         recorded = recorded_options(directory, manifest, recipe.options)
-    defaults = {**recorded, "max_reject_rate": 1.0}
-    options, words = parse(
-        recipe.options,
-        [*rest, *argv[end:]],
-        program=PROGRAM,
-        about=recipe.about,
-        defaults=defaults,
-    )
+        defaults = {**recorded, "max_reject_rate": 1.0}
+        options, words = parse(
+            recipe.options,
+            [*rest, *argv[end:]],
+            program=PROGRAM,
+            about=recipe.about,
+            defaults=defaults,
+        )
     options = _completed(options, manifest, directory)
     rejects = Rejects(
         folder=options.output / WORK / "rejects",

@@ -41,12 +41,8 @@ def check_output(options: Options, recipe: Recipe) -> None:
     specs, output = input_specs(options), options.output
     for path in input_paths(specs):
         check_apart(path, output)
-    if isinstance(output, Path) and (output / WORK).is_symlink():
-        raise UserError(
-            f"{output / WORK} is a link, to {os.path.realpath(output / WORK)}: runs of several "
-            "outputs could meet there, and clean up what is not theirs. Remove the link (what it "
-            "points to stays), or give an --output on that disk"
-        )
+    if isinstance(output, Path):
+        _check_work(output / WORK)
     names = input_names(specs, default_name=recipe.name)
     try:
         check_sources(names)
@@ -58,6 +54,17 @@ def check_output(options: Options, recipe: Recipe) -> None:
 
 def _sources(output: AnyPath) -> Sequence[str]:
     return read_manifest(output).sources() if size_if_there(output / NAME) >= 0 else ()
+
+
+def _check_work(work: Path) -> None:
+    """Check that the folder of what is unfinished, and those in it, are no links."""
+    for path in (work, *(work.glob("*") if work.is_dir() else ())):
+        if path.is_symlink():
+            raise UserError(
+                f"{path} is a link, to {_real(path)}: runs of several outputs could meet there, "
+                "and clean up what is not theirs. Remove the link (what it points to stays), or "
+                "give an --output on that disk"
+            )
 
 
 def check_apart(spec: str, output: AnyPath) -> None:

@@ -33,7 +33,6 @@ from pipelines.engine.stream import Job as StreamJob
 from pipelines.engine.task import packed
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.files import InputFile
-from pipelines.inputs.found_file import shown
 from pipelines.inputs.split import Link, Split, seamless
 from pipelines.map.arrivals import (
     BACK,
@@ -513,7 +512,7 @@ class Watch:
             (self._growing.add if note.why == GROWING else self._growing.discard)(key)
             told += 1
             if told <= MOST_TOLD:
-                _LOG.warning("%s %s", shown(note.file.path), note.why)
+                _LOG.warning("%s %s", note.file.path, note.why)
         if told > MOST_TOLD:
             _LOG.warning("and %d files more like these", told - MOST_TOLD)
 

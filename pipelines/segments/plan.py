@@ -10,7 +10,7 @@ from typing import Any
 from pipelines.segments.segment import Segment, SieveCounts, with_suffix
 from shards.errors import DamageError, UserError
 from shards.manifest import Generation, TableEntry
-from shards.paths import check_name
+from shards.paths import within
 from shards.range import EVERYTHING, Range
 from shards.records import from_json, to_json
 from shards.storage.files import canonical, read_json, write_json
@@ -40,10 +40,6 @@ class PlannedSegment:
     total: int = 1
     """Which of how many ranges of the order holds its rows."""
 
-    def __post_init__(self) -> None:
-        check_name(self.folder)
-        check_name(self.stem)
-
     @classmethod
     def of(cls, segment: Segment, source: str) -> "PlannedSegment":
         """Return a segment of a source as a plan lists it."""
@@ -57,7 +53,7 @@ class PlannedSegment:
 
     def path(self, work: AnyPath) -> AnyPath:
         """Return the stem of its files."""
-        return work / self.folder / self.stem
+        return within(work, self.folder, self.stem)
 
     @property
     def within(self) -> Range:

@@ -6,6 +6,7 @@ so is the death of the process.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,9 @@ from shards.tables import open_between
 from shards.windows import WindowSpec, WindowVocabulary, causal_windows, glm_windows
 from tests.mutations.victim import FLAGS
 from tests.pipelines.runs import MODULE
+
+for _name in ("pipelines.run.append", "pipelines.run.build"):
+    import_module(_name)  # what commands load late, a case need not load under its bound of memory
 
 _KEYS = {"exact": "hash_high", "band": "hash", "slots": "order"}
 

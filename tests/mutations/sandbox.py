@@ -22,8 +22,9 @@ from shards.errors import UserError
 SECONDS = 60
 """A case takes a tenth of one; more is a loop without end, even on a busy machine."""
 
-MEMORY_BYTES = 1 << 30
-"""What a case may take beyond what its process has, mapped files and reserved places left aside."""
+MEMORY_BYTES = 2 << 30
+"""What a case may take beyond what its process has, mapped files and reserved places left aside;
+those that map text load the model of languages, half of that."""
 
 FINE = "fine"
 """The outcome of a case that ended with an exit code that is one."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from shards.__main__ import main
+from shards.compact import Compaction
 from shards.manifest import TRAIN, VALIDATION, Removal, SourceEntry, read_manifest, write_manifest
 from shards.order.streams import streams_of
 from shards.reader import Dataset
@@ -357,3 +358,21 @@ def test_a_generation_without_documents(dataset: Path) -> None:
     write_manifest(dataset, replace(manifest, generations=(nothing, nothing)))
     assert main(["compact", str(dataset)]) == 0
     assert read_manifest(dataset).generations[0].sources == {"news": empty, "wiki": empty}
+
+
+@pytest.mark.parametrize("folder", [".work", ".work/compact", "g0003-{}", "removals"])
+def test_nothing_is_written_through_a_link(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], folder: str
+) -> None:
+    grow(tmp_path / "dataset", shards=1)
+    manifest = grow(tmp_path / "dataset", shards=1)
+    name = Compaction(Dataset.open(tmp_path / "dataset"), manifest.generations).name
+    link = tmp_path / "dataset" / (name if folder.startswith("g") else folder)
+    (tmp_path / "elsewhere").mkdir()
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(tmp_path / "elsewhere")
+    words = ["compact"] if folder != "removals" else ["remove", "--reason", "x", "--id"]
+    found = [f"{manifest.shards()[0].path}:0"] if folder == "removals" else []
+    assert main([*words, *found, str(tmp_path / "dataset")]) == 2
+    assert f"{link} is a link to " in capsys.readouterr().err
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -33,7 +33,7 @@ def _hidden_in_the_old_format(path: Path, payload: Payload) -> None:
 
 
 def _plain(path: Path, payload: Payload) -> None:
-    path.write_bytes(pickle.dumps(payload))
+    path.write_bytes(pickle.dumps(payload, protocol=2))
 
 
 POISONS: Mapping[str, Callable[[Path, Payload], None]] = {

@@ -115,9 +115,10 @@ def test_torch_itself_refuses_too(trial: Trial, stage: int, command: str) -> Non
     name = tensors(stage)[-1]
     poison(run / "step-1" / name, trace, "hidden")
     running = start_command(trial, command, run, stage, prepare=trust_everything).wait()
+    # Where one of two ranks refuses, the other one finds that it has gone.
     assert 2 in running.codes(), running.output()
+    assert "and reading it could run code" in running.output() or command == "other world"
     assert not trace.exists()
-    assert "Traceback" not in running.output()
     torch.load(run / "step-1" / name, weights_only=False)  # it would have run
     assert trace.exists()
     trace.rmdir()

@@ -125,7 +125,7 @@ def test_all_that_cannot_be_read_is_named_at_once(corpus: Path) -> None:
     with pytest.raises(
         UserError,
         match=r"^7 files or folders of the input cannot be read: .*/part-2\.json is empty \(0 by.*"
-        r"; .*/part-3\.json is a link to no\\nthing, where .*or a folder and 2 more\. Mend the "
+        r"; .*/part-3\.json is a link to no␊thing, where .*or a folder and 2 more\. Mend the "
         r"input, or remove what is not part of it\.$",
     ) as raised:
         match(str(corpus))
@@ -140,11 +140,11 @@ def test_all_that_cannot_be_read_is_named_at_once(corpus: Path) -> None:
     [
         ("\udcff", r"^The input \\xff is not UTF-8: rename what it names"),
         ("a\udcff={}", r"^The input a\\xff=.* is not UTF-8"),
-        ("a={}/\ud800", r"^The input a=.*/\\ud800 is not UTF-8"),
+        ("a={}/\ud800", r"^The input a=.*/‹U\+D800› is not UTF-8"),
         ("s3://b/\udcff", r"^The input s3://b/\\xff is not UTF-8"),
         ("hf:a/b@\udcff", r"^The input hf:a/b@\\xff is not UTF-8"),
-        ("hf:a\n/b", r"^The input hf:a\\n/b does not name a dataset of the Hugging Face hub"),
-        ("a\nb={}", r"^The name 'a\\nb' of the input 'a\\nb=.*' is not allowed"),
+        ("hf:a\n/b", r"^The input hf:a␊/b does not name a dataset of the Hugging Face hub"),
+        ("a\nb={}", r"^The name 'a␊b' of the input 'a␊b=.*' is not allowed"),
         ("x" * 300, r"^The input x{300} cannot be reached \(File name too long\)"),
         (f"a={'x' * 300}", r"^The input x{300} cannot be reached \(File name too long\)"),
         (f"file://{'x' * 300}", r"^The input x{300} cannot be reached \(File name too long\)"),

@@ -157,9 +157,9 @@ LONG = "x" * 300
             "/".join([LONG[:99]] * 50),
             r"xxxx\.\.\. \(\d{4} more characters\) cannot be reached \(File n",
         ),
-        ("a\nb", r"corpus/a\\nb does not exist; "),
+        ("a\nb", r"corpus/a␊b does not exist; "),
         ("part-2.json/x", r"part-2\.json/x does not exist; there is no folder .*/part-2\.json\."),
-        ("a\0b", r"corpus/a\\x00b is not a path \(embedded null byte\)\."),
+        ("a\0b", r"corpus/a␀b is not a path \(embedded null byte\)\."),
     ],
     ids=range(7),
 )

@@ -104,9 +104,10 @@ def test_poison_comes_as_damage_if_it_is_to_be_skipped(work: AnyPath) -> None:
 
 
 def test_notes_of_other_runs_and_tasks_do_not_count(work: AnyPath) -> None:
-    die(work, run="other")
-    die(work, task="other")
-    with begin_attempt(work, "t", run="r", skip_poison=False, description="x") as first:
+    task, other, run = "a" * 24, "b" * 24, "c" * 32
+    die(work, task=task, run="d" * 32)
+    die(work, task=other, run=run)
+    with begin_attempt(work, task, run=run, skip_poison=False, description="x") as first:
         assert first.deaths == []
     assert died_before(work)
     forget(work)

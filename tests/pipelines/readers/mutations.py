@@ -30,6 +30,7 @@ from pipelines.inputs.files import match_inputs
 from pipelines.map.intake import Intake
 from pipelines.readers.reading import Reading, check_head, open_reader, splits
 from pipelines.readers.record import Damage, Record
+from pipelines.readers.salvage import Partial
 from shards.errors import UserError
 
 RECORDS = [
@@ -176,7 +177,7 @@ def outcome(path: Path) -> str:
         return f"refused {' '.join(str(error).split())}"
     except BaseException:  # noqa: BLE001 - pyo3 panics are no Exceptions
         return "TRACEBACK " + traceback.format_exc().replace("\n", " | ")
-    if any(isinstance(item, Damage) for item in items):
+    if any(isinstance(item, Damage) or isinstance(item.value, Partial) for item in items):
         return f"damage {len(items)}"
     texts = [item.value.get("text") for item in items if isinstance(item, Record)]
     if texts == [record["text"] for record in RECORDS]:

@@ -148,4 +148,9 @@ def test_the_folder_of_what_is_unfinished_is_no_link(
     arguments = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out")]
     assert main("pipelines.wudao", [*arguments, *TOKENIZER]) == 2
     assert ".work is a link, to" in capsys.readouterr().err
+    (tmp_path / "out" / ".work").unlink()
+    (tmp_path / "out" / ".work").mkdir()
+    (tmp_path / "out" / ".work" / "map").symlink_to(tmp_path / "elsewhere")
+    assert main("pipelines.wudao", [*arguments, *TOKENIZER]) == 2
+    assert ".work/map is a link, to" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["thesis.txt"]
