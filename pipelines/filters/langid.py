@@ -316,7 +316,9 @@ def _rapid(path: Path) -> _Predict:
         # One line a call: its calls for lists of lines hang in processes forked after the first.
         labels, scores = model.predict(line)
         return (
-            (labels[0].removeprefix(_PREFIX), float(scores[0])) if labels else (UNDETERMINED, 0.0)
+            (labels[0].removeprefix(_PREFIX), float(scores[0]))
+            if len(labels)
+            else (UNDETERMINED, 0.0)
         )
 
     return predict
