@@ -8,6 +8,7 @@ process imports all of a command first.
 
 import errno
 import importlib
+import importlib.util
 import os
 import re
 import resource
@@ -69,7 +70,7 @@ def check_room() -> None:
     # Each thread of theirs takes tens of MB, and one that cannot start is told at length.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     own = f"{command}.__main__" if command == package else command
-    if not _fits([own, *need.later], limit - (need.spare_mb << 20)):
+    if not _fits([own, *need.later], limit, spare=need.spare_mb << 20):
         from shards.shown import tell  # noqa: PLC0415  see the docstring
 
         tell(
@@ -89,19 +90,21 @@ def _command() -> str:
     return ""
 
 
-def _fits(modules: Sequence[str], limit: int) -> bool:
-    """Return whether a child of this process can import modules under a limit."""
+def _fits(modules: Sequence[str], limit: int, *, spare: int) -> bool:
+    """Return whether a child of this process can import modules and has `spare` bytes left."""
+    if limit <= spare:
+        return False
     try:
         child = os.fork()
     except OSError:
         return False
     if not child:
-        _import(modules, limit)
+        _import(modules, limit, spare=spare)
     _, status = os.waitpid(child, 0)
     return status == 0
 
 
-def _import(modules: Sequence[str], limit: int) -> None:
+def _import(modules: Sequence[str], limit: int, *, spare: int) -> None:
     """Import modules in silence, and end this child: with 0 unless they need more memory."""
     code = 1
     try:
@@ -110,13 +113,23 @@ def _import(modules: Sequence[str], limit: int) -> None:
         for descriptor in (1, 2):
             os.dup2(nowhere, descriptor)
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        resource.setrlimit(resource.RLIMIT_AS, (max(0, limit), hard))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        for module in modules:
-            importlib.import_module(module)
-        code = 0
-    except Exception as error:  # noqa: BLE001  what else is wrong is told by who imports it next
-        scarce = (ImportError, OSError, RuntimeError, SystemError, MemoryError)
-        code = int(isinstance(error, scarce) and not isinstance(error, ModuleNotFoundError))
+        resource.setrlimit(resource.RLIMIT_AS, (limit - spare, hard))
+        try:
+            for module in modules:
+                importlib.import_module(module)
+            code = 0
+        except Exception as error:  # noqa: BLE001  what else is wrong is told by who imports it next
+            resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+            code = int(_is_scarce(error))
     finally:
         os._exit(code)
+
+
+def _is_scarce(error: Exception) -> bool:
+    """Return whether an import may have failed for lack of memory."""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        # Without memory Python overlooks files.
+        sys.path_importer_cache.clear()
+        return importlib.util.find_spec(error.name) is not None
+    return isinstance(error, ImportError | OSError | RuntimeError | SystemError | MemoryError)

@@ -86,13 +86,29 @@ def load_recipe(module: str) -> Recipe:
     return recipe
 
 
+def is_module(name: str) -> bool:
+    """Return whether there is a module of a name; the packages around it are imported.
+
+    Raises:
+        UserError: One of them cannot be imported.
+    """
+    try:
+        return importlib.util.find_spec(name) is not None
+    except Exception as error:
+        if is_lack_of_memory(error):
+            raise
+        if isinstance(error, ModuleNotFoundError) and name.startswith(error.name or "?"):
+            return False
+        raise code_failure(name, error, doing="its package cannot be imported") from error
+
+
 def has_recipe(module: str) -> bool:
     """Return whether there is a module, and it holds a recipe.
 
     Raises:
         UserError: It cannot be imported.
     """
-    return importlib.util.find_spec(module) is not None and _recipe_in(module) is not None
+    return is_module(module) and _recipe_in(module) is not None
 
 
 def _recipe_in(module: str) -> Any:

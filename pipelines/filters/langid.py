@@ -264,15 +264,19 @@ def _reference(path: Path) -> _Predict:
         check_file(path)
         # The bound C++ object: the Python wrapper of some distributions fails under NumPy 2.
         model = fasttext.load_model(str(path)).f
-        answer = model.predict("All is well.\n", 1, 0.0, "strict")[0][1]
-    except (ValueError, RuntimeError, IndexError) as error:
+        answers = model.predict("All is well.\n", 1, 0.0, "strict")
+    except (ValueError, RuntimeError) as error:
         raise UserError(f"{path} is no fastText classifier ({error}); {_WANTED}") from error
+    answer = answers[0][1] if answers else ""
     if answer.removeprefix(_PREFIX) not in LANGUAGES:
         raise UserError(f'{path} is another fastText model: it answers "{answer}"; {_WANTED}')
 
     def predict(line: str) -> tuple[str, float]:
         # fastText reads lines, whose final line break counts as a word.
-        score, label = model.predict(line + "\n", 1, 0.0, "strict")[0]
+        answers = model.predict(line + "\n", 1, 0.0, "strict")
+        if not answers:  # a model may know nothing of a line, not even its end
+            return UNDETERMINED, 0.0
+        score, label = answers[0]
         return label.removeprefix(_PREFIX), score
 
     return predict
@@ -311,7 +315,11 @@ def _rapid(path: Path) -> _Predict:
     def predict(line: str) -> tuple[str, float]:
         # One line a call: its calls for lists of lines hang in processes forked after the first.
         labels, scores = model.predict(line)
-        return labels[0].removeprefix(_PREFIX), float(scores[0])
+        return (
+            (labels[0].removeprefix(_PREFIX), float(scores[0]))
+            if len(labels)
+            else (UNDETERMINED, 0.0)
+        )
 
     return predict
 

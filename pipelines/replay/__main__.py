@@ -9,7 +9,6 @@ and thereby its place in the order.
 """
 
 import argparse
-import importlib.util
 import logging
 import re
 import sys
@@ -20,7 +19,7 @@ from typing import Any
 
 from pipelines.corpus.flags import parse
 from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import load_recipe
+from pipelines.corpus.recipe import is_module, load_recipe
 from pipelines.corpus.sources import Corpus
 from pipelines.engine.flags import beam_flags
 from pipelines.engine.imports import keep_pandas_out
@@ -167,7 +166,7 @@ def _corpora(corpus: Corpus, manifest: Manifest) -> dict[str, Corpus]:
 
 def _module(name: str) -> str:
     module = name if "." in name else f"pipelines.{name}"
-    if not _MODULE.fullmatch(module) or importlib.util.find_spec(module) is None:
+    if not _MODULE.fullmatch(module) or not is_module(module):
         raise UserError(
             f"there is no module {module}, which should hold the dataset's corpus {name!r}: give "
             "--corpus PACKAGE.MODULE, the module whose command made the dataset"

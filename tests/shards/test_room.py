@@ -107,7 +107,7 @@ def test_only_commands_under_a_limit_are_asked(
     monkeypatch.setattr(sys, "orig_argv", ["python", *words])
     monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, resource.RLIM_INFINITY))
     # What this process has imported already needs no more room.
-    monkeypatch.setattr(room, "_fits", lambda _, room_bytes: room_bytes > 0)
+    monkeypatch.setattr(room, "_fits", lambda _, limit, spare: limit > spare)
     with pytest.raises(SystemExit, match="2") if ends else nullcontext():
         check_room()
 

@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import SAMPLE, load_recipe
+from pipelines.corpus.recipe import SAMPLE, is_module, load_recipe
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.split import Split
 from pipelines.map.intake import Intake
@@ -116,6 +116,25 @@ def test_module(write: Write, text: str, message: str) -> None:
     write(text)
     with pytest.raises(UserError, match=message):
         load_recipe("faulty")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("pipelines.wudao", True),
+        ("pipelines.nowhere", False),
+        ("nowhere.at.all", False),
+        ("os.path.x", False),
+    ],
+)
+def test_names_of_modules(name: str, expected: bool) -> None:
+    assert is_module(name) is expected
+
+
+def test_a_package_that_cannot_be_imported(write: Write) -> None:
+    write("import nowhere")
+    with pytest.raises(UserError, match=r"faulty\.x: its package cannot be imported: Module"):
+        is_module("faulty.x")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
 """Models and lists of others: whatever is in their files, a paragraph says so, or they work."""
 
+import gzip
 import json
 import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines.engine.trial import try_in_child
@@ -17,7 +20,7 @@ from shards.errors import UserError
 from tests.pipelines.filters.test_fasttext_model import LINES
 from tests.pipelines.mutations import DEEP, harmed_bytes, harmed_json
 
-SEEDS = [pytest.param(1, 30), pytest.param(2, 120, marks=pytest.mark.slow)]
+SEEDS = [pytest.param(1, 20), pytest.param(2, 120, marks=pytest.mark.slow)]
 FAILURE = re.compile("cannot be loaded|Traceback|(Type|Key|Index|Attribute|Recursion)Error|\n")
 """What is no sentence of ours: the library or our own code failed in a way of its own."""
 
@@ -122,14 +125,21 @@ BENCHMARK = [
 
 
 @pytest.mark.parametrize(("seed", "number"), SEEDS)
-@pytest.mark.parametrize("name", ["items.jsonl", "items.json", "items.txt"])
+@pytest.mark.parametrize(
+    "name", ["items.jsonl", "items.json", "items.txt", "items.jsonl.gz", "items.parquet"]
+)
 def test_benchmarks(tmp_path: Path, name: str, seed: int, number: int) -> None:
     path = tmp_path / name
+    lines = "\n".join(map(json.dumps, BENCHMARK)).encode()
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"text": [QUESTION] * 3, "id": [1, 2, 3]}), sink)
     content = {
-        "items.jsonl": "\n".join(map(json.dumps, BENCHMARK)),
-        "items.json": json.dumps(BENCHMARK),
-        "items.txt": f"{QUESTION}\n{QUESTION} again\n",
-    }[name].encode()
+        "items.jsonl": lines,
+        "items.jsonl.gz": gzip.compress(lines, mtime=0),
+        "items.json": json.dumps(BENCHMARK).encode(),
+        "items.txt": f"{QUESTION}\n{QUESTION} again\n".encode(),
+        "items.parquet": sink.getvalue().to_pybytes(),
+    }[name]
 
     def use() -> None:
         load_contamination([str(path)]).hits([QUESTION, ""])
