@@ -13,7 +13,6 @@ from shards.windows import (
     Piece,
     WindowSpec,
     WindowVocabulary,
-    damage,
     foreign_token,
     span_pieces,
     window_span,
@@ -221,7 +220,7 @@ def _num_prompt_tokens(shard: Shard, piece: Piece) -> int:
     prompt, length = int(shard.prompts[piece.row]), int(shard.lengths[piece.row])
     if not 0 <= prompt < length:
         what = f"document {piece.row} has {length} tokens, of which {prompt} are its prompt"
-        raise damage(shard, ARROW, what)
+        raise shard.damage(ARROW, what)
     return max(0, int(shard.offsets[piece.row]) + prompt - piece.begin)
 
 

@@ -375,6 +375,7 @@ def _check(manifest: Manifest) -> None:
     if not manifest.generations:
         raise ValueError("manifest.generations is empty")
     _check_counts(number=manifest.number)
+    _check_options(manifest.options)
     numbers = [generation.number for generation in manifest.generations]
     for number in (*numbers, *(removal.number for removal in manifest.removals)):
         if not 1 <= number <= manifest.number:
@@ -384,6 +385,18 @@ def _check(manifest: Manifest) -> None:
     for shard in (*manifest.shards(), *manifest.shards(split=VALIDATION)):
         if set(shard.files) != set(SUFFIXES):
             raise ValueError(f"{shard.path} has the files {sorted(shard.files)}, not {SUFFIXES}")
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Check what compaction goes by: sizes of a shard and of a split, and numbers of shards."""
+    for name, most in _MOST.items():
+        if (value := options.get(name, 0)) is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+            raise ValueError(f"manifest.options.{name} is {short(value)}, none that a run has")
+
+
+_MOST = {"shards": 2**20, "shard_tokens": _MAX_COUNT, "split_bytes": 2**63}
 
 
 def _check_generation(generation: Generation) -> None:

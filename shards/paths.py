@@ -18,6 +18,9 @@ from shards.storage.remote import AnyPath
 _PART = r"(?!\.{1,2}(?:/|\Z))[^/\\\x00-\x1f\x7f\ud800-\udfff]+"
 _RELATIVE = re.compile(rf"{_PART}(?:/{_PART})*")
 
+_MAX_CHARS = 1000
+"""Of a path: several times what any path here has, and less than a file system takes."""
+
 _SOURCE = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 """ASCII alone: letters of other alphabets have several spellings that look the same (NFC, NFD), are
 percent-encoded behind URLs, and are compared differently by every file system."""
@@ -36,10 +39,10 @@ def check_relative(path: str) -> None:
     """Check that a path means a file below the folder that it is relative to.
 
     Raises:
-        ValueError: It is absolute, has a part that is empty, `.` or `..`, or characters that no
-            path here has.
+        ValueError: It is absolute, has a part that is empty, `.` or `..`, or characters or a length
+            that no path here has.
     """
-    if not _RELATIVE.fullmatch(path):
+    if not _RELATIVE.fullmatch(path) or len(path) > _MAX_CHARS:
         raise ValueError(f"{path[:200]!r} is no path below a folder")
 
 

@@ -124,7 +124,8 @@ class Shard:
         start, length = int(self.offsets[row]), int(self.lengths[row])
         end = int(self.offsets[row + 1]) if row + 1 < len(self) else self.entry.tokens
         if not 0 <= start <= end or end - start != length:
-            raise self.damage(f"says that the {length} tokens of row {row} are {start} to {end}")
+            what = f"the {length} tokens of document {row} are said to be {start} to {end}"
+            raise self.damage(ARROW, what)
         return self.tokens[start:end]
 
     def check_lengths(self) -> None:
@@ -135,14 +136,14 @@ class Shard:
         """
         total = int(self.lengths.sum(dtype=np.int64))
         if total != self.entry.tokens or self.lengths.min(initial=0) < 0:
-            raise self.damage("has lengths that do not add up to the tokens of the shard")
+            what = f"its documents have {total:,} tokens, the shard {self.entry.tokens:,}"
+            raise self.damage(ARROW, what)
 
-    def damage(self, what: str, suffix: str = ARROW) -> DamageError:
-        """Return the error that one of the files of the shard says or lacks something."""
+    def damage(self, suffix: str, what: str) -> DamageError:
+        """Return the error that one of the shard's files contradicts itself or another."""
         return DamageError(
-            f"{self.file(suffix)} {what}: it was damaged. Restore it from a copy, or build the "
-            f"dataset again; python -m shards verify {self.directory} names all files that are "
-            "damaged."
+            f"{self.file(suffix)} is damaged: {what}. python -m shards verify {self.directory} "
+            "lists all damaged files; restore them from a copy, or build the dataset again."
         )
 
     def value(self, name: str, row: int) -> Any:

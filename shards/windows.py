@@ -185,23 +185,14 @@ def _torn(shard: Shard) -> DamageError:
     ends = np.append(0, shard.offsets + shard.lengths)
     row = int((begins != ends).argmax())
     what = f"document {row} begins at token {begins[row]}, the one before ends at {ends[row]}"
-    return damage(shard, ARROW, what)
-
-
-def damage(shard: Shard, suffix: str, what: str) -> DamageError:
-    """Return the error that one of a shard's files contradicts itself."""
-    return DamageError(
-        f"{shard.file(suffix)} is damaged: {what}. python -m shards verify {shard.directory} lists "
-        "all damaged files; restore them from a copy, or build the dataset again."
-    )
+    return shard.damage(ARROW, what)
 
 
 def foreign_token(shard: Shard, token: int, vocabulary: "WindowVocabulary") -> DamageError:
     """Return the error that a shard has a token, given without its sign, beyond the vocabulary."""
     signed = int(np.array(token, np.uint64).astype(shard.tokens.dtype))
-    return damage(
-        shard, BIN, f"it holds token {signed}, and ids go from 0 to {vocabulary.size - 1}"
-    )
+    what = f"it holds token {signed}, and ids go from 0 to {vocabulary.size - 1}"
+    return shard.damage(BIN, what)
 
 
 class Piece(NamedTuple):

@@ -20,6 +20,7 @@ from shards.errors import UserError
 from shards.manifest import NAME, WORK, read_manifest
 from shards.paths import check_sources
 from shards.storage.address import is_url
+from shards.storage.disk import disk_errors_explained
 from shards.storage.files import size_if_there
 from shards.storage.remote import AnyPath, RemotePath
 
@@ -58,13 +59,15 @@ def _sources(output: AnyPath) -> Sequence[str]:
 
 def _check_work(work: Path) -> None:
     """Check that the folder of what is unfinished, and those in it, are no links."""
-    for path in (work, *(work.glob("*") if work.is_dir() else ())):
-        if path.is_symlink():
-            raise UserError(
-                f"{path} is a link, to {_real(path)}: runs of several outputs could meet there, "
-                "and clean up what is not theirs. Remove the link (what it points to stays), or "
-                "give an --output on that disk"
-            )
+    with disk_errors_explained(work):
+        paths = [work, *(work.iterdir() if work.is_dir() else ())]
+        links = [path for path in paths if path.is_symlink()]
+    if links:
+        raise UserError(
+            f"{links[0]} is a link, to {_real(links[0])}: runs of several outputs could meet "
+            "there, and clean up what is not theirs. Remove the link (what it points to stays), "
+            "or give an --output on that disk"
+        )
 
 
 def check_apart(spec: str, output: AnyPath) -> None:

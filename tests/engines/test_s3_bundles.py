@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import fsspec
 import pytest
 import s3fs
 
@@ -72,16 +73,16 @@ def every_call(seed: int) -> Callable[[Request, int], str]:
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Proxy, Path]]:
     """A server with the sample in its bucket, behind a proxy; nobody waits long to try again."""
     with serve_s3(tmp_path / "s3", buckets=("bucket",)) as server, proxied(server) as proxy:
-        once = '"read_timeout": 1, "retries": {"total_max_attempts": 1}'
+        once = {"read_timeout": 1, "retries": {"total_max_attempts": 1}}
         for name, value in {
             "AWS_ENDPOINT_URL": proxy.address,
             "AWS_ACCESS_KEY_ID": ACCESS,
             "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_EC2_METADATA_DISABLED": "true",
-            "FSSPEC_S3": f'{{"config_kwargs": {{{once}}}}}',
         }.items():
             monkeypatch.setenv(name, value)
+        monkeypatch.setitem(fsspec.config.conf, "s3", {"config_kwargs": once})
         monkeypatch.setattr(addresses, "WAITS", (0.01,) * 6)
         monkeypatch.setattr(lease, "SETTLED_AFTER", 0.1)
         s3fs.S3FileSystem.clear_instance_cache()
@@ -112,7 +113,7 @@ THIRD = "s3://bucket/in/part-3.json"
 def through_its_life(output: str, bucket: s3fs.S3FileSystem) -> int:
     """Make a dataset, add a file, remove documents, compact; return how often it was refused."""
     flags = ["--input", "s3://bucket/in", "--tokenizer", f"sentencepiece:{SAMPLE / 'sample.model'}"]
-    flags += ["--split-bytes", "60000", "--shards", "2", "--dedup", "minhash", "--keep-dropped"]
+    flags += ["--split-bytes", "60000", "--shards", "2", "--keep-dropped"]
     flags += ["--append", "--output", output]
     refusals = finished(partial(main, MODULE), flags)
     bucket.put(str(sorted(SAMPLE.glob("part-*.json"))[2]), THIRD)
@@ -126,7 +127,7 @@ def through_its_life(output: str, bucket: s3fs.S3FileSystem) -> int:
     return refusals
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_faults_on_every_call_change_nothing(
     bucket: tuple[Proxy, Path], tmp_path: Path, seed: int
 ) -> None:

@@ -244,6 +244,8 @@ def test_a_cache_of_links_is_a_dataset(dataset: Path, tmp_path: Path) -> None:
         (("generations", 0, "accounting", "wudao"), 7, r"accounting\.wudao is 7, no account"),
         (("generations", 0, "accounting", "wudao", "read"), "x", "read is 'x', not of type int"),
         (("generations", 0, "accounting", "wudao", "new"), [1], r"new is \[1\], no number"),
+        (("options", "shards"), 10**9, r"options\.shards is 1000000000, none that a run has"),
+        (("options", "shard_tokens"), [1], r"options\.shard_tokens is \[1\], none"),
         (("corpus",), ["x" * 10_000], r"is \['x+…, not of type str"),
     ],
 )

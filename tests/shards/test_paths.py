@@ -10,7 +10,7 @@ from shards.storage.remote import RemotePath
 
 OUT = [
     "", ".", "..", "/", "/a", "a/", "a//b", "./a", "a/.", "a/..", "../a", "a/../b", "a\\b", "a\0b",
-    "a\nb", "\x1b[31m", "s3://a/b", "\ud800", "a/\udfff",
+    "a\nb", "\x1b[31m", "s3://a/b", "\ud800", "a/\udfff", "x" * 1001,
 ]  # fmt: skip
 
 

@@ -93,7 +93,9 @@ def test_an_offset_that_contradicts_the_lengths(dataset: Path, offset: int) -> N
     change(path, np.array([0, 10]), np.array([0, offset]))
     shard = Shard.open(dataset, first, dtype=U2)
     for row in range(2):
-        with pytest.raises(DamageError, match=rf"{path} says that the 1\d tokens of row {row} are"):
+        with pytest.raises(
+            DamageError, match=rf"{path} is damaged: the 1\d tokens of doc.* {row} "
+        ):
             shard[row]
 
 
@@ -118,7 +120,7 @@ def test_lengths_that_do_not_add_up(dataset: Path) -> None:
     first = entry(dataset)
     change(dataset / f"{first.path}.arrow", np.array([10, 12], "<i4"), np.array([10, 13], "<i4"))
     shard = Shard.open(dataset, first, dtype=U2)
-    with pytest.raises(DamageError, match="lengths that do not add up to the tokens of the shard"):
+    with pytest.raises(DamageError, match="damaged: its documents have 23 tokens, the shard 22\\."):
         shard.check_lengths()
 
 

@@ -8,6 +8,8 @@ keeps its folder, and the command that repeats it is printed.
 
 import argparse
 import gc
+import importlib
+import itertools
 import os
 import random
 import shutil
@@ -16,6 +18,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +28,7 @@ from tests.soak.case import Case, Nothing
 from tests.soak.commands import die_with_parent
 from tests.soak.kinds import KINDS
 from tests.soak.mounts import NoMounts, enter_namespace
+from tests.soak.records import CORPORA
 from tests.soak.world import same_seed
 
 OK, FAILED, EMPTY, SKIPPED = "ok", "failed", "empty", "skipped"
@@ -61,28 +65,55 @@ class Tried:
         return "\n".join([*lines, f"{'all':14}{figures}"])
 
 
+@dataclass
+class Running:
+    """A case that runs in a process of its own."""
+
+    number: int
+    kind: str
+    folder: Path
+    began: float = field(default_factory=time.monotonic)
+    killed: bool = False
+
+
 def main() -> int:
     """Run cases until the time is over; return 1 if one failed."""
     asked = _arguments()
     _import_everything()
     keep = asked.keep.absolute()
     keep.mkdir(parents=True, exist_ok=True)
-    tried = Tried()
+    tried, running = Tried(), dict[int, Running]()
     end = time.monotonic() + asked.minutes * 60
-    number = asked.case if asked.case is not None else 0
     show = _Progress(end)
-    while True:
-        kind = kind_of(asked.seed, number)
-        if not asked.only or kind in asked.only:
-            _try(asked.seed, number, kind, keep=keep, tried=tried)
+    last = 0
+    for number in _numbers(asked, end):
+        while len(running) >= asked.jobs:
+            _reap(running, asked.seed, keep=keep, tried=tried)
             show(tried)
-        number += 1
-        if asked.case is not None or (tried.outcomes and time.monotonic() > end):
-            break
-    print(f"\nseed {asked.seed}, cases 0 to {number - 1}\n{tried.table()}")
+        case = Running(number, kind_of(asked.seed, number), _new_folder(number, keep))
+        running[_start(case, asked.seed)] = case
+        last = number
+    while running:
+        _reap(running, asked.seed, keep=keep, tried=tried)
+    print(f"\nseed {asked.seed}, cases up to {last:,}\n{tried.table()}")
     for failed, kind, folder in tried.failures:
         print(f"failed: {kind}, kept in {folder}; again: {_again(asked.seed, failed)}")
     return 1 if tried.failures else 0
+
+
+def _numbers(asked: argparse.Namespace, end: float) -> Iterator[int]:
+    """Yield the numbers of the cases to run until the time is over; one at least."""
+    if asked.case is not None:
+        yield asked.case
+        return
+    tried = 0
+    for number in itertools.count():
+        if asked.only and kind_of(asked.seed, number) not in asked.only:
+            continue
+        if tried and time.monotonic() > end:
+            return
+        tried += 1
+        yield number
 
 
 def kind_of(seed: int, number: int) -> str:
@@ -116,29 +147,53 @@ class _Progress:
         sys.stderr.flush()
 
 
-def _try(seed: int, number: int, kind: str, *, keep: Path, tried: Tried) -> None:
-    """Run a case in a process of its own and count how it ended."""
-    folder = Path(
-        tempfile.mkdtemp(prefix=f"soak-{number}-", dir=_MEMORY if _MEMORY.is_dir() else keep)
-    )
-    began = time.monotonic()
+def _new_folder(number: int, keep: Path) -> Path:
+    parent = _MEMORY if _MEMORY.is_dir() else keep
+    return Path(tempfile.mkdtemp(prefix=f"soak-{number}-", dir=parent))
+
+
+def _start(case: Running, seed: int) -> int:
+    """Start a case in a process of its own; return the process."""
     sys.stdout.flush()
+    sys.stderr.flush()
     pid = os.fork()
     if not pid:
-        _run(seed, number, kind, folder)
-    code = _end_of(pid, seconds=LIMIT)
+        _run(seed, case.number, case.kind, case.folder)
+    return pid
+
+
+def _reap(running: dict[int, Running], seed: int, *, keep: Path, tried: Tried) -> None:
+    """Count the cases that have ended; kill those that take too long, with their commands."""
+    ended = False
+    for pid, case in [*running.items()]:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            del running[pid]
+            _count(case, os.waitstatus_to_exitcode(status), seed, keep=keep, tried=tried)
+            ended = True
+        elif time.monotonic() > case.began + LIMIT and not case.killed:
+            case.killed = True
+            for process in [*psutil.Process(pid).children(recursive=True), psutil.Process(pid)]:
+                process.kill()
+    if not ended:
+        time.sleep(0.005)
+
+
+def _count(case: Running, code: int, seed: int, *, keep: Path, tried: Tried) -> None:
+    """Count how a case ended; keep its folder if it failed."""
     outcome = _CODES.get(code, FAILED)
-    tried.outcomes[kind, outcome] += 1
-    tried.seconds[kind] += time.monotonic() - began
+    tried.outcomes[case.kind, outcome] += 1
+    tried.seconds[case.kind] += time.monotonic() - case.began
     if outcome != FAILED:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(case.folder, ignore_errors=True)
         return
+    folder = case.folder
     if folder.parent != keep:
         folder = Path(shutil.move(folder, keep))
-    tried.failures.append((number, kind, folder))
+    tried.failures.append((case.number, case.kind, folder))
     report = folder / "failure.txt"
     told = report.read_text() if report.exists() else f"it ended with code {code}"
-    print(f"\nFAILED: {kind}, seed {seed}, case {number}: {told[-2500:]}", flush=True)
+    print(f"\nFAILED: {case.kind}, seed {seed}, case {case.number}: {told[-2500:]}", flush=True)
 
 
 def _run(seed: int, number: int, kind: str, folder: Path) -> None:
@@ -172,27 +227,11 @@ def _keep_mounted(folder: Path) -> None:
         shutil.copytree(disk / "out", folder / "disk-out", ignore_dangling_symlinks=True)
 
 
-def _end_of(pid: int, *, seconds: float) -> int:
-    """Return the exit code of a case; kill it and its commands if it takes too long."""
-    end = time.monotonic() + seconds
-    while True:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        if time.monotonic() > end:
-            for process in [*psutil.Process(pid).children(recursive=True), psutil.Process(pid)]:
-                process.kill()
-            end = time.monotonic() + 60
-        time.sleep(0.005)
-
-
 def _import_everything() -> None:
     """Import what commands need, once; nothing is loaded or used before a fork."""
-    import trainer.loader  # noqa: F401, PLC0415
-    from tests.soak.records import CORPORA  # noqa: PLC0415
-
-    for corpus in CORPORA:
-        __import__(f"pipelines.{corpus}")
+    rooms = ("map.preloaded", "run.append", "run.build", "run.command", "report.page")
+    for name in (*(f"pipelines.{room}" for room in (*CORPORA, *rooms)), "shards.__main__"):
+        importlib.import_module(name)
     gc.collect()
     gc.freeze()  # else the collector writes into pages that forks share
 
@@ -205,6 +244,12 @@ def _arguments() -> argparse.Namespace:
         "--only", action="append", choices=[*KINDS], help="only cases of this kind; repeat it"
     )
     parser.add_argument("--case", type=int, metavar="N", help="only case N")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=len(os.sched_getaffinity(0)),
+        help="cases at the same time. Default: one for each core",
+    )
     parser.add_argument(
         "--keep",
         type=Path,

@@ -58,6 +58,7 @@ def check_dataset(folder: Path, world: World, ledger: Ledger | None = None) -> L
         for entry in generation["inputs"]
     ]
     agree("files in generations", sorted(made), sorted(files))
+    _check_left_out(plain, world)
     for generation in plain.manifest["generations"]:
         if generation["name"] in ledger.generations:
             continue
@@ -65,6 +66,15 @@ def check_dataset(folder: Path, world: World, ledger: Ledger | None = None) -> L
         _check_generation(plain, generation, inputs, ledger)
         ledger.generations.append(generation["name"])
     return ledger
+
+
+def _check_left_out(plain: Plain, world: World) -> None:
+    """Check that the first generation counts what could not be read of each of its sources."""
+    account_ = plain.manifest["generations"][0]["accounting"]
+    for source in world.sources:
+        if source.name in account_:
+            told = account_[source.name].get("left_out", 0)
+            agree(f"left out of {source.name}", told, source.unreadable)
 
 
 def _check_generation(
@@ -135,6 +145,7 @@ def _check_sources(
             agree(f"shards of {source}", len(shards), options["shards"])
         told = {**generation["accounting"][source]}
         groups = told.pop("groups")
+        told.pop("left_out", None)  # of the run, not of these files
         agree(f"account of {source}", told, account(expected, source))
         _check_groups(groups, expected, source)
 

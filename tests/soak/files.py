@@ -17,6 +17,11 @@ from tests.soak.records import Corpus, Judged, Value, rejected, spoilt
 from tests.soak.texts import Text, Texts
 
 BOM = b"\xef\xbb\xbf"
+ODD = (
+    *(b"1e400", b"-1e999", b"NaN", b"-Infinity", b"9" * 400, b'"\\ud800 half"'),
+    *(b'[1e400, {"a": NaN}]', b"[" * 600 + b"]" * 600),
+)
+"""Values that cost a field that nobody asks for, and nothing else."""
 PACKED = ("", "", "", ".gz", ".zst", ".bz2")
 
 
@@ -75,7 +80,8 @@ class Writer:
 
     def _dumps(self, value: Value, indent: int | None = None) -> bytes:
         ascii_only = self.rng.random() < 0.3
-        return json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode()
+        line = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode()
+        return line.replace(b'"@ODD@"', self.rng.choice(ODD)) if "odd" in value else line
 
     # --- an object on each line
 
@@ -104,11 +110,12 @@ class Writer:
         return Content(bytes(data), tuple(rows))
 
     def _bad_line(self) -> tuple[bytes, Judged]:
+        field = self.corpus.field.encode()
         return self.rng.choice(
             (
                 (b'{"text": "no end', rejected("bad-json")),
                 (b'{"text": "a" "b"}', rejected("bad-json")),
-                (b'{"text": "\\ud800 alone"}', rejected("bad-json")),
+                (b'{"%b": "\\ud800 alone"}' % field, rejected("bad-json")),
                 (b'{"text": "\xff\xfe no UTF-8"}', rejected("bad-utf8")),
                 (b"[1, 2, 3]", rejected("not-an-object")),
                 (b'"a string"', rejected("not-an-object")),
@@ -216,7 +223,9 @@ class Writer:
                 cell = cell.encode()
             values.append({**value, self.corpus.field: cell})
             rows.append(Row(number, judged))
-        names = [name for name in values[0] if name not in ("nested", "more")] if values else []
+        names = (
+            [name for name in values[0] if name not in ("nested", "more", "odd")] if values else []
+        )
         if "text" not in names:
             names.append("text")
         columns = {name: [value.get(name) for value in values] for name in names}

@@ -403,6 +403,9 @@ def refusals(case: Case) -> None:
         case.refused(r"of the records cannot be read", *words)
         if (case.folder / "strict" / "manifest.json").exists():
             raise Failure("a manifest in spite of --max-reject-rate 0")
+    if world.options.values.get("skip_unreadable"):
+        words = [word for word in flags_of(world, output=output) if word != "--skip-unreadable"]
+        case.refused(r"cannot be read: .* is (a link to|a FIFO|neither)", *words)
     path = case.rng.choice(world.inputs).path
     content = path.read_bytes()
     path.write_bytes(content + b"\n" * 3)

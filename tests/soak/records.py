@@ -57,6 +57,8 @@ def make_text(rng: random.Random, texts: Texts, number: int) -> tuple[Value, Tex
         value["nested"] = {"a": [1, 2.5, None, {"text": "not a record"}], "b": '}{][\\"'}
     if rng.random() < 0.1:
         value["more"] = [{"text": "an imitation of a record"}, {"text": "another one"}]
+    if rng.random() < 0.05:
+        value["odd"] = "@ODD@"
     if rng.random() < 0.1:
         value["url"] = f"https://w{number}.example/{rng.randrange(9)}"
     return value, text

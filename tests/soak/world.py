@@ -1,5 +1,6 @@
 """The random inputs of a case: sources of files under a folder, and the options of the run."""
 
+import os
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +43,8 @@ class Source:
     given: dict[str, Path] = field(default_factory=dict)
     """Folders of the input by the name that files have there: some are links."""
     inputs: list[Input] = field(default_factory=list)
+    unreadable: int = 0
+    """Links to nothing and the like, which --skip-unreadable leaves out."""
 
 
 @dataclass
@@ -142,7 +145,7 @@ class World:
         if source.corpus == "wudao":
             stem = f"part-2021{rng.randrange(10**6):06}{rng.choice(('', 'a', ' b', '中'))}"
         if source.corpus == "pile":
-            stem = f"{rng.randrange(100):02}"
+            stem = f"{rng.randrange(98):02}"
             return f"{folder}/{stem}.jsonl".removeprefix("/")
         return f"{folder}/{stem}{rng.choice(endings(form))}".removeprefix("/")
 
@@ -179,6 +182,8 @@ def make_world(rng: random.Random, folder: Path, *, small: bool = False) -> Worl
         writer = Writer(rng, texts, CORPORA[corpus], damage, judged)
         source = _source(rng, folder, name, corpus, writer)
         world.sources.append(source)
+        if source.unreadable:
+            world.options.values["skip_unreadable"] = True
         sizes = (3, 20, 60) if small else (3, 20, 60, 150)
         files = rng.choice((1, 2, 3) if small else (1, 2, 3, 6))
         while not source.inputs:
@@ -213,11 +218,22 @@ def _source(rng: random.Random, folder: Path, name: str, corpus: str, writer: Wr
         given = folder / f"link to {name}"
         given.symlink_to(real)
     source = Source(name, corpus, given, writer, {"": real})
-    if rng.random() < 0.2:
+    if rng.random() < 0.25:
         elsewhere = folder / "elsewhere" / name
         elsewhere.mkdir(parents=True)
-        (real / "linked").symlink_to(elsewhere)
-        source.given["linked/"] = elsewhere
+        links = rng.sample(("linked", "also", "zz", "Z"), rng.choice((1, 1, 2, 3)))
+        for link in links:
+            (real / link).symlink_to(elsewhere)
+        source.given[f"{min(links)}/"] = elsewhere
+    if rng.random() < 0.1:
+        (real / "loop").symlink_to(real)
+    if rng.random() < 0.1:
+        source.unreadable = rng.choice((1, 2))
+        stems = {"wudao": ("part-x", "part-y"), "pile": ("98", "99")}.get(corpus, ("x", "y"))
+        ending = {"wudao": ".json", "fineweb": ".parquet"}.get(corpus, ".jsonl")
+        (real / f"{stems[0]}{ending}").symlink_to("nowhere")
+        if source.unreadable > 1:
+            os.mkfifo(real / f"{stems[1]}{ending}")
     return source
 
 

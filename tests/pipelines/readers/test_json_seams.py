@@ -132,10 +132,14 @@ def plain(value: Any) -> Any:
 def run(splits: Sequence[Split]) -> Items:
     """Return what a run finds in a file: if its splits do not join, it is read as one."""
     readers = [JsonArrayReader(split, text_fields=("content",)) for split in splits]
-    items = [list(reader) for reader in readers]
+    items = [[comparable(item) for item in reader] for reader in readers]
     if seamless([reader.link for reader in readers if reader.link]):
         return list(itertools.chain.from_iterable(items))
-    return list(JsonArrayReader(whole(splits), text_fields=("content",)))
+    return run([whole(splits)])
+
+
+def comparable(item: Record | Damage) -> Record | Damage:
+    return item if isinstance(item, Damage) else item._replace(value=plain(item.value))
 
 
 def whole(splits: Sequence[Split]) -> Split:
@@ -160,7 +164,7 @@ def test_wherever_a_file_is_split_its_records_are_those_of_json(seed: int, tmp_p
     json.loads(raw)
     file = split_of(tmp_path / "a.json", raw)
     items = run([file])
-    assert [plain(value) for value in values(items)] == [plain(json.loads(r)) for r in records]
+    assert values(items) == [plain(json.loads(record)) for record in records]
     assert not damages(items)
     for item in items:
         assert isinstance(item, Record)
@@ -177,7 +181,7 @@ def test_wherever_a_file_ends_its_whole_records_are_read(seed: int, tmp_path: Pa
     draw = random.Random(seed)
     complete = run([split_of(tmp_path / "a.json", raw)])
     begin = complete[0].offset
-    for end in range(begin, len(raw)):
+    for end in range(max(begin, 2), len(raw)):
         file = split_of(tmp_path / "a.json", raw[:end])
         items = run([file])
         kept = [item for item in items if isinstance(item, Record)]

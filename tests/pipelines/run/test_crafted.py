@@ -96,7 +96,7 @@ def test_files_beside_a_manifest(
 def test_files_beside_a_manifest_thousands_of_times(
     dataset: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    check(dataset, name, range(1500), capsys)
+    check(dataset, name, range(1000), capsys)
 
 
 @pytest.mark.parametrize(
