@@ -1,4 +1,4 @@
-"""Run a corpus, and a shell command when a file is about to get its final name.
+"""Run a corpus, and a shell command when a file is about to get its final name, or a folder to go.
 
 python at.py PATTERN N COMMAND pipelines.wudao FLAGS...
 
@@ -11,7 +11,6 @@ import fcntl
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,7 @@ import tempfile
 COUNTER = "EVENTS_SO_FAR"
 
 pattern, nth, command = re.compile(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-rename, remove = pathlib.Path.replace, shutil.rmtree
+rename, remove = pathlib.Path.replace, pathlib.Path.rmdir
 
 
 def count_event(target: object) -> None:
@@ -38,12 +37,12 @@ def replace(self, target):
     return rename(self, target)
 
 
-def rmtree(path, *args, **kwargs):
-    count_event(f"rmtree {path}")
-    return remove(path, *args, **kwargs)
+def rmdir(self):
+    count_event(f"rmdir {self}")
+    return remove(self)
 
 
-pathlib.Path.replace, shutil.rmtree = replace, rmtree
+pathlib.Path.replace, pathlib.Path.rmdir = replace, rmdir
 if __name__ == "__main__":
     from pipelines.run.command import main
 

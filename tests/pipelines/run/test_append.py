@@ -392,7 +392,7 @@ KILLS = [
     r"g0002-.*/00000\.bin$",
     r"inputs\.json$",
     r"/manifest\.json$",
-    r"rmtree .*\.work$",
+    r"rmdir .*\.work/map$",
 ]
 
 
