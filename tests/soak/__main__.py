@@ -13,6 +13,7 @@ import itertools
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -189,7 +190,10 @@ def _count(case: Running, code: int, seed: int, *, keep: Path, tried: Tried) -> 
         return
     folder = case.folder
     if folder.parent != keep:
-        folder = Path(shutil.move(folder, keep))
+        # Python copies no pipes, which some inputs have.
+        subprocess.run(["cp", "-a", folder, keep], check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder = keep / folder.name
     tried.failures.append((case.number, case.kind, folder))
     report = folder / "failure.txt"
     told = report.read_text() if report.exists() else f"it ended with code {code}"

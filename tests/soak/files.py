@@ -71,6 +71,7 @@ class Writer:
         self.number += 1
         if not first and self.rng.random() < self.damage / 2:
             value = spoilt(self.rng, value, self.corpus.field)
+            value.pop("odd", None)  # the reason would be that of the odd value
         return value, self._judged(value, text)
 
     def _judged(self, value: Value, text: Text) -> Judged:
