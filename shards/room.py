@@ -15,8 +15,15 @@ import resource
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
+
+_NARROW_BYTES = 8 << 30
+"""Under a lower limit room is saved, which may cost time."""
+
+_ARENA_MAX = -8
+"""M_ARENA_MAX of glibc's malloc.h."""
 
 _MOST_SECONDS = 300
 """After these the imports hang."""
@@ -67,8 +74,8 @@ def check_room() -> None:
     need = _NEEDS.get(package)
     if limit == resource.RLIM_INFINITY or need is None:
         return
-    # Each thread of theirs takes tens of MB, and one that cannot start is told at length.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if limit < _NARROW_BYTES:
+        _save_room()
     own = f"{command}.__main__" if command == package else command
     if not _fits([own, *need.later], limit, spare=need.spare_mb << 20):
         from shards.shown import tell  # noqa: PLC0415  see the docstring
@@ -79,6 +86,17 @@ def check_room() -> None:
             "with. Raise the limit, or lift it: ulimit -v unlimited."
         )
         sys.exit(_REFUSED)
+
+
+def _save_room() -> None:
+    """Let threads take less: one that cannot start ends the process, or is told at length."""
+    import ctypes  # noqa: PLC0415  of use here only
+
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tens of MB each
+    # For memory that a thread manages itself the C library sets 128 MB aside; children read this.
+    os.environ.setdefault("MALLOC_ARENA_MAX", "1")
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 
 def _command() -> str:

@@ -23,6 +23,7 @@ from pipelines.readers.record import Damage, Record
 from shards.errors import DamageError, UserError
 from shards.own_files import remove_work
 from shards.records import from_json
+from shards.storage.disk import disk_errors_explained
 from shards.storage.files import files, make_folder, read_json
 from shards.storage.remote import AnyPath, RemotePath
 
@@ -135,8 +136,8 @@ def begin_attempt(
     poison = {record for record, count in times.items() if count >= _DEATHS_TO_BLAME}
     _check_deaths(deaths, skip_poison=skip_poison, description=description)
     note = folder / f"{task}-{run}-{uuid.uuid4().hex}.json"
-    _write_note(note, AttemptPosition())
     try:
+        _write_note(note, AttemptPosition())
         yield Attempt(note, deaths, frozenset(poison if skip_poison else ()))
     except MemoryError:  # the process is about to be ended for it: the note stays
         raise
@@ -218,4 +219,5 @@ def _write_note(path: AnyPath, position: AttemptPosition) -> None:
         path.write(text.encode())
         return
     make_folder(path.parent)
-    path.write_text(text)
+    with disk_errors_explained(path):
+        path.write_text(text)

@@ -176,7 +176,8 @@ def text_line(
         text = line.decode()
     except UnicodeDecodeError:
         return Damage(offset, len(line), broken or "bad-utf8", line[:RAW_BYTES])
-    text = text.lstrip(_MARK)  # that of a second file joined to the first
+    if text.startswith(_MARK):  # that of a second file joined to the first
+        text = text.lstrip(_MARK)
     if not text or text.isspace():
         return None
     if broken:

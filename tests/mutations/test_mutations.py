@@ -44,7 +44,7 @@ def test_a_mutation_is_told_or_harmless(
 
 @pytest.mark.slow
 def test_many_mutations(capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(["--mutations", "1500", "--seed", "2"])
+    code = main(["--mutations", "1000", "--seed", "2"])
     assert code == 0, capsys.readouterr().out
 
 

@@ -1,5 +1,6 @@
 """A case: its folder, its commands, and what every command must keep to."""
 
+import importlib
 import random
 import re
 import shutil
@@ -64,8 +65,6 @@ class Case:
         level = self.rng.choice(LEVELS)
         sizes: dict[str, dict[str, int]] = {}
         if level:
-            import importlib  # noqa: PLC0415
-
             for module in READERS:
                 owner = importlib.import_module(module)
                 sizes[module] = {name: level[name] for name in level if hasattr(owner, name)}

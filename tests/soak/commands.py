@@ -114,7 +114,7 @@ class Started:
         output = self.log.read_text(errors="backslashreplace")
         return Done(self.words, self.code, output, time.monotonic() - self.began)
 
-    def children(self) -> list[psutil.Process]:
+    def children(self) -> Sequence[psutil.Process]:
         """Return its processes besides itself that do tasks."""
         try:
             return psutil.Process(self.pid).children(recursive=True)
@@ -157,7 +157,6 @@ def start(
     trap: Trap | None = None,
     constants: Mapping[str, Mapping[str, int]] | None = None,
     forked: bool = True,
-    cwd: Path | None = None,
 ) -> Started:
     """Start a command.
 
@@ -167,7 +166,6 @@ def start(
         trap: What happens to it while it works; forked ones only.
         constants: By module, constants of it that are set first; forked ones only.
         forked: Fork this process; or start Python anew.
-        cwd: Where it runs.
     """
     if not forked:
         with log.open("wb") as output:
@@ -177,7 +175,7 @@ def start(
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                cwd=cwd or ROOT,
+                cwd=ROOT,
                 env={**os.environ, "PYTHONPATH": str(ROOT)},
             )
         process.returncode = 0  # it is waited for here
@@ -186,7 +184,7 @@ def start(
     sys.stderr.flush()
     pid = os.fork()
     if not pid:
-        _become(words, log, trap, constants or {}, cwd)
+        _become(words, log, trap, constants or {})
     with suppress(OSError):  # it has done so itself, or ended
         os.setpgid(pid, pid)
     return Started(tuple(words), pid, log)
@@ -197,7 +195,6 @@ def _become(
     log: Path,
     trap: Trap | None,
     constants: Mapping[str, Mapping[str, int]],
-    cwd: Path | None,
 ) -> None:
     """Run a command in this process and end it."""
     code = 1
@@ -209,8 +206,6 @@ def _become(
         os.dup2(nothing, 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        if cwd:
-            os.chdir(cwd)
         for module, values in constants.items():
             for name, value in values.items():
                 setattr(importlib.import_module(module), name, value)

@@ -155,7 +155,7 @@ def expect(inputs: Iterable[Input], options: Options, labels: Labels, seen: Seen
 def is_blocked(columns: Mapping[str, Any], options: Options) -> bool:
     """Return whether a page's address is on the blocklist, which names whole domains."""
     host = re.match(r"https://([^/]+)/", str(columns.get("url", "")))
-    return bool(host) and host[1] in options["blocked"]
+    return host is not None and host[1] in options["blocked"]
 
 
 def _judge(fate: Fate, options: Options, label: tuple[str | None, float | None]) -> None:

@@ -10,11 +10,17 @@ import sys
 import time
 from pathlib import Path
 
+from shards.errors import UserError
+from shards.order.sampler import Sampler
+from shards.order.streams import streams_of
+from shards.reader import Dataset
+from shards.windows import glm_windows
 from tests.soak.case import Case, flags_of
 from tests.soak.check import Failure, agree
 from tests.soak.commands import die_with_parent
 from tests.soak.dataset import Plain
 from tests.soak.world import World
+from trainer.loader import Loader
 
 WAYS = ("anew", "held", "windows")
 """Open the dataset for each reading; open it once and read on; read windows through a loader."""
@@ -37,9 +43,6 @@ def content_of(folder: Path) -> tuple[str, str]:
 
 def _read_through(folder: Path, stop: Path, way: str) -> list[tuple[str, str]]:
     """Read until there is a file `stop`; return what was seen: a state or an error."""
-    from shards.errors import UserError  # noqa: PLC0415
-    from shards.reader import Dataset  # noqa: PLC0415
-
     seen = []
     dataset = None
     while True:
@@ -55,23 +58,18 @@ def _read_through(folder: Path, stop: Path, way: str) -> list[tuple[str, str]]:
             return seen
 
 
-def _state_of(dataset: object) -> tuple[str, str]:
+def _state_of(dataset: Dataset) -> tuple[str, str]:
     state = hashlib.sha256()
-    for entry in dataset.manifest.shards():  # type: ignore[attr-defined]
-        shard = dataset.shard(entry)  # type: ignore[attr-defined]
+    for entry in dataset.manifest.shards():
+        shard = dataset.shard(entry)
         state.update(shard.tokens.tobytes())
         state.update(str(shard.removed.tolist()).encode())
-    manifest = dataset.manifest  # type: ignore[attr-defined]
+    manifest = dataset.manifest
     return f"{manifest.number} {manifest.lineage}", state.hexdigest()
 
 
-def _read_windows(dataset: object) -> None:
-    from shards.order.sampler import Sampler  # noqa: PLC0415
-    from shards.order.streams import streams_of  # noqa: PLC0415
-    from shards.windows import glm_windows  # noqa: PLC0415
-    from trainer.loader import Loader  # noqa: PLC0415
-
-    streams = streams_of(dataset)  # type: ignore[arg-type]
+def _read_windows(dataset: Dataset) -> None:
+    streams = streams_of(dataset)
     if streams:
         sampler = Sampler(streams, seed=1, num_scatters=1, window=glm_windows(128))
         for batch in Loader(sampler, batch_size=4, steps=6):

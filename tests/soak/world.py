@@ -178,7 +178,7 @@ def make_world(rng: random.Random, folder: Path, *, small: bool = False) -> Worl
     _choose_lists(world, texts, corpora)
     for name, corpus in zip(names, corpora, strict=False):
         own = world.options.values if corpus == corpora[0] else {}
-        judged = {key: own[key] for key in ("min_chars", "deny") if key in own}
+        judged: dict[str, object] = {key: own[key] for key in own if key in ("min_chars", "deny")}
         writer = Writer(rng, texts, CORPORA[corpus], damage, judged)
         source = _source(rng, folder, name, corpus, writer)
         world.sources.append(source)

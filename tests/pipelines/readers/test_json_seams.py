@@ -20,7 +20,7 @@ from pipelines.readers.salvage import UNUSABLE
 from tests.pipelines.readers.readings import Items, damages, input_file, values
 
 SEEDS = range(int(os.environ.get("SEAM_SEED", "0")), int(os.environ.get("SEAM_SEEDS", "12")))
-MOST_BYTES = int(os.environ.get("SEAM_BYTES", "500"))
+MOST_BYTES = int(os.environ.get("SEAM_BYTES", "300"))
 
 PIECES = [
     "好", "😀", "a b", "\\\\", '\\"', "},{", "[{", "}]", "]}", ",", ":", "{", "}", "[", "]", "\\n",
