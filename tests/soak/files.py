@@ -186,7 +186,10 @@ class Writer:
         )
 
     def _bad_end(self, data: bytearray, separator: bytes, rows: list[Row]) -> Content:
-        way = self.rng.choice(("unterminated", "trailing", "cut"))
+        ways = ["trailing", "cut", "unterminated"]
+        if rows[-1].judged.rejected in ("bad-json", "bad-utf8", "not-an-object"):
+            ways.pop()  # that would be one damage with the element before it
+        way = self.rng.choice(ways)
         if way == "cut":
             data += separator
             rows.append(Row(len(data), rejected("truncated")))
