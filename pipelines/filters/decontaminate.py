@@ -263,11 +263,13 @@ def _texts(path: str, item: Record | Damage) -> list[str]:
 
 def _strings(value: Any) -> Iterator[str]:
     """Yield every string in a record, however deeply nested."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for inner in value.values() if isinstance(value, Mapping) else value:
-            yield from _strings(inner)
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping | list):
+            waiting += reversed([*value.values()] if isinstance(value, Mapping) else value)
 
 
 def _runs(text: str, n: int) -> _Runs:

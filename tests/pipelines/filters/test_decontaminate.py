@@ -178,6 +178,14 @@ def test_without_a_text_every_string_is_an_item(tmp_path: Path) -> None:
     assert found.fingerprint == loaded(tmp_path, QUESTION, CHINESE).fingerprint
 
 
+def test_strings_are_found_at_any_depth(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a":' + 500 * '[{"b":' + json.dumps(QUESTION) + 500 * "}]" + "}\n")
+    found = load_contamination([str(path)])
+    assert (found.items, found.skipped) == (1, 0)
+    assert found.fingerprint == loaded(tmp_path, QUESTION).fingerprint
+
+
 def test_other_mistakes_are_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nothing\.jsonl does not exist"):
         load_contamination([str(tmp_path / "nothing.jsonl")])

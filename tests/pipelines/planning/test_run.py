@@ -1,6 +1,6 @@
 import json
-import os
 import shutil
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,9 +23,14 @@ from shards.storage.remote import RemotePath
 
 @pytest.mark.parametrize("flags", [[], ["--dedup", "minhash", "--workers", "3"]])
 def test_the_command_prints_a_plan_and_writes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: Sequence[str]
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    flags: Sequence[str],
 ) -> None:
-    output = tmp_path / "out"
+    output, temporary = tmp_path / "out", tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     assert command.main("pipelines.wudao", ["--plan", "--output", str(output), *flags]) == 0
     printed = capsys.readouterr().out
     for word in ("wudao", "map", "dedup", "merge", "wall time", "disk", "memory", "through Beam"):
@@ -33,7 +38,7 @@ def test_the_command_prints_a_plan_and_writes_nothing(
     assert ("slots" in printed) == ("minhash" in flags)
     assert "requests" not in printed
     assert not output.exists()
-    assert not list(Path(os.environ.get("TMPDIR", "/tmp")).glob("corpusmill-plan-*"))
+    assert not [*temporary.glob("corpusmill-plan-*")]
 
 
 def test_a_plan_says_what_is_wrong_with_the_input(
