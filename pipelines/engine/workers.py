@@ -11,6 +11,7 @@ imports cost a second of CPU, models must not be loaded before a fork, since the
 threads.
 """
 
+import itertools
 import logging
 import multiprocessing
 import os
@@ -121,19 +122,24 @@ class Workers:
         What it logs as a warning is logged here.
 
         Raises:
-            UserError: The function raised it, or the child died.
+            UserError: The function raised it, or MOST_DEATHS children died of it.
             RuntimeError: It raised anything else; the message is its traceback.
         """
-        child = self._idle(())
-        child.pipe.send((_with_warnings, (function, argument)))
-        try:
-            result, warnings = _received(child)
-        except (EOFError, ConnectionResetError):
-            child.process.join()
-            raise UserError(
-                f"a worker died when it began: {_cause(child.process.exitcode)}. Finished work is "
-                "kept; the same command tries again"
-            ) from None
+        for deaths in itertools.count(1):
+            child = self._idle(())
+            with suppress(BrokenPipeError):
+                child.pipe.send((_with_warnings, (function, argument)))
+            try:
+                result, warnings = _received(child)
+                break
+            except (EOFError, ConnectionResetError):
+                self._remove(child)
+            if deaths == MOST_DEATHS:
+                raise UserError(
+                    f"a worker died {deaths} times when it began, the last time because "
+                    f"{_cause(child.process.exitcode)}. Finished work is kept; the same command "
+                    "tries again"
+                )
         for warning in warnings:
             _LOG.warning("%s", warning)
         return result  # type: ignore[no-any-return]  # what came through the pipe
@@ -184,10 +190,14 @@ class Workers:
             return False
         return True
 
-    def _bury(self, child: _Child, deaths: int) -> None:
+    def _remove(self, child: _Child) -> None:
+        """Forget a child that has died."""
         child.process.join()
         self._children.remove(child)
         child.pipe.close()
+
+    def _bury(self, child: _Child, deaths: int) -> None:
+        self._remove(child)
         if deaths >= getattr(child.task, "most_deaths", MOST_DEATHS):
             raise LostTask(
                 f"a worker died {deaths} times at the same task, the last time with nothing "

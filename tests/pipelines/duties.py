@@ -136,6 +136,9 @@ def answer(folder: Path) -> tuple[str, int]:
     logging.getLogger("elsewhere").warning("not of this package")
     if (folder / "die").exists():
         os._exit(7)
+    if (folder / "die once").exists():
+        (folder / "die once").unlink()
+        os._exit(7)
     if (folder / "raise").exists():
         _raise(folder, "x", (folder / "raise").read_text())
     return folder.name, os.getpid()

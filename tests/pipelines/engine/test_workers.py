@@ -92,13 +92,22 @@ def test_what_a_child_cannot_answer_is_raised_in_the_driver(
         workers.call(duties.answer, tmp_path)
 
 
-def test_a_child_that_dies_before_it_answers_ends_the_run(tmp_path: Path) -> None:
+def test_children_that_die_before_they_answer_end_the_run(tmp_path: Path) -> None:
     (tmp_path / "die").touch()
-    message = "^a worker died when it began: it exited with code 7. Finished work is kept"
+    message = "^a worker died 3 times when it began, the last time because it exited with code 7. "
     with Workers(1, duties.work) as workers:
         with pytest.raises(UserError, match=message):
             workers.call(duties.answer, tmp_path)
         (tmp_path / "die").unlink()
+        assert workers.call(duties.answer, tmp_path)[0] == tmp_path.name
+
+
+def test_a_child_that_dies_before_it_answers_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "die once").touch()
+    with Workers(1, duties.work) as workers:
+        assert workers.call(duties.answer, tmp_path)[0] == tmp_path.name
+        workers._children[0].process.kill()
+        workers._children[0].process.join()
         assert workers.call(duties.answer, tmp_path)[0] == tmp_path.name
 
 
