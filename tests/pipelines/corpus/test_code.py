@@ -1,5 +1,7 @@
 import importlib
+import itertools
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +35,9 @@ RECIPE = Recipe(
 """
 
 
+_SECONDS = itertools.count(1_000_000_000)
+
+
 def write(folder: Path, *, package: str, suffix: str) -> None:
     home = folder / package if package else folder
     home.mkdir(exist_ok=True)
@@ -43,6 +48,9 @@ def write(folder: Path, *, package: str, suffix: str) -> None:
         NOTES.format(package=dotted, tokenizer=SAMPLE / "sample.model")
     )
     (home / "rules.py").write_text(f"SUFFIX = {suffix!r}\n")
+    # By size and second Python decides whether what it has compiled is of this file.
+    second = next(_SECONDS)
+    os.utime(home / "rules.py", (second, second))
     forget()
 
 

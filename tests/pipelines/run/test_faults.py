@@ -209,7 +209,7 @@ from pipelines.map import intake
 KEY, HOW, TIMES, FOLDER = {key!r}, {how!r}, {times}, {folder!r}
 documents = intake.Intake._documents
 
-def fatal(self, item):
+def fatal(self, item, split):
     if KEY in str(getattr(item, "value", "")):
         deaths = len(os.listdir(FOLDER))
         if deaths < TIMES:
@@ -219,7 +219,7 @@ def fatal(self, item):
                 resource.setrlimit(resource.RLIMIT_AS, (1 << 33, 1 << 33))
                 bytearray(1 << 34)
             os.kill(os.getpid(), signal.SIGKILL)
-    return documents(self, item)
+    return documents(self, item, split)
 
 intake.Intake._documents = fatal
 if __name__ == "__main__":
