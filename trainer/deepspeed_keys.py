@@ -271,6 +271,8 @@ def _section(content: Mapping[str, Any], keys: Section, above: str, where: str) 
         if value == _AUTO:
             continue
         checked_value = _value(value, keys[name], place, where)
+        if isinstance(value, Mapping) and value.get("enabled") == _AUTO:
+            continue  # what else stands in it is for when it is enabled
         if checked_value != {} or value == {}:  # not a section of nothing but "auto"
             kept[name] = checked_value
     return kept

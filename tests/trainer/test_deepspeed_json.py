@@ -262,6 +262,41 @@ def test_what_is_left_to_the_trainer(tmp_path: Path) -> None:
     }
 
 
+FP16_AUTO: Mapping[str, Any] = {
+    "enabled": "auto",
+    "loss_scale": 0,
+    "loss_scale_window": 1000,
+    "initial_scale_power": 16,
+    "hysteresis": 2,
+    "min_loss_scale": 1,
+}
+"""As in the JSON of Hugging Face's guide."""
+
+
+@pytest.mark.parametrize("sections", [{"bf16": {"enabled": "auto"}}, {}], ids=["both", "fp16"])
+@pytest.mark.parametrize(
+    ("supported", "expected"), [(CPU, "fp32"), (VOLTA, "fp16"), (AMPERE, "bf16")]
+)
+def test_precisions_that_are_left_to_the_trainer(
+    tmp_path: Path, sections: dict[str, Any], supported: tuple[str, ...], expected: str
+) -> None:
+    content = {"fp16": FP16_AUTO, **sections, "zero_optimization": {"stage": 2}}
+    settings = read_json(write(tmp_path / "ds.json", content))
+    assert settings == {"zero_optimization": {"stage": 2}}
+    settings = with_precision(settings, None, supported=supported)
+    assert (precision_of(settings) or "fp32") == expected
+    with pytest.raises(UserError, match=r"fp16\.loss_scale is -1"):
+        checked({"fp16": {**FP16_AUTO, "loss_scale": -1}}, where="ds.json")
+
+
+def test_a_precision_beside_one_that_is_left_to_the_trainer() -> None:
+    for is_on, expected in ((True, "bf16"), (False, "fp32")):
+        content = {"fp16": FP16_AUTO, "bf16": {"enabled": is_on}, **ONE}
+        settings = checked(content, where="ds.json")
+        assert precision_of(settings) == expected
+        assert "fp16" not in settings
+
+
 def test_counts_may_be_written_as_floats(tmp_path: Path) -> None:
     content = {"zero_optimization": {"reduce_bucket_size": 5e7}, "train_batch_size": 16.0}
     read = read_json(write(tmp_path / "ds.json", content))
