@@ -60,6 +60,12 @@ def _one_of(*names: str) -> Kind:
     return Kind(f"one of {', '.join(names)}", accepts)
 
 
+def _exactly(*names: str) -> Kind:
+    return Kind(
+        f"one of {', '.join(names)}", lambda value: isinstance(value, str) and value in names
+    )
+
+
 def _list_of(item: Kind, *, length: int | None = None) -> Kind:
     def accepts(value: object) -> bool:
         return (
@@ -81,7 +87,12 @@ def _or_none(kind: Kind) -> Kind:
 
 _FLAG = Kind("true or false, without quotes", lambda value: isinstance(value, bool))
 _TEXT = Kind("text in quotes", lambda value: isinstance(value, str))
-_TYPE = _one_of("fp32", "fp16", "bf16")
+_COMMUNICATED = _one_of("fp32", "fp16", "bf16")
+_TYPE = _exactly(
+    *("fp32", "float32", "torch.float32", "float"),
+    *("fp16", "float16", "torch.float16", "half"),
+    *("bf16", "bfloat16", "torch.bfloat16"),
+)
 _SIZE = _whole(0, 2**63 - 1)
 """Of a buffer; DeepSpeed has sys.maxsize for one without end."""
 _COUNT = _whole(1, 2**31)
@@ -161,7 +172,7 @@ KEYS: Section = {
         **dict.fromkeys(("grad_accum_dtype", "param_dtype", "buffer_dtype"), _or_none(_TYPE)),
         "keep_in_fp32_modules": _list_of(_TEXT),
     },
-    "communication_data_type": _or_none(_TYPE),
+    "communication_data_type": _or_none(_COMMUNICATED),
     "zero_optimization": _ZERO,
     **_flags("zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer", "disable_allgather"),
     **_flags("prescale_gradients", "wall_clock_breakdown", "memory_breakdown", "dump_state"),

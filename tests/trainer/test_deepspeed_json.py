@@ -21,7 +21,7 @@ from trainer.deepspeed_json import (
     read_json,
     with_precision,
 )
-from trainer.deepspeed_keys import KEYS, checked
+from trainer.deepspeed_keys import KEYS, Kind, checked
 
 CPU, VOLTA, AMPERE = ("fp32", "bf16"), ("fp16", "fp32"), ("bf16", "fp16", "fp32")
 ONE: dict[str, Any] = {"zero_optimization": {"stage": 1}}
@@ -202,7 +202,11 @@ WRONG = {
         r"is \[0.9, 1\]; exp",
     ),
     "optimizer": ({"optimizer": "AdamW"}, r"optimizer is 'AdamW'; expected \{…\}"),
-    "type": ({"data_types": {"grad_accum_dtype": "fp64"}}, "dtype is 'fp64'; .* fp32, fp16, bf16"),
+    "type": ({"data_types": {"grad_accum_dtype": "fp64"}}, "dtype is 'fp64'; .* fp32, float32, "),
+    "type in capitals": (
+        {"data_types": {"param_dtype": "FP32"}},
+        "dtype is 'FP32'; .* one of fp32",
+    ),
     "loss scale": ({"fp16": {"initial_scale_power": 10**6}}, "power is 1000000; expected"),
     "level": ({"log_level": "all"}, "log_level is 'all'; expected one of debug"),
     "operations": ({"comms_logger": {"prof_ops": [1]}}, r"prof_ops is \[1\]; expected a list"),
@@ -260,6 +264,16 @@ def test_what_is_left_to_the_trainer(tmp_path: Path) -> None:
         "zero_optimization": {"stage": 2, "overlap_comm": None},
         "optimizer": {"type": "AdamW"},
     }
+
+
+def test_names_of_types() -> None:
+    for name in ("float32", "torch.float16", "half", "bfloat16", None):
+        content = {"data_types": {"grad_accum_dtype": name}}
+        assert checked(content, where="ds.json") == content
+    content = {"communication_data_type": "FP32"}
+    assert checked(content, where="ds.json") == content
+    with pytest.raises(UserError, match="communication_data_type is 'half'"):
+        checked({"communication_data_type": "half"}, where="ds.json")
 
 
 FP16_AUTO: Mapping[str, Any] = {
@@ -355,3 +369,18 @@ def test_all_keys_are_deepspeeds() -> None:
         keys = KEYS[section]
         assert isinstance(keys, Mapping)
         assert keys.keys() <= known
+
+
+@pytest.mark.slow  # it loads DeepSpeed
+def test_types_are_deepspeeds() -> None:
+    from deepspeed.runtime.config import DtypeEnum  # noqa: PLC0415 - slow
+
+    data_types = KEYS["data_types"]
+    assert isinstance(data_types, Mapping)
+    kind = data_types["param_dtype"]
+    assert isinstance(kind, Kind)
+    for member in (DtypeEnum.fp32, DtypeEnum.fp16, DtypeEnum.bf16):
+        for name in (str(value) for value in member._all_values):
+            assert kind.accepts(name)
+            assert DtypeEnum(name) is member
+            assert not kind.accepts(name.upper())
