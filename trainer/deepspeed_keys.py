@@ -3,7 +3,8 @@
 These are the keys of DeepSpeed 0.19 that make sense here (deepspeed.ai/docs/config-json).
 DeepSpeed converts what it is given: "false" in quotes is false to one of its sections and true to
 another, and it ignores top-level keys that it does not know. Here each value is what it looks like,
-or is refused. "auto" stands for a key that is left out, as in DeepSpeed.
+or is refused. "auto" stands for a key that is left out, as in DeepSpeed, and so does null for a
+section.
 """
 
 import difflib
@@ -244,6 +245,7 @@ _REFUSED: Mapping[str, str] = {
     "sparse_attention": "the model brings its own attention",
     "pipeline": "there is no pipeline parallelism here",
     "tensor_parallel": "there is no tensor parallelism here",
+    "aio.thread_count": "its name in DeepSpeed is now intra_op_parallelism",
     "checkpoint.load_universal": "the trainer converts checkpoints itself",
     "checkpoint.use_node_local_storage": "the trainer finds out whether nodes share a folder",
     "zero_optimization.compute_grad_norm": "the log has the norm of the gradients",
@@ -260,7 +262,7 @@ _shown.maxstring = 60
 
 
 def checked(content: Mapping[str, Any], *, where: str) -> dict[str, Any]:
-    """Return the settings in a DeepSpeed JSON, without those that are "auto".
+    """Return the settings in a DeepSpeed JSON, without those that are "auto" or null sections.
 
     Args:
         content: of the file.
@@ -279,7 +281,8 @@ def _section(content: Mapping[str, Any], keys: Section, above: str, where: str) 
         place = f"{above}{name}"
         if name not in keys:
             raise UserError(_unknown(name, keys, place, where))
-        if value == _AUTO:
+        is_left_out = value is None and isinstance(keys[name], Mapping)
+        if value == _AUTO or is_left_out:
             continue
         checked_value = _value(value, keys[name], place, where)
         if isinstance(value, Mapping) and value.get("enabled") == _AUTO:

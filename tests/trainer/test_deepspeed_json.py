@@ -192,6 +192,7 @@ WRONG = {
         r"offload_optimizer is True; expected \{…\}",
     ),
     "what the trainer does": ({"checkpoint": {"load_universal": True}}, "converts checkpoints its"),
+    "a former name": ({"aio": {"thread_count": 1}}, "'aio.thread_count' .* intra_op_parallelism"),
     "lr": ({"optimizer": {"type": "AdamW", "params": {"lr": "1e-4"}}}, "params.lr is '1e-4'"),
     "betas": (
         {"optimizer": {"type": "AdamW", "params": {"betas": [0.9]}}},
@@ -266,6 +267,16 @@ def test_what_is_left_to_the_trainer(tmp_path: Path) -> None:
     }
 
 
+def test_null_for_a_section() -> None:
+    content = {
+        **dict.fromkeys(("aio", "optimizer", "bf16", "checkpoint")),
+        "zero_optimization": {"stage": 2, "offload_param": None, "offload_optimizer": None},
+    }
+    settings = checked(content, where="ds.json")
+    assert settings == {"zero_optimization": {"stage": 2}}
+    assert adam_of(settings) == {}
+
+
 def test_names_of_types() -> None:
     for name in ("float32", "torch.float16", "half", "bfloat16", None):
         content = {"data_types": {"grad_accum_dtype": name}}
@@ -336,6 +347,8 @@ def test_no_value_is_taken_for_another(section: str, name: str | None, value: An
         if isinstance(kept, str):
             assert kept.startswith("ds.json: ")
             assert "\n" not in kept
+        elif value is None and isinstance(keys.get(key), Mapping):
+            assert kept == {}
         elif value not in ("auto", {}):
             assert kept == content
             assert isinstance(kept[section][key], type(value)) or kept[section][key] == int(value)
