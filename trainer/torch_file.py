@@ -75,8 +75,9 @@ def read(path: Path, types: Sequence[Any], *, advice: str) -> Mapping[Any, Any]:
         UserError: as `check`; or it holds no dict.
         DamageError: it is not a PyTorch file, or cut short.
     """
-    check(path, types, advice=advice)
-    content = _load(path, types, advice)
+    if _is_zip(path, advice):
+        _check_zip(path, types, advice)
+    content = _load(path, types, advice)  # which checks the older format
     if not isinstance(content, dict):
         raise UserError(f"{path} holds a {type(content).__name__}; expected a checkpoint.")
     return content
@@ -97,11 +98,27 @@ def check(path: Path, types: Sequence[Any], *, advice: str) -> None:
         UserError: it names something else, which reading it could run.
         DamageError: it is not a PyTorch file, or cut short.
     """
-    if not _is_zipped(path):
+    if _is_zip(path, advice):
+        _check_zip(path, types, advice)
+    else:
+        _load(path, types, advice)
+
+
+def _is_zip(path: Path, advice: str) -> bool:
+    """Return whether a file is of the present format, not of the one before torch 1.6.
+
+    Raises:
+        DamageError: it is of neither.
+    """
+    with _refused(path, advice):
+        if _is_zipped(path):
+            return True
         if not _starts(path, _BEFORE_ZIP):
             raise DamageError(f"{path} is not a PyTorch file, or was cut short. Copy it again.")
-        _load(path, types, advice)
-        return
+        return False
+
+
+def _check_zip(path: Path, types: Sequence[Any], advice: str) -> None:
     with _refused(path, advice), torch.serialization.safe_globals(list(types)):
         names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
     if names:

@@ -4,6 +4,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from pickle import UnpicklingError
+from typing import Any
 
 import pytest
 import torch
@@ -29,6 +30,29 @@ def test_what_a_file_holds(path: Path) -> None:
     content = read(path, [], advice="")
     assert content["weights"].tolist() == [0, 1, 2]
     assert content["step"] == 1
+
+
+def test_the_format_before_zip_is_loaded_once(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    loads, load = [], torch.load
+    torch.save({"weights": torch.arange(3)}, path, _use_new_zipfile_serialization=False)
+
+    def count(*args: Any, **kwargs: Any) -> Any:
+        loads.append(args)
+        return load(*args, **kwargs)
+
+    monkeypatch.setattr(torch, "load", count)
+    assert read(path, [], advice="")["weights"].tolist() == [0, 1, 2]
+    assert len(loads) == 1
+
+
+def test_a_file_without_permission(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)  # root may read everything
+    for use in (check, read):
+        with pytest.raises(UserError, match=rf"^{path} cannot be read now .*Permission denied"):
+            use(path, [], advice="")
 
 
 @pytest.mark.parametrize("way", POISONS)
