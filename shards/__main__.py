@@ -15,7 +15,14 @@ from shards.command import Parser, exit_code
 from shards.erasure import Erasure
 from shards.errors import UserError
 from shards.flags import count, counts, local_path
-from shards.manifest import TRAIN, VALIDATION, Generation, parse_dataset, read_manifest
+from shards.manifest import (
+    TRAIN,
+    VALIDATION,
+    Generation,
+    held,
+    parse_dataset,
+    read_manifest,
+)
 from shards.names import Names, read_names
 from shards.order.scatter import scatters_of_node
 from shards.order.streams import check_scatters, streams_of
@@ -238,7 +245,7 @@ def _delete_leftovers(directory: AnyPath, *, dry_run: bool = False) -> int:
 def _compact(options: argparse.Namespace) -> int:
     directory = any_path(options.dataset)
     read_manifest(directory)  # refuses a folder without a dataset before anything is locked
-    with locked(directory):
+    with held(directory):
         if options.erase:
             return _erase(directory)
         dataset = Dataset.open(directory)
@@ -376,7 +383,7 @@ def _remove(options: argparse.Namespace) -> int:
             f"{options.dataset}: remove changes the dataset as it is now; leave @n out."
         )
     read_manifest(directory)  # refuses a folder without a dataset before anything is locked
-    with nullcontext() if options.dry_run else locked(directory):
+    with nullcontext() if options.dry_run else held(directory):
         dataset = Dataset.open(directory)
         selection = Selection.of(dataset, names)
         if not (options.dry_run or options.missing_ok):

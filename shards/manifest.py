@@ -14,7 +14,7 @@ lineage: the files of older numbers no longer exist.
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -26,6 +26,7 @@ from shards.format import SUFFIXES
 from shards.paths import check_links, check_name, check_relative
 from shards.records import from_json, short, to_json
 from shards.storage.files import FileEntry, canonical, read_json, write_json
+from shards.storage.lock import locked
 from shards.storage.readers import admit_readers, remember
 from shards.storage.remote import AnyPath, RemotePath, any_path
 
@@ -311,6 +312,24 @@ def sum_shards(shards: Iterable[ShardEntry]) -> Totals:
     )
 
 
+@contextmanager
+def held(directory: AnyPath, *, shared: bool = False) -> Iterator[None]:
+    """Hold the folder of a dataset that is to be written, as `locked` does.
+
+    Raises:
+        UserError: The dataset consists of links, or another process holds the folder.
+    """
+    if _is_linked(directory):
+        raise UserError(
+            f"{directory / NAME} is a link: this dataset consists of links (of a cache or an "
+            "annex), which is fine for reading, but files put in their place would not be a "
+            "dataset with the others. Copy it with what the links stand for, cp -rL "
+            f"{directory} COPY, and write to the copy."
+        )
+    with locked(directory, shared=shared):
+        yield
+
+
 def write_manifest(directory: AnyPath, manifest: Manifest) -> None:
     """Write or replace the dataset's manifest atomically. Every file it names must exist."""
     content = {"format": _FORMAT, "version": _VERSION, **_content(manifest)}
@@ -359,10 +378,27 @@ def read_manifest(directory: AnyPath) -> Manifest:
         _check(manifest)
     except ValueError as error:
         raise DamageError(f"{path}: {error}: build the dataset again.") from error
-    # Where the manifest is a link as well, all files are: those of a cache or an annex.
-    paths = (name for name, _ in manifest.files())
-    check_links(directory, paths, files=isinstance(path, Path) and not path.is_symlink())
+    check_whereabouts(directory, manifest)
     return manifest
+
+
+def check_whereabouts(directory: AnyPath, manifest: Manifest) -> None:
+    """Check that a dataset's files lie in its folder, unless it consists of links.
+
+    Args:
+        directory: Its folder.
+        manifest: What it is to hold.
+
+    Raises:
+        DamageError: A link leads out of the folder.
+    """
+    paths = (name for name, _ in manifest.files())
+    check_links(directory, paths, files=not _is_linked(directory))
+
+
+def _is_linked(directory: AnyPath) -> bool:
+    # Where the manifest is a link as well, all files are: those of a cache or an annex.
+    return isinstance(directory, Path) and (directory / NAME).is_symlink()
 
 
 def _check(manifest: Manifest) -> None:

@@ -43,6 +43,8 @@ _TOP = re.compile(r"(?:manifest|inputs|report|ledger)\.json|report\.html|\.linea
 _UNFINISHED = re.compile(rf"((?:.*/)?){re.escape(TEMPORARY)}[0-9a-f]{{32}}-([^/]+)", re.DOTALL)
 _OWN_FOLDER = re.compile(rf"{_GENERATION}|removals|{re.escape(WORK)}")
 """At the top."""
+_BESIDE_WORK = re.compile(rf"{_GENERATION}(/[^/]+)?|removals")
+"""Folders but .work and what is in it: in a generation any name may be that of a source."""
 
 
 def is_ours(path: str) -> bool:
@@ -63,12 +65,17 @@ def is_own_name(name: str) -> bool:
 
 
 def all_ours(directory: Path, path: Path) -> bool:
-    """Return whether corpusmill made a file, or everything in a folder, of a dataset's folder."""
-    if path.is_symlink():
-        return False
-    if not path.is_dir():
-        return _is_own(path, path.relative_to(directory).as_posix())
-    return all(all_ours(directory, child) for child in path.iterdir())
+    """Return whether corpusmill made a file, or a folder with everything in it, of a dataset."""
+    name = path.relative_to(directory).as_posix()
+    if path.is_symlink() or not path.is_dir():
+        return _is_own(path, name)
+    return _is_own_folder(name) and all(all_ours(directory, child) for child in path.iterdir())
+
+
+def _is_own_folder(name: str) -> bool:
+    top, _, below = name.partition("/")
+    found = _FOLDER.fullmatch(below) if top == WORK else _BESIDE_WORK.fullmatch(name)
+    return found is not None
 
 
 def _is_own(path: Path, name: str) -> bool:

@@ -17,6 +17,7 @@ from shards.manifest import (
     VALIDATION,
     Manifest,
     ShardEntry,
+    check_whereabouts,
     read_manifest,
     write_manifest,
 )
@@ -126,7 +127,7 @@ def check_placed(dataset: Dataset, share: NodeShare) -> Iterator[str]:
     Raises:
         DamageError: A link leads out of the folder.
     """
-    check_links(dataset.directory, (path for path, _ in dataset.manifest.files()))
+    check_whereabouts(dataset.directory, dataset.manifest)
     for path, entry in needed_files(dataset.manifest, share):
         if problem := check_file(dataset.directory / path, entry):
             yield problem

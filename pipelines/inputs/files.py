@@ -218,7 +218,7 @@ def _look(
             "--watch follows folders, globs and URLs; a dataset of the hub as it is now "
             f"({shown(path)}) can be added with --append"
         )
-    return (look_remote(path, patterns), {}) if is_url(path) else look_local(path, patterns, known)
+    return look_remote(path, patterns) if is_url(path) else look_local(path, patterns, known)
 
 
 def _unfinished(relative: str) -> bool:
@@ -316,7 +316,7 @@ def _find(
     path = _LOCAL.sub("", path)
     if is_hub_dataset(path):
         return find_hub_dataset(path), {}
-    return (find_remote(path, patterns), {}) if is_url(path) else find_local(path, patterns)
+    return find_remote(path, patterns) if is_url(path) else find_local(path, patterns)
 
 
 def _of(source: str, file: FoundFile) -> InputFile:

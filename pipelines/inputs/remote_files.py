@@ -2,19 +2,28 @@
 
 import glob
 import io
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
-from pipelines.inputs.found_file import FoundFile, any_of, some_of
+from pipelines.inputs.found_file import FoundFile, any_of, shown, some_of
 from shards.errors import UserError
 from shards.secrets import without_secrets
 from shards.storage.address import check_address, explained, retried
 from shards.storage.remote import file_system
+
+_LOG = logging.getLogger("corpusmill")
+
+_Info = Mapping[str, Any]
+"""What fsspec knows of a file."""
+
+_Found = tuple[list[FoundFile], dict[FoundFile, str]]
+"""Files, and what matches but cannot be read, with the reason."""
 
 READ_AHEAD_BYTES = 8 << 20
 """Size of one request: from 8 MiB on, the time to the first byte hardly matters."""
@@ -23,8 +32,8 @@ _VERSIONS = ("ETag", "etag", "blob_id", "xet_hash", "generation", "VersionId")
 _TIMES = ("LastModified", "last_modified", "mtime", "updated", "created")
 
 
-def find_remote(url: str, patterns: Sequence[str]) -> list[FoundFile]:
-    """Return the files that a URL names, as `find_local` does for a path.
+def find_remote(url: str, patterns: Sequence[str]) -> _Found:
+    """Return the files that a URL names, and what cannot be read, as `find_local` does for a path.
 
     A web address names a folder if it ends with a slash. Listings are fetched page by page.
 
@@ -37,7 +46,7 @@ def find_remote(url: str, patterns: Sequence[str]) -> list[FoundFile]:
         return retried(url, lambda: _find(url, patterns))
 
 
-def _find(url: str, patterns: Sequence[str]) -> list[FoundFile]:
+def _find(url: str, patterns: Sequence[str]) -> _Found:
     location = _Location.of(url)
     try:
         info = location.system.info(location.path)
@@ -47,12 +56,11 @@ def _find(url: str, patterns: Sequence[str]) -> list[FoundFile]:
         return _glob(location)
     if info["type"] == "directory" or url.endswith("/"):
         return _folder(location, patterns)
-    return [
-        _describe(location, {**info, "name": location.path}, root=location.path.rpartition("/")[0])
-    ]
+    root = location.path.rpartition("/")[0]
+    return [_describe(location, {**info, "name": location.path}, root=root)], {}
 
 
-def look_remote(url: str, patterns: Sequence[str]) -> list[FoundFile]:
+def look_remote(url: str, patterns: Sequence[str]) -> _Found:
     """Return what `find_remote` does, while files come and go: there may be none.
 
     Raises:
@@ -75,18 +83,18 @@ def open_remote(url: str) -> tuple[BinaryIO, FoundFile]:
         return retried(url, lambda: _open(url))
 
 
-def _look(url: str, patterns: Sequence[str]) -> list[FoundFile]:
+def _look(url: str, patterns: Sequence[str]) -> _Found:
     location = _Location.of(url)
     location.system.invalidate_cache()
     wild = glob.has_magic(location.path)
     root = _fixed_folder(location.path) if wild else location.path
     try:
-        infos = location.glob() if wild else _matching(location, patterns)
+        matches = _expanded(location) if wild else _matching(location, patterns)
     except FileNotFoundError:
         if location.system.exists(root):
             raise
-        return []  # storage without folders: nothing has been put there yet
-    return [_describe(location, info, root=root) for info in infos]
+        return [], {}  # storage without folders: nothing has been put there yet
+    return matches.described(location, root=root)
 
 
 def _open(url: str) -> tuple[BinaryIO, FoundFile]:
@@ -152,19 +160,37 @@ class _Location:
         base = bare.removesuffix(path) if bare.endswith(path) else ""
         return cls(system=system, path=path.rstrip("/"), base=base)
 
-    def find(self) -> list[Mapping[str, Any]]:
+    def find(self) -> list[_Info]:
         """Return what fsspec knows of all files below the folder, by name."""
         with _complete(self.system):
             return _files(self.system.find(self.path, detail=True))
 
-    def glob(self) -> list[Mapping[str, Any]]:
+    def glob(self) -> list[_Info]:
         """Return what fsspec knows of the files that match the path, by name."""
         with _complete(self.system):
-            infos = _files(self.system.glob(self.path, detail=True))
-        return [_followed(self, info) for info in infos]
+            return _files(self.system.glob(self.path, detail=True))
 
     def url(self, path: str) -> str:
         return self.base + path if self.base else str(self.system.unstrip_protocol(path))
+
+
+@dataclass(frozen=True)
+class _Matches:
+    """What a search behind a URL has met."""
+
+    files: list[_Info] = field(default_factory=list)
+    refused: list[tuple[_Info, str]] = field(default_factory=list)
+    """What matches but is no file, and why."""
+    astray: list[_Info] = field(default_factory=list)
+    """Links to no file that do not match."""
+
+    def described(self, location: _Location, *, root: str) -> _Found:
+        return [_describe(location, info, root=root) for info in self.files], {
+            FoundFile(
+                path=location.url(str(info["name"])), relative=_below(info, root), bytes=0
+            ): why
+            for info, why in self.refused
+        }
 
 
 @contextmanager
@@ -181,33 +207,43 @@ def _complete(system: Any) -> Iterator[None]:
             vars(system).pop(name, None)
 
 
-def _folder(location: _Location, patterns: Sequence[str]) -> list[FoundFile]:
+def _folder(location: _Location, patterns: Sequence[str]) -> _Found:
     chosen = _matching(location, patterns)
-    if not chosen:
+    if not (chosen.files or chosen.refused):
         raise UserError(
             f"No file in {without_secrets(location.url(location.path))} matches "
             f"{any_of(patterns)}; {_inventory(location.find(), location.path)}."
         )
-    return [_describe(location, info, root=location.path) for info in chosen]
+    if chosen.astray:
+        _LOG.warning(
+            "%s: links to folders, or to nothing, are passed over: %s",
+            shown(without_secrets(location.url(location.path))),
+            some_of([shown(_below(info, location.path)) for info in chosen.astray]),
+        )
+    return chosen.described(location, root=location.path)
 
 
-def _matching(location: _Location, patterns: Sequence[str]) -> list[Mapping[str, Any]]:
-    def matches(info: Mapping[str, Any]) -> bool:
+def _matching(location: _Location, patterns: Sequence[str]) -> _Matches:
+    def matches(info: _Info) -> bool:
         path = PurePosixPath(_below(info, location.path))
         return any(map(path.match, patterns))
 
     # A link may be one to a folder, whatever its name.
     infos = [info for info in location.find() if info["type"] == "link" or matches(info)]
-    return [info for info in (_followed(location, info) for info in infos) if matches(info)]
+    return _followed(location, infos, matches=matches)
 
 
-def _glob(location: _Location) -> list[FoundFile]:
+def _expanded(location: _Location) -> _Matches:
+    return _followed(location, location.glob(), matches=lambda _: True)
+
+
+def _glob(location: _Location) -> _Found:
     root = _fixed_folder(location.path)
-    chosen = location.glob()
-    if not chosen:
+    chosen = _expanded(location)
+    if not (chosen.files or chosen.refused):
         location.system.info(root)  # raises if there is no such folder
         raise UserError(f"No file matches {without_secrets(location.url(location.path))}.")
-    return [_describe(location, info, root=root) for info in chosen]
+    return chosen.described(location, root=root)
 
 
 def _fixed_folder(path: str) -> str:
@@ -217,7 +253,7 @@ def _fixed_folder(path: str) -> str:
     return "/".join(parts[:first])
 
 
-def _files(infos: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _files(infos: Mapping[str, _Info]) -> list[_Info]:
     """Return the entries but folders; an empty object named FOLDER/ stands for one, too."""
     return [
         info
@@ -226,36 +262,50 @@ def _files(infos: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     ]
 
 
-def _followed(location: _Location, info: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is known of a file, or of the file that a link leads to.
+def _followed(
+    location: _Location, infos: Iterable[_Info], *, matches: Callable[[_Info], bool]
+) -> _Matches:
+    """Return files, those that links lead to included; a folder behind one is not searched."""
+    met = _Matches()
+    for info in infos:
+        behind, why = _behind(location, info)
+        if not matches(info):
+            met.astray.extend([info] if why else [])
+        elif why:
+            met.refused.append((info, why))
+        else:
+            met.files.append(behind)
+    return met
 
-    Raises:
-        UserError: It is something else: a folder behind a link is searched for no protocol.
-    """
+
+def _behind(location: _Location, info: _Info) -> tuple[_Info, str]:
+    """Return what is known of a file, or of the one that a link leads to; and why it is none."""
     if info["type"] == "file":
-        return info
-    behind = {**location.system.info(info["name"]), "name": info["name"]}
-    if behind["type"] != "file":
-        what = (
-            "a link to a folder, which is not followed behind a URL: remove it, or give the folder "
-            "as an input of its own"
-            if behind["type"] == "directory"
-            else "neither a file nor a folder: remove it"
+        return info, ""
+    try:
+        behind = {**location.system.info(info["name"]), "name": info["name"]}
+    except FileNotFoundError:
+        return info, "is a link to nothing"
+    if behind["type"] == "file":
+        return behind, ""
+    if behind["type"] == "directory":
+        return info, (
+            "is a link to a folder, which is not followed behind a URL: give the folder as an "
+            "input of its own"
         )
-        raise UserError(f"{without_secrets(location.url(str(info['name'])))} is {what}.")
-    return behind
+    return info, "is neither a file nor a folder"
 
 
-def _below(info: Mapping[str, Any], root: str) -> str:
+def _below(info: _Info, root: str) -> str:
     return str(info["name"]).removeprefix(root).lstrip("/")
 
 
-def _inventory(infos: Sequence[Mapping[str, Any]], root: str) -> str:
+def _inventory(infos: Sequence[_Info], root: str) -> str:
     names = [_below(info, root) for info in infos]
     return f"it holds {some_of(names)}" if names else "it is empty"
 
 
-def _describe(location: _Location, info: Mapping[str, Any], *, root: str) -> FoundFile:
+def _describe(location: _Location, info: _Info, *, root: str) -> FoundFile:
     url = location.url(str(info["name"]))
     if info["size"] is None:  # as in listings of web folders
         info = {**location.system.info(info["name"]), "name": info["name"]}
@@ -267,7 +317,7 @@ def _describe(location: _Location, info: Mapping[str, Any], *, root: str) -> Fou
     return FoundFile(path=url, relative=_below(info, root), bytes=info["size"], etag=etag_of(info))
 
 
-def etag_of(info: Mapping[str, Any]) -> str:
+def etag_of(info: _Info) -> str:
     """Return what distinguishes versions of a file: etag, version or time; "" if none is known.
 
     Args:

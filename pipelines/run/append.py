@@ -21,8 +21,7 @@ from pipelines.run.ledger import Ledger
 from pipelines.segments.plan import Earlier
 from shards import manifest as manifests
 from shards.errors import UserError
-from shards.manifest import WORK, Manifest
-from shards.storage.lock import locked
+from shards.manifest import WORK, Manifest, held
 from shards.storage.remote import AnyPath
 
 _LOG = logging.getLogger("corpusmill")
@@ -52,7 +51,7 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
     corpus = Corpus(module, options)
     readings = {name: source.reading for name, source in corpora.items()}
     output = options.output
-    with locked(output):
+    with held(output):
         base = read_base(output)
         begun = _begun(base, files, output)
         new = _new_files(base, files, output=output, readings=readings, options=options)

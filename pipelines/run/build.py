@@ -53,12 +53,11 @@ from pipelines.run.origin import given_paths
 from pipelines.segments.plan import Earlier, Plan, PlannedSegment, task_name
 from shards import manifest as manifests
 from shards.errors import UserError
-from shards.manifest import TRAIN, VALIDATION, WORK, Manifest
+from shards.manifest import TRAIN, VALIDATION, WORK, Manifest, held
 from shards.paths import FOLDERS, check_links
 from shards.range import Range
 from shards.records import to_json
 from shards.storage.files import canonical
-from shards.storage.lock import locked
 from shards.vocabulary import write_vocabulary
 
 Splits = Mapping[InputFile, Sequence[Split]]
@@ -127,7 +126,7 @@ def opened(
     """
     options = corpus.options
     with (
-        locked(options.output, shared=is_share(options.part)),
+        held(options.output, shared=is_share(options.part)),
         started(corpus, corpora, files=files, flags=flags) as run,
     ):
         yield run

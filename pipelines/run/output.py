@@ -6,6 +6,7 @@ input by the next run; one whose folder holds its inputs might lose them to a cl
 
 import glob
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -26,6 +27,17 @@ from shards.storage.remote import AnyPath, RemotePath
 
 _SCHEMES = {"s3a": "s3", "gcs": "gs"}
 """Other names of protocols."""
+
+_ENDINGS = (
+    *(".arrow", ".bin", ".html", ".idx", ".json", ".parquet", ".tmp"),
+    *(".audit", ".bins", ".documents", ".examples", ".hashes", ".holdout", ".rejects"),
+    *(".slots", ".bands", ".links", ".texts", ".tokens", ".drops", ".edges", ".known"),
+    *(".lineages", ".lock", ".readers"),
+)
+"""Of the names of all files in an output, those in .work and unfinished ones included."""
+
+_Parts = tuple[Sequence[str], Sequence[str]]
+"""Of an input's path: those as they are, and those from the first with a wildcard on."""
 
 
 def check_output(options: Options, recipe: Recipe) -> None:
@@ -84,7 +96,7 @@ def check_apart(spec: str, output: AnyPath) -> None:
         return
     if is_url(spec) or isinstance(output, RemotePath):
         if is_url(spec) and isinstance(output, RemotePath):
-            _check_parts(_url_parts(spec), _url_parts(str(output)), spec, output)
+            _check_parts(_fixed(_url_parts(spec)), _url_parts(str(output)), spec, output)
         return
     with suppress(OSError, ValueError):  # a path that cannot be is told when it is listed
         _check_local(spec, output)
@@ -93,16 +105,16 @@ def check_apart(spec: str, output: AnyPath) -> None:
 def _check_local(spec: str, output: Path) -> None:
     real, path = _real(output), Path(spec)
     if path.is_dir():
-        _check_parts(_real(path).parts, real.parts, spec, output)
+        _check_parts((_real(path).parts, ()), real.parts, spec, output)
         _check_folder(path, real, spec, output)
     elif path.exists() or not glob.has_magic(spec):
         for place in (_real(path.parent) / path.name, _real(path)):
             if place.is_relative_to(real):
                 raise _input_inside(spec, output, place)
     else:
-        fixed, pattern = _fixed(path.absolute().parts)
+        fixed, pattern = _fixed(path.parts)
         root = Path(*fixed)
-        _check_parts((*_real(root).parts, *pattern), real.parts, spec, output)
+        _check_parts((_real(root).parts, pattern), real.parts, spec, output)
         for found in root.glob("/".join(pattern)) if root.is_dir() else ():
             if (place := _real(found)).is_relative_to(real):
                 raise _input_inside(spec, output, place)
@@ -150,9 +162,9 @@ def _identity(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _check_parts(parts: Sequence[str], place: Sequence[str], spec: str, output: AnyPath) -> None:
-    """Check the parts of an input's path, which may hold wildcards, and those of an output's."""
-    fixed, pattern = _fixed(parts)
+def _check_parts(parts: _Parts, place: Sequence[str], spec: str, output: AnyPath) -> None:
+    """Check the parts of an input's path and those of an output's."""
+    fixed, pattern = parts
     if tuple(fixed[: len(place)]) == tuple(place):
         raise _input_inside(spec, output, "")
     if tuple(place[: len(fixed)]) == tuple(fixed) and _reaches(pattern, place[len(fixed) :]):
@@ -160,7 +172,9 @@ def _check_parts(parts: Sequence[str], place: Sequence[str], spec: str, output: 
 
 
 def _reaches(pattern: Sequence[str], below: Sequence[str]) -> bool:
-    """Return whether a pattern may match files in a folder below the one it is relative to."""
+    """Return whether a pattern may match files of a dataset below the folder it is relative to."""
+    if pattern and not _may_be_ours(pattern[-1]):
+        return False
     for part, name in zip(pattern, below, strict=False):
         if part == "**":
             return True
@@ -169,7 +183,13 @@ def _reaches(pattern: Sequence[str], below: Sequence[str]) -> bool:
     return not pattern or len(pattern) > len(below)
 
 
-def _fixed(parts: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+def _may_be_ours(pattern: str) -> bool:
+    """Return whether a name with wildcards may be that of a file which a run writes."""
+    end = re.split(r"[*?\]]", pattern)[-1]
+    return any(end.endswith(ending) or ending.endswith(end) for ending in _ENDINGS)
+
+
+def _fixed(parts: Sequence[str]) -> _Parts:
     """Return the parts of a path before the first with a wildcard, and the others."""
     magic = [number for number, part in enumerate(parts) if glob.has_magic(part)]
     first = magic[0] if magic else len(parts)

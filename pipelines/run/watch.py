@@ -66,10 +66,9 @@ from pipelines.run.ledger import NAME as LEDGER
 from pipelines.run.ledger import Ledger
 from shards.errors import UserError
 from shards.flags import flag_of
-from shards.manifest import WORK
+from shards.manifest import WORK, held
 from shards.storage.address import is_url
 from shards.storage.files import file_names
-from shards.storage.lock import locked
 from shards.storage.remote import AnyPath
 
 TOLD_EVERY = 60.0
@@ -127,7 +126,7 @@ def watch(module: str, options: Options, *, flags: Sequence[str] = ()) -> None:
     silence_beam()
     folders, corpora = watched_corpora(module, options)
     folders.look()
-    with Engine(flags) as engine, locked(options.output):
+    with Engine(flags) as engine, held(options.output):
         maker = Maker(Corpus(module, options), corpora)
         base = read_base(options.output)
         with maker.build(native=compiled.available()) as run:

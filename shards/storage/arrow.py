@@ -13,6 +13,7 @@ Numbers can be wrong and harmless: whoever calculates with them checks them itse
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -20,6 +21,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.errors import DamageError
+from shards.room import is_lack_of_memory
+from shards.storage.disk import explain
 from shards.storage.remote import AnyPath
 
 _Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table)
@@ -30,14 +33,21 @@ _Values = TypeVar("_Values", pa.Array, pa.ChunkedArray, pa.Table)
 def damage_told(path: AnyPath, *, kind: str = "an Arrow file") -> Iterator[None]:
     """Make what pyarrow and numpy raise over a damaged file a DamageError that names it.
 
+    Lack of memory is raised as it is.
+
     Raises:
         DamageError: the block failed over the content of the file.
+        UserError: the disk, or the system, did not let it be read.
     """
     try:
         yield
     except DamageError:
         raise
     except (pa.ArrowException, OSError, ValueError, LookupError, TypeError) as error:
+        if is_lack_of_memory(error):
+            raise
+        if isinstance(error, OSError) and error.errno and isinstance(path, Path):
+            raise explain(error, path) from error
         what = " ".join(str(error).split())
         raise DamageError(
             f"{path} is not {kind}, or is damaged ({what}): restore it from a copy, or build the "

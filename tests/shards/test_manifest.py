@@ -215,12 +215,46 @@ def test_no_link_of_a_dataset_leads_out(dataset: Path, tmp_path: Path) -> None:
         read_manifest(dataset)
 
 
-def test_a_cache_of_links_is_a_dataset(dataset: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def linked(dataset: Path, tmp_path: Path) -> Path:
+    """A dataset of links, as in a cache."""
     for number, path in enumerate(sorted(dataset.rglob("*"))):
         if path.is_file():
             path.symlink_to(path.rename(tmp_path / f"blob-{number}"))
-    assert read_manifest(dataset).number == 1
-    assert main(["verify", str(dataset)]) == 0
+    return dataset
+
+
+def test_a_cache_of_links_is_a_dataset(linked: Path, tmp_path: Path) -> None:
+    assert read_manifest(linked).number == 1
+    assert main(["verify", str(linked)]) == 0
+    assert main(["place", str(linked), "--check"]) == 0
+    assert main(["place", str(linked), "--to", str(tmp_path / "copy")]) == 0
+    assert main(["place", str(linked), "--check", "--to", str(tmp_path / "copy")]) == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["remove", "--documents", "list", "--reason", "asked"],
+        ["compact"],
+        ["compact", "--erase"],
+    ],
+)
+def test_a_cache_of_links_is_not_written(
+    linked: Path,
+    command: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(linked.parent)
+    (linked.parent / "list").write_text(f"{GENERATION}/pile/00000:0\n")
+    before = sorted(linked.rglob("*"))
+    name, *options = command
+    assert main([name, str(linked), *options]) == 2
+    assert "manifest.json is a link: this dataset consists of links" in capsys.readouterr().err
+    assert sorted(linked.rglob("*")) == before
+    assert (linked / "manifest.json").is_symlink()
+    assert main(["verify", str(linked)]) == 0
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,13 @@ def test_what_others_put_into_a_leftover_folder_stays(dataset: Path) -> None:
     assert names == {f"{'a' * 24}.json": ".work", "wudao": "g0000-00000000"}, "a reader's hold"
 
 
+def test_empty_folders_of_others_stay(dataset: Path) -> None:
+    put(dataset, work := f".work/map/{'a' * 24}.json")
+    for name in (".work/mine", ".work/map/mine", "removals/mine", ".work/dedup", "g0000-00000000"):
+        (dataset / name).mkdir(parents=True)
+    assert left_over(dataset) == {work: 1000, ".work/dedup": 0, "g0000-00000000": 0}
+
+
 def test_links_are_made_by_others_and_stay(dataset: Path, tmp_path: Path) -> None:
     put(tmp_path, f"elsewhere/map/{'a' * 24}.json")
     (dataset / ".work").symlink_to(tmp_path / "elsewhere")

@@ -1,6 +1,6 @@
 import io
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from pipelines.inputs.files import InputFile, look_for_inputs, match_inputs, open_input
+from pipelines.inputs.files import InputFile, list_inputs, look_for_inputs, match_inputs, open_input
 from pipelines.inputs.remote_files import etag_of, find_remote, open_remote
 from pipelines.inputs.split import open_split, split_file
 from shards.errors import UserError
@@ -108,35 +108,68 @@ def test_objects_that_stand_for_folders_are_no_files(memory: MemoryFileSystem) -
     listing: dict[str, Any] = {**infos, marker["name"]: marker}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MemoryFileSystem, "find", lambda *_, **__: listing)
-        assert len(find_remote("memory://corpora/web", ["*"])) == len(NAMES)
+        assert len(find_remote("memory://corpora/web", ["*"])[0]) == len(NAMES)
 
 
-def test_links_behind_a_url_are_followed_to_files_and_refused_to_others(
-    memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def listed(memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Have entries be links, as SFTP lists them: to a file, a directory, nothing or other."""
     real: dict[str, Any] = memory.find("/corpora/web", detail=True)
 
     def listed(**links: str) -> None:
-        """Have entries be links, as SFTP lists them."""
         types = {f"/corpora/web/{name}": kind for name, kind in links.items()}
         targets = {name: {"name": name, "size": 7, "type": kind} for name, kind in types.items()}
         infos = real | {name: {**target, "type": "link"} for name, target in targets.items()}
-        monkeypatch.setattr(MemoryFileSystem, "find", lambda *_, **__: infos)
-        monkeypatch.setattr(
-            MemoryFileSystem,
-            "info",
-            lambda _, path, **__: targets.get(path, {"name": path, "type": "directory"}),
-        )
 
+        def info(_: object, path: str, **__: object) -> dict[str, Any]:
+            if types.get(path) == "nothing" or "*" in path:
+                raise FileNotFoundError(path)
+            return targets.get(path, {"name": path, "type": "directory"})
+
+        for name, call in (("find", lambda *_, **__: infos), ("info", info)):
+            monkeypatch.setattr(MemoryFileSystem, name, call)
+        monkeypatch.setattr(MemoryFileSystem, "glob", lambda *_, **__: infos)
+
+    return listed
+
+
+def refused(spec: str) -> dict[str, str]:
+    """Return what is refused of an input, however it is looked at; all else is there."""
+    lists = [
+        list_of([spec], pattern="part-*.json", default_name="web")
+        for list_of in (list_inputs, look_for_inputs)
+    ]
+    told = [{file.relative: why for file, why in each.refused.items()} for each in lists]
+    assert told[0] == told[1]
+    assert len(lists[0].files) == len(lists[1].files) >= len(NAMES) - 2
+    return told[0]
+
+
+def test_links_behind_a_url_are_followed_to_files_and_refused_to_others(
+    listed: Callable[..., None],
+) -> None:
     listed(**{"part-4.json": "file", "notes": "file"})
     names = ["part-10.json", "part-2.json", "part-4.json", "sub/deep/part-3.json"]
     assert [file.relative for file in match("memory://corpora/web")][:4] == names
-    listed(more="directory")
-    with pytest.raises(UserError, match=r"web/more is a link to a folder, which is not followed"):
+    listed(**{"part-4.json": "directory"})
+    with pytest.raises(UserError, match=r"web/part-4\.json is a link to a folder, which is not fo"):
         match("memory://corpora/web")
+    assert [*refused("memory://corpora/web")] == ["part-4.json"]
     listed(**{"part-4.json": "other"})
     with pytest.raises(UserError, match=r"web/part-4\.json is neither a file nor a folder"):
         match("memory://corpora/web")
+    listed(**{"part-4.json": "nothing"})
+    for spec in ("memory://corpora/web", "memory://corpora/web/*"):
+        assert refused(spec) == {"part-4.json": "is a link to nothing"}
+
+
+def test_links_behind_a_url_that_do_not_match_are_passed_over(
+    listed: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    listed(more="directory", gone="nothing", notes="file")
+    assert refused("memory://corpora/web") == {}
+    told = "memory://corpora/web: links to folders, or to nothing, are passed over: gone, more"
+    assert [record.getMessage() for record in caplog.records] == [told]
 
 
 @pytest.mark.usefixtures("memory")

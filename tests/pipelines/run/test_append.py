@@ -61,6 +61,19 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
+def test_a_dataset_of_links_does_not_grow(tmp_path: Path, folder: Path) -> None:
+    real, output = tmp_path / "real", tmp_path / "out"
+    build(MODULE, small(real, folder))
+    shutil.copytree(real, output, copy_function=lambda name, link: Path(link).symlink_to(name))
+    before = content(output)
+    write(folder, "part-2.json", *range(15, 30))
+    with pytest.raises(UserError, match=r"manifest\.json is a link: this dataset consists of"):
+        grown(output, folder)
+    assert (output / "manifest.json").is_symlink()
+    assert content(output) == before
+    assert list(verify(Dataset.open(output))) == []
+
+
 def test_what_is_new_becomes_a_generation(tmp_path: Path, folder: Path) -> None:
     output = tmp_path / "out"
     first = build(MODULE, small(output, folder))

@@ -3,10 +3,12 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.run.build import build
 from pipelines.run.command import main
 from pipelines.run.output import check_apart
 from shards.errors import UserError
 from shards.storage.remote import AnyPath, any_path
+from tests.pipelines.runs import MODULE, page, small, write_wudao
 
 
 def put(folder: Path, *names: str) -> None:
@@ -41,13 +43,18 @@ LIES_IN_OUTPUT = "the input .* is the output .*, or lies in it"
         ("in/*/*.json", "in/out", LIES_IN_INPUT),
         ("in/**/*.json", "in/out", LIES_IN_INPUT),
         ("in/o*/**/x.json", "in/out", LIES_IN_INPUT),
+        ("in/**/*.tok*", "in/out", LIES_IN_INPUT),
+        ("in/**/*.[h]ashes", "in/out", LIES_IN_INPUT),
+        ("in/*/.lock", "in/out", LIES_IN_INPUT),
+        ("w[1]/in", "w[1]", LIES_IN_OUTPUT),
+        ("w[1]/in", "w[1]/in/out", LIES_IN_INPUT),
     ],
 )
 @pytest.mark.parametrize("through", ["", "link"])
 def test_paths_that_meet(
     tmp_path: Path, spec: str, output: str, because: str, through: str
 ) -> None:
-    put(tmp_path / "real", "in/a.json", "in/sub/b.json")
+    put(tmp_path / "real", "in/a.json", "in/sub/b.json", "w[1]/in/a.json")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     refused(str(tmp_path / "real" / spec), tmp_path / (through or "real") / output, because=because)
 
@@ -62,6 +69,10 @@ def test_paths_that_meet(
         ("in/*.json", "in/out"),
         ("in/s*/*.json", "in/out"),
         ("in/s*/**/*.json", "in/out"),
+        ("in/*/*.jsonl", "in/out"),
+        ("in/**/part-*.jsonl.gz", "in/out"),
+        ("w[1]/in", "w1"),
+        ("w[1]/in", "w[1]/out"),
         ("hf:owner/name", "in"),
         ("missing", "in"),
         ("missing/*", "in"),
@@ -71,7 +82,7 @@ def test_paths_that_meet(
     ],
 )
 def test_paths_apart(tmp_path: Path, spec: str, output: str) -> None:
-    put(tmp_path, "in/a.json", "in/sub/b.json")
+    put(tmp_path, "in/a.json", "in/sub/b.json", "w[1]/in/a.json")
     check_apart(spec if ":" in spec else str(tmp_path / spec), tmp_path / output)
 
 
@@ -86,6 +97,25 @@ def test_links_in_an_input_that_lead_to_the_output(tmp_path: Path) -> None:
     refused(str(tmp_path / "in2"), output, because=LIES_IN_OUTPUT)
     refused(str(tmp_path / "in2" / "*.json"), output, because=LIES_IN_OUTPUT)
     refused(str(tmp_path / "in2" / "c.json"), output, because=LIES_IN_OUTPUT)
+
+
+def test_a_glob_begins_after_the_folder_it_is_given_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, "w[1]/in/a.json", "w1/b.json")
+    monkeypatch.chdir(tmp_path / "w[1]")
+    refused("in/*.json", tmp_path / "w[1]", because=LIES_IN_OUTPUT)
+    check_apart("in/*.json", tmp_path / "w1")
+    check_apart("*/*/*.json", tmp_path / "w1" / "out")
+
+
+def test_the_names_of_a_run_are_known(tmp_path: Path) -> None:
+    write_wudao(tmp_path / "in" / "part-1.json", [page(number) for number in range(5)])
+    build(MODULE, small(tmp_path / "out", tmp_path / "in", keep_segments=True))
+    names = {path.name for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert any(name.endswith(".tokens") for name in names)
+    for name in names:
+        refused(str(tmp_path / "*" / name), tmp_path / "new", because=LIES_IN_INPUT)
 
 
 def test_links_in_a_circle_end(tmp_path: Path) -> None:
@@ -108,6 +138,8 @@ def test_links_in_a_circle_end(tmp_path: Path) -> None:
         ("s3://bucket/in", "gs://bucket/in", ""),
         ("s3://bucket/in/*.json", "s3://bucket/in/out", ""),
         ("s3://bucket/in", "s3://other/in", ""),
+        ("s3://bucket/*/*.jsonl", "s3://bucket/out", ""),
+        ("s3://bucket/in*/x.jsonl", "s3://bucket/in2", ""),
     ],
 )
 def test_addresses(spec: str, output: str, because: str) -> None:

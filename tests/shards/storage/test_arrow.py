@@ -1,3 +1,5 @@
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -112,6 +114,22 @@ def test_what_goes_wrong_names_the_file(error: Exception) -> None:
         damage_told(PATH, kind="a list"),
     ):
         raise error
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO, errno.ESTALE])
+def test_what_the_disk_refuses_is_no_damage(number: int) -> None:
+    with pytest.raises(UserError, match=os.strerror(number)) as raised, damage_told(PATH):
+        raise OSError(number, os.strerror(number))
+    assert not isinstance(raised.value, DamageError)
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), pa.ArrowMemoryError("malloc"), OSError(errno.ENOMEM, "none")]
+)
+def test_lack_of_memory_is_no_damage(error: Exception) -> None:
+    with pytest.raises(type(error)) as raised, damage_told(PATH):
+        raise error
+    assert raised.value is error
 
 
 def test_what_the_user_is_told_already_stays() -> None:
