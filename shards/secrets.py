@@ -62,6 +62,8 @@ _LEAST_VALUE = 8
 """Characters of a variable that is taken for a secret."""
 _LEAST_PART = 4
 """Characters of a part of a secret that is looked for by itself; twice as long, in words too."""
+_SIGNS = r"[@:/?#;&=\s\"'<>]+"
+"""Where libraries cut what they take for an address."""
 
 _OF_DOCUMENTS = ("--id", "--url", "--document")
 """Flags whose addresses are names of documents: nothing is read from there."""
@@ -222,9 +224,20 @@ def _parts(word: str) -> Iterator[str]:
     for rest, is_web in _remainders(word):
         end = _user_end(rest, is_web=is_web)
         password = _COLON.split(rest[:end].removesuffix("@"), maxsplit=1)[-1]
-        parameters = [text.rpartition("=")[2] for text in re.split("[?#;&]", rest[end:])[1:]]
-        for secret in (password, *parameters):
-            yield from _long_enough([secret, *re.split(r"[@:/?#;&=\s\"'<>]+", secret)])
+        yield from _long_enough([password, *re.split(_SIGNS, password)])
+        if is_web:
+            for text in re.split("[?#;&]", rest[end:])[1:]:
+                value = text.rpartition("=")[2]
+                yield from _long_enough([value, *re.split(_SIGNS, value)])
+        else:
+            yield from _long_enough(_named_values(rest[end:]))
+
+
+def _named_values(rest: str) -> Iterator[str]:
+    """Yield the values of parameters that are secrets by name, which may hold any sign."""
+    for name in _REFUSED.finditer(rest):
+        value = rest[name.end() :]
+        yield from (value, re.split("[?#;&]", value, maxsplit=1)[0])
 
 
 def _long_enough(texts: Iterable[str]) -> Iterator[str]:

@@ -1,4 +1,5 @@
 import random
+import re
 import sys
 
 import pytest
@@ -103,6 +104,25 @@ def test_secrets_of_the_command_line_are_known_in_parts(monkeypatch: pytest.Monk
         masked("host other is not known, behalf, half/x") == "host *** is not known, behalf, ***/x"
     )
     assert masked("url: /a?q=the%20rest /b%23abcdefgh") == "url: /a?q=*** /b%23***"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///tmp/e2e/pa?t/documents/x.jsonl",
+        "s3://bucket/data/????-train.jsonl",
+        "s3://bucket/R&D/corpus/train.jsonl",
+        "s3://bucket/C#/year=2024;month=10/train.jsonl",
+        "hf://datasets/o/n@main/a&b=train/part-?.parquet",
+        "/data/pa?t/R&D/key=documents/x.jsonl",
+    ],
+)
+def test_words_of_a_path_are_no_secrets(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not (has_user(url) or has_parameters(url))
+    for word in (url, f"--input=a={url}"):
+        monkeypatch.setattr(sys, "argv", ["x", "--input", word])
+        words = " ".join(re.split("[/?#;&=]+", url))
+        assert masked(words) == words
 
 
 def test_an_error_tells_no_secret_wherever_it_goes() -> None:
