@@ -66,6 +66,9 @@ _JSON = {
     )
 }  # fmt: skip
 
+_OWN_LOGS = ("corpusmill", "pipelines", "shards", "trainer")
+"""Whose messages are on one line; a line break there is part of a name."""
+
 _BREAK = re.compile("\n(?!  )")
 
 
@@ -129,10 +132,13 @@ class MessageFormatter(logging.Formatter):
     """Makes lines of a log, of our own messages and of those of libraries."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the message of a record; what a library says of an exception keeps its lines."""
+        """Return the message of a record; what a library says keeps its lines, below the first."""
+        text = super().format(record)
         if record.exc_info or record.stack_info:
-            return visible(masked(super().format(record)))
-        return message(super().format(record))
+            return visible(masked(text))
+        if record.name.partition(".")[0] in _OWN_LOGS:
+            return message(text)
+        return visible(masked(text.rstrip("\n"))).replace("\n", "\n  ")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:

@@ -109,8 +109,10 @@ def test_what_is_told_and_printed_is_visible(
 
 
 def test_log_lines_are_messages() -> None:
-    record = logging.LogRecord("a", 30, "", 0, "%s\nb", ("\x1b https://u:p@h/",), None)
+    record = logging.LogRecord("shards.a", 30, "", 0, "%s\nb", ("\x1b https://u:p@h/",), None)
     assert MessageFormatter().format(record) == "␛ https://h/␊b"
+    record.name = "library.a"
+    assert MessageFormatter().format(record) == "␛ https://h/\n  b"
     try:
         raise ValueError("\x1b")
     except ValueError:
