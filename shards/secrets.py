@@ -55,9 +55,22 @@ _NAMED = re.compile(
     rf"(?<![\w.-])({_SECRET})(=|%3D)(?!(?<=token=){_NUMBER})[^\s&;\"'<>)]+",
     re.IGNORECASE,
 )
+_CERTAIN = (
+    r"[\w.-]*(?:passw(?:or)?d|authorization|(?:auth|access|api|hf|session)[-_.]?token|"
+    r"(?:access|account|api|private|secret|shared)[-_.]?key(?:[-_.]?id)?)"
+)
+"""The name of a header or a field that holds a secret, in prose as well."""
+_FIELD = re.compile(
+    rf"""((?:(?<![\w.-]){_CERTAIN}|(\\?["'])(?:{_CERTAIN}|[\w.-]*secret|credentials?)\2)"""
+    r"""\s*:[ \t]*)(?:(\\?["'])(?:(?!\3)(?:\\.|[^\\\n]))*\3"""
+    r"""|(?:(?:basic|bearer|digest|token) +)?[^\s,;&"'<>)}\]]+)""",
+    re.IGNORECASE,
+)
 _KEYS = re.compile(
     r"\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{30,}|(?:AKIA|ASIA)[0-9A-Z]{12,})\b"
     r"|\bAIza[\w-]{30,}|\bsk-[\w-]{20,}|(?<=Bearer )[\w.~+/=-]{8,}"
+    # User and password in base 64, which has capitals within.
+    r"|(?<=Basic )(?=[\w+/-]+[A-Z0-9])[\w+/-]{8,}=*"
     # A secret key of AWS; hashes of 40 figures have no capitals, and paths have words.
     r"|(?<![\w.+/=-])(?:(?<=(?i:aws|key)[ :])|(?<=(?i:secret)[ :])"
     r"|(?!(?:[A-Za-z0-9+]+/)*[A-Za-z][a-z]{2,}[0-9]*(?![A-Za-z0-9+])))(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])(?=[A-Za-z+/]*[0-9])"
@@ -169,6 +182,7 @@ def masked(text: str) -> str:
     if pattern is not None:
         text = pattern.sub(lambda match: instead.get(match[0].lower(), HIDDEN), text)
     text = _IN_TEXT.sub(lambda match: _changed(match[0], _without_user), text)
+    text = _FIELD.sub(lambda match: f"{match[1]}{match[3] or ''}{HIDDEN}{match[3] or ''}", text)
     return _KEYS.sub(HIDDEN, _NAMED.sub(rf"\1\2{HIDDEN}", text))
 
 
