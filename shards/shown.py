@@ -11,6 +11,7 @@ Texts, names and paths come from anywhere, and terminals obey what is in them. S
 leaves out secrets. Nothing else writes to the standard output or the standard error.
 """
 
+import codecs
 import io
 import json
 import logging
@@ -141,9 +142,17 @@ class MessageFormatter(logging.Formatter):
         return visible(masked(text.rstrip("\n"))).replace("\n", "\n  ")
 
 
-def json_text(value: Any, *, indent: int | None = None) -> str:
-    """Return a value as JSON that is exact, and shows nothing but visible characters."""
-    return json.dumps(value, ensure_ascii=False, indent=indent).translate(_JSON)
+def json_text(value: Any, *, indent: int | None = None, stream: TextIO | None = None) -> str:
+    """Return a value as JSON that is exact, and shows nothing but visible characters.
+
+    Args:
+        value: The value.
+        indent: Spaces before what is within something; all on one line if None.
+        stream: Where it is printed; JSON is UTF-8, so in another encoding it is all ASCII.
+    """
+    encoding = (stream and stream.encoding) or "utf-8"
+    is_utf8 = codecs.lookup(encoding).name == "utf-8"
+    return json.dumps(value, ensure_ascii=not is_utf8, indent=indent).translate(_JSON)
 
 
 def guard() -> None:
