@@ -3,7 +3,8 @@
 These are the keys of DeepSpeed 0.19 that make sense here (deepspeed.ai/docs/config-json).
 DeepSpeed converts what it is given: "false" in quotes is false to one of its sections and true to
 another, and it ignores top-level keys that it does not know. Here each value is what it looks like,
-or is refused. "auto" stands for a key that is left out, as in DeepSpeed.
+or is refused. "auto" stands for a key that is left out, as in DeepSpeed, and so does null for a
+section.
 """
 
 import difflib
@@ -60,6 +61,12 @@ def _one_of(*names: str) -> Kind:
     return Kind(f"one of {', '.join(names)}", accepts)
 
 
+def _exactly(*names: str) -> Kind:
+    return Kind(
+        f"one of {', '.join(names)}", lambda value: isinstance(value, str) and value in names
+    )
+
+
 def _list_of(item: Kind, *, length: int | None = None) -> Kind:
     def accepts(value: object) -> bool:
         return (
@@ -81,7 +88,12 @@ def _or_none(kind: Kind) -> Kind:
 
 _FLAG = Kind("true or false, without quotes", lambda value: isinstance(value, bool))
 _TEXT = Kind("text in quotes", lambda value: isinstance(value, str))
-_TYPE = _one_of("fp32", "fp16", "bf16")
+_COMMUNICATED = _one_of("fp32", "fp16", "bf16")
+_TYPE = _exactly(
+    *("fp32", "float32", "torch.float32", "float"),
+    *("fp16", "float16", "torch.float16", "half"),
+    *("bf16", "bfloat16", "torch.bfloat16"),
+)
 _SIZE = _whole(0, 2**63 - 1)
 """Of a buffer; DeepSpeed has sys.maxsize for one without end."""
 _COUNT = _whole(1, 2**31)
@@ -161,7 +173,7 @@ KEYS: Section = {
         **dict.fromkeys(("grad_accum_dtype", "param_dtype", "buffer_dtype"), _or_none(_TYPE)),
         "keep_in_fp32_modules": _list_of(_TEXT),
     },
-    "communication_data_type": _or_none(_TYPE),
+    "communication_data_type": _or_none(_COMMUNICATED),
     "zero_optimization": _ZERO,
     **_flags("zero_allow_untested_optimizer", "zero_force_ds_cpu_optimizer", "disable_allgather"),
     **_flags("prescale_gradients", "wall_clock_breakdown", "memory_breakdown", "dump_state"),
@@ -233,6 +245,7 @@ _REFUSED: Mapping[str, str] = {
     "sparse_attention": "the model brings its own attention",
     "pipeline": "there is no pipeline parallelism here",
     "tensor_parallel": "there is no tensor parallelism here",
+    "aio.thread_count": "its name in DeepSpeed is now intra_op_parallelism",
     "checkpoint.load_universal": "the trainer converts checkpoints itself",
     "checkpoint.use_node_local_storage": "the trainer finds out whether nodes share a folder",
     "zero_optimization.compute_grad_norm": "the log has the norm of the gradients",
@@ -249,7 +262,7 @@ _shown.maxstring = 60
 
 
 def checked(content: Mapping[str, Any], *, where: str) -> dict[str, Any]:
-    """Return the settings in a DeepSpeed JSON, without those that are "auto".
+    """Return the settings in a DeepSpeed JSON, without those that are "auto" or null sections.
 
     Args:
         content: of the file.
@@ -268,9 +281,12 @@ def _section(content: Mapping[str, Any], keys: Section, above: str, where: str) 
         place = f"{above}{name}"
         if name not in keys:
             raise UserError(_unknown(name, keys, place, where))
-        if value == _AUTO:
+        is_left_out = value is None and isinstance(keys[name], Mapping)
+        if value == _AUTO or is_left_out:
             continue
         checked_value = _value(value, keys[name], place, where)
+        if isinstance(value, Mapping) and value.get("enabled") == _AUTO:
+            continue  # what else stands in it is for when it is enabled
         if checked_value != {} or value == {}:  # not a section of nothing but "auto"
             kept[name] = checked_value
     return kept

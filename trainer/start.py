@@ -43,7 +43,7 @@ from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
 from trainer.step import Stepper, check_settings, make_model
-from trainer.torch_file import check, deepspeed_types, nothing_runs, one_line
+from trainer.torch_file import check, damage_told, deepspeed_types, nothing_runs
 from trainer.universal import convert, needs_conversion, remove
 
 _FOREVER = 2**62
@@ -399,12 +399,11 @@ def _whole_weights(folder: Path) -> Mapping[str, Tensor]:
     types = deepspeed_types()
     for file in torch_files(folder):
         check(file, types, advice=ADVICE)
-    try:
-        with nothing_runs(types):
-            weights = get_fp32_state_dict_from_zero_checkpoint(str(folder.parent), folder.name)
+    told = damage_told(
+        folder,
+        f"DeepSpeed could not join the weights in {folder}",
+        ": it was damaged or changed. Copy it again, or give another checkpoint.",
+    )
+    with told, nothing_runs(types):
+        weights = get_fp32_state_dict_from_zero_checkpoint(str(folder.parent), folder.name)
         return {str(name): weight.detach() for name, weight in weights.items()}
-    except Exception as error:  # DeepSpeed trusts what it reads, and fails in any way
-        raise DamageError(
-            f"DeepSpeed could not join the weights in {folder} ({one_line(error)}): it was "
-            "damaged or changed. Copy it again, or give another checkpoint."
-        ) from error

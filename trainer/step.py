@@ -28,7 +28,7 @@ from trainer.model import GLM
 from trainer.ranks import Ranks
 from trainer.settings import Settings
 from trainer.sizes import ModelConfig
-from trainer.torch_file import deepspeed_types, nothing_runs, one_line
+from trainer.torch_file import damage_told, deepspeed_types, nothing_runs, one_line
 
 _WEIGHTS_SPLIT = 3
 """The ZeRO stage at which no rank has the whole model."""
@@ -170,22 +170,20 @@ class Stepper:
         """Take weights and optimizer from a checkpoint; nothing that stands in its files is run.
 
         Raises:
+            UserError: the system does not let a file be read.
             DamageError: The checkpoint does not fit the engine, or holds another step than its
                 file list says.
         """
         groups = self.engine.optimizer.param_groups
         options = [{k: v for k, v in group.items() if k != "params"} for group in groups]
-        try:
-            with nothing_runs(deepspeed_types()):
-                path, state = self.engine.load_checkpoint(str(folder), tag)
-        except torch.OutOfMemoryError:
-            raise
-        except Exception as error:  # DeepSpeed trusts what it reads, and fails in any way
-            raise DamageError(
-                f"DeepSpeed could not read {folder / tag} ({one_line(error)}): it was damaged or "
-                "changed. Bring it back as it was, or remove it, and the run resumes from the "
-                "previous checkpoint."
-            ) from error
+        told = damage_told(
+            folder / tag,
+            f"DeepSpeed could not read {folder / tag}",
+            ": it was damaged or changed. Bring it back as it was, or remove it, and the run "
+            "resumes from the previous checkpoint.",
+        )
+        with told, nothing_runs(deepspeed_types()):
+            path, state = self.engine.load_checkpoint(str(folder), tag)
         self._repair_optimizer(options)
         if path is None or state.get("step") != step:
             raise DamageError(

@@ -6,6 +6,7 @@ one; any other name is refused before it is looked up. DeepSpeed reads its check
 written them itself, so torch is told to read every file in this way while DeepSpeed does.
 """
 
+import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from zipfile import is_zipfile
 import torch
 
 from shards.errors import DamageError, UserError
+from shards.room import is_lack_of_memory
 
 _FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 """What torch.load asks the environment for; it refuses to load if both are set."""
@@ -24,6 +26,10 @@ _BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """torch.serialization.MAGIC_NUMBER as a pickle."""
 _ZIP = b"PK\x03\x04"
 """What torch.load knows the present format by."""
+_OF_CONTENT = (None, errno.EINVAL, errno.EOVERFLOW, errno.ENOENT, errno.ENAMETOOLONG)
+"""errno of an OSError that a damaged file can cause: it names no such place, or no such file."""
+_RANK_GONE = ("gloo/transport/", "Application timeout caused pair closure")
+"""In what gloo raises when another rank is gone or late, a plain RuntimeError."""
 _LONGEST = 300
 """Characters of an error of torch or DeepSpeed that a message repeats."""
 _MOST_NAMED = 5
@@ -69,8 +75,9 @@ def read(path: Path, types: Sequence[Any], *, advice: str) -> Mapping[Any, Any]:
         UserError: as `check`; or it holds no dict.
         DamageError: it is not a PyTorch file, or cut short.
     """
-    check(path, types, advice=advice)
-    content = _load(path, types, advice)
+    if _is_zip(path, advice):
+        _check_zip(path, types, advice)
+    content = _load(path, types, advice)  # which checks the older format
     if not isinstance(content, dict):
         raise UserError(f"{path} holds a {type(content).__name__}; expected a checkpoint.")
     return content
@@ -91,11 +98,27 @@ def check(path: Path, types: Sequence[Any], *, advice: str) -> None:
         UserError: it names something else, which reading it could run.
         DamageError: it is not a PyTorch file, or cut short.
     """
-    if not _is_zipped(path):
+    if _is_zip(path, advice):
+        _check_zip(path, types, advice)
+    else:
+        _load(path, types, advice)
+
+
+def _is_zip(path: Path, advice: str) -> bool:
+    """Return whether a file is of the present format, not of the one before torch 1.6.
+
+    Raises:
+        DamageError: it is of neither.
+    """
+    with _refused(path, advice):
+        if _is_zipped(path):
+            return True
         if not _starts(path, _BEFORE_ZIP):
             raise DamageError(f"{path} is not a PyTorch file, or was cut short. Copy it again.")
-        _load(path, types, advice)
-        return
+        return False
+
+
+def _check_zip(path: Path, types: Sequence[Any], advice: str) -> None:
     with _refused(path, advice), torch.serialization.safe_globals(list(types)):
         names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
     if names:
@@ -110,12 +133,47 @@ def _load(path: Path, types: Sequence[Any], advice: str) -> Any:
 @contextmanager
 def _refused(path: Path, advice: str) -> Iterator[None]:
     """Explain what torch raises for a file that it does not read."""
+    with damage_told(path, f"{path} cannot be read", ". Copy it again."):
+        try:
+            yield
+        except UnpicklingError:
+            raise UserError(_foreign(path, [], advice)) from None
+
+
+@contextmanager
+def damage_told(path: Path, problem: str, advice: str) -> Iterator[None]:
+    """Tell what torch or DeepSpeed raises for damaged files, which is almost anything, as damage.
+
+    What tells nothing of the files is left as it is: a lack of memory, a rank that is gone.
+
+    Args:
+        path: what is read, a file or a folder.
+        problem: begins the message; what was raised follows in parentheses.
+        advice: ends it.
+
+    Raises:
+        UserError: the system does not let a file be read.
+        DamageError: anything else was raised.
+    """
     try:
         yield
-    except UnpicklingError:
-        raise UserError(_foreign(path, [], advice)) from None
-    except Exception as error:  # almost anything, for a file made by hand
-        raise DamageError(f"{path} cannot be read ({one_line(error)}). Copy it again.") from error
+    except UserError:
+        raise
+    except Exception as error:
+        if is_lack_of_memory(error) or _is_of_ranks_or_device(error):
+            raise
+        if isinstance(error, OSError) and error.errno not in _OF_CONTENT:
+            raise UserError(
+                f"{path} cannot be read now ({one_line(error)}), which does not mean that it is "
+                "damaged: see to its disk or its permissions, and run the same command again."
+            ) from error
+        raise DamageError(f"{problem} ({one_line(error)}){advice}") from error
+
+
+def _is_of_ranks_or_device(error: Exception) -> bool:
+    if isinstance(error, torch.OutOfMemoryError | torch.distributed.DistError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _RANK_GONE)
 
 
 def _is_zipped(path: Path) -> bool:

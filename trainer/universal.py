@@ -15,7 +15,7 @@ from shards.errors import DamageError, UserError
 from shards.storage.files import atomic_write, make_folder
 from trainer.checkpoint import ADVICE, Checkpoint, torch_files
 from trainer.ranks import AgreedError, Ranks
-from trainer.torch_file import deepspeed_types, nothing_runs, read
+from trainer.torch_file import deepspeed_types, nothing_runs, one_line, read
 
 _SUFFIX = "-universal"
 _CONVERSION = """
@@ -71,9 +71,12 @@ def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
     ranks.together(make_empty_target)
     ranks.together(check_visible)
     if ranks.is_first:
-        problem = _run_conversion(checkpoint, target)
-        with atomic_write(mark) as handle:
-            handle.write(problem.encode())
+        problem = f"{checkpoint.folder} was not converted: the first rank was stopped."
+        try:
+            problem = _problem_of_conversion(checkpoint, target)
+        finally:  # the other ranks wait for it
+            with atomic_write(mark) as handle:
+                handle.write(problem.encode())
     if problem := _wait_for_text(mark):
         remove(checkpoint, ranks=ranks)
         raise AgreedError(problem)
@@ -95,26 +98,34 @@ def remove(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
         (checkpoint.folder.parent / "latest_universal").unlink(missing_ok=True)
 
 
-def _run_conversion(checkpoint: Checkpoint, target: Path) -> str:
-    """Return what went wrong with the conversion; empty if it succeeded."""
+def _problem_of_conversion(checkpoint: Checkpoint, target: Path) -> str:
+    """Return what went wrong with the conversion, whatever it is; empty if it succeeded."""
     try:
-        for path in torch_files(checkpoint.folder):
-            _check_names(path)
-    except (UserError, OSError) as error:
+        reason = _run_conversion(checkpoint, target)
+    except UserError as error:
         return str(error)
+    except Exception as error:  # noqa: BLE001  a lack of memory, for one
+        reason = one_line(error)
+    if not reason:
+        return ""
+    return (
+        f"{checkpoint.folder} was written by {checkpoint.world} ranks, and DeepSpeed could not "
+        f"convert it for another number ({reason}). Resume with {checkpoint.world} ranks, or start "
+        f"from its weights: --init-from {checkpoint.folder}."
+    )
+
+
+def _run_conversion(checkpoint: Checkpoint, target: Path) -> str:
+    """Return the last line of a conversion that failed; empty if it succeeded."""
+    for path in torch_files(checkpoint.folder):
+        _check_names(path)
     command = [
         *(sys.executable, "-c", _CONVERSION, json.dumps(sys.path)),
         *("--input_folder", str(checkpoint.folder), "--output_folder", str(target)),
         "--inject_missing_state",
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if not done.returncode:
-        return ""
-    return (
-        f"{checkpoint.folder} was written by {checkpoint.world} ranks, and DeepSpeed could not "
-        f"convert it for another number ({_last_line(done.stderr)}). Resume with "
-        f"{checkpoint.world} ranks, or start from its weights: --init-from {checkpoint.folder}."
-    )
+    return (_last_line(done.stderr) or f"exit code {done.returncode}") if done.returncode else ""
 
 
 def _last_line(text: str) -> str:

@@ -135,6 +135,7 @@ class Arrivals:
         self._shown: dict[str, tuple[Look, float, int]] = {}
         self._beat = (-1, time.monotonic())
         self._refused: dict[str, tuple[Look, str]] = {}
+        self._looked = False
 
     def ended(self) -> bool:
         """Return whether no more is to be looked for: the watch ends, or is another one now."""
@@ -186,6 +187,12 @@ class Arrivals:
     def _note_refused(self, refused: Mapping[InputFile, str]) -> None:
         """Note what cannot be taken as it is, files and folders, and forget what is mended."""
         now = {file_key(file.source, file.relative): (file, why) for file, why in refused.items()}
+        if not self._looked:  # a folder that the process before this one noted may be mended
+            for key in self._notes.names()[ODD] - now.keys():
+                note = self._notes.odd(key)
+                if note is not None and note.file.relative.endswith("/"):
+                    self._notes.forget(key, ODD)
+            self._looked = True
         for key in self._refused.keys() - now.keys():
             self._notes.forget(key, ODD)
             del self._refused[key]

@@ -52,6 +52,7 @@ from pipelines.map.notes import (
     Control,
     Look,
     Notes,
+    Odd,
     Taken,
     file_key,
     look_of,
@@ -89,6 +90,9 @@ CALM = 600.0
 RENEWED_AFTER = 4 * 3600.0
 """Seconds after which a job is replaced by a new one: what an engine keeps of each tick (0.7 KB a
 key group in Flink's memory) goes with its job."""
+
+FEW_TASKS = 100
+"""Of more that wait, a job is not renewed: they would be handed out by both."""
 
 LONGEST_DRAIN = 600.0
 """Seconds that files in flight are waited for at the end."""
@@ -294,7 +298,7 @@ class Watch:
         self._arrived: dict[str, Arrived] = {}
         self._failed: set[str] = set()
         self._told: dict[str, float] = {}
-        self._odd: dict[str, Look] = {}
+        self._odd: dict[str, Odd] = {}
         self._growing: set[str] = set()
         self._seen: Mapping[str, Look | None] = {}
         self._number = 0
@@ -378,10 +382,13 @@ class Watch:
             self._job = None
             self._next_submission = time.monotonic() + self._pause
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        old = self._job is not None and time.monotonic() - self._submitted > RENEWED_AFTER
-        if (self._job is None or old) and time.monotonic() >= self._next_submission:
+        if (self._job is None or self._job_is_old()) and time.monotonic() >= self._next_submission:
             # An old job learns from the control note that it is not the newest, and ends.
             self._submit()
+
+    def _job_is_old(self) -> bool:
+        waiting = sum(len(arrived.waiting) for arrived in self._arrived.values())
+        return time.monotonic() - self._submitted > RENEWED_AFTER and waiting <= FEW_TASKS
 
     def _submit(self) -> None:
         self._next_submission = time.monotonic() + self._pause
@@ -506,9 +513,10 @@ class Watch:
             del self._odd[key]
         for key in sorted(keys - self._odd.keys() | self._growing & keys):
             note = self._notes.odd(key)
-            if note is None or self._odd.get(key) == look_of(note.file):
+            before = self._odd.get(key)
+            if note is None or (before and look_of(before.file) == look_of(note.file)):
                 continue
-            self._odd[key] = look_of(note.file)
+            self._odd[key] = note
             (self._growing.add if note.why == GROWING else self._growing.discard)(key)
             told += 1
             if told <= MOST_TOLD:
@@ -582,7 +590,7 @@ class Watch:
 
     def _left_out(self) -> dict[InputFile, str]:
         """Return what cannot be read now, and why."""
-        notes = [note for key in sorted(self._odd) if (note := self._notes.odd(key))]
+        notes = [note for _, note in sorted(self._odd.items())]
         return {note.file: note.why for note in notes if note.why not in (GROWING, CHANGED, BACK)}
 
     def _check_begun(self, files: Sequence[InputFile]) -> None:

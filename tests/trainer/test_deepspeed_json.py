@@ -21,7 +21,7 @@ from trainer.deepspeed_json import (
     read_json,
     with_precision,
 )
-from trainer.deepspeed_keys import KEYS, checked
+from trainer.deepspeed_keys import KEYS, Kind, checked
 
 CPU, VOLTA, AMPERE = ("fp32", "bf16"), ("fp16", "fp32"), ("bf16", "fp16", "fp32")
 ONE: dict[str, Any] = {"zero_optimization": {"stage": 1}}
@@ -192,6 +192,7 @@ WRONG = {
         r"offload_optimizer is True; expected \{…\}",
     ),
     "what the trainer does": ({"checkpoint": {"load_universal": True}}, "converts checkpoints its"),
+    "a former name": ({"aio": {"thread_count": 1}}, "'aio.thread_count' .* intra_op_parallelism"),
     "lr": ({"optimizer": {"type": "AdamW", "params": {"lr": "1e-4"}}}, "params.lr is '1e-4'"),
     "betas": (
         {"optimizer": {"type": "AdamW", "params": {"betas": [0.9]}}},
@@ -202,7 +203,11 @@ WRONG = {
         r"is \[0.9, 1\]; exp",
     ),
     "optimizer": ({"optimizer": "AdamW"}, r"optimizer is 'AdamW'; expected \{…\}"),
-    "type": ({"data_types": {"grad_accum_dtype": "fp64"}}, "dtype is 'fp64'; .* fp32, fp16, bf16"),
+    "type": ({"data_types": {"grad_accum_dtype": "fp64"}}, "dtype is 'fp64'; .* fp32, float32, "),
+    "type in capitals": (
+        {"data_types": {"param_dtype": "FP32"}},
+        "dtype is 'FP32'; .* one of fp32",
+    ),
     "loss scale": ({"fp16": {"initial_scale_power": 10**6}}, "power is 1000000; expected"),
     "level": ({"log_level": "all"}, "log_level is 'all'; expected one of debug"),
     "operations": ({"comms_logger": {"prof_ops": [1]}}, r"prof_ops is \[1\]; expected a list"),
@@ -262,6 +267,61 @@ def test_what_is_left_to_the_trainer(tmp_path: Path) -> None:
     }
 
 
+def test_null_for_a_section() -> None:
+    content = {
+        **dict.fromkeys(("aio", "optimizer", "bf16", "checkpoint")),
+        "zero_optimization": {"stage": 2, "offload_param": None, "offload_optimizer": None},
+    }
+    settings = checked(content, where="ds.json")
+    assert settings == {"zero_optimization": {"stage": 2}}
+    assert adam_of(settings) == {}
+
+
+def test_names_of_types() -> None:
+    for name in ("float32", "torch.float16", "half", "bfloat16", None):
+        content = {"data_types": {"grad_accum_dtype": name}}
+        assert checked(content, where="ds.json") == content
+    content = {"communication_data_type": "FP32"}
+    assert checked(content, where="ds.json") == content
+    with pytest.raises(UserError, match="communication_data_type is 'half'"):
+        checked({"communication_data_type": "half"}, where="ds.json")
+
+
+FP16_AUTO: Mapping[str, Any] = {
+    "enabled": "auto",
+    "loss_scale": 0,
+    "loss_scale_window": 1000,
+    "initial_scale_power": 16,
+    "hysteresis": 2,
+    "min_loss_scale": 1,
+}
+"""As in the JSON of Hugging Face's guide."""
+
+
+@pytest.mark.parametrize("sections", [{"bf16": {"enabled": "auto"}}, {}], ids=["both", "fp16"])
+@pytest.mark.parametrize(
+    ("supported", "expected"), [(CPU, "fp32"), (VOLTA, "fp16"), (AMPERE, "bf16")]
+)
+def test_precisions_that_are_left_to_the_trainer(
+    tmp_path: Path, sections: dict[str, Any], supported: tuple[str, ...], expected: str
+) -> None:
+    content = {"fp16": FP16_AUTO, **sections, "zero_optimization": {"stage": 2}}
+    settings = read_json(write(tmp_path / "ds.json", content))
+    assert settings == {"zero_optimization": {"stage": 2}}
+    settings = with_precision(settings, None, supported=supported)
+    assert (precision_of(settings) or "fp32") == expected
+    with pytest.raises(UserError, match=r"fp16\.loss_scale is -1"):
+        checked({"fp16": {**FP16_AUTO, "loss_scale": -1}}, where="ds.json")
+
+
+def test_a_precision_beside_one_that_is_left_to_the_trainer() -> None:
+    for is_on, expected in ((True, "bf16"), (False, "fp32")):
+        content = {"fp16": FP16_AUTO, "bf16": {"enabled": is_on}, **ONE}
+        settings = checked(content, where="ds.json")
+        assert precision_of(settings) == expected
+        assert "fp16" not in settings
+
+
 def test_counts_may_be_written_as_floats(tmp_path: Path) -> None:
     content = {"zero_optimization": {"reduce_bucket_size": 5e7}, "train_batch_size": 16.0}
     read = read_json(write(tmp_path / "ds.json", content))
@@ -287,6 +347,8 @@ def test_no_value_is_taken_for_another(section: str, name: str | None, value: An
         if isinstance(kept, str):
             assert kept.startswith("ds.json: ")
             assert "\n" not in kept
+        elif value is None and isinstance(keys.get(key), Mapping):
+            assert kept == {}
         elif value not in ("auto", {}):
             assert kept == content
             assert isinstance(kept[section][key], type(value)) or kept[section][key] == int(value)
@@ -320,3 +382,18 @@ def test_all_keys_are_deepspeeds() -> None:
         keys = KEYS[section]
         assert isinstance(keys, Mapping)
         assert keys.keys() <= known
+
+
+@pytest.mark.slow  # it loads DeepSpeed
+def test_types_are_deepspeeds() -> None:
+    from deepspeed.runtime.config import DtypeEnum  # noqa: PLC0415 - slow
+
+    data_types = KEYS["data_types"]
+    assert isinstance(data_types, Mapping)
+    kind = data_types["param_dtype"]
+    assert isinstance(kind, Kind)
+    for member in (DtypeEnum.fp32, DtypeEnum.fp16, DtypeEnum.bf16):
+        for name in (str(value) for value in member._all_values):
+            assert kind.accepts(name)
+            assert DtypeEnum(name) is member
+            assert not kind.accepts(name.upper())

@@ -1,9 +1,16 @@
+import errno
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 import torch
 
+from shards.errors import DamageError, UserError
+from trainer import step as step_module
 from trainer.loss import LossSums
 from trainer.loss_tally import LossTally
-from trainer.step import StepResult, micro_batches
+from trainer.step import Stepper, StepResult, micro_batches
 
 
 def batch(reaches: list[int], *, width: int = 256) -> dict[str, torch.Tensor]:
@@ -48,3 +55,30 @@ def test_a_step_without_tokens_counts_as_finite(loss: float, targets: int, finit
     tally = LossTally.empty(("web",)).plus(rows, sums)
     result = StepResult(tally=tally, num_tokens=1, num_samples=1, applied=True, grad_norm=1.0)
     assert result.is_finite is finite
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (ValueError("odd"), DamageError),
+        (OSError(errno.EIO, "Input/output error"), UserError),
+        (MemoryError(), MemoryError),
+        (torch.distributed.DistBackendError("NCCL timed out"), torch.distributed.DistBackendError),
+    ],
+    ids=["damage", "disk", "memory", "time"],
+)
+def test_what_a_checkpoint_is_blamed_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, expected: type[Exception]
+) -> None:
+    def load_checkpoint(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(step_module, "deepspeed_types", list)
+    optimizer = SimpleNamespace(param_groups=[])
+    stepper: Any = SimpleNamespace(
+        engine=SimpleNamespace(load_checkpoint=load_checkpoint, optimizer=optimizer)
+    )
+    with pytest.raises(expected) as caught:
+        Stepper.load(stepper, tmp_path, "step-1", step=1)
+    assert type(caught.value) is expected
+    assert ("remove it" in str(caught.value)) is (expected is DamageError)

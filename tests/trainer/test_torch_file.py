@@ -1,15 +1,17 @@
+import errno
 import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from pickle import UnpicklingError
+from typing import Any
 
 import pytest
 import torch
 
 from shards.errors import DamageError, UserError
 from tests.trainer.poison import POISONS, Payload
-from trainer.torch_file import check, deepspeed_types, nothing_runs, one_line, read
+from trainer.torch_file import check, damage_told, deepspeed_types, nothing_runs, one_line, read
 
 
 class Plain:
@@ -28,6 +30,29 @@ def test_what_a_file_holds(path: Path) -> None:
     content = read(path, [], advice="")
     assert content["weights"].tolist() == [0, 1, 2]
     assert content["step"] == 1
+
+
+def test_the_format_before_zip_is_loaded_once(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    loads, load = [], torch.load
+    torch.save({"weights": torch.arange(3)}, path, _use_new_zipfile_serialization=False)
+
+    def count(*args: Any, **kwargs: Any) -> Any:
+        loads.append(args)
+        return load(*args, **kwargs)
+
+    monkeypatch.setattr(torch, "load", count)
+    assert read(path, [], advice="")["weights"].tolist() == [0, 1, 2]
+    assert len(loads) == 1
+
+
+def test_a_file_without_permission(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)  # root may read everything
+    for use in (check, read):
+        with pytest.raises(UserError, match=rf"^{path} cannot be read now .*Permission denied"):
+            use(path, [], advice="")
 
 
 @pytest.mark.parametrize("way", POISONS)
@@ -84,6 +109,47 @@ def test_what_is_no_file_of_tensors(path: Path, damage: Callable[[Path], object]
         with pytest.raises(DamageError, match=rf"^{path} .*Copy it again\.$"):
             use(path, [], advice="")
     assert not path.with_name("it-ran").exists()
+
+
+REFUSALS: dict[str, Exception] = {
+    "memory": MemoryError(),
+    "memory of a tensor": RuntimeError("DefaultCPUAllocator: (Cannot allocate memory)"),
+    "memory of a device": torch.OutOfMemoryError("CUDA out of memory"),
+    "time": torch.distributed.DistBackendError("NCCL timed out"),
+    "a lost rank": RuntimeError("[gloo/gloo/transport/tcp/pair.cc:545] Connection closed by peer"),
+}
+
+
+@pytest.mark.parametrize("error", REFUSALS.values(), ids=REFUSALS)
+def test_what_tells_nothing_of_a_file(
+    monkeypatch: pytest.MonkeyPatch, path: Path, error: Exception
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(torch, "load", refuse)
+    with pytest.raises(type(error)) as caught:
+        read(path, [], advice="")
+    assert caught.value is error
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EACCES])
+def test_a_file_that_the_system_does_not_let_be_read(path: Path, number: int) -> None:
+    told = damage_told(path, "It broke", ". Remove it.")
+    with pytest.raises(UserError, match=rf"^{path} cannot be read now .*not mean") as caught, told:
+        raise OSError(number, os.strerror(number))
+    assert not isinstance(caught.value, DamageError)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("odd"), RuntimeError("odd"), OSError("odd"), OSError(errno.EINVAL, "odd")],
+    ids=repr,
+)
+def test_what_damage_can_cause(path: Path, error: Exception) -> None:
+    told = damage_told(path, "It broke", ". Remove it.")
+    with pytest.raises(DamageError, match=r"^It broke \(.*odd\)\. Remove it\.$"), told:
+        raise error
 
 
 def test_the_environment_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:

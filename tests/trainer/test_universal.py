@@ -47,10 +47,46 @@ def test_a_rank_waits_for_the_file_and_reads_what_it_says(tmp_path: Path) -> Non
 def test_a_failed_conversion_is_reported_and_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(universal, "_run_conversion", lambda *_: "step-5 could not be converted")
-    with pytest.raises(AgreedError, match=r"^step-5 could not be converted$"):
+    monkeypatch.setattr(universal, "_run_conversion", lambda *_: "it broke")
+    with pytest.raises(
+        AgreedError, match=r"step-5 .* could not convert it .*\(it broke\)\. Resume"
+    ):
         universal.convert(checkpoint_of_two(tmp_path), ranks=ALONE)
     assert [path.name for path in tmp_path.iterdir()] == ["step-5"]
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (UserError("a.pt was cut short."), r"^a\.pt was cut short\.$"),
+        (MemoryError(), r"by 2 ranks, .* \(MemoryError\)\. Resume with 2 ranks"),
+        (OSError(12, "Cannot allocate memory"), r"\(\[Errno 12\] Cannot allocate memory\)"),
+    ],
+    ids=["files", "memory", "no process"],
+)
+def test_whatever_fails_is_told_to_all_ranks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(universal, "_run_conversion", fail)
+    with pytest.raises(AgreedError, match=message):
+        universal.convert(checkpoint_of_two(tmp_path), ranks=ALONE)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-5"]
+
+
+def test_ranks_need_not_wait_for_one_that_was_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(universal, "_run_conversion", stop)
+    with pytest.raises(KeyboardInterrupt):
+        universal.convert(checkpoint_of_two(tmp_path), ranks=ALONE)
+    (mark,) = (tmp_path / "step-5-universal").glob("converted-*")
+    assert universal._wait_for_text(mark).endswith("the first rank was stopped.")
 
 
 def test_leftovers_of_an_earlier_conversion_are_removed(

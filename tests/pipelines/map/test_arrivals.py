@@ -242,6 +242,19 @@ def test_what_cannot_be_taken_is_reported_until_it_is_mended_and_hides_nothing(
     assert place.notes.names()[ODD] == set()
 
 
+def test_a_folder_that_was_mended_between_two_processes_is_forgotten(place: Place) -> None:
+    hidden = place.write("closed/part-3.json", at=NOW - 60)
+    hidden.parent.chmod(0)
+    with without_privileges():
+        assert place.turn(NOW) == []
+        again = Arrivals(place.arrivals._job)
+        assert [*again.look(NOW + 1)] == []
+        assert place.notes.names()[ODD] == {file_key("wudao", "closed/")}
+    hidden.parent.chmod(0o700)
+    assert len([*Arrivals(place.arrivals._job).look(NOW + 2)]) == 1
+    assert place.notes.names()[ODD] == set()
+
+
 def test_a_folder_that_may_not_be_listed_at_all_is_trouble(place: Place) -> None:
     place.write("part-1.json", at=NOW - 60)
     place.folder.chmod(0)

@@ -401,3 +401,16 @@ def test_a_job_that_does_not_end_by_itself_is_not_waited_for(
     place.watch._drain()
     assert job.ended
     assert place.generations == [["part-1.json"]]
+
+
+def test_a_job_is_not_renewed_while_much_waits(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watches, "RENEWED_AFTER", 0.0)
+    monkeypatch.setattr(watches, "FEW_TASKS", 1)
+    for number in (1, 2):
+        place.write(f"part-{number}.json", number)
+    place.take(mapped=False)
+    assert not place.watch._job_is_old()
+    place.take()
+    assert place.watch._job_is_old()
