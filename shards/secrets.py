@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path, PurePath
 from urllib.parse import quote, unquote
 
@@ -43,25 +44,57 @@ _CUT = re.compile(r"[?#;][^/?#;=]*=")
 _REFUSED_WEB = re.compile(r"[?#]|;[^/;=]*=")
 _REFUSED = re.compile(rf"[?#;&](?:{_SECRET}|\w*key|auth|code|delegation)=", re.IGNORECASE)
 
+_PARAMETER_END = re.compile("[?#;&]")
+_NAMELESS = re.compile("[?#]([^=]+=*)$")
+"""A query or a fragment that names nothing."""
+
 _IN_TEXT = re.compile(rf"{_START.pattern}[^\s\"'<>]*[^\s\"'<>).,:;\]}}]", re.IGNORECASE)
-_NAMED = re.compile(rf"(?<![\w.-])({_SECRET})(=|%3D)[^\s&;\"'<>)]+", re.IGNORECASE)
+_NUMBER = r"[-+]?[0-9]{1,15}(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?(?=[\s&;\"'<>),\]}]|\.?(?:\s|$))"
+_NAMED = re.compile(
+    # A number of tokens, or for each token, is no secret.
+    rf"(?<![\w.-])({_SECRET})(=|%3D)(?!(?<=token=){_NUMBER})[^\s&;\"'<>)]+",
+    re.IGNORECASE,
+)
+_CERTAIN = (
+    r"[\w.-]*(?:passw(?:or)?d|authorization|(?:auth|access|api|hf|session)[-_.]?token|"
+    r"(?:access|account|api|private|secret|shared)[-_.]?key(?:[-_.]?id)?)"
+)
+"""The name of a header or a field that holds a secret, in prose as well."""
+_FIELD = re.compile(
+    rf"""((?:(?<![\w.-]){_CERTAIN}|(\\?["'])(?:{_CERTAIN}|[\w.-]*secret|credentials?)\2)"""
+    r"""\s*:[ \t]*)(?:(\\?["'])(?:(?!\3)(?:\\.|[^\\\n]))*\3"""
+    r"""|(?:(?:basic|bearer|digest|token) +)?[^\s,;&"'<>)}\]]+)""",
+    re.IGNORECASE,
+)
 _KEYS = re.compile(
     r"\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{30,}|(?:AKIA|ASIA)[0-9A-Z]{12,})\b"
     r"|\bAIza[\w-]{30,}|\bsk-[\w-]{20,}|(?<=Bearer )[\w.~+/=-]{8,}"
-    # A secret key of AWS; hashes of 40 figures have no capitals.
-    r"|(?<![\w.+/=-])(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])(?=[A-Za-z+/]*[0-9])"
+    # User and password in base 64, which has capitals within.
+    r"|(?<=Basic )(?=[\w+/-]+[A-Z0-9])[\w+/-]{8,}=*"
+    # A secret key of AWS; hashes of 40 figures have no capitals, and paths have words.
+    r"|(?<![\w.+/=-])(?:(?<=(?i:aws|key)[ :])|(?<=(?i:secret)[ :])"
+    r"|(?!(?:[A-Za-z0-9+]+/)*[A-Za-z][a-z]{2,}[0-9]*(?![A-Za-z0-9+])))(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])(?=[A-Za-z+/]*[0-9])"
     r"[A-Za-z0-9+][A-Za-z0-9+/]{39}(?![\w+/=-]|\.\w)"
 )
 """Keys that are known by their form: Hugging Face, GitHub, AWS, Google, OpenAI and the like."""
 
 _VARIABLE = re.compile(
-    "(?:.*_)?(?:SECRET|TOKEN|PASSWORD|PASSWD|SIGNATURE|SAS|KEY|CONNECTION_STRING)(?:_ID|_KEY)?"
+    "(?:.*_)?(?:SECRET|PASSWORD|PASSWD|SIGNATURE|SAS|CONNECTION_STRING"
+    "|(?:ACCESS|ACCOUNT|API|PRIVATE|SHARED)_KEY|(?:ACCESS|API|AUTH|HF|HUB|SESSION)_TOKEN)"
+    "(?:_ID|_KEY)?"
 )
 """The name of a variable that holds a secret, not the path of one."""
+_VARIABLE_OF_KEY = re.compile("(?:.*_)?(?:TOKEN|KEY)(?:_ID|_KEY)?")
+"""The name of a variable that holds a secret or a word, as `PARTITION_KEY` and `EOS_TOKEN` do."""
 _LEAST_VALUE = 8
 """Characters of a variable that is taken for a secret."""
 _LEAST_PART = 4
-"""Characters of a part of a secret that is looked for by itself; twice as long, in words too."""
+"""Characters of a part of a secret that is looked for as in an address; twice as long, anywhere."""
+_SIGNS = r"[@:/?#;&=\s\"'<>]+"
+"""Where libraries cut what they take for an address."""
+
+_MOST_CUTS = 16
+"""Of a password or parameters, after which the rest is looked for as well."""
 
 _OF_DOCUMENTS = ("--id", "--url", "--document")
 """Flags whose addresses are names of documents: nothing is read from there."""
@@ -149,6 +182,7 @@ def masked(text: str) -> str:
     if pattern is not None:
         text = pattern.sub(lambda match: instead.get(match[0].lower(), HIDDEN), text)
     text = _IN_TEXT.sub(lambda match: _changed(match[0], _without_user), text)
+    text = _FIELD.sub(lambda match: f"{match[1]}{match[3] or ''}{HIDDEN}{match[3] or ''}", text)
     return _KEYS.sub(HIDDEN, _NAMED.sub(rf"\1\2{HIDDEN}", text))
 
 
@@ -170,9 +204,10 @@ def _words() -> Iterator[str]:
 def _values() -> Iterator[str]:
     """Yield the values of the environment that are secrets, and addresses with passwords."""
     for name, value in os.environ.items():
+        is_named = _VARIABLE.fullmatch(name.upper()) is not None
         is_secret = (
             len(value) >= _LEAST_VALUE
-            and _VARIABLE.fullmatch(name.upper())
+            and (is_named or (_VARIABLE_OF_KEY.fullmatch(name.upper()) and _is_random(value)))
             and not (value.startswith("/") and Path(value).exists())
         )
         if is_secret or ("://" in value and has_user(value)):
@@ -222,9 +257,32 @@ def _parts(word: str) -> Iterator[str]:
     for rest, is_web in _remainders(word):
         end = _user_end(rest, is_web=is_web)
         password = _COLON.split(rest[:end].removesuffix("@"), maxsplit=1)[-1]
-        parameters = [text.rpartition("=")[2] for text in re.split("[?#;&]", rest[end:])[1:]]
-        for secret in (password, *parameters):
-            yield from _long_enough([secret, *re.split(r"[@:/?#;&=\s\"'<>]+", secret)])
+        cuts = islice(re.finditer("[@:/]", password), _MOST_CUTS)
+        ends = [password[cut.end() :] for cut in cuts]
+        pieces = (*re.split("[@:/]", password), *re.split(_SIGNS, password))
+        yield from _long_enough([password, *ends, *pieces])
+        yield from _long_enough(_parameters(rest[end:]))
+        if is_web and (nameless := _NAMELESS.search(rest, end)):
+            texts = (nameless[1], *_PARAMETER_END.split(nameless[1]))
+            yield from filter(_is_random, texts)
+
+
+def _parameters(rest: str) -> Iterator[str]:
+    """Yield the values of parameters that are secrets by name, which may hold any sign."""
+    for number, name in enumerate(_REFUSED.finditer(rest)):
+        yield _PARAMETER_END.split(rest[name.end() :], maxsplit=1)[0]
+        if number < _MOST_CUTS:
+            yield rest[name.end() :]
+
+
+def _is_random(text: str) -> bool:
+    """Return whether a text may be a key rather than a word."""
+    has_both_cases = text != text.lower() and text != text.upper()
+    return (
+        len(text) >= _LEAST_VALUE
+        and (has_both_cases or re.search("[0-9]", text) is not None)
+        and not (text.startswith("<") and text.endswith(">"))
+    )
 
 
 def _long_enough(texts: Iterable[str]) -> Iterator[str]:
@@ -238,8 +296,14 @@ def _forms(text: str) -> set[str]:
 
 
 def _alone(text: str) -> str:
-    """Return the pattern of a text; a short one counts only if it is no part of a word."""
+    """Return the pattern of a text; a short one counts only as in an address, or in quotes.
+
+    Many a short one is a word, too.
+    """
     pattern = re.escape(text)
     if len(text) >= 2 * _LEAST_PART:
         return pattern
-    return rf"(?<![A-Za-z0-9]){pattern}(?![A-Za-z0-9])"
+    return (
+        rf"(?:(?<=[:@/'\"]){pattern}(?![A-Za-z0-9])"
+        rf"|(?<![A-Za-z0-9]){pattern}(?=[@/'\"]|:\S))"
+    )

@@ -11,6 +11,7 @@ Texts, names and paths come from anywhere, and terminals obey what is in them. S
 leaves out secrets. Nothing else writes to the standard output or the standard error.
 """
 
+import codecs
 import io
 import json
 import logging
@@ -65,6 +66,9 @@ _JSON = {
         *range(0x200B, 0x200E), *range(0xFE00, 0xFE10), *range(0xE0000, 0xE01F0),
     )
 }  # fmt: skip
+
+_OWN_LOGS = ("corpusmill", "pipelines", "shards", "trainer")
+"""Whose messages are on one line; a line break there is part of a name."""
 
 _BREAK = re.compile("\n(?!  )")
 
@@ -129,15 +133,26 @@ class MessageFormatter(logging.Formatter):
     """Makes lines of a log, of our own messages and of those of libraries."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the message of a record; what a library says of an exception keeps its lines."""
+        """Return the message of a record; what a library says keeps its lines, below the first."""
+        text = super().format(record)
         if record.exc_info or record.stack_info:
-            return visible(masked(super().format(record)))
-        return message(super().format(record))
+            return visible(masked(text))
+        if record.name.partition(".")[0] in _OWN_LOGS:
+            return message(text)
+        return visible(masked(text.rstrip("\n"))).replace("\n", "\n  ")
 
 
-def json_text(value: Any, *, indent: int | None = None) -> str:
-    """Return a value as JSON that is exact, and shows nothing but visible characters."""
-    return json.dumps(value, ensure_ascii=False, indent=indent).translate(_JSON)
+def json_text(value: Any, *, indent: int | None = None, stream: TextIO | None = None) -> str:
+    """Return a value as JSON that is exact, and shows nothing but visible characters.
+
+    Args:
+        value: The value.
+        indent: Spaces before what is within something; all on one line if None.
+        stream: Where it is printed; JSON is UTF-8, so in another encoding it is all ASCII.
+    """
+    encoding = (stream and stream.encoding) or "utf-8"
+    is_utf8 = codecs.lookup(encoding).name == "utf-8"
+    return json.dumps(value, ensure_ascii=not is_utf8, indent=indent).translate(_JSON)
 
 
 def guard() -> None:

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> str:
     )
     sources = forecast_sources(directory, manifest, setting)
     if arguments.json:
-        return json_text(_as_json(manifest, sources), indent=1)
+        return json_text(_as_json(manifest, sources), indent=1, stream=sys.stdout)
     return "\n".join(map(visible_line, _lines(sources)))
 
 

@@ -1,4 +1,5 @@
 import random
+import re
 import sys
 
 import pytest
@@ -68,8 +69,20 @@ def test_an_address_without_secrets(url: str, shown: str, refused: bool) -> None
         ("--tokenizer hf_abcdefghijklmnopqrst: no", "--tokenizer ***: no"),
         ("AKIAIOSFODNN7EXAMPLE ASIA", "*** ASIA"),
         ("Bearer abc.def-ghi", "Bearer ***"),
+        ("Basic dXNlcjpwYXNz. Basic tokenizers", "Basic ***. Basic tokenizers"),
+        ("Basic Portuguese",) * 2,
+        ("Authorization: Basic dTpw, a", "Authorization: ***, a"),
+        ("{'Authorization': 'Basic dTpw'}", "{'Authorization': '***'}"),
+        ('{"password":"x \\" y", "n": 1}', '{"password":"***", "n": 1}'),
+        (r'"{\"api_key\": \"x\", \"n\": 1}"', r'"{\"api_key\": \"***\", \"n\": 1}"'),
+        ("password: hunter2 and HF_TOKEN: a", "password: *** and HF_TOKEN: ***"),
+        ('a token: the, "token": "b", "unk_token": "<unk>", the password:\nnone',) * 2,
         ("no file wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY.", "no file ***."),
         ("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY.txt",) * 2,
+        ("data/Wikipedia2024/train/part/shard00001",) * 2,
+        ("aws data/Wikipedia2024/train/part/shard00001", "aws ***"),
+        ("loss/token=2.3, seconds_per_token=3e-05 token=7.",) * 2,
+        ("token=7abc token=1.2.3 password=123", "token=*** token=*** password=***"),
         ("/home/me/Corpus2024/wudao/tokenizers/sent",) * 2,
         ("o/n@0123456789abcdef0123456789abcdef01234567",) * 2,
         ("--input /data/a@b:c/x;y?z#d", "--input /data/a@b:c/x;y?z#d"),
@@ -93,16 +106,41 @@ def test_the_address_of_a_library_has_no_query_at_all() -> None:
 
 
 def test_secrets_of_the_command_line_are_known_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["x", "--input=a=https://u:'half /other half@host/a?q=the rest", "https://h/b#Abcdefgh"]
+    words = [
+        "x",
+        "--input=a=https://u:'half /other half@host/a?sig=the rest",
+        "https://h/b#Abcdefgh",
+    ]
     monkeypatch.setattr(sys, "argv", words)
     assert masked(f"{words[1][8:]!r} is not there") == '"a=https://host/a" is not there'
     assert masked('Port could not be cast to integer value as "\'half "') == (
-        'Port could not be cast to integer value as "\'*** "'
+        'Port could not be cast to integer value as "***"'
     )
     assert (
-        masked("host other is not known, behalf, half/x") == "host *** is not known, behalf, ***/x"
+        masked("host other@host is not known, other, behalf, half/x")
+        == "host ***@host is not known, other, behalf, ***/x"
     )
-    assert masked("url: /a?q=the%20rest /b%23abcdefgh") == "url: /a?q=*** /b%23***"
+    assert masked("the%20rest /b%23abcdefgh") == "*** /b%23***"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///tmp/e2e/pa?t/documents/x.jsonl",
+        "s3://bucket/data/????-train.jsonl",
+        "s3://bucket/R&D/corpus/train.jsonl",
+        "s3://bucket/C#/year=2024;month=10/train.jsonl",
+        "hf://datasets/o/n@main/a&b=train/part-?.parquet",
+        "/data/pa?t/R&D/key=documents/x.jsonl",
+    ],
+)
+def test_words_of_a_path_are_no_secrets(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not has_user(url)
+    assert not has_parameters(url)
+    for word in (url, f"--input=a={url}"):
+        monkeypatch.setattr(sys, "argv", ["x", "--input", word])
+        words = " ".join(re.split("[/?#;&=]+", url))
+        assert masked(words) == words
 
 
 def test_an_error_tells_no_secret_wherever_it_goes() -> None:
@@ -117,11 +155,24 @@ def test_names_of_documents_are_no_secrets(monkeypatch: pytest.MonkeyPatch) -> N
     )
 
 
+def test_words_beside_secrets_are_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARTITION_KEY", "documents")
+    monkeypatch.setenv("EOS_TOKEN", "<|endOfText2|>")
+    urls = ["https://u:train@h/a?download=true&n=1000&part=documents", "https://h/R&D/corpora/a"]
+    monkeypatch.setattr(sys, "argv", ["x", *urls])
+    shown = "train: 1000 documents are true, <|endOfText2|> corpora"
+    assert masked(shown) == shown
+    assert masked("u:train@h 'train'") == "u:***@h '***'"
+
+
 def test_secrets_of_the_environment_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalr/XUtn+FEMI=")
     monkeypatch.setenv("HTTPS_PROXY", "http://me:proxyword@proxy:3128")
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "disabled")
     monkeypatch.setenv("MY_TOKEN", "short")
+    monkeypatch.setenv("MY_KEY", "Ab1defgh")
+    monkeypatch.setenv("DB_PASSWORD", "documents")
+    assert masked("ab1defgh documents") == "*** ***"
     assert masked("a wjalr/xutn+femi= wJalr%2FXUtn%2BFEMI%3D proxyword disabled short") == (
         "a *** *** *** disabled short"
     )
@@ -140,7 +191,7 @@ def odd_addresses(seed: int) -> tuple[str, str]:
     secret = f"{ends[0]}{middle}{ends[1]}"
     scheme = choices.choice(SCHEMES)
     odd = "".join(choices.choices(SIGNS + "ab1", k=3))
-    token = secret.replace("/", "")
+    token, nameless = secret.replace("/", ""), f"1a{secret.replace('=', '')}"
     forms = [
         (f"{scheme}://u:{secret}@host/x", secret),
         (f"{scheme}://u:{odd}{secret}@host/{odd}", odd + secret),
@@ -151,8 +202,8 @@ def odd_addresses(seed: int) -> tuple[str, str]:
         (f"{scheme}://host/x#sig={secret}", secret),
         (f"{scheme}://host/x;sig={secret}", secret),
         (f"{scheme}://proxy/https://u:{secret}@host/x", secret),
-        (f"https://host/x?{secret}", secret),
-        (f"https://host/x?q={secret}", secret),
+        (f"https://host/x?{nameless}", nameless),
+        (f"https://host/x?q=a&sig={secret}", secret),
         (f"https://{token}@host/x", token),
     ]
     url, secret = choices.choice(forms)

@@ -91,6 +91,18 @@ def test_json_is_exact_and_visible(value: object) -> None:
     assert json_text("中文 é") == '"中文 é"'
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "gb18030", "utf-8"])
+def test_json_is_json_in_any_encoding(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = io.BytesIO()
+    stream = io.TextIOWrapper(printed, encoding=encoding, errors="backslashreplace")
+    monkeypatch.setattr(sys, "stdout", stream)
+    value = {"é": "中文 😀"}
+    print_lines(json_text(value, indent=1, stream=stream).split("\n"))
+    stream.flush()
+    assert json.loads(printed.getvalue().decode("utf-8")) == value
+    assert printed.getvalue().isascii() is (encoding != "utf-8")
+
+
 def test_only_our_own_line_breaks_begin_lines() -> None:
     assert message("x\ncorpus: done\n") == "x␊corpus: done␊"
     assert message("lacks:\n  a\n  b") == "lacks:\n  a\n  b"
@@ -109,8 +121,10 @@ def test_what_is_told_and_printed_is_visible(
 
 
 def test_log_lines_are_messages() -> None:
-    record = logging.LogRecord("a", 30, "", 0, "%s\nb", ("\x1b https://u:p@h/",), None)
+    record = logging.LogRecord("shards.a", 30, "", 0, "%s\nb", ("\x1b https://u:p@h/",), None)
     assert MessageFormatter().format(record) == "␛ https://h/␊b"
+    record.name = "library.a"
+    assert MessageFormatter().format(record) == "␛ https://h/\n  b"
     try:
         raise ValueError("\x1b")
     except ValueError:
