@@ -73,7 +73,7 @@ _KEYS = re.compile(
     r"|(?<=Basic )(?=[\w+/-]+[A-Z0-9])[\w+/-]{8,}=*"
     # A secret key of AWS; hashes of 40 figures have no capitals, and paths have words.
     r"|(?<![\w.+/=-])(?:(?<=(?i:aws|key)[ :])|(?<=(?i:secret)[ :])"
-    r"|(?!(?:[A-Za-z0-9+]+/)*[A-Za-z][a-z]{2,}[0-9]*(?![A-Za-z0-9+])))(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])(?=[A-Za-z+/]*[0-9])"
+    r"|(?!(?:[A-Za-z0-9+]+/)*[A-Za-z][a-z]{3,}[0-9]*(?![A-Za-z0-9+])))(?=[a-z0-9+/]*[A-Z])(?=[A-Z0-9+/]*[a-z])(?=[A-Za-z+/]*[0-9])"
     r"[A-Za-z0-9+][A-Za-z0-9+/]{39}(?![\w+/=-]|\.\w)"
 )
 """Keys that are known by their form: Hugging Face, GitHub, AWS, Google, OpenAI and the like."""
