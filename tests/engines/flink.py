@@ -6,6 +6,7 @@ import re
 import shutil
 import socket
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -166,6 +167,13 @@ class Cluster:
         """How many jobs run."""
         return sum(job["state"] == "RUNNING" for job in self.ask("jobs/overview")["jobs"])
 
+    def has(self, managers: int) -> bool:
+        """Whether so many TaskManagers are there; the JobManager refuses until it leads."""
+        try:
+            return bool(self.ask("overview")["taskmanagers"] == managers)
+        except urllib.error.HTTPError:
+            return False
+
     def ask(self, path: str) -> Any:
         """The answer of the cluster's REST API."""
         url = f"http://127.0.0.1:{self.rest}/{path}"
@@ -193,7 +201,7 @@ def session_cluster(folder: Path, *, managers: int = 2, slots: int = 2) -> Itera
         wait_until(lambda: answers(cluster.rest), job_manager, log=log)
         for task_manager in cluster.managers:
             wait_until(
-                lambda: cluster.ask("overview")["taskmanagers"] == managers,
+                lambda: cluster.has(managers),
                 task_manager.process,
                 log=folder / f"{task_manager.name}.log",
             )
