@@ -88,8 +88,6 @@ def accounting(
     account: Account,
     records: Sequence[SplitRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
-    *,
-    left_out: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Return the account as the manifest holds it: per source, every figure in rows.
 
@@ -97,7 +95,6 @@ def accounting(
         account: Rows by source, verdict and reason.
         records: Of all splits.
         merged: The records of the merge, by source.
-        left_out: How many files and folders of a source could not be read, if any.
     """
     sizes: Counter[tuple[str, str]] = Counter()
     for source, tasks in merged.items():
@@ -119,7 +116,6 @@ def accounting(
             "not_sampled": sum(split.unsampled for split in records if split.source == source),
             "bytes": {verdict: sizes[source, verdict] for verdict in (KEPT, DROPPED, QUARANTINED)},
             "groups": _groups(merged.get(source, ())),
-            **({"left_out": left_out[source]} if source in left_out else {}),
         }
         for source in sorted({record.source for record in records})
     }
@@ -196,8 +192,21 @@ def check_kept(records: Sequence[SplitRecord]) -> None:
         )
 
 
-def closing_lines(account: Mapping[str, Any], made: Manifest, output: AnyPath) -> list[str]:
-    """Return the last lines of a run's log: the account by source and reason, and the dataset."""
+def closing_lines(
+    account: Mapping[str, Any],
+    made: Manifest,
+    output: AnyPath,
+    *,
+    left_out: Mapping[str, int] = MappingProxyType({}),
+) -> list[str]:
+    """Return the last lines of a run's log: the account by source and reason, and the dataset.
+
+    Args:
+        account: Of the manifest.
+        made: The manifest.
+        output: The folder of the dataset.
+        left_out: How many files and folders of a source could not be read, if any.
+    """
     shown = []
     for source, figures in account.items():
         dropped, rejected = figures["dropped"], figures["quarantined"]
@@ -209,11 +218,11 @@ def closing_lines(account: Mapping[str, Any], made: Manifest, output: AnyPath) -
         shown += [f"  {rows:>12,}  quarantined: {reason}" for reason, rows in rejected.items()]
         if figures["not_sampled"]:
             shown.append(f"  {figures['not_sampled']:>12,}  not in the sample")
-        if figures.get("left_out"):
-            shown.append(
-                f"  {figures['left_out']:>12,}  files or folders that cannot be read, left out "
-                f"({REPORT} lists them)"
-            )
+    shown += [
+        f"{source}: {number:,} files or folders cannot be read and are left out ({REPORT} lists "
+        "them)"
+        for source, number in sorted(left_out.items())
+    ]
     for split in (TRAIN, VALIDATION):
         sums = sum_shards(made.shards(split=split))
         shown.append(

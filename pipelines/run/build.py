@@ -7,6 +7,7 @@ records of finished tasks, so an interrupted run resumes where the records end, 
 import hashlib
 import logging
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -183,7 +184,7 @@ class Build:
         self.readings = {name: source.reading for name, source in corpora.items()}
         self.files = files
         self.left_out: Mapping[InputFile, str] = {}
-        """What of the inputs cannot be read, and why; the first account of this run has it."""
+        """What of the inputs cannot be read, and why; the report lists it."""
         self.output = self.options.output
         self.runner = runner
         number = uuid.uuid4().hex
@@ -320,12 +321,8 @@ class Build:
             threshold=self.options.minhash_threshold,
         ).run()
         merged = self.merge(plan, dedup)
-        results = Results(
-            records=records, plan=plan, dedup=dedup, merged=merged, left_out=self.left_out
-        )
-        made = self._commit(results, files, base=base, lag=lag)
-        self.left_out = {}
-        return made
+        results = Results(records=records, plan=plan, dedup=dedup, merged=merged)
+        return self._commit(results, files, base=base, lag=lag)
 
     def map_part(self) -> None:
         """Map the shares of this machine and say what to do next."""
@@ -372,13 +369,19 @@ class Build:
             "given": given_paths(self.options, self.chain.facts),
             "left_out": [
                 {"source": file.source, "path": file.relative, "from": file.path, "why": why}
-                for file, why in results.left_out.items()
+                for file, why in self.left_out.items()
             ],
             **figures(results.records, results.merged, quality=self.quality),
             "examples": showcase(results.plan, results.merged, self.output, quality=self.quality),
         }
         commit(self.output, made, inputs=files, run=run, lag=lag)
-        for line in account.closing_lines(made.generations[-1].accounting, made, self.output):
+        lines = account.closing_lines(
+            made.generations[-1].accounting,
+            made,
+            self.output,
+            left_out=Counter(file.source for file in self.left_out),
+        )
+        for line in lines:
             _LOG.info("%s", line)
         return made
 

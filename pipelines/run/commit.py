@@ -3,9 +3,8 @@
 import hashlib
 import itertools
 import logging
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -50,8 +49,6 @@ class Results:
     dedup: Deduplicated
     merged: Mapping[str, Sequence[MergeRecord]]
     """By source."""
-    left_out: Mapping[InputFile, str] = field(default_factory=dict)
-    """What of the inputs cannot be read, and why: files, and folders with a slash at the end."""
 
 
 def input_entries(records: Sequence[SplitRecord]) -> tuple[InputEntry, ...]:
@@ -104,12 +101,7 @@ def describe(
         signatures=results.dedup.signatures,
         rejects=tuple(table for record in every for table in record.rejects),
         dropped=tuple(table for record in every for table in record.dropped_texts),
-        accounting=account.accounting(
-            account.final_account(merged),
-            results.records,
-            merged,
-            left_out=Counter(file.source for file in results.left_out),
-        ),
+        accounting=account.accounting(account.final_account(merged), results.records, merged),
     )
     return Manifest(
         number=number,

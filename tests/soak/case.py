@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from tests.pipelines.runs import content
@@ -143,8 +143,12 @@ class Case:
 
 
 def shipped(output: Path) -> dict[str, str]:
-    """Return the hash of every file of a dataset, without what is left to prune."""
-    return {name: value for name, value in content(output).items() if not name.startswith(".work")}
+    """Return the hash of every file of a dataset, without what a kill leaves to prune."""
+    return {
+        name: value
+        for name, value in content(output).items()
+        if not name.startswith(".work") and not PurePath(name).name.startswith(".tmp-")
+    }
 
 
 def flags_of(world: World, **changes: Any) -> list[str]:

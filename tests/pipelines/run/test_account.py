@@ -212,12 +212,6 @@ def test_the_account_has_every_figure_by_source() -> None:
     }
 
 
-def test_what_was_left_out_is_in_the_account_of_its_source() -> None:
-    final = account.final_account(MERGED)
-    told = account.accounting(final, RECORDS, MERGED, left_out={"b": 2})
-    assert told == {**accounted(), "b": {**accounted()["b"], "left_out": 2}}
-
-
 def test_read_is_the_sum_of_what_became_of_it() -> None:
     for figures in accounted().values():
         parts = (*figures["dropped"].values(), *figures["quarantined"].values())
