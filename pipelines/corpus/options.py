@@ -236,7 +236,7 @@ class Options:
     )
     skip_unreadable: bool = option(
         False,
-        "Go on without files and folders that match and cannot be read; the account counts them, "
+        "Go on without files and folders that match and cannot be read; the log counts them, "
         "report.json lists them. A watch always does.",
         action="store_true",
     )
