@@ -78,6 +78,7 @@ class Erasure:
 
     def _table(self, shards: Iterable[ShardEntry]) -> pa.Table:
         tables = [pa.table({"order": pa.array([], pa.uint64())})]
+        schema = tables[0].schema
         for shard in shards:
             if shard.path in self.rows:
                 path = shard_file(self.dataset.directory / shard.path, ARROW)
@@ -87,8 +88,8 @@ class Erasure:
                     rows = documents.select(names).take(self.rows[shard.path])
                     chosen = check_values(rows, path)
                     tables.append(pa.table([_plain(chosen[name]) for name in names], names))
-                    tables = [pa.concat_tables(tables, promote_options="default")]
-        return tables[0]
+                    schema = pa.unify_schemas([schema, tables[-1].schema])
+        return pa.concat_tables(tables, promote_options="default")
 
     def orders(self, generation: str, source: str | None = None) -> np.ndarray:
         """Return the orders (uint64) of the erased documents of a generation, or a source of it."""
