@@ -14,9 +14,8 @@ text), so 13 words are 23 characters and 8 are 14. An item counts as Chinese (or
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +32,7 @@ from pipelines.filters.units import (
     units,
 )
 from pipelines.readers.reading import Reading
-from pipelines.readers.record import Damage, Record
+from pipelines.readers.record import Damage, Record, strings_in
 from pipelines.segments.rows import utf8
 from shards.errors import UserError
 
@@ -252,24 +251,13 @@ def _texts(path: str, item: Record | Damage) -> list[str]:
             f"{item.raw[:60]!r}. Fetch the file again, or leave it out."
         )
     text = item.value.get("text")
-    texts = [text] if isinstance(text, str) else list(_strings(item.value))
+    texts = [text] if isinstance(text, str) else [each for _, _, each in strings_in(item.value)]
     if not texts:
         raise UserError(
             f"{path}: no text in the item at {item.offset}: {item.head[:60]!r}. Expected a field "
             "text, or other fields that are strings."
         )
     return texts
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """Yield every string in a record, however deeply nested."""
-    waiting = [value]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, Mapping | list):
-            waiting += reversed([*value.values()] if isinstance(value, Mapping) else value)
 
 
 def _runs(text: str, n: int) -> _Runs:

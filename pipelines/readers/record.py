@@ -84,6 +84,27 @@ class Damage(NamedTuple):
         return self.raw
 
 
+def strings_in(value: Any) -> Iterator[tuple[Any, Any, str]]:
+    """Yield every string in a value of JSON, however deeply nested, with where it is.
+
+    Args:
+        value: An object or an array.
+
+    Yields:
+        The object or array that holds it, its key or number there, and the string; another value
+        may be put in its place.
+    """
+    containers = [value]
+    while containers:
+        container = containers.pop()
+        items = container.items() if isinstance(container, Mapping) else enumerate(container)
+        for key, item in items:
+            if isinstance(item, Mapping | list):
+                containers.append(item)
+            elif isinstance(item, str):
+                yield container, key, item
+
+
 class Reader(Protocol):
     """Iterates once over what a split holds, in the order of the file."""
 

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from pipelines.inputs.split import Link, Split, open_split
 from pipelines.readers.places import read_places
 from pipelines.readers.reading import Reading, format_of, stored_crc32c
-from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Reason, Record
+from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Reason, Record, strings_in
 from pipelines.segments.rows import Verdict
 from shards.errors import UserError
 from shards.manifest import Manifest
@@ -216,15 +216,8 @@ class RejectReader:
 
 def _remove_nul(value: Any) -> None:
     """Take the NUL characters out of all strings in a value, which may be nested deeply."""
-    containers = [value]
-    while containers:
-        container = containers.pop()
-        items = container.items() if isinstance(container, dict) else enumerate(container)
-        for key, item in items:
-            if isinstance(item, dict | list):
-                containers.append(item)
-            elif isinstance(item, str):
-                container[key] = item.replace("\0", "")
+    for container, key, text in strings_in(value):
+        container[key] = text.replace("\0", "")
 
 
 def rejected_places(

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from pipelines.readers.mend import mend_json
-from pipelines.readers.record import Reason
+from pipelines.readers.record import Reason, strings_in
 
 
 class Unusable:
@@ -152,12 +152,6 @@ class _Rewriting:
 
 def _restore(value: dict[str, Any], values: list[Any]) -> None:
     """Put the values in the places of the numbered strings."""
-    containers: list[Any] = [value]
-    while containers:
-        container = containers.pop()
-        items = container.items() if isinstance(container, dict) else enumerate(container)
-        for key, item in items:
-            if isinstance(item, dict | list):
-                containers.append(item)
-            elif isinstance(item, str) and item.startswith("\0"):
-                container[key] = values[int(item[1:])]
+    for container, key, text in strings_in(value):
+        if text.startswith("\0"):
+            container[key] = values[int(text[1:])]
