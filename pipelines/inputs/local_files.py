@@ -10,6 +10,7 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from pipelines.inputs.found_file import FoundFile, any_of, shown, some_of
 from pipelines.inputs.tree import GONE, Findings, expand, named_once, search, why_not
+from pipelines.inputs.wildcards import at_wildcard
 from shards.errors import UserError
 
 _LOG = logging.getLogger("corpusmill")
@@ -72,13 +73,19 @@ class Known:
         """Yield what lies at each path, and why it cannot be an input; empty if it can."""
         before, self._files = self._files, {}
         for path in paths:
-            name = str(path)
-            version = _version(path)
+            try:
+                status = path.stat()
+            except OSError as error:
+                unknown = FoundFile(
+                    path=_spelt(path.absolute()), relative=_below(path, root), bytes=0
+                )
+                yield unknown, why_not(path, error, what="read")
+                continue
+            name, version, why = str(path), _version(status), ""
             same, file = before.get(name, ((), None))
-            why = ""
             if file is None or same != version:
-                file, why = _describe(path, root=root)
-            if version and not why:
+                file, why = _describe(path, status, root=root)
+            if not why:
                 self._files[name] = version, file
             yield file, why
 
@@ -114,8 +121,8 @@ def _search(path: str, patterns: Sequence[str]) -> tuple[Path, Findings]:
     if os.path.lexists(named):
         return named.parent, Findings(matches={named: ""})
     if glob.has_magic(path):
-        root = _fixed_folder(named)
-        parts = named.relative_to(root).parts
+        fixed, parts = at_wildcard(named.parts)
+        root = Path(*fixed)
         return root, expand(root, parts) if _is_folder(root) else Findings()
     raise UserError(f"The input {shown(path)} {_absence(named)}.")
 
@@ -130,13 +137,6 @@ def _matcher(patterns: Sequence[str]) -> Callable[[Path], bool]:
 def _is_folder(path: Path) -> bool:
     # Where there is no access, Path.is_dir raises.
     return os.path.isdir(path)  # noqa: PTH112 - see above
-
-
-def _fixed_folder(path: Path) -> Path:
-    """Return the part of a glob before its first component with a wildcard."""
-    parts = path.parts
-    first = next(index for index, part in enumerate(parts) if glob.has_magic(part))
-    return Path(*parts[:first])
 
 
 def _absence(path: Path) -> str:
@@ -186,25 +186,19 @@ def _described(
     return files, refused
 
 
-def _version(path: Path) -> tuple[int, ...]:
+def _version(status: os.stat_result) -> tuple[int, ...]:
     """Return what differs once a file, or what may be done with it, has changed."""
-    try:
-        status = path.stat()
-    except OSError:
-        return ()
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _describe(path: Path, *, root: Path) -> tuple[FoundFile, str]:
+def _describe(path: Path, status: os.stat_result, *, root: Path) -> tuple[FoundFile, str]:
     """Return what lies at a path, and why it cannot be an input; empty if it can."""
-    name, relative = _spelt(path.absolute()), _below(path, root)
-    try:
-        status = path.stat()
-    except OSError as error:
-        unknown = FoundFile(path=name, relative=relative, bytes=0)
-        return unknown, why_not(path, error, what="read")
+    name = _spelt(path.absolute())
     file = FoundFile(
-        path=name, relative=relative, bytes=status.st_size, mtime_ns=status.st_mtime_ns
+        path=name,
+        relative=_below(path, root),
+        bytes=status.st_size,
+        mtime_ns=status.st_mtime_ns,
     )
     if name != str(path.absolute()):
         return file, "has a name that is not UTF-8: rename it"

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
 from pipelines.inputs.found_file import FoundFile, any_of, shown, some_of
+from pipelines.inputs.wildcards import at_wildcard
 from shards.errors import UserError
 from shards.secrets import without_secrets
 from shards.storage.address import check_address, explained, retried
@@ -248,9 +249,7 @@ def _glob(location: _Location) -> _Found:
 
 def _fixed_folder(path: str) -> str:
     """Return the part of a glob before its first component with a wildcard."""
-    parts = path.split("/")
-    first = next(index for index, part in enumerate(parts) if glob.has_magic(part))
-    return "/".join(parts[:first])
+    return "/".join(at_wildcard(path.split("/"))[0])
 
 
 def _files(infos: Mapping[str, _Info]) -> list[_Info]:

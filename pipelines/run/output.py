@@ -17,6 +17,7 @@ from pipelines.corpus.recipe import Recipe
 from pipelines.corpus.sources import input_specs
 from pipelines.inputs.files import input_names, input_paths
 from pipelines.inputs.hub import is_hub_dataset
+from pipelines.inputs.wildcards import at_wildcard
 from shards.errors import UserError
 from shards.manifest import NAME, WORK, read_manifest
 from shards.paths import check_sources
@@ -96,7 +97,7 @@ def check_apart(spec: str, output: AnyPath) -> None:
         return
     if is_url(spec) or isinstance(output, RemotePath):
         if is_url(spec) and isinstance(output, RemotePath):
-            _check_parts(_fixed(_url_parts(spec)), _url_parts(str(output)), spec, output)
+            _check_parts(at_wildcard(_url_parts(spec)), _url_parts(str(output)), spec, output)
         return
     with suppress(OSError, ValueError):  # a path that cannot be is told when it is listed
         _check_local(spec, output)
@@ -112,7 +113,7 @@ def _check_local(spec: str, output: Path) -> None:
             if place.is_relative_to(real):
                 raise _input_inside(spec, output, place)
     else:
-        fixed, pattern = _fixed(path.parts)
+        fixed, pattern = at_wildcard(path.parts)
         root = Path(*fixed)
         _check_parts((_real(root).parts, pattern), real.parts, spec, output)
         for found in root.glob("/".join(pattern)) if root.is_dir() else ():
@@ -187,13 +188,6 @@ def _may_be_ours(pattern: str) -> bool:
     """Return whether a name with wildcards may be that of a file which a run writes."""
     end = re.split(r"[*?\]]", pattern)[-1]
     return any(end.endswith(ending) or ending.endswith(end) for ending in _ENDINGS)
-
-
-def _fixed(parts: Sequence[str]) -> _Parts:
-    """Return the parts of a path before the first with a wildcard, and the others."""
-    magic = [number for number, part in enumerate(parts) if glob.has_magic(part)]
-    first = magic[0] if magic else len(parts)
-    return parts[:first], parts[first:]
 
 
 def _url_parts(url: str) -> tuple[str, ...]:
