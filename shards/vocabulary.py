@@ -107,8 +107,15 @@ class Vocabulary:
         Raises:
             DamageError: an id is outside the vocabulary.
         """
-        pieces = [self._piece(token) for token in np.asarray(ids, np.int64).tolist()]
-        return b"".join(pieces).decode(errors="replace")
+        return self.decode_bytes(ids).decode(errors="replace")
+
+    def decode_bytes(self, ids: Sequence[int] | NDArray[Any]) -> bytes:
+        """Return the bytes of token ids, which may end within a character.
+
+        Raises:
+            DamageError: an id is outside the vocabulary.
+        """
+        return b"".join(self._piece(token) for token in np.asarray(ids, np.int64).tolist())
 
     def _piece(self, token: int) -> bytes:
         if not 0 <= token < len(self):

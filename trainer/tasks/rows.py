@@ -1,0 +1,110 @@
+"""Rows of tokens that ask something of a model, and batches of them.
+
+    Part A   [CLS] text with a mask [eos]      seen by all
+    Part B   sop answer                        each place predicts the next token, the last one eop
+
+Positions of Part B stay at the mask, block positions count 1, 2 … from sop on. As in THUDM/GLM
+(commit 4f61ed7, data_utils/data_utils: build_input_from_ids). A causal model gets the text and the
+answer in one, without marks.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Row:
+    """A row of n tokens, without padding."""
+
+    tokens: Integers
+    """int64[n]."""
+    position_ids: Integers | None
+    """int64[2, n], positions and block positions; None: causal."""
+    sep: int | None
+    """The number of tokens of Part A; None: causal."""
+    targets: Integers
+    """int64[n]; 0 where nothing is predicted."""
+    loss_mask: NDArray[np.bool_]
+    """bool[n]: where a token is predicted."""
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+def blank_row(context: Sequence[int], *, mask_at: int, sop: int, answer: Sequence[int]) -> Row:
+    """Return the row that asks for the answer to a blank.
+
+    Args:
+        context: Part A, with [CLS] and what ends it.
+        mask_at: where its mask stands.
+        sop: the token that begins an answer.
+        answer: what is predicted, with the token that ends it; none: Part B is sop alone.
+    """
+    sep, size = len(context), max(1, len(answer))
+    tokens = np.array([*context, sop, *answer[:-1]], np.int64)
+    positions = np.full((2, sep + size), mask_at, np.int64)
+    positions[0, :sep] = np.arange(sep)
+    positions[1, :sep] = 0
+    positions[1, sep:] = np.arange(1, size + 1)
+    return _with_targets(tokens, answer, position_ids=positions, sep=sep)
+
+
+def causal_row(context: Sequence[int], answer: Sequence[int]) -> Row:
+    """Return the row in which a causal model predicts an answer after a context of 1 or more."""
+    tokens = np.array([*context, *answer[:-1]], np.int64)
+    return _with_targets(tokens, answer, position_ids=None, sep=None)
+
+
+def _with_targets(
+    tokens: Integers, answer: Sequence[int], *, position_ids: Integers | None, sep: int | None
+) -> Row:
+    """Return a row whose last places predict the answer."""
+    targets = np.zeros(len(tokens), np.int64)
+    loss_mask = np.zeros(len(tokens), np.bool_)
+    if len(answer):
+        targets[-len(answer) :] = answer
+        loss_mask[-len(answer) :] = True
+    return Row(
+        tokens=tokens, position_ids=position_ids, sep=sep, targets=targets, loss_mask=loss_mask
+    )
+
+
+def collate(rows: Sequence[Row], *, pad: int) -> dict[str, Tensor]:
+    """Return rows as a batch for `GLM.forward`, as wide as the longest of them.
+
+    It has tokens int64[b, n], targets int64[b, n], loss_mask bool[b, n], lengths int64[b], and
+    for blanks position_ids int64[b, 2, n] and sep int64[b]. All rows are of one kind.
+    """
+    width = max(map(len, rows))
+    batch: dict[str, Tensor] = {
+        "tokens": _stacked([row.tokens for row in rows], width, fill=pad),
+        "targets": _stacked([row.targets for row in rows], width, fill=0),
+        "loss_mask": _stacked([row.loss_mask for row in rows], width, fill=0),
+        "lengths": torch.tensor([len(row) for row in rows]),
+    }
+    positions = [row.position_ids for row in rows if row.position_ids is not None]
+    if positions:
+        batch["position_ids"] = _stacked(positions, width, fill=0)
+        batch["sep"] = torch.tensor([row.sep for row in rows])
+    return batch
+
+
+def placed(batch: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:
+    """Return a batch on a device."""
+    return {name: tensor.to(device) for name, tensor in batch.items()}
+
+
+def _stacked(arrays: Sequence[NDArray[np.generic]], width: int, *, fill: int) -> Tensor:
+    """Return arrays [..., n] with their last axis filled up to a width, as one tensor."""
+    shape = (len(arrays), *arrays[0].shape[:-1], width)
+    stacked = np.full(shape, fill, arrays[0].dtype)
+    for row, array in zip(stacked, arrays, strict=True):
+        row[..., : array.shape[-1]] = array
+    return torch.from_numpy(stacked)

@@ -1,0 +1,70 @@
+"""Texts to token ids and back, with the tokenizer that made a model's data.
+
+The only place where this wing reads text: it borrows the tokenizers of the pipelines.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from pipelines.tokenizers.tokenizer import load_tokenizer
+from shards.errors import UserError
+from shards.vocabulary import Vocabulary
+
+
+class TextTokenizer:
+    """A tokenizer, as a model's prompts and answers need it."""
+
+    def __init__(self, spec: str) -> None:
+        """Load a tokenizer.
+
+        Args:
+            spec: as `--tokenizer` of the pipelines: sentencepiece:FILE, tiktoken:NAME, hf:FILE.
+
+        Raises:
+            UserError: there is none, or it cannot be used.
+        """
+        self.spec = spec
+        self._tokenizer = load_tokenizer(spec)
+        self._vocabulary = Vocabulary(self._tokenizer.vocabulary())
+
+    @property
+    def special(self) -> Mapping[str, int]:
+        """Ids by role: eos, pad, cls, mask, smask, gmask, sop, eop and more."""
+        return self._tokenizer.special
+
+    @property
+    def sha256(self) -> str:
+        """What identifies it in manifests and checkpoints."""
+        return self._tokenizer.fingerprint
+
+    @property
+    def vocabulary_size(self) -> int:
+        """How many ids there are, command tokens and padding included."""
+        return self._tokenizer.vocabulary_size
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a text, without an end; names of special tokens are plain text.
+
+        Raises:
+            UserError: the tokenizer cannot encode it.
+        """
+        return self.encode_all([text])[0]
+
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text, as `encode` does."""
+        tokens, lengths, failures = self._tokenizer.encode_batch(texts)
+        if failures:
+            index, why = failures[0]
+            raise UserError(f"{self.spec} cannot encode the text {texts[index][:60]!r}: {why}.")
+        ids, first, parts = tokens.tolist(), 0, []
+        for length in lengths.tolist():
+            parts.append(ids[first : first + length])
+            first += length
+        return parts
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of ids; special ones appear as ⟨name⟩."""
+        return self._vocabulary.decode(ids)
+
+    def decode_bytes(self, ids: Sequence[int]) -> bytes:
+        """Return the bytes of ids, which may end within a character."""
+        return self._vocabulary.decode_bytes(ids)

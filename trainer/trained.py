@@ -1,0 +1,221 @@
+"""A trained model with what is needed to use it: its shape, its objective, its tokenizer.
+
+It is opened from a run's folder, from one of its checkpoints (any ZeRO stage, any number of
+ranks), or from a published checkpoint, which does not tell its shape: `--model` does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from shards.errors import UserError
+from shards.flags import option
+from shards.mixture import parse_data
+from shards.records import from_json
+from shards.run import CAUSAL
+from shards.run import GLM as BLANKS
+from trainer.checkpoint import Checkpoint, read_checkpoint, steps_in
+from trainer.model import GLM
+from trainer.sizes import SIZES, ModelConfig
+from trainer.start import load_weights
+from trainer.tokenizer import TextTokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """How a trained model is opened; the flags of all commands that use one."""
+
+    model: str | None = option(
+        None,
+        "The model's shape, as of trainer.train: needed for a published checkpoint only.",
+        metavar="NAME",
+    )
+    tokenizer: str | None = option(
+        None,
+        "The tokenizer of the model's data, as of the pipelines (sentencepiece:FILE, "
+        "tiktoken:NAME, hf:FILE). Default: the one that the data hold.",
+        metavar="SPEC",
+    )
+    dtype: str = option(
+        "auto",
+        "What the weights are computed in. auto: bf16 where the device supports it, else fp32.",
+        choices=("auto", "fp32", "bf16", "fp16"),
+    )
+    device: str | None = option(
+        None, "Where: cuda, cuda:1, cpu. Default: an accelerator if there is one.", metavar="NAME"
+    )
+
+
+_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trained:
+    """A trained model, ready to be used."""
+
+    model: GLM
+    """On its device, in evaluation mode, without gradients."""
+    objective: str
+    """glm or causal."""
+    tokenizer: TextTokenizer
+    origin: Path
+    """The checkpoint's folder or file."""
+    step: int | None
+    """None: not known."""
+
+    @property
+    def shape(self) -> ModelConfig:
+        """The model's."""
+        return self.model.config
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        return self.model.word_embeddings.weight.device
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a checkpoint tells of a model, before its weights are read."""
+
+    path: Path
+    """What `load_weights` takes."""
+    shape: ModelConfig
+    objective: str
+    tokenizer: Mapping[str, str]
+    """name and sha256 of the data's; empty: not known."""
+    data: tuple[str, ...]
+    """Folders or addresses of the data that it was trained on, as far as they are known."""
+    step: int | None
+
+
+def open_trained(path: Path, opening: Opening) -> Trained:
+    """Return the model in a run's folder, one of its checkpoints, or a published checkpoint.
+
+    Raises:
+        UserError: there is none, its shape or tokenizer is not known, or they do not fit.
+        DamageError: a file of it is damaged.
+    """
+    origin = find_origin(path, opening)
+    tokenizer = find_tokenizer(origin, opening)
+    device = _device(opening)
+    with torch.device("meta"):
+        model = GLM(origin.shape)
+    model = model.to_empty(device="cpu")
+    load_weights(origin.path, model)
+    model = model.to(device, _dtype(opening, device)).eval().requires_grad_(False)
+    return Trained(
+        model=model,
+        objective=origin.objective,
+        tokenizer=tokenizer,
+        origin=origin.path,
+        step=origin.step,
+    )
+
+
+def find_origin(path: Path, opening: Opening) -> Origin:
+    """Return what is known of a model.
+
+    Raises:
+        UserError: there is no model, or its shape is not known.
+    """
+    checkpoint = _newest_checkpoint(path)
+    if checkpoint is None:
+        if opening.model is None:
+            raise UserError(
+                f"{path} holds no checkpoint of trainer.train. If it is a published one, say which "
+                f"model it is: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
+            )
+        shape = ModelConfig.named(opening.model)
+        objective = BLANKS if shape.block_positions else CAUSAL
+        return Origin(path=path, shape=shape, objective=objective, tokenizer={}, data=(), step=None)
+    identity = checkpoint.state["identity"]
+    return Origin(
+        path=checkpoint.folder,
+        shape=_shape_of(identity, checkpoint),
+        objective=str(identity["objective"]),
+        tokenizer=dict(identity["tokenizer"]),
+        data=_data_of(checkpoint),
+        step=checkpoint.step,
+    )
+
+
+def find_tokenizer(origin: Origin, opening: Opening) -> TextTokenizer:
+    """Return the tokenizer of a model's data.
+
+    Raises:
+        UserError: it is not known, or another one than the model was trained with.
+    """
+    if opening.tokenizer is None:
+        name = origin.tokenizer.get("name", "")
+        raise UserError(
+            f"{origin.path} does not hold its tokenizer{f' ({name})' if name else ''}: give it, "
+            "--tokenizer sentencepiece:FILE, tiktoken:NAME or hf:FILE."
+        )
+    tokenizer = TextTokenizer(opening.tokenizer)
+    expected = origin.tokenizer.get("sha256", tokenizer.sha256)
+    if tokenizer.sha256 != expected:
+        raise UserError(
+            f"--tokenizer {opening.tokenizer} is not the one that {origin.path} was trained with, "
+            f"{origin.tokenizer['name']} (sha256 {expected[:12]}…, this one has "
+            f"{tokenizer.sha256[:12]}…): its ids mean other text. Give the same files."
+        )
+    if tokenizer.vocabulary_size > origin.shape.vocab_size:
+        raise UserError(
+            f"--tokenizer {opening.tokenizer} has {tokenizer.vocabulary_size:,} ids, and the model "
+            f"in {origin.path} has {origin.shape.vocab_size:,}: give the model's own tokenizer."
+        )
+    return tokenizer
+
+
+def _newest_checkpoint(path: Path) -> Checkpoint | None:
+    """Return a run's newest checkpoint that is complete here, or the one that is named."""
+    if not path.is_dir():
+        return None
+    named = [path] if path.name.startswith("step-") else []
+    folders = named or [path / f"step-{step}" for step in reversed(steps_in(path))]
+    for folder in folders:
+        # One rank of as many as wrote it would need its own files only; -1 is none of them.
+        found = read_checkpoint(folder, rank=0, world=-1)
+        if isinstance(found, Checkpoint):
+            return found
+    return None
+
+
+def _shape_of(identity: Mapping[str, Any], checkpoint: Checkpoint) -> ModelConfig:
+    try:
+        shape = from_json(ModelConfig, identity["model"], where="model")
+    except (KeyError, ValueError) as error:
+        raise UserError(
+            f"{checkpoint.folder} does not say the shape of its model ({error}): bring its "
+            "whole-*.json back as they were."
+        ) from error
+    return replace(shape, hidden_dropout=0.0, attention_dropout=0.0)
+
+
+def _data_of(checkpoint: Checkpoint) -> tuple[str, ...]:
+    """Return the datasets that a run read last, each once."""
+    mixes = checkpoint.state.get("run", {}).get("mixes", [])
+    texts = [text for mix in mixes[-1:] for text in mix.get("data", [])]
+    return tuple(dict.fromkeys(str(parse_data(text).directory) for text in texts))
+
+
+def _device(opening: Opening) -> torch.device:
+    if opening.device is not None:
+        try:
+            return torch.zeros(0, device=opening.device).device
+        except (RuntimeError, AssertionError) as error:
+            raise UserError(
+                f"--device {opening.device}: torch has no such device here ({error})."
+            ) from error
+    return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+
+
+def _dtype(opening: Opening, device: torch.device) -> torch.dtype:
+    if opening.dtype != "auto":
+        return _DTYPES[opening.dtype]
+    is_fast = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    return torch.bfloat16 if is_fast else torch.float32
