@@ -78,6 +78,42 @@ def load_published(
     )
 
 
+class PublishedWeights(Mapping[str, Tensor]):
+    """The weights of a published checkpoint by name; each is joined when it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a checkpoint.
+
+        Args:
+            path: as for `load_published`.
+
+        Raises:
+            UserError: there is no such checkpoint, or it holds other types.
+            DamageError: a file cannot be read, or the files do not fit together.
+        """
+        files = find_checkpoint_files(path)
+        self._folder = files[0].parent
+        self._parts = [_state_dict(_read(file), file) for file in files]
+        for part, file in zip(self._parts, files, strict=True):
+            if names := self._parts[0].keys() ^ part.keys():
+                raise DamageError(
+                    f"{file} and {files[0]} do not belong to one checkpoint: only one of them has "
+                    f"{min(names)}. Copy all files of one checkpoint."
+                )
+
+    def __getitem__(self, name: str) -> Tensor:
+        """Return a parameter on the CPU, in the file's type."""
+        return join_parts(name, [part[name] for part in self._parts], path=self._folder)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+        return iter(self._parts[0])
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._parts[0])
+
+
 def copy_weights(
     model: GLM,
     parts: Sequence[Mapping[str, Tensor]],
@@ -219,6 +255,18 @@ def join_parts(name: str, parts: Sequence[Tensor], *, path: Path) -> Tensor:
         thirds = zip(*(part.chunk(3) for part in parts), strict=True)
         return torch.cat([torch.cat(third) for third in thirds])
     return torch.cat(list(parts), dim=1 if name.endswith(_BY_COLUMN) else 0)
+
+
+def split_part(name: str, whole: Tensor, *, rank: int, num_ranks: int) -> Tensor:
+    """Return what a rank of model parallelism holds of a parameter, as `join_parts` joins it.
+
+    Sizes that are split must be multiples of `num_ranks`.
+    """
+    if num_ranks == 1 or not name.endswith((*_BY_COLUMN, *_BY_ROW, *_FUSED)):
+        return whole
+    if name.endswith(_FUSED):
+        return torch.cat([third.chunk(num_ranks)[rank] for third in whole.chunk(3)])
+    return whole.chunk(num_ranks, dim=1 if name.endswith(_BY_COLUMN) else 0)[rank]
 
 
 def _needs_extension(

@@ -18,12 +18,10 @@ from shards.run import Run
 from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
 from trainer.checkpoint import (
-    ADVICE,
     Checkpoint,
     check_files,
     find_common_checkpoint,
     steps_in,
-    torch_files,
 )
 from trainer.config import Config
 from trainer.data import RunData, open_data
@@ -37,14 +35,15 @@ from trainer.deepspeed_json import (
 )
 from trainer.disk import Disk, find_disk
 from trainer.follow import run_of
+from trainer.hugging_face import HuggingFaceWeights, is_hugging_face
 from trainer.model import GLM
 from trainer.published import copy_weights, load_published
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
 from trainer.step import Stepper, check_settings, make_model
-from trainer.torch_file import check, damage_told, deepspeed_types, nothing_runs
 from trainer.universal import convert, needs_conversion, remove
+from trainer.zero_weights import ZeroWeights, is_partitioned
 
 _FOREVER = 2**62
 """Beyond any position."""
@@ -376,34 +375,19 @@ def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> N
     """Copy the weights of a published checkpoint, or of one of this trainer's, into a model.
 
     Args:
-        path: a file or a folder.
+        path: a file or a folder; GPT-2 as transformers has it, too.
         model: receives the values.
         extend_positions: let the model have more positions than the checkpoint.
 
     Raises:
         UserError: there is no checkpoint, or it has another shape.
     """
-    is_split = list(path.glob("whole-*.json")) and list(path.glob("*optim_states.pt"))
-    if not is_split:
+    weights: Mapping[str, Tensor]
+    if is_hugging_face(path):
+        weights = HuggingFaceWeights(path, vocab_size=model.config.vocab_size)
+    elif is_partitioned(path):
+        weights = ZeroWeights(path)
+    else:
         load_published(path, model, extend_positions=extend_positions)
         return
-    copy_weights(model, [_whole_weights(path)], files=[path], extend_positions=extend_positions)
-
-
-def _whole_weights(folder: Path) -> Mapping[str, Tensor]:
-    """Return the weights in a checkpoint of which each rank wrote a part."""
-    from deepspeed.utils.zero_to_fp32 import (  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
-        get_fp32_state_dict_from_zero_checkpoint,
-    )
-
-    types = deepspeed_types()
-    for file in torch_files(folder):
-        check(file, types, advice=ADVICE)
-    told = damage_told(
-        folder,
-        f"DeepSpeed could not join the weights in {folder}",
-        ": it was damaged or changed. Copy it again, or give another checkpoint.",
-    )
-    with told, nothing_runs(types):
-        weights = get_fp32_state_dict_from_zero_checkpoint(str(folder.parent), folder.name)
-        return {str(name): weight.detach() for name, weight in weights.items()}
+    copy_weights(model, [weights], files=[path], extend_positions=extend_positions)

@@ -5,7 +5,7 @@ The only place where this wing reads text: it borrows the tokenizers of the pipe
 
 from collections.abc import Mapping, Sequence
 
-from pipelines.tokenizers.tokenizer import load_tokenizer
+from pipelines.tokenizers.tokenizer import load_tokenizer, transformers_json
 from shards.errors import UserError
 from shards.vocabulary import Vocabulary
 
@@ -24,7 +24,8 @@ class TextTokenizer:
         """
         self.spec = spec
         self._tokenizer = load_tokenizer(spec)
-        self._vocabulary = Vocabulary(self._tokenizer.vocabulary())
+        self._table = self._tokenizer.vocabulary()
+        self._vocabulary = Vocabulary(self._table)
 
     @property
     def special(self) -> Mapping[str, int]:
@@ -40,6 +41,16 @@ class TextTokenizer:
     def vocabulary_size(self) -> int:
         """How many ids there are, command tokens and padding included."""
         return self._tokenizer.vocabulary_size
+
+    def pieces(self) -> list[bytes]:
+        """Return the bytes of each id of a text, and its end's name; command tokens come later."""
+        count = max(self._tokenizer.pieces, self.special["eos"] + 1)
+        pieces: list[bytes] = self._table["bytes"][:count].to_pylist()
+        return pieces
+
+    def transformers_json(self) -> str | None:
+        """Return the `tokenizer.json` for transformers; None if its kind cannot be written so."""
+        return transformers_json(self.spec)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text, without an end; names of special tokens are plain text.

@@ -78,19 +78,37 @@ def load_tiktoken(name: str, *, fast: bool) -> TokenModel:
     Raises:
         UserError: there is no such encoding or file, it cannot be fetched, or it is damaged.
     """
+    ranks, encoding = _ranks(name)
+    return _model(ranks, encoding, fast=fast)
+
+
+def _ranks(name: str) -> tuple[PieceRanks, Encoding]:
     path = Path(name)
     if not path.exists():
-        ranks, encoding = _published(name)
-    elif not path.is_file():
+        return _published(name)
+    if not path.is_file():
         raise UserError(
             f"tiktoken:{name} is a folder, a pipe or a device: expected a file called "
             "NAME.tiktoken, or GPT-2's merges.txt or vocab.bpe."
         )
-    elif path.suffix == ".tiktoken":
-        ranks, encoding = _rank_file(path)
-    else:
-        ranks, encoding = _merges_file(path)
-    return _model(ranks, encoding, fast=fast)
+    return _rank_file(path) if path.suffix == ".tiktoken" else _merges_file(path)
+
+
+def transformers_description(name: str) -> str | None:
+    """Return an encoding as `tokenizer.json`; None if it cuts texts in another way than GPT-2.
+
+    Args:
+        name: as for `load_tiktoken`.
+    """
+    ranks, encoding = _ranks(name)
+    if encoding.pattern != _GPT2:
+        return None
+    description = orjson.loads(gpt2_json(ranks))
+    level = description["pre_tokenizer"]
+    end = {"id": encoding.end_of_text, "content": END_OF_TEXT, "special": True}
+    places = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    description.update(decoder=level, post_processor=level, added_tokens=[{**end, **places}])
+    return orjson.dumps(description).decode()
 
 
 def _model(ranks: PieceRanks, encoding: Encoding, *, fast: bool) -> TokenModel:

@@ -146,6 +146,22 @@ def _load(kind: str, name: str, *, fast: bool, compiled: bool) -> TokenModel:
     return load_huggingface(Path(name), fast=fast)
 
 
+def transformers_json(spec: str) -> str | None:
+    """Return a tokenizer as `tokenizer.json`; None if its kind cannot be written as one here.
+
+    Args:
+        spec: as for `load_tokenizer`, which has loaded it.
+    """
+    kind, _, name = spec.partition(":")
+    if kind == "hf":
+        return Path(name).read_text("utf-8")
+    if kind == "tiktoken":
+        from pipelines.tokenizers.tiktoken import transformers_description  # noqa: PLC0415  see above
+
+        return transformers_description(name)
+    return None
+
+
 def _suggestion(spec: str) -> str:
     kinds = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken", ".txt": "tiktoken"}
     kind = kinds.get(Path(spec).suffix)
