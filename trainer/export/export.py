@@ -6,7 +6,6 @@ disk. What a killed export left there is removed by the next one to the same out
 
 import os
 import shutil
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ import torch
 
 from shards.errors import UserError
 from shards.flags import count, local_path, option, positive
-from shards.manifest import read_manifest
+from shards.manifest import TokenizerEntry, read_manifest
 from shards.run import CAUSAL
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import files, make_folder
@@ -174,7 +173,8 @@ def _write(subject: Subject, folder: Path, options: Exporting) -> list[str]:
 def _subject(origin: Origin, opening: Opening, options: Exporting) -> Subject:
     tokenizer = _tokenizer(origin, opening)
     rows = origin.shape.vocab_size
-    own = rows if options.to != LLMC else _own_ids(origin, tokenizer)
+    entry = _entry(origin)
+    own = rows if options.to != LLMC else _own_ids(entry, tokenizer, rows=rows)
     vocabulary = own if options.vocabulary is None else options.vocabulary
     if not 0 < vocabulary <= rows:
         raise UserError(f"--vocabulary {vocabulary:,}: the embedding has {rows:,} rows.")
@@ -184,7 +184,7 @@ def _subject(origin: Origin, opening: Opening, options: Exporting) -> Subject:
         objective=origin.objective,
         step=origin.step,
         vocabulary=vocabulary,
-        special=_special(origin, tokenizer),
+        special=tokenizer.special if tokenizer else entry.special if entry else {},
         tokenizer=tokenizer,
     )
 
@@ -198,22 +198,22 @@ def _tokenizer(origin: Origin, opening: Opening) -> TextTokenizer | None:
     return None
 
 
-def _special(origin: Origin, tokenizer: TextTokenizer | None) -> Mapping[str, int]:
-    """Return ids by role, of the tokenizer or of the data's manifest, if either is there."""
-    if tokenizer is not None:
-        return tokenizer.special
+def _entry(origin: Origin) -> TokenizerEntry | None:
+    """Return what the manifest of the data says of their tokenizer, if the data are there."""
     for directory in origin.data:
         with suppress(UserError):
-            return read_manifest(any_path(directory)).tokenizer.special
-    return {}
+            return read_manifest(any_path(directory)).tokenizer
+    return None
 
 
-def _own_ids(origin: Origin, tokenizer: TextTokenizer | None) -> int:
+def _own_ids(entry: TokenizerEntry | None, tokenizer: TextTokenizer | None, *, rows: int) -> int:
     """Return how many ids mean text or its end; all rows if it is not known."""
     if tokenizer is not None:
         return len(tokenizer.pieces())
-    special = _special(origin, None)
-    # Byte-level BPE and SentencePiece: texts, their end, commands.
-    commands = [i for role, i in special.items() if role not in ("eos", "pad")]
-    own = special.get("eos", origin.shape.vocab_size) + 1
-    return own if own == min(commands, default=own) else origin.shape.vocab_size
+    if entry is None:
+        return rows
+    own = entry.special["eos"] + 1
+    commands = [i for role, i in entry.special.items() if role not in ("eos", "pad")]
+    # Byte-level BPE and SentencePiece: pieces, the end of a text, commands.
+    are_last = min(commands, default=0) == own and max(commands, default=0) + 1 == entry.pieces
+    return own if are_last else entry.pieces
