@@ -17,6 +17,7 @@ from torch import Tensor
 
 from shards.errors import DamageError, UserError
 from shards.records import from_json
+from shards.run import CAUSAL, GLM
 from trainer.gpt2_names import PREFIX, WORDS, is_transposed, name_in_transformers
 from trainer.json_file import read_object
 from trainer.model import parameter_shapes
@@ -74,6 +75,12 @@ def shape_in(folder: Path) -> ModelConfig:
         raise UserError(
             f"{path} does not describe a model ({error}): bring it back as it was."
         ) from error
+
+
+def objective_in(folder: Path) -> str | None:
+    """Return what the model in a folder was trained for, if its config.json says so."""
+    objective = read_object(folder / CONFIG).get("objective")
+    return objective if objective in (CAUSAL, GLM) else None
 
 
 def _check_gpt2(content: Mapping[str, Any], path: Path) -> None:

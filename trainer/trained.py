@@ -18,7 +18,7 @@ from shards.records import from_json
 from shards.run import CAUSAL
 from shards.run import GLM as BLANKS
 from trainer.checkpoint import Checkpoint, read_checkpoint, steps_in
-from trainer.hugging_face import is_hugging_face, shape_in
+from trainer.hugging_face import is_hugging_face, objective_in, shape_in
 from trainer.model import GLM
 from trainer.sizes import SIZES, ModelConfig
 from trainer.start import load_weights
@@ -126,7 +126,8 @@ def find_origin(path: Path, opening: Opening) -> Origin:
     checkpoint = _newest_checkpoint(path)
     if checkpoint is None:
         shape = _shape_given(path, opening)
-        objective = BLANKS if shape.block_positions else CAUSAL
+        told = objective_in(path) if is_hugging_face(path) else None
+        objective = told or (BLANKS if shape.block_positions else CAUSAL)
         return Origin(path=path, shape=shape, objective=objective, tokenizer={}, data=(), step=None)
     identity = checkpoint.state["identity"]
     return Origin(

@@ -20,7 +20,7 @@ from tests.trainer.golden import (
 )
 from tests.trainer.poison import Payload
 from trainer.model import GLM
-from trainer.published import load_published
+from trainer.published import PublishedWeights, load_published, split_part
 
 FILE = "mp_rank_{:02}_model_states.pt"
 FUSED = ("query_key_value.weight", "query_key_value.bias")
@@ -98,6 +98,27 @@ def test_a_folder_of_parts(
     model = GLM(SHAPE)
     assert len(load_published(tmp_path, model).files) == num_ranks
     assert_holds(model, weights)
+
+
+@pytest.mark.parametrize("num_ranks", [1, 2, 4])
+def test_parts_are_split_as_they_are_joined(
+    tmp_path: Path, weights: dict[str, Tensor], num_ranks: int
+) -> None:
+    for name, whole in weights.items():
+        for rank in range(num_ranks):
+            expected = part(name, whole, rank=rank, num_ranks=num_ranks)
+            assert torch.equal(split_part(name, whole, rank=rank, num_ranks=num_ranks), expected)
+    save_parts(tmp_path, weights, num_ranks)
+    joined = PublishedWeights(tmp_path)
+    assert len(joined) == len(weights)
+    assert all(torch.equal(joined[name], weights[name]) for name in joined)
+
+
+def test_parts_with_other_names_do_not_mix(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    save_parts(tmp_path, weights, 2)
+    save(tmp_path / FILE.format(1), {**weights, "extra": weights[WORDS]})
+    with pytest.raises(DamageError, match=r"rank_01.* only one of them has extra\. Copy all"):
+        PublishedWeights(tmp_path)
 
 
 def test_half_precision_is_converted(tmp_path: Path, weights: dict[str, Tensor]) -> None:
