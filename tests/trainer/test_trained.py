@@ -1,0 +1,1 @@
+"""A trained model opens with its tokenizer, from wherever it was saved."""
