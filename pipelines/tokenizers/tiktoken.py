@@ -78,37 +78,40 @@ def load_tiktoken(name: str, *, fast: bool) -> TokenModel:
     Raises:
         UserError: there is no such encoding or file, it cannot be fetched, or it is damaged.
     """
-    ranks, encoding = _ranks(name)
-    return _model(ranks, encoding, fast=fast)
-
-
-def _ranks(name: str) -> tuple[PieceRanks, Encoding]:
     path = Path(name)
     if not path.exists():
-        return _published(name)
-    if not path.is_file():
+        ranks, encoding = _published(name)
+    elif not path.is_file():
         raise UserError(
             f"tiktoken:{name} is a folder, a pipe or a device: expected a file called "
             "NAME.tiktoken, or GPT-2's merges.txt or vocab.bpe."
         )
-    return _rank_file(path) if path.suffix == ".tiktoken" else _merges_file(path)
+    elif path.suffix == ".tiktoken":
+        ranks, encoding = _rank_file(path)
+    else:
+        ranks, encoding = _merges_file(path)
+    return _model(ranks, encoding, fast=fast)
 
 
-def transformers_description(name: str) -> str | None:
-    """Return an encoding as `tokenizer.json`; None if it cuts texts in another way than GPT-2.
+def restore_tiktoken(content: bytes, *, name: str, end_of_text: int, size: int) -> TokenModel:
+    """Return the model whose `content` was kept.
 
     Args:
-        name: as for `load_tiktoken`.
+        content: the pattern, and the lines of a file of ranks.
+        name: where it was kept, for messages.
+        end_of_text: its id.
+        size: how many ids there are.
+
+    Raises:
+        UserError: it is no such content.
     """
-    ranks, encoding = _ranks(name)
-    if encoding.pattern != _GPT2:
-        return None
-    description = orjson.loads(gpt2_json(ranks))
-    level = description["pre_tokenizer"]
-    end = {"id": encoding.end_of_text, "content": END_OF_TEXT, "special": True}
-    places = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    description.update(decoder=level, post_processor=level, added_tokens=[{**end, **places}])
-    return orjson.dumps(description).decode()
+    pattern, _, lines = content.partition(b"\n")
+    try:
+        encoding = Encoding(pattern=pattern.decode(), end_of_text=end_of_text, size=size)
+        ranks = _parse_ranks(lines)
+    except (ValueError, binascii.Error) as error:
+        raise UserError(f"{name} holds no ranks of tiktoken's kind ({reason(error)}).") from error
+    return _model(*_check_ranks(Path(name), ranks, encoding), fast=True)
 
 
 def _model(ranks: PieceRanks, encoding: Encoding, *, fast: bool) -> TokenModel:
@@ -135,7 +138,19 @@ def _model(ranks: PieceRanks, encoding: Encoding, *, fast: bool) -> TokenModel:
         unknown=None,
         commands=byte_bpe_commands(encoding.size, end_of_text=encoding.end_of_text),
         content=encoding.pattern.encode() + b"\n" + lines,
+        # Of other patterns transformers has no form that gives the same words.
+        transformers_json=(lambda: _as_json(ranks, encoding)) if encoding.pattern == _GPT2 else None,
     )
+
+
+def _as_json(ranks: PieceRanks, encoding: Encoding) -> str:
+    """Return GPT-2's model as a `tokenizer.json`, with its end of text."""
+    description = orjson.loads(gpt2_json(ranks))
+    level = description["pre_tokenizer"]
+    end = {"id": encoding.end_of_text, "content": END_OF_TEXT, "special": True}
+    places = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    description.update(decoder=level, post_processor=level, added_tokens=[{**end, **places}])
+    return orjson.dumps(description).decode()
 
 
 def _reference(ranks: PieceRanks, encoding: Encoding) -> Encode:
@@ -188,8 +203,7 @@ def _rank_file(path: Path) -> tuple[PieceRanks, Encoding]:
         )
     encoding = ENCODINGS[path.stem]
     try:
-        pairs = [line.split() for line in path.read_bytes().splitlines() if line]
-        ranks = {base64.b64decode(piece, validate=True): int(rank) for piece, rank in pairs}
+        ranks = _parse_ranks(path.read_bytes())
     except (ValueError, binascii.Error) as error:
         raise UserError(
             f"{path} is no file of tiktoken ranks ({reason(error)}): each line should hold a "
@@ -203,6 +217,11 @@ def _rank_file(path: Path) -> tuple[PieceRanks, Encoding]:
             f"{encoding.size:,}",
         )
     return _check_ranks(path, ranks, encoding)
+
+
+def _parse_ranks(content: bytes) -> PieceRanks:
+    pairs = [line.split() for line in content.splitlines() if line]
+    return {base64.b64decode(piece, validate=True): int(rank) for piece, rank in pairs}
 
 
 def _merges_file(path: Path) -> tuple[PieceRanks, Encoding]:

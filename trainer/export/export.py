@@ -212,8 +212,4 @@ def _own_ids(entry: TokenizerEntry | None, tokenizer: TextTokenizer | None, *, r
         return len(tokenizer.pieces())
     if entry is None:
         return rows
-    own = entry.special["eos"] + 1
-    commands = [i for role, i in entry.special.items() if role not in ("eos", "pad")]
-    # Byte-level BPE and SentencePiece: pieces, the end of a text, commands.
-    are_last = min(commands, default=0) == own and max(commands, default=0) + 1 == entry.pieces
-    return own if are_last else entry.pieces
+    return max(entry.pieces, entry.special["eos"] + 1)
