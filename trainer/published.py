@@ -78,40 +78,50 @@ def load_published(
     )
 
 
-class PublishedWeights(Mapping[str, Tensor]):
-    """The weights of a published checkpoint by name; each is joined when it is asked for."""
+def read_published(path: Path) -> "Weights":
+    """Return the weights in a published checkpoint; what it raises is as for `load_published`."""
+    files = find_checkpoint_files(path)
+    return Weights(parts=[_state_dict(_read(file), file) for file in files], files=files)
 
-    def __init__(self, path: Path) -> None:
-        """Open a checkpoint.
+
+@dataclass(frozen=True, kw_only=True)
+class Weights:
+    """The weights of a checkpoint, joined one at a time."""
+
+    parts: Sequence[Mapping[str, Tensor]]
+    """By rank of model parallelism."""
+    files: Sequence[Path]
+    """The parts come from, for messages."""
+
+    def check(self, shapes: Mapping[str, torch.Size], *, extend_positions: bool) -> list[str]:
+        """Check that they fit a model, and return the position tables in which it has more rows.
 
         Args:
-            path: as for `load_published`.
+            shapes: of the model's parameters.
+            extend_positions: as for `load_published`.
 
         Raises:
-            UserError: there is no such checkpoint, or it holds other types.
-            DamageError: a file cannot be read, or the files do not fit together.
+            UserError: names or shapes differ from the model's.
+            DamageError: the parts do not fit together.
         """
-        files = find_checkpoint_files(path)
-        self._folder = files[0].parent
-        self._parts = [_state_dict(_read(file), file) for file in files]
-        for part, file in zip(self._parts, files, strict=True):
-            if names := self._parts[0].keys() ^ part.keys():
-                raise DamageError(
-                    f"{file} and {files[0]} do not belong to one checkpoint: only one of them has "
-                    f"{min(names)}. Copy all files of one checkpoint."
-                )
+        _check_names(shapes, self.parts, self.files)
+        extended = []
+        for name, shape in shapes.items():
+            parts = [part[name].to("meta") for part in self.parts]
+            value = join_parts(name, parts, path=self.files[0].parent)
+            if _needs_extension(name, value, shape, path=self.files[0], allowed=extend_positions):
+                extended.append(name)
+        return extended
 
-    def __getitem__(self, name: str) -> Tensor:
-        """Return a parameter on the CPU, in the file's type."""
-        return join_parts(name, [part[name] for part in self._parts], path=self._folder)
+    def read(self, name: str) -> Tensor:
+        """Return a value on the CPU, in the file's type."""
+        return join_parts(name, [part[name] for part in self.parts], path=self.files[0].parent)
 
-    def __iter__(self) -> Iterator[str]:
-        """Yield the names."""
-        return iter(self._parts[0])
-
-    def __len__(self) -> int:
-        """Return how many there are."""
-        return len(self._parts[0])
+    def copy_to(self, name: str, parameter: Tensor) -> None:
+        """Copy a value into a parameter that it fits; rows that the parameter has more stay."""
+        value = self.read(name)
+        with torch.no_grad():
+            parameter[: len(value)].copy_(value)
 
 
 def copy_weights(
@@ -134,14 +144,11 @@ def copy_weights(
         DamageError: the parts do not fit together.
     """
     named = dict(model.named_parameters())
-    _check_names(named, parts, files)
-    extended = []
-    with torch.no_grad():
-        for name, parameter in named.items():
-            value = join_parts(name, [part[name] for part in parts], path=files[0].parent)
-            if _needs_extension(name, value, parameter, path=files[0], allowed=extend_positions):
-                extended.append(name)
-            parameter[: len(value)].copy_(value)
+    weights = Weights(parts=parts, files=files)
+    shapes = {name: parameter.shape for name, parameter in named.items()}
+    extended = weights.check(shapes, extend_positions=extend_positions)
+    for name, parameter in named.items():
+        weights.copy_to(name, parameter)
     return extended
 
 
@@ -223,7 +230,7 @@ def _state_dict(content: Mapping[str, Any], file: Path) -> Mapping[str, Tensor]:
 
 
 def _check_names(
-    named: Mapping[str, Tensor], parts: Sequence[Mapping[str, Tensor]], files: Sequence[Path]
+    named: Mapping[str, Any], parts: Sequence[Mapping[str, Tensor]], files: Sequence[Path]
 ) -> None:
     """Refuse a file that lacks a parameter of the model, or has one that the model lacks."""
     for part, file in zip(parts, files, strict=True):
@@ -270,21 +277,21 @@ def split_part(name: str, whole: Tensor, *, rank: int, num_ranks: int) -> Tensor
 
 
 def _needs_extension(
-    name: str, value: Tensor, parameter: Tensor, *, path: Path, allowed: bool
+    name: str, value: Tensor, shape: torch.Size, *, path: Path, allowed: bool
 ) -> bool:
     """Return whether a value fills only the first rows of its parameter.
 
     Raises:
         UserError: it does not fit, or only by an extension that is not allowed.
     """
-    if value.shape == parameter.shape:
+    if value.shape == shape:
         return False
-    shorter = value.shape[1:] == parameter.shape[1:] and len(value) < len(parameter)
+    shorter = value.shape[1:] == shape[1:] and len(value) < shape[0]
     if allowed and shorter and name.endswith(_POSITIONS):
         return True
     raise UserError(
         f"{path}: {name} has the shape {tuple(value.shape)}, but the model expects "
-        f"{tuple(parameter.shape)}. {_advice(name, value, extendable=shorter)}"
+        f"{tuple(shape)}. {_advice(name, value, extendable=shorter)}"
     )
 
 

@@ -139,7 +139,9 @@ def _model(ranks: PieceRanks, encoding: Encoding, *, fast: bool) -> TokenModel:
         commands=byte_bpe_commands(encoding.size, end_of_text=encoding.end_of_text),
         content=encoding.pattern.encode() + b"\n" + lines,
         # Of other patterns transformers has no form that gives the same words.
-        transformers_json=(lambda: _as_json(ranks, encoding)) if encoding.pattern == _GPT2 else None,
+        transformers_json=(lambda: _as_json(ranks, encoding))
+        if encoding.pattern == _GPT2
+        else None,
     )
 
 

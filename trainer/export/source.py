@@ -10,11 +10,9 @@ from torch import Tensor
 from shards.errors import DamageError, UserError
 from shards.storage.files import crc32c
 from trainer.checkpoint import Checkpoint, read_checkpoint
-from trainer.hugging_face import HuggingFaceWeights, is_hugging_face
 from trainer.model import parameter_shapes
-from trainer.published import PublishedWeights
 from trainer.trained import Origin
-from trainer.zero_weights import ZeroWeights, is_partitioned
+from trainer.weights import read_weights
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,36 +58,10 @@ def open_tensors(origin: Origin, dtype: torch.dtype) -> Tensors:
         DamageError: a file is damaged.
     """
     _check_whole(origin.path)
-    weights = _open(origin)
+    weights = read_weights(origin.path, vocab_size=origin.shape.vocab_size)
     shapes = parameter_shapes(origin.shape)
-    for names, what in (
-        (shapes.keys() - weights.keys(), "lacks parameters that the model has"),
-        (weights.keys() - shapes.keys(), "has parameters that the model lacks"),
-    ):
-        if names:
-            raise UserError(
-                f"{origin.path} {what}, {len(names)} of them; the first is {min(names)}. Say which "
-                "model it is with --model."
-            )
-
-    def make(name: str) -> Tensor:
-        value = weights[name]
-        if value.shape != shapes[name]:
-            raise UserError(
-                f"{origin.path}: {name} has the shape {(*value.shape,)}, and the model's has "
-                f"{(*shapes[name],)}. Say which model it is with --model."
-            )
-        return value
-
-    return Tensors(shapes=shapes, make=make, dtype=dtype)
-
-
-def _open(origin: Origin) -> Mapping[str, Tensor]:
-    if is_hugging_face(origin.path):
-        return HuggingFaceWeights(origin.path, vocab_size=origin.shape.vocab_size)
-    if is_partitioned(origin.path):
-        return ZeroWeights(origin.path)
-    return PublishedWeights(origin.path)
+    weights.check(shapes, extend_positions=False)
+    return Tensors(shapes=shapes, make=weights.read, dtype=dtype)
 
 
 def _check_whole(path: Path) -> None:

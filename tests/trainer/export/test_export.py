@@ -127,7 +127,7 @@ def test_another_model_than_the_one_named(tmp_path: Path) -> None:
     for change, complaint in (
         ({"num_layers": 3}, r"lacks parameters .*12 of them; the first is transformer\.layers\.2"),
         ({"num_layers": 1}, r"has parameters that the model lacks, 12 of them"),
-        ({"max_positions": 25}, r"\(25, 32\), and the model's has \(26, 32\)"),
+        ({"max_positions": 25}, r"\(25, 32\), but the model expects \(26, 32\)"),
     ):
         shape = replace(SHAPE, **change)
         (tmp_path / "other.json").write_text(json.dumps(vars(shape)))
