@@ -95,10 +95,11 @@ def files(splits: Mapping[str, Kept], settings: Settings) -> Iterator[ExportFile
         raise UserError(
             f"nothing to export: {', '.join(settings.sources)} has no tokens to train on."
         )
+    if settings.format == MDS:
+        mds.check(splits[TRAIN], settings)
     for split in (VALIDATION, TRAIN):
-        if splits[split].tokens:
-            if settings.format == MDS:
-                mds.check(splits[split], settings)
+        # Validation may be too small for a sample.
+        if splits[split].tokens >= max(1, settings.sequence_length):
             yield from _FILES[settings.format](splits[split], split, settings)
 
 

@@ -68,8 +68,8 @@ def check(kept: Kept, settings: Settings) -> None:
     if settings.sequence_length > min(kept.tokens, settings.tokens_per_file):
         raise UserError(
             f"--sequence-length {settings.sequence_length:,} is more than "
-            f"{min(kept.tokens, settings.tokens_per_file):,}, the tokens there are in a split or a "
-            "file: no sample would be whole. Give a smaller one."
+            f"{min(kept.tokens, settings.tokens_per_file):,}, the tokens there are to train on or "
+            "in a file: no sample would be whole. Give a smaller one."
         )
 
 

@@ -131,10 +131,20 @@ def test_the_bytes_are_those_that_streaming_writes(
         assert hashlib.sha256(content).hexdigest().startswith(wanted)
 
 
+def test_validation_may_be_too_small_for_a_sample(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert export(world, "mds", out, "--sequence-length", "50") == 0
+    assert "the last 49 tokens of validation fill no sample" in capsys.readouterr().out
+    assert len(read(out / "train")) == 16
+    assert not (out / "validation").exists()
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--sequence-length", "50"], "is more than 49, the tokens there are in a split"),
+        (["--sequence-length", "804"], "is more than 803, the tokens there are to train on"),
         (["--sequence-length", "9", "--tokens-per-file", "8"], "is more than 8, the tokens"),
         (["--tokens-per-file", "1G"], "more than the offsets of an MDS file reach"),
     ],
@@ -146,6 +156,6 @@ def test_what_cannot_be_is_refused(
     message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert len(world.stream(VALIDATION)) == 49
+    assert len(world.stream()) == 803
     assert export(world, "mds", tmp_path / "out", *flags) == 2
     assert message in capsys.readouterr().err
