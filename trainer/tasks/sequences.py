@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shards.errors import UserError
 from trainer.tasks.items import Item, read_document, read_items
 from trainer.tasks.question import Question
 from trainer.tasks.rouge import rouge
-from trainer.tasks.rows import blank_row
+from trainer.tasks.rows import Blank, BlankRows
 from trainer.tasks.superglue.wording import plain
 from trainer.tasks.task import SPLITS, TEST, Asked, Defaults, Prediction, Task
 
@@ -89,16 +91,18 @@ def _question(
         if len(answer) > asked.target_length:
             cut.append(pair)
             answer = answer[: asked.target_length]
-    row = blank_row(
-        [*pair.context, *[special["pad"]] * padding],
+    blank = Blank(
+        context=np.array(pair.context, np.int32),
         mask_at=pair.context.index(pair.mask),
         sop=special["sop"],
-        answer=answer,
+        answer=np.array(answer, np.int32),
+        padding=padding,
+        pad=special["pad"],
     )
     return Question(
         guid=asked.guid(number),
         idx=pair.idx,
-        rows=(row,),
+        rows=BlankRows([blank]),
         num_shortened=int(pair.was_cut),
         facts={"reference": pair.target},
     )
