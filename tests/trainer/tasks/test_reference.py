@@ -169,7 +169,7 @@ def test_words_of_chinese_tasks(tmp_path: Path) -> None:
     (question,) = afqmc.questions(path, split="test", tokenizer=tokenizer, asking=Asking())
     assert question.words == (2350, 570)
     path.write_text(path.read_text().replace('"0"', '"100"'))
-    with pytest.raises(UserError, match="the word '居家' has 2 tokens .* Take --form spelled"):
+    with pytest.raises(UserError, match=r"the word '居家' has 2 tokens .* Take --form spelled"):
         find_task("tnews").questions(
             path, split="test", tokenizer=tokenizer, asking=Asking(form="cloze")
         )
