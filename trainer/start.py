@@ -4,7 +4,7 @@ Everything that can be refused is refused here, before the first step, and by al
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,12 @@ from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
 from trainer.checkpoint import (
     ADVICE,
+    BAD_STREAK,
     Checkpoint,
+    NothingSavedError,
     check_files,
     find_common_checkpoint,
-    steps_in,
+    find_later_steps,
     torch_files,
 )
 from trainer.config import Config
@@ -38,7 +40,7 @@ from trainer.deepspeed_json import (
 from trainer.disk import Disk, find_disk
 from trainer.follow import run_of
 from trainer.model import GLM
-from trainer.published import copy_weights, load_published
+from trainer.published import Weights, copy_weights, read_published
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
@@ -46,6 +48,12 @@ from trainer.step import Stepper, check_settings, make_model
 from trainer.torch_file import check, damage_told, deepspeed_types, nothing_runs
 from trainer.universal import convert, needs_conversion, remove
 
+_WEIGHTS = tuple(
+    f"model.{name}"
+    for name in ("num_layers", "hidden_size", "num_heads", "vocab_size", "block_positions")
+)
+"""What weights must agree in, by its name in a run's identity."""
+_POSITIONS = "model.max_positions"
 _FOREVER = 2**62
 """Beyond any position."""
 _log = logging.getLogger(__name__)
@@ -105,8 +113,17 @@ class StartedRun:
             return []
         return [f"the data are {shown}; there are newer manifests, which --follow takes"]
 
-    def state(self, step: int, data: RunData, *, bad_losses: int) -> dict[str, Any]:
-        """Return what a checkpoint after a step records about the run and its data then."""
+    def state(
+        self, step: int, data: RunData, *, bad_losses: int, bad_streak: int = 0
+    ) -> dict[str, Any]:
+        """Return what a checkpoint after a step records about the run and its data then.
+
+        Args:
+            step: that was taken last.
+            data: that it was taken with.
+            bad_losses: how many were not finite so far.
+            bad_streak: how many of them came last, in a row.
+        """
         position = data.run.position_of(step)
         return {
             "loader": data.sampler.state_dict(position),
@@ -114,6 +131,7 @@ class StartedRun:
             "identity": _identity(self.config, data, precision=self.precision),
             "schedule": _changeable(self.config.settings, self.schedule),
             "bad_losses": bad_losses,
+            BAD_STREAK: bad_streak,
         }
 
 
@@ -200,10 +218,19 @@ def _find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Che
     if settings.resume == RESUME_AUTO:
         if disk is None:
             return None
-        return find_common_checkpoint(disk.folder, ranks=ranks, disk=disk)
+        try:
+            return find_common_checkpoint(disk.folder, ranks=ranks, disk=disk)
+        except NothingSavedError as error:
+            _tell_fresh_start(str(error), ranks)
+            return None
     checkpoint = None
     if settings.resume != RESUME_NONE:
-        checkpoint = find_common_checkpoint(Path(settings.resume), ranks=ranks, disk=None)
+        try:
+            checkpoint = find_common_checkpoint(Path(settings.resume), ranks=ranks, disk=None)
+        except NothingSavedError as error:
+            raise AgreedError(
+                f"--resume {settings.resume}: {error}. Give a folder with a complete one."
+            ) from error
         if checkpoint is None:
             raise AgreedError(
                 f"--resume {settings.resume}: there is no checkpoint of that name or in that "
@@ -216,18 +243,23 @@ def _find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Che
 
 def _check_no_later_steps(disk: Disk, ranks: Ranks, *, resumed: Checkpoint | None) -> None:
     """Check that a run will not write its checkpoints among those of another run in --save."""
+    is_own = ranks.together(
+        lambda: resumed is not None and resumed.folder.parent.samefile(disk.folder)
+    )
+    last = resumed.step if resumed is not None and is_own else -1
+    steps, nothings = find_later_steps(disk.folder, after=last, ranks=ranks)
+    if steps:
+        raise AgreedError(
+            f"{disk.folder} holds step-{steps[0]} and this run would not resume from it: give "
+            "another --save, or --resume auto."
+        )
+    if nothings and resumed is None:
+        _tell_fresh_start(f"{disk.folder} holds no checkpoint to resume from: {nothings}", ranks)
 
-    def check() -> None:
-        is_own = resumed is not None and resumed.folder.parent.samefile(disk.folder)
-        last = resumed.step if resumed is not None and is_own else -1
-        steps = steps_in(disk.folder)
-        if steps and steps[-1] > last:
-            raise UserError(
-                f"{disk.folder} holds step-{steps[-1]} and this run would not resume from it: "
-                "give another --save, or --resume auto."
-            )
 
-    ranks.together(check)
+def _tell_fresh_start(text: str, ranks: Ranks) -> None:
+    if ranks.is_first:
+        _log.warning("%s; the run starts from the beginning", text)
 
 
 def _check_state(checkpoint: Checkpoint) -> None:
@@ -292,8 +324,7 @@ def _check_same_run(
         name, before, now = differences[0]
         raise UserError(
             f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
-            f"{now}. Set it back, or start a new run from its weights: "
-            f"--init-from {checkpoint.folder} --save OTHER."
+            f"{now}. Set it back, or {_other_start(differences, checkpoint.folder)}"
         )
     _check_same_text(checkpoint, data)
     try:
@@ -310,6 +341,20 @@ def _check_same_run(
         )
     for name, before, now in _differences(checkpoint.state["schedule"], changeable):
         _log.warning("from step %d on %s is %s; it was %s", step + 1, name, now, before)
+
+
+def _other_start(differences: Sequence[tuple[str, Any, Any]], folder: Path) -> str:
+    """Return how to start a run that differs from a checkpoint's: from its weights, if they fit."""
+    before_and_now = {name: (before, now) for name, before, now in differences}
+    unfit = [name for name in _WEIGHTS if name in before_and_now]
+    before, now = before_and_now.get(_POSITIONS, (0, 0))
+    if unfit or not (isinstance(before, int) and isinstance(now, int)) or now < before:
+        return (
+            f"start a new run with another --save; it cannot begin with the weights of {folder}, "
+            "which do not fit another shape."
+        )
+    more = " --extend-positions" if now > before else ""
+    return f"start a new run from its weights: --init-from {folder}{more} --save OTHER."
 
 
 def _check_same_text(checkpoint: Checkpoint, data: RunData) -> None:
@@ -351,17 +396,16 @@ def _make_stepper(
     )
     if converts:
         deepspeed = {**deepspeed, "checkpoint": {"load_universal": True}}
-    init = None if checkpoint is not None else settings.init_from
     model = make_model(
         data.shape,
         seed=config.run.seed,
         checkpoint_activations=settings.checkpoint_activations,
         deepspeed=deepspeed,
-        whole=init is not None,
+        ranks=ranks,
     )
-    if init is not None:
-        ranks.together(
-            lambda: load_weights(init, model, extend_positions=settings.extend_positions)
+    if checkpoint is None and settings.init_from is not None:
+        hand_out_weights(
+            settings.init_from, model, extend_positions=settings.extend_positions, ranks=ranks
         )
     stepper = Stepper(model, settings=settings, deepspeed=deepspeed, ranks=ranks)
     if checkpoint is not None:
@@ -383,11 +427,44 @@ def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> N
     Raises:
         UserError: there is no checkpoint, or it has another shape.
     """
+    weights = _read_weights(path)
+    copy_weights(model, weights.parts, files=weights.files, extend_positions=extend_positions)
+
+
+def hand_out_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: Ranks) -> None:
+    """Do as `load_weights` for a model of `make_model`; all ranks call this.
+
+    The first rank reads a parameter at a time. At ZeRO stage 3 each rank gets its part of it at
+    once; below, DeepSpeed sends them all when it makes its engine.
+
+    Raises:
+        AgreedError: there is no checkpoint, or it has another shape.
+    """
+    from deepspeed.runtime.zero import (  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
+        GatheredParameters,
+    )
+
+    named = dict(model.named_parameters())
+
+    def read() -> Weights | None:
+        if not ranks.is_first:
+            return None
+        weights = _read_weights(path)
+        shapes = {name: getattr(p, "ds_shape", p.shape) for name, p in named.items()}
+        weights.check(shapes, extend_positions=extend_positions)
+        return weights
+
+    weights = ranks.together(read)
+    for name, parameter in named.items():
+        is_split = hasattr(parameter, "ds_id")
+        with GatheredParameters([parameter], modifier_rank=0, enabled=is_split):
+            if weights is not None:
+                weights.copy_to(name, parameter)
+
+
+def _read_weights(path: Path) -> Weights:
     is_split = list(path.glob("whole-*.json")) and list(path.glob("*optim_states.pt"))
-    if not is_split:
-        load_published(path, model, extend_positions=extend_positions)
-        return
-    copy_weights(model, [_whole_weights(path)], files=[path], extend_positions=extend_positions)
+    return Weights(parts=[_whole_weights(path)], files=[path]) if is_split else read_published(path)
 
 
 def _whole_weights(folder: Path) -> Mapping[str, Tensor]:
