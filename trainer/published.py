@@ -34,6 +34,8 @@ _BY_COLUMN = ("attention.dense.weight", "mlp.dense_4h_to_h.weight")
 _BY_ROW = ("word_embeddings.weight", "mlp.dense_h_to_4h.weight", "mlp.dense_h_to_4h.bias")
 _FUSED = ("query_key_value.weight", "query_key_value.bias")
 _POSITIONS = "position_embeddings.weight"
+HEAD = "head."
+"""Begins the names of a classifier's head, which is not a part of the model: it stays as it is."""
 _LONGEST_TAG = 255
 """Bytes of the name of a folder."""
 _ADVICE = "If you trust it, load it elsewhere and save its entry 'module' alone, as {'module': …}."
@@ -97,7 +99,8 @@ def copy_weights(
         UserError: names or shapes differ from the model's.
         DamageError: the parts do not fit together.
     """
-    named = dict(model.named_parameters())
+    named = {name: p for name, p in model.named_parameters() if not name.startswith(HEAD)}
+    parts = [{name: part[name] for name in part if not name.startswith(HEAD)} for part in parts]
     _check_names(named, parts, files)
     extended = []
     with torch.no_grad():

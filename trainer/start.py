@@ -124,7 +124,7 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         UserError: the options, the data, the model, the ranks or the checkpoints do not fit.
     """
     disk = None if config.settings.save is None else find_disk(config.settings.save, ranks)
-    checkpoint = _find_checkpoint(config.settings, disk, ranks)
+    checkpoint = find_checkpoint(config.settings, disk, ranks)
     if checkpoint is not None:
         own = disk is not None and checkpoint.folder.parent == disk.folder
         check_files(checkpoint, ranks=ranks, disk=disk if own else None)
@@ -195,7 +195,7 @@ def _micro_batch(config: Config, deepspeed: Mapping[str, Any], ranks: Ranks) -> 
     return micro_batch_of(deepspeed, config.settings.micro_batch, sizes=sizes, world=ranks.world)
 
 
-def _find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:
+def find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:
     """Return the checkpoint to resume from, None to start from the beginning."""
     if settings.resume == RESUME_AUTO:
         if disk is None:
@@ -287,9 +287,9 @@ def _check_same_run(
     Raises:
         UserError: the run differs in something that decides what is learnt; the message names it.
     """
-    differences = list(_differences(checkpoint.state["identity"], identity))
-    if differences:
-        name, before, now = differences[0]
+    changed = differences(checkpoint.state["identity"], identity)
+    if changed:
+        name, before, now = changed[0]
         raise UserError(
             f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
             f"{now}. Set it back, or start a new run from its weights: "
@@ -308,7 +308,7 @@ def _check_same_run(
             "Give the earlier batch size first, and start the new one at this step: --batch-size "
             f"SIZE {step}:SIZE."
         )
-    for name, before, now in _differences(checkpoint.state["schedule"], changeable):
+    for name, before, now in differences(checkpoint.state["schedule"], changeable):
         _log.warning("from step %d on %s is %s; it was %s", step + 1, name, now, before)
 
 
@@ -325,14 +325,14 @@ def _check_same_text(checkpoint: Checkpoint, data: RunData) -> None:
         )
 
 
-def _differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:
+def differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:
     """Return the leaves in which two JSON values differ: name, earlier value, present value."""
     if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
         return [] if before == now else [(name, before, now)]
     return [
         difference
         for key in sorted({*before, *now})
-        for difference in _differences(before.get(key), now.get(key), f"{name}.{key}".lstrip("."))
+        for difference in differences(before.get(key), now.get(key), f"{name}.{key}".lstrip("."))
     ]
 
 

@@ -10,7 +10,7 @@ has to be saved.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,17 +81,19 @@ def make_model(
     checkpoint_activations: bool,
     deepspeed: Mapping[str, Any],
     whole: bool,
+    make: Callable[..., GLM] = GLM,
 ) -> GLM:
     """Return a model with initial values, the same on every rank.
 
-    At ZeRO stage 3 each rank makes only its part, unless a `whole` model is asked for.
+    At ZeRO stage 3 each rank makes only its part, unless a `whole` model is asked for. `make` is
+    the model's class.
     """
     from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR on import
 
     torch.manual_seed(_seed(seed, "weights", 0, 0))
     in_parts = stage_of(deepspeed) == _WEIGHTS_SPLIT and not whole
     with Init(config_dict_or_path=dict(deepspeed), enabled=in_parts):
-        return GLM(shape, checkpoint_activations=checkpoint_activations)
+        return make(shape, checkpoint_activations=checkpoint_activations)
 
 
 class Stepper:
@@ -155,7 +157,7 @@ class Stepper:
             loss = loss * torch.where(loss.isfinite(), 1.0, math.nan)
             self.engine.backward(loss, scale_wrt_gas=False)
             results.append(LossSums(*(part.detach() for part in sums)))
-        applied, grad_norm = self._apply()
+        applied, grad_norm = self.apply()
         for part, sums in zip(parts, results, strict=True):
             tally = tally.plus(part, sums)
         return StepResult(
@@ -214,7 +216,7 @@ class Stepper:
         self.engine.train()
         return tally
 
-    def _apply(self) -> tuple[bool, float]:
+    def apply(self) -> tuple[bool, float]:
         """Update the weights unless a gradient is not finite; return whether, and the norm.
 
         DeepSpeed's ZeRO optimizers skip such a step by themselves; plain AdamW, at stage 0, does

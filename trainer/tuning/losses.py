@@ -31,7 +31,7 @@ def by_question(scores: Tensor, sizes: Sequence[int]) -> Tensor:
     widest = max(sizes)
     if all(size == widest for size in sizes):
         return scores.view(len(sizes), widest)
-    parts = scores.split(list(sizes))
+    parts = torch.split(scores, list(sizes))
     return torch.stack([F.pad(part, (0, widest - len(part)), value=_ABSENT) for part in parts])
 
 

@@ -1,0 +1,117 @@
+"""A GLM that is fine-tuned: it gives the scores of answers, by a classifier's head if asked to.
+
+Its state dict is a GLM's, and `head.…` beside it, so that its checkpoints open as a GLM's do.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from trainer.loss import LossSums, Project, loss_sums
+from trainer.model import GLM, Linear
+from trainer.sizes import ModelConfig
+
+CLS, PAD, START = POOLS = ("cls", "pad", "start")
+ABSENT = -1
+"""Among a question's words: there is none."""
+_NEVER = -10_000.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answering:
+    """What a fine-tuned model has beyond a GLM."""
+
+    classes: int = 0
+    """How many numbers a head gives for a row; 0: there is no head."""
+    smoothing: float = 0.0
+    """Of targets in training: the share that is spread over the vocabulary."""
+
+
+class Outputs(NamedTuple):
+    """Of a batch of b rows; all have gradients but `correct` and `num_targets`."""
+
+    scores: Tensor
+    """float32[b, k]: logits of words or classes, or k = 1 and log p of all targets."""
+    loss: Tensor
+    """float32[b]: cross-entropy in nats, smoothed in training, summed over targets."""
+    correct: Tensor
+    """int64[b]: targets that have the largest logit."""
+    num_targets: Tensor
+    """int64[b]."""
+
+
+class Head(nn.Module):
+    """tanh(linear), dropout, linear, as in THUDM/GLM (commit 4f61ed7, model/downstream.py)."""
+
+    def __init__(self, config: ModelConfig, classes: int) -> None:
+        super().__init__()
+        self.dropout = config.hidden_dropout
+        self.pool = Linear(config.hidden_size, config.hidden_size, std=config.init_std)
+        self.classes = Linear(config.hidden_size, classes, std=config.init_std)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Return float[b, classes] of hidden states float[b, h]."""
+        pooled = F.dropout(torch.tanh(self.pool(hidden)), self.dropout, self.training)
+        logits: Tensor = self.classes(pooled)
+        return logits
+
+
+class TunedGLM(GLM):
+    """A GLM whose `forward` takes a batch of rows and returns `Outputs`."""
+
+    def __init__(
+        self, config: ModelConfig, *, answering: Answering, checkpoint_activations: bool = False
+    ) -> None:
+        """Make the model with initial values."""
+        super().__init__(config, checkpoint_activations=checkpoint_activations)
+        self.smoothing = answering.smoothing
+        self.head = Head(config, answering.classes) if answering.classes else None
+
+    def forward(self, batch: Mapping[str, Tensor]) -> Outputs:  # type: ignore[override]
+        """Return the outputs of a batch.
+
+        Args:
+            batch: as `rows.collate` returns it; `pieces` isolates what shares a row. With
+                `pool`, int64[b], the head sees the hidden state at that place; with `words`,
+                int64[b, k], the scores are those of these tokens after the last one of a row.
+        """
+        mask = self.mask(batch["tokens"], batch.get("sep"), batch.get("pieces"))
+        hidden = self.hidden_states(batch["tokens"], batch.get("position_ids"), mask)
+        if self.head is not None:
+            return _scored(self.head(hidden[_places(batch["pool"])]))
+        if "words" in batch:
+            logits = self.word_embeddings(hidden[_places(batch["lengths"] - 1)], project=True)
+            words = batch["words"]
+            scores = logits.float().gather(1, words.clamp(min=0))
+            return _scored(scores.masked_fill(words == ABSENT, _NEVER))
+        sums = self._sums(hidden, batch)
+        return Outputs(-sums.loss[:, None], *sums)
+
+    def _sums(self, hidden: Tensor, batch: Mapping[str, Tensor]) -> LossSums:
+        smoothing = self.smoothing if self.training else 0.0
+
+        def sums_of(hidden: Tensor, project: Project) -> LossSums:
+            return loss_sums(
+                hidden,
+                project,
+                targets=batch["targets"],
+                loss_mask=batch["loss_mask"],
+                chunk=self.chunk,
+                smoothing=smoothing,
+            )
+
+        return LossSums(*self.word_embeddings(hidden, reduce=sums_of))
+
+
+def _places(places: Tensor) -> tuple[Tensor, Tensor]:
+    """Return what indexes one place in each row."""
+    return torch.arange(len(places), device=places.device), places
+
+
+def _scored(scores: Tensor) -> Outputs:
+    none = scores.new_zeros(len(scores), dtype=torch.int64)
+    return Outputs(scores.float(), scores.new_zeros(len(scores)), none, none)
