@@ -1,9 +1,18 @@
 """The tasks that are known by name, and those that a file describes."""
 
 from shards.errors import UserError
+from trainer.tasks.superglue.boolq import BOOLQ
+from trainer.tasks.superglue.copa import COPA
+from trainer.tasks.superglue.entailment import CB, RTE
+from trainer.tasks.superglue.multirc import MULTIRC
+from trainer.tasks.superglue.record import RECORD
+from trainer.tasks.superglue.wic import WIC
+from trainer.tasks.superglue.wsc import WSC
 from trainer.tasks.task import Task
 
-TASKS: dict[str, Task] = {}
+_ALL = (COPA, BOOLQ, CB, RTE, WIC, WSC, MULTIRC, RECORD)
+
+TASKS = {task.name: task for task in _ALL}
 """By name."""
 
 

@@ -10,6 +10,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,10 @@ class Asking:
     length: int | None = option(
         None, "Tokens of a row at most. Default: the task's.", type=positive, metavar="N"
     )
-    form: str = option(
-        CLOZE,
+    form: str | None = option(
+        None,
         "cloze: a word or an answer fills a blank. spelled: words too are scored as answers, "
-        "which may be of several tokens. classifier: a new head decides.",
+        "which may be of several tokens. classifier: a new head decides. Default: the task's.",
         choices=FORMS,
     )
     candidates: bool = option(
@@ -63,6 +64,12 @@ class Asking:
         "Sequence to sequence: cut targets that are longer, rather than refuse them.",
         action="store_true",
     )
+    hide_padding: bool = option(
+        False,
+        "Sequence to sequence: no padding between source and target, which the reference shows "
+        "to the model.",
+        action="store_true",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +78,7 @@ class Defaults:
 
     pattern: int = 0
     num_patterns: int = 1
+    form: str = CLOZE
     length: int = 256
     source_length: int = 512
     target_length: int = 128
@@ -91,6 +99,7 @@ class Asked:
     source_length: int
     target_length: int
     cut_targets: bool
+    hide_padding: bool
     is_causal: bool
     """The model reads from left to right, and has no blanks."""
 
@@ -103,6 +112,15 @@ class Asked:
         """Return the guid of an item, such as dev-3."""
         return f"{'dev' if self.split == VALIDATION else self.split}-{name}"
 
+    def ids(self, text: str) -> list[int]:
+        """Return the ids of a text; white space alone has none, as in the reference."""
+        return list(self._encode(text)) if text.strip() else []
+
+    @cached_property
+    def _encode(self) -> Callable[[str], list[int]]:
+        # Patterns, words and passages come again and again.
+        return lru_cache(maxsize=1024)(self.tokenizer.encode)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task:
@@ -112,8 +130,8 @@ class Task:
     ask: Callable[[Path, Asked], list[Question]]
     """Read a file's items."""
     measure: Callable[[Sequence[Question], Sequence[Prediction]], dict[str, float]]
-    report: Callable[[Question, Prediction], dict[str, Any]]
-    """Return a question's line of predictions."""
+    hand_in: Callable[[Sequence[Question], Sequence[Prediction]], list[dict[str, Any]]]
+    """Return the lines of predictions."""
     defaults: Defaults = field(default_factory=Defaults)
     files: Mapping[str, str] = field(
         default_factory=lambda: {split: f"{split}.jsonl" for split in SPLITS}
@@ -163,7 +181,7 @@ class Task:
         self, questions: Sequence[Question], predictions: Sequence[Prediction]
     ) -> list[dict[str, Any]]:
         """Return predictions as they are handed in, one JSON object a line."""
-        return [self.report(*pair) for pair in zip(questions, predictions, strict=True)]
+        return self.hand_in(questions, predictions)
 
     def file(self, folder: Path, split: str) -> Path:
         """Return a split's file in a folder."""
@@ -182,12 +200,13 @@ class Task:
         return Asked(
             tokenizer=tokenizer,
             split=split,
-            form=asking.form,
+            form=asking.form or own.form,
             pattern=pattern,
             length=asking.length or own.length,
             candidates=asking.candidates,
             source_length=asking.source_length or own.source_length,
             target_length=asking.target_length or own.target_length,
             cut_targets=asking.cut_targets,
+            hide_padding=asking.hide_padding,
             is_causal=is_causal,
         )
