@@ -186,7 +186,7 @@ class Finetuning:
             state=self._started.state(
                 Progress(
                     evaluated=self._evaluated,
-                    best=self.best,
+                    bests=() if self.best is None else (self.best,),
                     bad_losses=self._bad_losses,
                     since=self._since,
                 )

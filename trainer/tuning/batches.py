@@ -9,17 +9,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from trainer.tasks.question import Question, rows_of
-from trainer.tasks.rows import Row, collate
+from trainer.tasks.rows import collate
 from trainer.tuning.losses import by_question, penalized
-from trainer.tuning.model import ABSENT, CLS, PAD, Outputs
+from trainer.tuning.model import ABSENT, Outputs
 from trainer.tuning.packing import packed
 
 
 def are_chosen(questions: Sequence[Question]) -> bool:
     """Return whether the questions of a task offer choices, words or classes, not ask for texts."""
     return any(
-        len(question.rows) > 1 or question.words or question.classes or question.label is not None
-        for question in questions
+        len(question.rows) > 1 or question.words or question.classes for question in questions
     )
 
 
@@ -31,8 +30,6 @@ class Scoring:
     """The token that fills rows up."""
     chosen: bool
     """Whether questions offer choices, words or classes (`are_chosen`)."""
-    pool: str = CLS
-    """Where the head looks: at the first token, the last one of the text, or the one after it."""
     penalty: float = 0.0
     """Scores are divided by (number of targets)^penalty if that is above 0."""
 
@@ -48,7 +45,7 @@ class Scoring:
             return packed(rows, pad=self.pad)
         batch = collate(rows, pad=self.pad)
         if questions[0].classes:
-            return self._with_pool(batch, rows)
+            return self._with_place_after(batch)
         if questions[0].words:
             widest = max(len(question.words) for question in questions)
             words = [[*q.words, *[ABSENT] * (widest - len(q.words))] for q in questions]
@@ -62,20 +59,14 @@ class Scoring:
         scores = penalized(outputs.scores[:, 0], outputs.num_targets, self.penalty)
         return by_question(scores, [len(question.rows) for question in questions])
 
-    def _with_pool(self, batch: Mapping[str, Tensor], rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return a batch with the places that a head looks at."""
-        ends = torch.tensor([len(row) if row.sep is None else row.sep for row in rows])
-        if self.pool == CLS:
-            return {**batch, "pool": torch.zeros_like(ends)}
-        if self.pool == PAD:
-            return {**batch, "pool": ends - 1}
-        # The place after the longest row's text has to exist.
+    def _with_place_after(self, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return a batch in which the longest row too has padding, where a head may look."""
         wider = {
             name: F.pad(tensor, (0, 1), value=self.pad if name == "tokens" else 0)
             for name, tensor in batch.items()
             if tensor.dim() > 1
         }
-        return {**batch, **wider, "pool": ends}
+        return {**batch, **wider}
 
 
 def target_count(questions: Sequence[Question]) -> int:

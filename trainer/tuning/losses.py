@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from trainer.tasks.answers import NO_CHOICE
+
 CROSS_ENTROPY, HINGE, GENERATIVE, MIX = "cross_entropy", "hinge", "generative", "mix"
 LOSSES = (CROSS_ENTROPY, HINGE, GENERATIVE, MIX)
-_ABSENT = -10_000.0
-"""The score of a choice that a question does not have: never the best, and without gradient."""
 
 
 def penalized(scores: Tensor, num_targets: Tensor, penalty: float) -> Tensor:
@@ -32,7 +32,7 @@ def by_question(scores: Tensor, sizes: Sequence[int]) -> Tensor:
     if all(size == widest for size in sizes):
         return scores.view(len(sizes), widest)
     parts = torch.split(scores, list(sizes))
-    return torch.stack([F.pad(part, (0, widest - len(part)), value=_ABSENT) for part in parts])
+    return torch.stack([F.pad(part, (0, widest - len(part)), value=NO_CHOICE) for part in parts])
 
 
 def losses(scores: Tensor, labels: Tensor, kind: str) -> Tensor:

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from trainer.loss import LossSums, Project, loss_sums
-from trainer.model import GLM, Linear
+from trainer.model import GLM
 from trainer.sizes import ModelConfig
+from trainer.tasks.answers import NO_CHOICE
+from trainer.tasks.heads import POOLS, Head
 
-CLS, PAD, START = POOLS = ("cls", "pad", "start")
 ABSENT = -1
 """Among a question's words: there is none."""
-_NEVER = -10_000.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +26,8 @@ class Answering:
 
     classes: int = 0
     """How many numbers a head gives for a row; 0: there is no head."""
+    pool: str = POOLS[0]
+    """Where it looks."""
     smoothing: float = 0.0
     """Of targets in training: the share that is spread over the vocabulary."""
 
@@ -44,22 +45,6 @@ class Outputs(NamedTuple):
     """int64[b]."""
 
 
-class Head(nn.Module):
-    """tanh(linear), dropout, linear, as in THUDM/GLM (commit 4f61ed7, model/downstream.py)."""
-
-    def __init__(self, config: ModelConfig, classes: int) -> None:
-        super().__init__()
-        self.dropout = config.hidden_dropout
-        self.pool = Linear(config.hidden_size, config.hidden_size, std=config.init_std)
-        self.classes = Linear(config.hidden_size, classes, std=config.init_std)
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        """Return float[b, classes] of hidden states float[b, h]."""
-        pooled = F.dropout(torch.tanh(self.pool(hidden)), self.dropout, self.training)
-        logits: Tensor = self.classes(pooled)
-        return logits
-
-
 class TunedGLM(GLM):
     """A GLM whose `forward` takes a batch of rows and returns `Outputs`."""
 
@@ -69,25 +54,27 @@ class TunedGLM(GLM):
         """Make the model with initial values."""
         super().__init__(config, checkpoint_activations=checkpoint_activations)
         self.smoothing = answering.smoothing
-        self.head = Head(config, answering.classes) if answering.classes else None
+        self.head = _head(config, answering) if answering.classes else None
 
     def forward(self, batch: Mapping[str, Tensor]) -> Outputs:  # type: ignore[override]
         """Return the outputs of a batch.
 
         Args:
             batch: as `rows.collate` returns it; `pieces` isolates what shares a row. With
-                `pool`, int64[b], the head sees the hidden state at that place; with `words`,
-                int64[b, k], the scores are those of these tokens after the last one of a row.
+                `words`, int64[b, k], the scores are those of these tokens after the last one of a
+                row.
         """
         mask = self.mask(batch["tokens"], batch.get("sep"), batch.get("pieces"))
         hidden = self.hidden_states(batch["tokens"], batch.get("position_ids"), mask)
         if self.head is not None:
-            return _scored(self.head(hidden[_places(batch["pool"])]))
+            return _scored(self.head(hidden, batch["lengths"]))
         if "words" in batch:
-            logits = self.word_embeddings(hidden[_places(batch["lengths"] - 1)], project=True)
+            rows = torch.arange(len(hidden), device=hidden.device)
+            last = hidden[rows, batch["lengths"] - 1]
+            logits = self.word_embeddings(last, project=True)
             words = batch["words"]
             scores = logits.float().gather(1, words.clamp(min=0))
-            return _scored(scores.masked_fill(words == ABSENT, _NEVER))
+            return _scored(scores.masked_fill(words == ABSENT, NO_CHOICE))
         sums = self._sums(hidden, batch)
         return Outputs(-sums.loss[:, None], *sums)
 
@@ -107,9 +94,13 @@ class TunedGLM(GLM):
         return LossSums(*self.word_embeddings(hidden, reduce=sums_of))
 
 
-def _places(places: Tensor) -> tuple[Tensor, Tensor]:
-    """Return what indexes one place in each row."""
-    return torch.arange(len(places), device=places.device), places
+def _head(config: ModelConfig, answering: Answering) -> Head:
+    return Head(
+        config.hidden_size,
+        answering.classes,
+        pool=answering.pool,
+        dropout=config.hidden_dropout,
+    )
 
 
 def _scored(scores: Tensor) -> Outputs:

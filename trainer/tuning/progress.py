@@ -36,7 +36,13 @@ class Progress:
 
     evaluated: int = 0
     """The last epoch that was evaluated; 0: none."""
-    best: Best | None = None
+    bests: tuple[Best, ...] = ()
+    """The best epoch, if one was evaluated."""
     bad_losses: int = 0
     """NaN and infinite losses so far."""
     since: Since = field(default_factory=Since)
+
+    @property
+    def best(self) -> Best | None:
+        """The best epoch so far."""
+        return self.bests[-1] if self.bests else None

@@ -27,9 +27,9 @@ from trainer.deepspeed_json import (
 from trainer.schedule import CONSTANT, COSINE, LINEAR
 from trainer.settings import RESUME_AUTO, Settings
 from trainer.tasks.catalogue import TASKS, find_task
+from trainer.tasks.heads import POOLS
 from trainer.tasks.task import Asking, Task
 from trainer.tuning.losses import CROSS_ENTROPY, LOSSES
-from trainer.tuning.model import CLS, POOLS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,9 @@ class Tuning:
         type=float,
     )
     pool: str = option(
-        CLS, "Where a classifier looks: at [CLS], at the end of the text, after it.", choices=POOLS
+        POOLS[0],
+        "Where a classifier looks: at [CLS], at the end of the text, after it.",
+        choices=POOLS,
     )
     dropout: float = option(0.1, "All dropout probabilities.", metavar="P", type=float)
     seed: int = option(

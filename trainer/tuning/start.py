@@ -29,7 +29,7 @@ from trainer.sizes import ModelConfig
 from trainer.start import differences, find_checkpoint, load_weights
 from trainer.step import Stepper, check_settings, make_model
 from trainer.tasks.question import Question
-from trainer.tasks.task import SPLITS, TEST, TRAIN, VALIDATION
+from trainer.tasks.task import SPLITS, TRAIN
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Opening, Origin, find_origin, find_tokenizer
 from trainer.tuning.batches import Scoring, are_chosen
@@ -133,7 +133,7 @@ def start(config: Config, ranks: Ranks) -> Started:
     )
     ranks.together(lambda: check_settings(complete))
     answering = Answering(
-        classes=questions[TRAIN][0].classes, smoothing=config.tuning.label_smoothing
+        classes=questions[TRAIN][0].classes, pool=tuning.pool, smoothing=tuning.label_smoothing
     )
     stepper = _make_stepper(
         config, shape, complete, answering=answering, checkpoint=checkpoint, ranks=ranks
@@ -142,7 +142,6 @@ def start(config: Config, ranks: Ranks) -> Started:
     scoring = Scoring(
         pad=special.get("pad", special["eos"]),
         chosen=are_chosen(questions[TRAIN]),
-        pool=tuning.pool,
         penalty=tuning.length_penalty,
     )
     return Started(
@@ -215,14 +214,6 @@ def _read(config: Config, origin: Origin) -> tuple[TextTokenizer, dict[str, list
             is_causal=origin.objective == CAUSAL,
         )
         _check_positions(questions[split], origin.shape, where=task.file(tuning.data, split))
-    if are_chosen(questions[TRAIN]) and VALIDATION in questions:
-        unlabelled = [q.guid for q in questions[VALIDATION] if q.label is None]
-        if unlabelled:
-            raise UserError(
-                f"{task.file(tuning.data, VALIDATION)}: {unlabelled[0]} has no label, and the best "
-                f"epoch is found by these; items without labels belong into "
-                f"{task.file(tuning.data, TEST).name}."
-            )
     return tokenizer, questions
 
 
