@@ -45,11 +45,14 @@ class Order:
 
     def ended_epoch(self, step: int) -> int | None:
         """Return the epoch that ends with a step, None if none does."""
-        epoch = min(self.epochs, max(1, -(-step * self.batch_size // self.num_items)))
-        if not self.across_epochs:
-            epoch = -(-step * self.epochs // self.steps)
-        near = range(min(self.epochs, epoch + 1), max(0, epoch - 2), -1)
-        return next((one for one in near if self.last_step(one) == step), None)
+        if step == self.steps:
+            return self.epochs
+        if self.across_epochs:
+            # The last whose end lies before the end of the next step.
+            epoch = min(self.epochs, -(-(step + 1) * self.batch_size // self.num_items) - 1)
+        else:
+            epoch = step // self.last_step(1)
+        return epoch if epoch > 0 and self.last_step(epoch) == step else None
 
     def items(self, step: int) -> list[int]:
         """Return the numbers of a step's items, in order."""

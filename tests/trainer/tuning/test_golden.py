@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,7 +70,10 @@ def model_of(weights: dict[str, torch.Tensor], classes: int, **more: Any) -> Tun
     model = TunedGLM(SHAPE, answering=Answering(classes=classes, **more))
     state = {name[7:]: value for name, value in weights.items() if name.startswith("weight/")}
     for name, value in weights.items():
-        for here, there in (("pool_layer", "pool_layer"), ("output", f"multichoice_head_{classes}")):
+        for here, there in (
+            ("pool_layer", "pool_layer"),
+            ("output", f"multichoice_head_{classes}"),
+        ):
             if name.startswith(f"head/{there}."):
                 state[f"head.{here}.{name.rpartition('.')[2]}"] = value
     model.load_state_dict(state if classes else {k: v for k, v in state.items() if "head" not in k})
@@ -109,9 +111,7 @@ def test_loss_and_gradients_of_a_batch(
         candidates="--wsc-negative" in options,
     )
     path = TASKS / "items" / f"{case['items']}.jsonl"
-    every = find_task(case["task"]).questions(
-        path, split=TRAIN, tokenizer=tokenizer, asking=asking
-    )
+    every = find_task(case["task"]).questions(path, split=TRAIN, tokenizer=tokenizer, asking=asking)
     by_guid = {question.guid: question for question in every}
     questions = [by_guid[guid] for guid in case["uids"]]
     model = model_of(weights, questions[0].classes)
