@@ -1,11 +1,13 @@
 """Answers of a model to questions: scores of their choices, and the best of them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from shards.errors import UserError
 from trainer.model import GLM
 from trainer.tasks.heads import Head, class_numbers
 from trainer.tasks.question import Question, rows_of
@@ -82,6 +84,9 @@ def answer(judge: Judge, questions: Sequence[Question], *, rows_at_once: int = 3
         judge: its model is put into evaluation mode by the caller.
         questions: of any kinds.
         rows_at_once: in a batch. Longer rows come first, so that it is the first that lacks memory.
+
+    Raises:
+        UserError: a score is not a finite number.
     """
     rows = [(question, row) for question in questions for row in question.rows]
     order = sorted(range(len(rows)), key=lambda at: (_kind(rows[at][0]), -len(rows[at][1])))
@@ -137,6 +142,11 @@ def _greedy(judge: Judge, rows: Sequence[Row]) -> list[list[float]]:
 
 
 def _answer(question: Question, values: Sequence[Sequence[float]]) -> Answer:
+    if not all(math.isfinite(number) for row in values for number in row):
+        raise UserError(
+            f"the model's scores of {question.guid} are not finite numbers: its training diverged, "
+            "or they overflow in its dtype. Take an earlier checkpoint, or --dtype fp32."
+        )
     if _kind(question)[-1]:
         number, is_greedy = values[0]
         return Answer(prediction=int(is_greedy), scores=(number,))

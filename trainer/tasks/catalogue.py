@@ -1,6 +1,7 @@
 """The tasks that are known by name, and those that a file describes."""
 
 from shards.errors import UserError
+from trainer.tasks.sequences import SEQUENCES
 from trainer.tasks.superglue.boolq import BOOLQ
 from trainer.tasks.superglue.copa import COPA
 from trainer.tasks.superglue.entailment import CB, RTE
@@ -10,7 +11,7 @@ from trainer.tasks.superglue.wic import WIC
 from trainer.tasks.superglue.wsc import WSC
 from trainer.tasks.task import Task
 
-_ALL = (COPA, BOOLQ, CB, RTE, WIC, WSC, MULTIRC, RECORD)
+_ALL = (COPA, BOOLQ, CB, RTE, WIC, WSC, MULTIRC, RECORD, *SEQUENCES)
 
 TASKS = {task.name: task for task in _ALL}
 """By name."""

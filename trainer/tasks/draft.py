@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from shards.errors import UserError
 from trainer.tasks.cloze import Pattern, fill
 from trainer.tasks.items import Item
 from trainer.tasks.question import Question
@@ -37,8 +38,14 @@ def questions_of(drafts: Iterable[Draft], asked: Asked) -> list[Question]:
     """Return drafts as questions, in their order.
 
     Raises:
-        UserError: one does not fit, has an empty answer or a guid that another has.
+        UserError: one does not fit, has an empty answer or a guid that another has; or the model
+            has no blanks.
     """
+    if asked.is_causal:
+        raise UserError(
+            "this task fills blanks, and the model reads from left to right. Take a model that was "
+            "trained with the objective glm, or a task of prompts and answers (prompted)."
+        )
     questions: list[Question] = []
     lines: dict[str, int] = {}
     for draft in drafts:

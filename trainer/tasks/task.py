@@ -9,13 +9,13 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from shards.errors import UserError
-from shards.flags import option, positive
+from shards.flags import flag_of, option, positive
 from trainer.tasks.question import Question
 from trainer.tokenizer import TextTokenizer
 
@@ -82,6 +82,8 @@ class Defaults:
     length: int = 256
     source_length: int = 512
     target_length: int = 128
+    takes: tuple[str, ...] = ("form", "length", "pattern")
+    """The fields of `Asking` that mean something to the task."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -191,6 +193,9 @@ class Task:
         self, split: str, tokenizer: TextTokenizer, asking: Asking, *, is_causal: bool
     ) -> Asked:
         own = self.defaults
+        for given in fields(asking):
+            if given.name not in own.takes and getattr(asking, given.name) != given.default:
+                raise UserError(f"{flag_of(given.name)}: the task {self.name} has no use for it.")
         pattern = own.pattern if asking.pattern is None else asking.pattern
         if not 0 <= pattern < own.num_patterns:
             raise UserError(

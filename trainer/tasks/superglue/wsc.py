@@ -136,5 +136,7 @@ WSC = Task(
     ask=_ask,
     measure=_measure,
     hand_in=_hand_in,
-    defaults=Defaults(pattern=2, num_patterns=3, length=128),
+    defaults=Defaults(
+        pattern=2, num_patterns=3, length=128, takes=("form", "length", "pattern", "candidates")
+    ),
 )
