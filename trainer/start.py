@@ -19,10 +19,12 @@ from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
 from trainer.checkpoint import (
     ADVICE,
+    BAD_STREAK,
     Checkpoint,
+    NothingSavedError,
     check_files,
     find_common_checkpoint,
-    steps_in,
+    find_later_steps,
     torch_files,
 )
 from trainer.config import Config
@@ -105,8 +107,17 @@ class StartedRun:
             return []
         return [f"the data are {shown}; there are newer manifests, which --follow takes"]
 
-    def state(self, step: int, data: RunData, *, bad_losses: int) -> dict[str, Any]:
-        """Return what a checkpoint after a step records about the run and its data then."""
+    def state(
+        self, step: int, data: RunData, *, bad_losses: int, bad_streak: int = 0
+    ) -> dict[str, Any]:
+        """Return what a checkpoint after a step records about the run and its data then.
+
+        Args:
+            step: that was taken last.
+            data: that it was taken with.
+            bad_losses: how many were not finite so far.
+            bad_streak: how many of them came last, in a row.
+        """
         position = data.run.position_of(step)
         return {
             "loader": data.sampler.state_dict(position),
@@ -114,6 +125,7 @@ class StartedRun:
             "identity": _identity(self.config, data, precision=self.precision),
             "schedule": _changeable(self.config.settings, self.schedule),
             "bad_losses": bad_losses,
+            BAD_STREAK: bad_streak,
         }
 
 
@@ -200,7 +212,11 @@ def find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Chec
     if settings.resume == RESUME_AUTO:
         if disk is None:
             return None
-        return find_common_checkpoint(disk.folder, ranks=ranks, disk=disk)
+        try:
+            return find_common_checkpoint(disk.folder, ranks=ranks, disk=disk)
+        except NothingSavedError as error:
+            _tell_fresh_start(str(error), ranks)
+            return None
     checkpoint = None
     if settings.resume != RESUME_NONE:
         checkpoint = find_common_checkpoint(Path(settings.resume), ranks=ranks, disk=None)
@@ -216,18 +232,23 @@ def find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Chec
 
 def _check_no_later_steps(disk: Disk, ranks: Ranks, *, resumed: Checkpoint | None) -> None:
     """Check that a run will not write its checkpoints among those of another run in --save."""
+    is_own = ranks.together(
+        lambda: resumed is not None and resumed.folder.parent.samefile(disk.folder)
+    )
+    last = resumed.step if resumed is not None and is_own else -1
+    steps, nothings = find_later_steps(disk.folder, after=last, ranks=ranks)
+    if steps:
+        raise AgreedError(
+            f"{disk.folder} holds step-{steps[0]} and this run would not resume from it: give "
+            "another --save, or --resume auto."
+        )
+    if nothings and resumed is None:
+        _tell_fresh_start(f"{disk.folder} holds no checkpoint to resume from: {nothings}", ranks)
 
-    def check() -> None:
-        is_own = resumed is not None and resumed.folder.parent.samefile(disk.folder)
-        last = resumed.step if resumed is not None and is_own else -1
-        steps = steps_in(disk.folder)
-        if steps and steps[-1] > last:
-            raise UserError(
-                f"{disk.folder} holds step-{steps[-1]} and this run would not resume from it: "
-                "give another --save, or --resume auto."
-            )
 
-    ranks.together(check)
+def _tell_fresh_start(text: str, ranks: Ranks) -> None:
+    if ranks.is_first:
+        _log.warning("%s; the run starts from the beginning", text)
 
 
 def _check_state(checkpoint: Checkpoint) -> None:

@@ -13,7 +13,7 @@ import pytest
 from shards.storage import files
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
-from trainer import checkpoint
+from trainer import saver
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +92,7 @@ def kill_while_saving() -> None:
         calls.append(path)
         return write(path, value) if len(calls) < 2 else kill_minus_nine()
 
-    vars(checkpoint)["write_json"] = cut
+    vars(saver)["write_json"] = cut
 
 
 def test_killed_while_saving(trial: Trial, undisturbed: Callable[..., Path]) -> None:
