@@ -19,10 +19,11 @@ import torch
 
 from shards.shown import json_text, print_line
 from shards.storage.files import atomic_write, write_json
-from trainer.checkpoint import save
+from trainer.checkpoint import BAD_STREAK
 from trainer.command import run_on_ranks
 from trainer.log import TRAIN, Meter, RunLog
 from trainer.ranks import AgreedError, Ranks
+from trainer.saver import Saver
 from trainer.stop import Stop
 from trainer.tasks.question import Question
 from trainer.tasks.task import TEST, VALIDATION
@@ -61,6 +62,9 @@ class Finetuning:
         self._is_saved = True
         self._since = started.progress.since
         self._meter = Meter()
+        self._saver = Saver(
+            started.tuner.stepper.engine, started.disk, keep=self._tuning.keep, ranks=self._ranks
+        )
 
     def run(self) -> int:
         """Train to the end, or until asked to stop; return the exit code."""
@@ -71,6 +75,8 @@ class Finetuning:
             code = self._stop.agreed_exit_code(self._ranks) or self._between_steps()
         if not self._is_saved:
             self._save()
+        self._saver.finish(bad_streak=self._bad_losses_in_a_row)
+        self._keep_best()
         return code
 
     def _take_step(self) -> None:
@@ -107,16 +113,22 @@ class Finetuning:
         self._bad_losses += 1
         self._bad_losses_in_a_row += 1
         self._log.say(f"step {self._step:,}: the loss is {outcome.loss}; its batch is skipped")
-        if self._bad_losses_in_a_row >= self._tuning.max_bad_losses:
-            raise AgreedError(
-                f"the loss was not finite {self._bad_losses_in_a_row} times in a row, the last "
-                f"time at step {self._step:,}: the weights have most likely diverged. Start again "
-                f"in another --save than {self._tuning.save}, with a lower --lr or a longer "
-                "--warmup, in bf16 or fp32 rather than fp16."
-            )
+        streak = self._bad_losses_in_a_row
+        if streak < self._tuning.max_bad_losses:
+            return
+        self._saver.finish(bad_streak=streak)
+        self._saver.condemn(self._step - streak, bad_streak=streak)
+        raise AgreedError(
+            f"the loss was not finite {streak} times in a row, the last time at step "
+            f"{self._step:,}: the weights have most likely diverged. Start again in another --save "
+            f"than {self._tuning.save}, with a lower --lr or a longer --warmup, in bf16 or fp32 "
+            "rather than fp16."
+        )
 
     def _between_steps(self) -> int:
         """Evaluate and save when due; return the exit code if asked to stop, else 0."""
+        self._saver.advance(bad_streak=self._bad_losses_in_a_row)
+        self._keep_best()
         epoch = self._order.ended_epoch(self._step)
         is_due = epoch is not None and epoch > self._evaluated
         if epoch is not None and is_due:
@@ -179,21 +191,14 @@ class Finetuning:
 
     def _save(self) -> None:
         self._is_saved = True
-        save(
-            self._tuner.stepper.engine,
-            self._started.disk,
-            step=self._step,
-            state=self._started.state(
-                Progress(
-                    evaluated=self._evaluated,
-                    bests=() if self.best is None else (self.best,),
-                    bad_losses=self._bad_losses,
-                    since=self._since,
-                )
-            ),
-            keep=self._tuning.keep,
-            ranks=self._ranks,
+        progress = Progress(
+            evaluated=self._evaluated,
+            bests=() if self.best is None else (self.best,),
+            bad_losses=self._bad_losses,
+            since=self._since,
         )
+        state = {**self._started.state(progress), BAD_STREAK: self._bad_losses_in_a_row}
+        self._saver.save(step=self._step, state=state)
         self._keep_best()
 
     def _keep_best(self) -> None:

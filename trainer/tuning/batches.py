@@ -12,7 +12,9 @@ from trainer.tasks.question import Question, rows_of
 from trainer.tasks.rows import collate
 from trainer.tuning.losses import by_question, penalized
 from trainer.tuning.model import ABSENT, Outputs
-from trainer.tuning.packing import packed
+from trainer.tuning.packing import PADDING, Packed, collate_packed, packed
+
+Unit = Question | Packed
 
 
 def are_chosen(questions: Sequence[Question]) -> bool:
@@ -33,40 +35,69 @@ class Scoring:
     penalty: float = 0.0
     """Scores are divided by (number of targets)^penalty if that is above 0."""
 
-    def batch(self, questions: Sequence[Question], *, pack: bool = False) -> dict[str, Tensor]:
-        """Return questions of one kind as a batch for `TunedGLM.forward`.
+    def units(self, questions: Sequence[Question]) -> list[Unit]:
+        """Return what a step's questions are learnt as: texts share rows, choices stay as is."""
+        if self.chosen or not questions:
+            return list(questions)
+        return list(packed(rows_of(questions)))
+
+    def batch(self, units: Sequence[Unit], *, width: int = 0) -> dict[str, Tensor]:
+        """Return units, 1 or more of one kind, as a batch for `TunedGLM.forward`.
 
         Args:
-            questions: 1 or more.
-            pack: let texts that are asked for share a row, without seeing each other.
+            units: questions, or packed rows.
+            width: the least number of tokens in its rows.
         """
-        rows = rows_of(questions)
-        if pack and not self.chosen:
-            return packed(rows, pad=self.pad)
-        batch = collate(rows, pad=self.pad)
+        joined = [unit for unit in units if isinstance(unit, Packed)]
+        if joined:
+            return self._widened(collate_packed(joined, pad=self.pad), width)
+        questions = [unit for unit in units if isinstance(unit, Question)]
+        batch = collate(rows_of(questions), pad=self.pad)
         if questions[0].classes:
-            return self._with_place_after(batch)
+            # A head may look at the place after the longest row's text.
+            return self._widened(batch, max(width, batch["tokens"].shape[1] + 1))
         if questions[0].words:
             widest = max(len(question.words) for question in questions)
             words = [[*q.words, *[ABSENT] * (widest - len(q.words))] for q in questions]
-            return {**batch, "words": torch.tensor(words)}
-        return batch
+            batch["words"] = torch.tensor(words)
+        return self._widened(batch, width)
 
-    def scores(self, outputs: Outputs, questions: Sequence[Question]) -> Tensor:
-        """Return the scores of each question's choices, float32[q, k], with gradients."""
+    def scores(self, outputs: Outputs, sizes: Sequence[int]) -> Tensor:
+        """Return the scores of each question's choices, float32[q, k], with gradients.
+
+        Args:
+            outputs: of their rows.
+            sizes: how many rows each question has.
+        """
         if outputs.scores.shape[1] > 1:
             return outputs.scores
         scores = penalized(outputs.scores[:, 0], outputs.num_targets, self.penalty)
-        return by_question(scores, [len(question.rows) for question in questions])
+        return by_question(scores, sizes)
 
-    def _with_place_after(self, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return a batch in which the longest row too has padding, where a head may look."""
-        wider = {
-            name: F.pad(tensor, (0, 1), value=self.pad if name == "tokens" else 0)
+    def _widened(self, batch: Mapping[str, Tensor], width: int) -> dict[str, Tensor]:
+        """Return a batch whose rows have at least so many tokens."""
+        more = max(0, width - batch["tokens"].shape[1])
+        fills = {"tokens": self.pad, "pieces": PADDING}
+        return {
+            name: F.pad(tensor, (0, more), value=fills.get(name, 0))
+            if tensor.dim() > 1 and name != "words"
+            else tensor
             for name, tensor in batch.items()
-            if tensor.dim() > 1
         }
-        return {**batch, **wider}
+
+
+def num_rows(unit: Unit) -> int:
+    """Return how many rows of a batch a unit takes."""
+    return len(unit.rows) if isinstance(unit, Question) else 1
+
+
+def longest(units: Sequence[Unit]) -> int:
+    """Return the number of tokens in the longest row of units."""
+    return max(
+        len(row)
+        for unit in units
+        for row in (unit.rows if isinstance(unit, Question) else (unit.row,))
+    )
 
 
 def target_count(questions: Sequence[Question]) -> int:

@@ -14,6 +14,8 @@ from trainer.disk import Disk
 from trainer.ranks import Ranks
 
 FOLDER = "best"
+_LISTS = "whole-*.json"
+"""They are written when a checkpoint is whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,23 +39,22 @@ def better(best: Best | None, other: Best) -> Best:
 
 
 def keep(disk: Disk, step: int, ranks: Ranks) -> None:
-    """Make a whole checkpoint the best one, unless it is already; all ranks call this.
+    """Make the checkpoint of a step the best one, once it is whole, unless it is already.
 
-    It is complete, or absent, wherever a crash interrupts it: the list of its files comes last, and
-    the former best goes after that.
+    Wherever a crash interrupts it, there is a best one that is whole: the list of the new one's
+    files comes last, and the former best goes after that.
     """
     source = disk.folder / f"step-{step}"
-    if ranks.rank == disk.leader and source.is_dir():
-        target = disk.folder / FOLDER / source.name
-        if not list(target.glob("whole-*.json")):
-            shutil.rmtree(target, ignore_errors=True)
-            paths = sorted(path for path in source.rglob("*") if path.is_file())
-            for path in sorted(paths, key=lambda path: path.name.startswith("whole-")):
-                _link(path, target / path.relative_to(source))
-        for other in target.parent.glob("step-*"):
-            if other != target:
-                shutil.rmtree(other)
-    ranks.barrier()
+    target = disk.folder / FOLDER / source.name
+    if ranks.rank != disk.leader or list(target.glob(_LISTS)) or not list(source.glob(_LISTS)):
+        return
+    shutil.rmtree(target, ignore_errors=True)
+    paths = sorted(path for path in source.rglob("*") if path.is_file())
+    for path in sorted(paths, key=lambda path: path.match(_LISTS)):
+        _link(path, target / path.relative_to(source))
+    for other in target.parent.glob("step-*"):
+        if other != target:
+            shutil.rmtree(other)
 
 
 def _link(path: Path, target: Path) -> None:

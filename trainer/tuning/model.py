@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from trainer.dropout import Seeds
 from trainer.loss import LossSums, Project, loss_sums
 from trainer.model import GLM
 from trainer.sizes import ModelConfig
@@ -56,16 +57,19 @@ class TunedGLM(GLM):
         self.smoothing = answering.smoothing
         self.head = _head(config, answering) if answering.classes else None
 
-    def forward(self, batch: Mapping[str, Tensor]) -> Outputs:  # type: ignore[override]
+    def forward(  # type: ignore[override]
+        self, batch: Mapping[str, Tensor], *, seeds: Seeds | None = None
+    ) -> Outputs:
         """Return the outputs of a batch.
 
         Args:
             batch: as `rows.collate` returns it; `pieces` isolates what shares a row. With
                 `words`, int64[b, k], the scores are those of these tokens after the last one of a
                 row.
+            seeds: of dropout while training; None: they come from PyTorch's generator.
         """
         mask = self.mask(batch["tokens"], batch.get("sep"), batch.get("pieces"))
-        hidden = self.hidden_states(batch["tokens"], batch.get("position_ids"), mask)
+        hidden = self.hidden_states(batch["tokens"], batch.get("position_ids"), mask, seeds=seeds)
         if self.head is not None:
             return _scored(self.head(hidden, batch["lengths"]))
         if "words" in batch:

@@ -7,6 +7,7 @@ question loses what it loses alone. A causal row is all Part B.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,24 +16,32 @@ from torch import Tensor
 
 from trainer.tasks.rows import Row, collate
 
-_PADDING = -1
+PADDING = -1
 """The piece of what fills a row up."""
 
 
-def packed(rows: Sequence[Row], *, pad: int) -> dict[str, Tensor]:
-    """Return rows as a batch of fewer ones, none longer than the longest of them.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Packed:
+    """A row that holds several."""
 
-    It has what `collate` returns, and pieces int64[b, n].
-    """
+    row: Row
+    pieces: NDArray[np.int64]
+    """int64[n], the number of the row that each token comes from."""
+
+
+def packed(rows: Sequence[Row]) -> list[Packed]:
+    """Return rows as fewer ones, none longer than the longest of them."""
     width = max(map(len, rows))
-    groups = _first_fit(rows, width)
-    batch = collate([_joined(group) for group in groups], pad=pad)
-    pieces = np.full((len(groups), width), _PADDING, np.int64)
-    for line, group in zip(pieces, groups, strict=True):
-        owners = _owners(group)
-        line[: len(owners)] = owners
-    batch["pieces"] = torch.from_numpy(pieces)
-    return batch
+    return [_joined(group) for group in _first_fit(rows, width)]
+
+
+def collate_packed(several: Sequence[Packed], *, pad: int) -> dict[str, Tensor]:
+    """Return packed rows as a batch: what `collate` returns, and pieces int64[b, n]."""
+    batch = collate([one.row for one in several], pad=pad)
+    pieces = torch.full_like(batch["tokens"], PADDING)
+    for line, one in zip(pieces, several, strict=True):
+        line[: len(one.pieces)] = torch.from_numpy(one.pieces)
+    return {**batch, "pieces": pieces}
 
 
 def _first_fit(rows: Sequence[Row], width: int) -> list[list[Row]]:
@@ -48,21 +57,17 @@ def _first_fit(rows: Sequence[Row], width: int) -> list[list[Row]]:
     return groups
 
 
-def _joined(group: Sequence[Row]) -> Row:
+def _joined(group: Sequence[Row]) -> Packed:
     """Return rows as one, all Parts A before all Parts B."""
-    return Row(
+    numbers = [np.full(len(row), i, np.int64) for i, row in enumerate(group)]
+    row = Row(
         tokens=_in_parts(group, [row.tokens for row in group]),
         position_ids=_in_parts(group, [_positions(row) for row in group]),
         sep=sum(row.sep or 0 for row in group),
         targets=_in_parts(group, [row.targets for row in group]),
         loss_mask=_in_parts(group, [row.loss_mask for row in group]).astype(np.bool_),
     )
-
-
-def _owners(group: Sequence[Row]) -> NDArray[np.int64]:
-    """Return the number of the row that each token of a joined row comes from."""
-    numbers = [np.full(len(row), i, np.int64) for i, row in enumerate(group)]
-    return _in_parts(group, numbers).astype(np.int64)
+    return Packed(row=row, pieces=_in_parts(group, numbers))
 
 
 def _in_parts(group: Sequence[Row], arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.int64]:

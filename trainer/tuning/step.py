@@ -7,6 +7,8 @@ where texts are asked for, however the batch is split into ranks and micro-batch
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,11 +16,12 @@ from torch import Tensor
 
 from shards.errors import UserError
 from shards.order.permutation import derive, text_key
+from trainer.dropout import Seeds
 from trainer.ranks import Ranks
 from trainer.step import Stepper
 from trainer.tasks.question import Question
 from trainer.tasks.rows import placed
-from trainer.tuning.batches import Scoring, target_count
+from trainer.tuning.batches import Scoring, Unit, longest, num_rows, target_count
 from trainer.tuning.losses import losses
 from trainer.tuning.model import Outputs
 
@@ -52,6 +55,16 @@ class Answer:
     num_targets: int
 
 
+class _Part(NamedTuple):
+    """A micro-batch."""
+
+    units: Sequence[Unit]
+    slot: int
+    """Where its rows begin among those of the global batch."""
+    share: int
+    """1, or 0 where it counts nothing."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tuner:
     """The engine of a run, and how it learns and answers."""
@@ -73,20 +86,26 @@ class Tuner:
         """
         engine = self.stepper.engine
         total = len(questions) if self.scoring.chosen else target_count(questions)
-        torch.manual_seed(_dropout_seed(seed, step, self.ranks.rank))
         for group in engine.optimizer.param_groups:
             group["lr"] = lr
         figures = torch.zeros(2, dtype=torch.float64)
-        parts = list(self._parts(questions))
-        for i, (part, is_real) in enumerate(parts):
+        units = self.scoring.units(questions)
+        # Kernels that draw dropout themselves draw as many numbers as a micro-batch is wide.
+        width = longest(units) if self.ranks.device.type == "cuda" else 0
+        parts = list(self._parts(units))
+        for i, part in enumerate(parts):
             engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
-            outputs = self._forward(part, pack=True)
-            lost, right = self._lost(part, outputs)
-            loss = lost * (is_real * self.ranks.world / max(total, 1))
+            slots = range(part.slot, part.slot + sum(map(num_rows, part.units)))
+            # Of the dropout in a head.
+            torch.manual_seed(_dropout_seed(seed, step, part.slot))
+            seeds = Seeds.of_slots(seed, step, slots, device=self.ranks.device)
+            outputs = self._forward(part.units, width=width, seeds=seeds)
+            lost, right = self._lost(part.units, outputs)
+            loss = lost * (part.share * self.ranks.world / max(total, 1))
             # As in Stepper: all ranks skip a step whose loss is not finite on one of them.
             loss = loss * torch.where(loss.isfinite(), 1.0, math.nan)
             engine.backward(loss, scale_wrt_gas=False)
-            figures += is_real * torch.stack([lost.detach(), right]).double().cpu()
+            figures += part.share * torch.stack([lost.detach(), right]).double().cpu()
         applied, grad_norm = self.stepper.apply()
         loss_sum, right_sum = self.ranks.sum(figures).tolist()
         return Outcome(
@@ -109,47 +128,51 @@ class Tuner:
         engine, own = self.stepper.engine, []
         engine.eval()
         with torch.no_grad():
-            for part, is_real in self._parts(questions):
-                answers = self._answers(part, self._forward(part))
-                own.extend(answers[: len(part) * is_real])
+            for part in self._parts(questions):
+                answers = self._answers(part.units, self._forward(part.units))
+                own.extend(answers[: len(part.units) * part.share])
                 if stop():
                     break
         engine.train()
         if stop():
             return None
-        shares = self.ranks.gather(own)
-        places = {rank: iter(share) for rank, share in enumerate(shares)}
-        return [next(places[i % self.ranks.world]) for i in range(len(questions))]
+        return [answer for share in self.ranks.gather(own) for answer in share]
 
-    def _parts(self, questions: Sequence[Question]) -> Iterator[tuple[Sequence[Question], int]]:
-        """Yield this rank's micro-batches, as many on every rank, each with 1.
+    def _parts(self, units: Sequence[Unit]) -> Iterator[_Part]:
+        """Yield this rank's micro-batches, as many on every rank.
 
-        Where a rank has none left it computes one question again, with 0: it counts nothing.
+        Where a rank has none left it computes a unit of others again, which counts nothing.
         """
-        world, size = self.ranks.world, self.stepper.micro_batch
-        own = questions[self.ranks.rank :: world]
-        for begin in range(0, -(-len(questions) // world), size):
-            part = own[begin : begin + size]
-            yield (part, 1) if part else (questions[:1], 0)
+        size, share = self.stepper.micro_batch, -(-len(units) // self.ranks.world)
+        first = share * self.ranks.rank
+        slots = [0, *accumulate(map(num_rows, units))]
+        for begin in range(first, first + share, size):
+            end = min(begin + size, first + share, len(units))
+            if begin < end:
+                yield _Part(units[begin:end], slots[begin], 1)
+            else:
+                yield _Part(units[:1], 0, 0)
 
-    def _forward(self, part: Sequence[Question], *, pack: bool = False) -> Outputs:
-        outputs: Outputs = self.stepper.engine(
-            placed(self.scoring.batch(part, pack=pack), self.ranks.device)
-        )
+    def _forward(
+        self, part: Sequence[Unit], *, width: int = 0, seeds: Seeds | None = None
+    ) -> Outputs:
+        batch = placed(self.scoring.batch(part, width=width), self.ranks.device)
+        outputs: Outputs = self.stepper.engine(batch, seeds=seeds)
         return outputs
 
-    def _lost(self, part: Sequence[Question], outputs: Outputs) -> tuple[Tensor, Tensor]:
+    def _lost(self, part: Sequence[Unit], outputs: Outputs) -> tuple[Tensor, Tensor]:
         """Return the sum of the losses, and how many questions or tokens were right."""
         if not self.scoring.chosen:
             return outputs.loss.sum(), outputs.correct.sum()
-        scores = self.scoring.scores(outputs, part)
-        labels = torch.tensor([_label(question) for question in part], device=scores.device)
+        scores = self.scoring.scores(outputs, [num_rows(unit) for unit in part])
+        labels = torch.tensor([_label(unit) for unit in part], device=scores.device)
         right = scores.detach().argmax(1) == labels
         return losses(scores, labels, self.loss).sum(), right.sum()
 
-    def _answers(self, part: Sequence[Question], outputs: Outputs) -> list[Answer]:
-        greedy = (outputs.correct == outputs.num_targets).int()
-        chosen = self.scoring.scores(outputs, part).argmax(1) if self.scoring.chosen else greedy
+    def _answers(self, part: Sequence[Unit], outputs: Outputs) -> list[Answer]:
+        chosen = (outputs.correct == outputs.num_targets).int()
+        if self.scoring.chosen:
+            chosen = self.scoring.scores(outputs, [num_rows(unit) for unit in part]).argmax(1)
         columns = [chosen.tolist(), *([0] * len(part) for _ in range(3))]
         if not self.scoring.chosen:
             columns[1:] = [column.tolist() for column in outputs[1:]]
@@ -159,12 +182,14 @@ class Tuner:
         ]
 
 
-def _dropout_seed(seed: int, step: int, rank: int) -> int:
-    key = np.array([text_key(seed, "dropout")], np.uint64)
-    return int(derive(derive(key, np.array([step])), np.array([rank]))[0])
+def _dropout_seed(seed: int, step: int, slot: int) -> int:
+    key = np.array([text_key(seed, "head")], np.uint64)
+    return int(derive(derive(key, np.array([step])), np.array([slot]))[0])
 
 
-def _label(question: Question) -> int:
-    if question.label is None:
-        raise UserError(f"{question.guid} has no label, and training needs one.")
-    return question.label
+def _label(unit: Unit) -> int:
+    """Return the number of the right choice; in training every question has one."""
+    assert isinstance(unit, Question)
+    if unit.label is None:
+        raise UserError(f"{unit.guid} has no label, and training needs one.")
+    return unit.label

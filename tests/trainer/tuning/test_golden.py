@@ -88,11 +88,13 @@ def gradient_norm(model: torch.nn.Module) -> float:
 def loss_of(
     model: TunedGLM, scoring: Scoring, questions: list[Question], kind: str
 ) -> torch.Tensor:
-    outputs = model(scoring.batch(questions, pack=True))
+    outputs = model(scoring.batch(scoring.units(questions)))
     if not scoring.chosen:
         return outputs.loss.sum() / target_count(questions)
     labels = torch.tensor([question.label for question in questions])
-    return losses(scoring.scores(outputs, questions), labels, kind).mean()
+    return losses(
+        scoring.scores(outputs, [len(question.rows) for question in questions]), labels, kind
+    ).mean()
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -7,7 +7,7 @@ import torch
 from trainer.sizes import ModelConfig
 from trainer.tasks.rows import Row, blank_row, causal_row, collate
 from trainer.tuning.model import Answering, TunedGLM
-from trainer.tuning.packing import packed
+from trainer.tuning.packing import collate_packed, packed
 
 SIZE, CLS, MASK, SOP, EOP, PAD = 128, 1, 2, 3, 4, 0
 
@@ -48,7 +48,7 @@ def losses(batch: dict[str, torch.Tensor], causal: bool) -> torch.Tensor:
 def test_a_question_loses_in_company_what_it_loses_alone(causal: bool) -> None:
     several = rows(causal=causal)
     alone = torch.cat([losses(collate([row], pad=PAD), causal) for row in several])
-    batch = packed(several, pad=PAD)
+    batch = collate_packed(packed(several), pad=PAD)
     assert len(batch["tokens"]) < len(several)
     assert losses(batch, causal).sum().item() == pytest.approx(alone.sum().item(), rel=1e-5)
     groups = groups_of(batch, several)
@@ -72,6 +72,6 @@ def groups_of(batch: dict[str, torch.Tensor], several: Sequence[Row]) -> list[li
 
 def test_no_row_grows() -> None:
     several = rows(causal=False)
-    batch = packed(several, pad=PAD)
+    batch = collate_packed(packed(several), pad=PAD)
     assert batch["tokens"].shape[1] == max(map(len, several))
     assert (batch["pieces"] == -1).sum() == batch["tokens"].numel() - sum(map(len, several))
