@@ -250,11 +250,7 @@ def _hand_in(
     questions: Sequence[Question], predictions: Sequence[Prediction]
 ) -> list[dict[str, Any]]:
     return [
-        {
-            "idx": question.idx,
-            "prediction": text,
-            "reference": (question.facts or {})["reference"],
-        }
+        {"idx": question.idx, "prediction": text, **(question.facts or {})}
         for question, text in zip(questions, predictions, strict=True)
     ]
 
