@@ -75,14 +75,18 @@ def test_it_learns_by_heart_and_finds_the_rule(trial: Trial, finished: Callable[
     assert len(accuracies) == 8
     assert accuracies[-1] == 100
     # Of the test items, whose labels it never saw: they are those of the rule.
-    told = [json.loads(line) for line in (run / "predictions.jsonl").read_text().splitlines()]
+    told = lines_of(run / "predictions.jsonl")
     labels = {
         json.dumps({**item, "label": 0, "idx": 0}): item["label"] for item in pets(96, seed=3)
     }
-    items = [json.loads(line) for line in (trial.folder / "lesson/test.jsonl").open()]
+    items = lines_of(trial.folder / "lesson" / "test.jsonl")
     right = [labels[json.dumps({**item, "label": 0, "idx": 0})] for item in reordered(items)]
     assert [line["label"] for line in told] == right
     assert [line["idx"] for line in told] == list(range(24))
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def reordered(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -111,8 +115,7 @@ def test_the_best_epoch_opens_as_a_trained_model(
         if split == VALIDATION:
             assert task.metrics(questions, given) == {"accuracy": best["accuracy"]}
         else:
-            lines = [json.loads(line) for line in (run / "predictions.jsonl").open()]
-            assert task.lines(questions, given) == lines
+            assert task.lines(questions, given) == lines_of(run / "predictions.jsonl")
 
 
 @pytest.mark.parametrize("stage", [0, 1, 3])
@@ -277,9 +280,11 @@ def test_refused(
     assert "Traceback" not in output
 
 
-def test_a_folder_of_pretraining_is_refused(trial: Trial, finetune: Callable[..., Any]) -> None:
+def test_a_folder_of_pretraining_is_refused(
+    trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path]
+) -> None:
     run = trial.folder / "pretrained"
-    shutil.copytree(next(trial.folder.glob("run-1-*")) if False else trial.folder / "run-1", run)
+    shutil.copytree(finished(), run)
     (listed,) = run.glob("step-*/whole-*.json")
     record = json.loads(listed.read_text())
     del record["state"]["tuning"]

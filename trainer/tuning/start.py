@@ -29,7 +29,7 @@ from trainer.sizes import ModelConfig
 from trainer.start import differences, find_checkpoint, load_weights
 from trainer.step import Stepper, check_settings, make_model
 from trainer.tasks.question import Question
-from trainer.tasks.task import SPLITS, TRAIN
+from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Opening, Origin, find_origin, find_tokenizer
 from trainer.tuning.batches import Scoring, are_chosen
@@ -84,7 +84,12 @@ class Started:
             f"the run {begin} and ends after step {self.order.steps:,}, {tuning.epochs} epochs; it "
             f"is saved to {tuning.save}",
         ]
-        return [*lines, f"{shortened:,} rows are shortened to fit"] if shortened else lines
+        if shortened:
+            lines.append(f"{shortened:,} rows are shortened to fit")
+        if VALIDATION not in self.questions:
+            file = self.config.task.file(tuning.data, VALIDATION)
+            lines.append(f"there is no {file.name}: the last epoch counts as the best")
+        return lines
 
     def state(self, progress: Progress) -> dict[str, Any]:
         """Return what a checkpoint records about the run."""
