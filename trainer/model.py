@@ -13,6 +13,7 @@ because `deepspeed.zero.Init` partitions parameters as soon as their module exis
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, overload
 
 import torch
@@ -21,6 +22,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from trainer.attention import Mask, attend, flex_runs_on, make_mask
+from trainer.cache import Cache, Extend
 from trainer.loss import LossSums, Project, loss_sums
 from trainer.sizes import ModelConfig
 
@@ -75,6 +77,9 @@ class GLM(nn.Module):
         pieces: Tensor | None = None,
     ) -> Tensor: ...
 
+    @overload
+    def forward(self, tokens: Tensor, position_ids: Tensor, *, cache: Cache) -> Tensor: ...
+
     def forward(
         self,
         tokens: Tensor | Mapping[str, Tensor],
@@ -83,6 +88,7 @@ class GLM(nn.Module):
         sep: Tensor | None = None,
         causal: bool = False,
         pieces: Tensor | None = None,
+        cache: Cache | None = None,
     ) -> Tensor | LossSums:
         """Return the logits of tokens, float[b, n, V], or the `LossSums` of a batch.
 
@@ -98,12 +104,17 @@ class GLM(nn.Module):
                 directions.
             causal: no token sees what follows it; `sep` must be None.
             pieces: int64[b, n], the document of each token; documents do not see each other.
+            cache: what was read before, and how many of the tokens each row gets; it is extended.
+                Returned are the logits of the last of them, float[b, V]; `sep`, `causal` and
+                `pieces` say nothing.
 
         Raises:
             ValueError: neither or both of `sep` and `causal` are given.
         """
         if not isinstance(tokens, Tensor):
             return self._loss(tokens)
+        if cache is not None and position_ids is not None:
+            return self._read(tokens, position_ids, cache)
         if causal is (sep is not None):
             raise ValueError("say which mask to use: give either sep=… or causal=True")
         hidden = self.hidden_states(tokens, position_ids, self.mask(tokens, sep, pieces))
@@ -130,6 +141,15 @@ class GLM(nn.Module):
             position_ids = _plain_positions(tokens)
         hidden: Tensor = self.transformer(self.word_embeddings(tokens), position_ids, mask)
         return hidden
+
+    def _read(self, tokens: Tensor, position_ids: Tensor, cache: Cache) -> Tensor:
+        """Return the logits of each row's last token, float[b, V], and extend a cache."""
+        mask = cache.mask(tokens.device)
+        hidden = self.transformer(self.word_embeddings(tokens), position_ids, mask, cache=cache)
+        rows = torch.arange(len(tokens), device=tokens.device)
+        last = hidden[rows, cache.last.to(tokens.device)]
+        logits: Tensor = self.word_embeddings(last, project=True)
+        return logits
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """Return an optimizer's groups: weights decay, biases and LayerNorms do not."""
@@ -182,14 +202,18 @@ class Transformer(nn.Module):
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
         self.final_layernorm = nn.LayerNorm(width, eps=config.layernorm_eps)
 
-    def forward(self, embedded: Tensor, position_ids: Tensor, mask: Mask) -> Tensor:
+    def forward(
+        self, embedded: Tensor, position_ids: Tensor, mask: Mask, *, cache: Cache | None = None
+    ) -> Tensor:
         """Return hidden states, float[b, n, h], of embedded tokens, float[b, n, h]."""
         hidden = embedded + self.position_embeddings(position_ids[:, 0])
         if self.block_position_embeddings is not None:
             hidden = hidden + self.block_position_embeddings(position_ids[:, 1])
         hidden = F.dropout(hidden, self.dropout, self.training)
-        for layer in self.layers:
-            if self.checkpoint_activations and self.training:
+        for number, layer in enumerate(self.layers):
+            if cache is not None:
+                hidden = layer(hidden, mask, extend=partial(cache.extend, number))
+            elif self.checkpoint_activations and self.training:
                 hidden = checkpoint(layer, hidden, mask, use_reentrant=False)
             else:
                 hidden = layer(hidden, mask)
@@ -209,9 +233,9 @@ class Layer(nn.Module):
         self.post_attention_layernorm = nn.LayerNorm(width, eps=eps)
         self.mlp = FeedForward(config)
 
-    def forward(self, hidden: Tensor, mask: Mask) -> Tensor:
-        """Return float[b, n, h]."""
-        added = self.attention(self.input_layernorm(hidden), mask)
+    def forward(self, hidden: Tensor, mask: Mask, *, extend: Extend | None = None) -> Tensor:
+        """Return float[b, n, h]; `extend` adds what was read before."""
+        added = self.attention(self.input_layernorm(hidden), mask, extend=extend)
         hidden = hidden + F.dropout(added, self.dropout, self.training)
         added = self.mlp(self.post_attention_layernorm(hidden))
         return hidden + F.dropout(added, self.dropout, self.training)
@@ -228,13 +252,15 @@ class Attention(nn.Module):
         self.query_key_value = Linear(width, 3 * width, std=std)
         self.dense = Linear(width, width, std=_residual_std(config))
 
-    def forward(self, hidden: Tensor, mask: Mask) -> Tensor:
-        """Return float[b, n, h]."""
+    def forward(self, hidden: Tensor, mask: Mask, *, extend: Extend | None = None) -> Tensor:
+        """Return float[b, n, h]; `extend` adds what was read before."""
         b, n, h = hidden.shape
         query, key, value = (
             part.view(b, n, self.num_heads, h // self.num_heads).transpose(1, 2)
             for part in self.query_key_value(hidden).chunk(3, dim=-1)
         )
+        if extend is not None:
+            key, value = extend(key, value)
         dropout = self.dropout if self.training else 0.0
         seen = attend(query, key, value, mask=mask, dropout=dropout)
         output: Tensor = self.dense(seen.transpose(1, 2).reshape(b, n, h))
