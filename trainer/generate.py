@@ -7,6 +7,7 @@ for generation in generate(trained.model, trained.tokenizer, ["Bread is [MASK] i
 print(generation.text)
 """
 
+import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -95,6 +96,7 @@ def _run(argv: Sequence[str]) -> None:
         prog="python -m trainer.generate",
         description="Fills the blanks of prompts, or goes on with texts. "
         "Without prompts they are read from the standard input, one a line.",
+        argument_default=argparse.SUPPRESS,
     )
     parser.add_argument(
         "model_path", type=local_path, metavar="MODEL", help="a run, a checkpoint, a published one"
@@ -105,7 +107,7 @@ def _run(argv: Sequence[str]) -> None:
     given = vars(parser.parse_intermixed_args(argv))
     asking = Asking(**options_of(Asking, given))
     decoding = Decoding(**options_of(Decoding, given))
-    texts = list(given["texts"])
+    texts = list(given.get("texts", []))
     if asking.prompts is not None:
         texts += read_prompts(asking.prompts)
     if asking.samples > 1 and not decoding.draws:
