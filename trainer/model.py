@@ -13,6 +13,7 @@ because `deepspeed.zero.Init` partitions parameters as soon as their module exis
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, overload
 
 import torch
@@ -21,6 +22,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from trainer.attention import Mask, WeightDropout, additive, attend, flex_runs_on, make_mask
+from trainer.cache import Cache, Extend
 from trainer.dropout import Dropout, Seeds
 from trainer.loss import LossSums, Project, loss_sums
 from trainer.sizes import ModelConfig
@@ -77,6 +79,9 @@ class GLM(nn.Module):
         seeds: Seeds | None = None,
     ) -> Tensor: ...
 
+    @overload
+    def forward(self, tokens: Tensor, position_ids: Tensor, *, cache: Cache) -> Tensor: ...
+
     def forward(
         self,
         tokens: Tensor | Mapping[str, Tensor],
@@ -86,6 +91,7 @@ class GLM(nn.Module):
         causal: bool = False,
         pieces: Tensor | None = None,
         seeds: Seeds | None = None,
+        cache: Cache | None = None,
     ) -> Tensor | LossSums:
         """Return the logits of tokens, float[b, n, V], or the `LossSums` of a batch.
 
@@ -102,12 +108,17 @@ class GLM(nn.Module):
             causal: no token sees what follows it; `sep` must be None.
             pieces: int64[b, n], the document of each token; documents do not see each other.
             seeds: of dropout while training; None: they come from PyTorch's generator.
+            cache: what was read before, and how many of the tokens each row gets; it is extended.
+                Returned are the logits of the last of them, float[b, V]; `sep`, `causal` and
+                `pieces` say nothing.
 
         Raises:
             ValueError: neither or both of `sep` and `causal` are given.
         """
         if not isinstance(tokens, Tensor):
             return self._loss(tokens, seeds)
+        if cache is not None and position_ids is not None:
+            return self._read(tokens, position_ids, cache)
         if causal is (sep is not None):
             raise ValueError("say which mask to use: give either sep=… or causal=True")
         mask = self.mask(tokens, sep, pieces)
@@ -149,6 +160,16 @@ class GLM(nn.Module):
         mask = additive(mask, embedded.dtype)
         hidden: Tensor = self.transformer(embedded, position_ids, mask, seeds)
         return hidden
+
+    def _read(self, tokens: Tensor, position_ids: Tensor, cache: Cache) -> Tensor:
+        """Return the logits of each row's last token, float[b, V], and extend a cache."""
+        embedded = self.word_embeddings(tokens)
+        mask = additive(cache.mask(tokens.device), embedded.dtype)
+        hidden = self.transformer(embedded, position_ids, mask, None, cache=cache)
+        rows = torch.arange(len(tokens), device=tokens.device)
+        last = hidden[rows, cache.last.to(tokens.device)]
+        logits: Tensor = self.word_embeddings(last, project=True)
+        return logits
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """Return an optimizer's groups: weights decay, biases and LayerNorms do not."""
@@ -203,7 +224,13 @@ class Transformer(nn.Module):
         self.final_layernorm = nn.LayerNorm(width, eps=config.layernorm_eps)
 
     def forward(
-        self, embedded: Tensor, position_ids: Tensor, mask: Mask, seeds: Seeds | None
+        self,
+        embedded: Tensor,
+        position_ids: Tensor,
+        mask: Mask,
+        seeds: Seeds | None,
+        *,
+        cache: Cache | None = None,
     ) -> Tensor:
         """Return hidden states, float[b, n, h], of embedded tokens; without seeds no dropout."""
         hidden = embedded + self.position_embeddings(position_ids[:, 0])
@@ -214,8 +241,10 @@ class Transformer(nn.Module):
             _, tokens, width = hidden.shape
             dropout = Dropout(seeds, sites=self.num_sites, tokens=tokens, width=width)
             hidden = dropout.hidden(hidden, self.dropout, 0)
-        for layer in self.layers:
-            if self.checkpoint_activations and self.training:
+        for number, layer in enumerate(self.layers):
+            if cache is not None:
+                hidden = layer(hidden, mask, None, extend=partial(cache.extend, number))
+            elif self.checkpoint_activations and self.training:
                 hidden = checkpoint(layer, hidden, mask, dropout, use_reentrant=False)
             else:
                 hidden = layer(hidden, mask, dropout)
@@ -236,9 +265,11 @@ class Layer(nn.Module):
         self.post_attention_layernorm = nn.LayerNorm(width, eps=eps)
         self.mlp = FeedForward(config)
 
-    def forward(self, hidden: Tensor, mask: Mask, dropout: Dropout | None) -> Tensor:
-        """Return float[b, n, h]."""
-        added = self.attention(self.input_layernorm(hidden), mask, dropout)
+    def forward(
+        self, hidden: Tensor, mask: Mask, dropout: Dropout | None, *, extend: Extend | None = None
+    ) -> Tensor:
+        """Return float[b, n, h]; `extend` adds what was read before."""
+        added = self.attention(self.input_layernorm(hidden), mask, dropout, extend=extend)
         hidden = hidden + self._dropped(added, dropout, 2 * self.number + 1)
         added = self.mlp(self.post_attention_layernorm(hidden))
         return hidden + self._dropped(added, dropout, 2 * self.number + 2)
@@ -259,13 +290,17 @@ class Attention(nn.Module):
         self.query_key_value = Linear(width, 3 * width, std=std)
         self.dense = Linear(width, width, std=_residual_std(config))
 
-    def forward(self, hidden: Tensor, mask: Mask, dropout: Dropout | None) -> Tensor:
-        """Return float[b, n, h]."""
+    def forward(
+        self, hidden: Tensor, mask: Mask, dropout: Dropout | None, *, extend: Extend | None = None
+    ) -> Tensor:
+        """Return float[b, n, h]; `extend` adds what was read before."""
         b, n, h = hidden.shape
         query, key, value = (
             part.view(b, n, self.num_heads, h // self.num_heads).transpose(1, 2)
             for part in self.query_key_value(hidden).chunk(3, dim=-1)
         )
+        if extend is not None:
+            key, value = extend(key, value)
         dropped = None
         if dropout is not None and self.dropout:
             dropped = WeightDropout(self.dropout, dropout, self.number)
