@@ -117,16 +117,23 @@ def _with_marks(text: str, asked: Asked) -> list[int]:
 
 
 def _summaries(
-    source_text: Callable[[str], str] = plain, target_text: Callable[[str], str] = plain
+    source_text: Callable[[str], str] = plain,
+    target_text: Callable[[str], str] = plain,
+    *,
+    knows_marks: bool = False,
 ) -> Pairs:
-    """Return what reads sources that stand after "Content:", cut at their end."""
+    """Return what reads sources that stand after "Content:", cut at their end.
+
+    With marks, [UNK] and [SEP] in a text are tokens; else texts are only texts.
+    """
 
     def pairs(path: Path, asked: Asked) -> Iterator[_Pair]:
         special = asked.tokenizer.special
         prompt = [special["cls"], _blank(asked), *asked.ids(" Content:")]
         room = _room(asked, len(prompt))
         for number, item in enumerate(read_items(path)):
-            ids = _with_marks(" " + source_text(item.text("source").strip()), asked)
+            text = f" {source_text(item.text('source').strip())}"
+            ids = _with_marks(text, asked) if knows_marks else asked.ids(text)
             yield _Pair(
                 item=item,
                 idx=item.fields.get("idx", number),
@@ -279,8 +286,8 @@ _cnn_source = _replacing({"<S_SEP>": ""} | _CNN_DM)
 _cnn_target = _replacing({"<S_SEP>": "[SEP]"} | _CNN_DM)
 
 SEQUENCES = (
-    _task("gigaword", _summaries(_gigaword, _gigaword), (192, 32), marks=True),
-    _task("cnn_dm", _summaries(_cnn_source, _cnn_target), (608, 160), marks=True),
+    _task("gigaword", _summaries(_gigaword, _gigaword, knows_marks=True), (192, 32), marks=True),
+    _task("cnn_dm", _summaries(_cnn_source, _cnn_target, knows_marks=True), (608, 160), marks=True),
     _task("cnn_dm_original", _summaries(), (608, 160)),
     _task("xsum", _summaries(), (608, 60)),
     _task("squad_generation", _asked_for, (464, 48), suffix="json"),
