@@ -25,14 +25,13 @@ from trainer.log import TRAIN, Meter, RunLog
 from trainer.ranks import AgreedError, Ranks
 from trainer.saver import Saver
 from trainer.stop import Stop
-from trainer.tasks.question import Question
-from trainer.tasks.task import TEST, VALIDATION
+from trainer.tasks.task import TRAIN as ITEMS
 from trainer.tuning import best as best_of_run
 from trainer.tuning.best import Best
 from trainer.tuning.progress import Progress, Since
 from trainer.tuning.settings import Config, parse
 from trainer.tuning.start import Started, start
-from trainer.tuning.step import Answer, Outcome
+from trainer.tuning.step import Outcome
 
 EVALUATION = "evaluation"
 PREDICTIONS = "predictions.jsonl"
@@ -46,8 +45,8 @@ class Finetuning:
         """Take over a run that is ready."""
         self._started = started
         self._tuning = started.config.tuning
-        self._task = started.config.task
-        self._questions = started.questions
+        self._items = started.evaluation.questions[ITEMS]
+        self._evaluation = started.evaluation
         self._ranks = started.ranks
         self._tuner = started.tuner
         self._order = started.order
@@ -72,7 +71,7 @@ class Finetuning:
         code = self._between_steps() if self._step else 0
         while self._step < self._order.steps and not code:
             self._take_step()
-            code = self._stop.agreed_exit_code(self._ranks) or self._between_steps()
+            code = self._asked_to_stop() or self._between_steps()
         if not self._is_saved:
             self._save()
         self._saver.finish(bad_streak=self._bad_losses_in_a_row)
@@ -82,8 +81,7 @@ class Finetuning:
     def _take_step(self) -> None:
         self._step += 1
         self._is_saved = False
-        items = self._questions["train"]
-        batch = [items[number] for number in self._order.items(self._step)]
+        batch = [self._items[number] for number in self._order.items(self._step)]
         lr = self._started.schedule.rate(self._step)
         outcome = self._tuner.learn(batch, lr=lr, seed=self._tuning.seed, step=self._step)
         self._count(outcome)
@@ -134,7 +132,7 @@ class Finetuning:
         if epoch is not None and is_due:
             self._is_saved = False
             if not self._evaluate(epoch):
-                return self._stop.agreed_exit_code(self._ranks)
+                return self._asked_to_stop()
         every = self._tuning.save_every
         if is_due or (every and self._step % every == 0 and not self._is_saved):
             self._save()
@@ -142,9 +140,11 @@ class Finetuning:
 
     def _evaluate(self, epoch: int) -> bool:
         """Evaluate an epoch and note if it is the best; return whether it was not stopped."""
-        metrics = self._metrics()
+        metrics = self._evaluation.metrics(stop=self._asked_to_stop)
         if metrics is None:
             return False
+        # Without anything to tell epochs apart, the last one is the best.
+        metrics = metrics or {"steps": self._step}
         here = Best(epoch=epoch, step=self._step, metrics=metrics)
         best = best_of_run.better(self.best, here)
         if best is here and not self._predict():
@@ -156,38 +156,17 @@ class Finetuning:
         self.best, self._evaluated = best, epoch
         return True
 
-    def _metrics(self) -> dict[str, float] | None:
-        """Return the figures of the validation items, None if stopped.
-
-        Without such items there is the number of steps alone, so that the last epoch is the best.
-        """
-        questions = self._questions.get(VALIDATION)
-        if questions is None:
-            return {"steps": self._step}
-        answers = self._answers(questions)
-        if answers is None:
-            return None
-        if self._task.is_written:
-            return _text_figures(answers)
-        return self._task.metrics(questions, [answer.prediction for answer in answers])
-
     def _predict(self) -> bool:
         """Write the answers to the test items, if there are any; return whether not stopped."""
-        questions = self._questions.get(TEST)
-        if questions is None or self._task.is_written:
-            return True
-        answers = self._answers(questions)
-        if answers is None:
-            return False
-        if self._ranks.is_first:
-            predictions = [answer.prediction for answer in answers]
+        lines = self._evaluation.predictions(stop=self._asked_to_stop)
+        if lines and self._ranks.is_first:
             with atomic_write(self._tuning.save / PREDICTIONS) as handle:
-                for line in self._task.lines(questions, predictions):
+                for line in lines:
                     handle.write(json_text(line).encode() + b"\n")
-        return True
+        return lines is not None
 
-    def _answers(self, questions: Sequence[Question]) -> list[Answer] | None:
-        return self._tuner.answer(questions, stop=lambda: self._stop.agreed_exit_code(self._ranks))
+    def _asked_to_stop(self) -> int:
+        return self._stop.agreed_exit_code(self._ranks)
 
     def _save(self) -> None:
         self._is_saved = True
@@ -204,14 +183,6 @@ class Finetuning:
     def _keep_best(self) -> None:
         if self.best is not None:
             best_of_run.keep(self._started.disk, self.best.step, self._ranks)
-
-
-def _text_figures(answers: Sequence[Answer]) -> dict[str, float]:
-    """Return the figures of texts that were asked for; the first is the better the higher."""
-    count = max(1, sum(answer.num_targets for answer in answers))
-    loss = sum(answer.loss for answer in answers) / count
-    accuracy = sum(answer.correct for answer in answers) / count
-    return {"log_probability": -loss, "token_accuracy": accuracy}
 
 
 def finetune(config: Config, ranks: Ranks) -> int:

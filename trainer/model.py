@@ -82,7 +82,7 @@ class GLM(nn.Module):
     @overload
     def forward(self, tokens: Tensor, position_ids: Tensor, *, cache: Cache) -> Tensor: ...
 
-    def forward(
+    def forward(  # noqa: PLR0913  (one method, because DeepSpeed only wraps forward)
         self,
         tokens: Tensor | Mapping[str, Tensor],
         position_ids: Tensor | None = None,

@@ -5,7 +5,7 @@ Its state dict is a GLM's, and `head.…` beside it, so that its checkpoints ope
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -57,17 +57,31 @@ class TunedGLM(GLM):
         self.smoothing = answering.smoothing
         self.head = _head(config, answering) if answering.classes else None
 
-    def forward(  # type: ignore[override]
-        self, batch: Mapping[str, Tensor], *, seeds: Seeds | None = None
-    ) -> Outputs:
-        """Return the outputs of a batch.
+    def forward(  # type: ignore[override]  # a batch gives more than losses
+        self,
+        batch: Mapping[str, Tensor] | Tensor,
+        position_ids: Tensor | None = None,
+        *,
+        seeds: Seeds | None = None,
+        **more: Any,
+    ) -> Outputs | Tensor:
+        """Return the outputs of a batch, or the logits of tokens as `GLM.forward` does.
 
         Args:
             batch: as `rows.collate` returns it; `pieces` isolates what shares a row. With
                 `words`, int64[b, k], the scores are those of these tokens after the last one of a
                 row.
             seeds: of dropout while training; None: they come from PyTorch's generator.
+            position_ids: with tokens, and so is what follows.
+            more: of `GLM.forward`.
         """
+        if isinstance(batch, Tensor):
+            logits: Tensor = super().forward(batch, position_ids, **more)
+            return logits
+        return self.outputs(batch, seeds)
+
+    def outputs(self, batch: Mapping[str, Tensor], seeds: Seeds | None = None) -> Outputs:
+        """Return the outputs of a batch, as `forward` does."""
         mask = self.mask(batch["tokens"], batch.get("sep"), batch.get("pieces"))
         hidden = self.hidden_states(batch["tokens"], batch.get("position_ids"), mask, seeds=seeds)
         if self.head is not None:

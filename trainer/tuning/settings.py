@@ -82,6 +82,31 @@ class Tuning:
         metavar="E",
         type=float,
     )
+    beams: int = option(
+        1, "Of texts: follow this many at once, and take the best.", metavar="N", type=positive
+    )
+    beam_penalty: float = option(
+        0.0,
+        "Divide what a beam is worth by (its tokens)^P: 0 prefers short texts.",
+        metavar="P",
+        type=float,
+    )
+    no_repeat_ngram: int = option(
+        0, "No sequence of this many tokens twice in a text.", metavar="N", type=count
+    )
+    min_answer: int = option(0, "The fewest tokens of a text.", metavar="N", type=count)
+    max_answer: int | None = option(
+        None,
+        "The most tokens of a text. Default: --target-length, the task's.",
+        metavar="N",
+        type=positive,
+    )
+    by_loss: bool = option(
+        False,
+        "Of texts: the loss on val.jsonl picks the best epoch; nothing is written for it, only for "
+        "test.jsonl.",
+        action="store_true",
+    )
     pool: str = option(
         POOLS[0],
         "Where a classifier looks: at [CLS], at the end of the text, after it.",
@@ -151,6 +176,8 @@ class Tuning:
                 raise UserError(
                     f"{flag_of(name)} {getattr(self, name)}: from {low} to below {high}."
                 )
+        if self.beam_penalty and self.beams == 1:
+            raise UserError("--beam-penalty compares beams: give --beams N with it.")
         if not 0 <= self.length_penalty < math.inf:
             raise UserError(f"--length-penalty {self.length_penalty}: a number from 0 on.")
 

@@ -13,6 +13,7 @@ from shards.errors import DamageError, UserError
 from shards.records import from_json, to_json
 from shards.run import CAUSAL
 from trainer.checkpoint import Checkpoint, check_files
+from trainer.decode.decoding import Decoding
 from trainer.deepspeed_json import (
     FP32,
     engine_settings,
@@ -29,15 +30,18 @@ from trainer.sizes import ModelConfig
 from trainer.start import differences, find_checkpoint, load_weights
 from trainer.step import Stepper, check_settings, make_model
 from trainer.tasks.question import Question
+from trainer.tasks.rouge import rouge
 from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Opening, Origin, find_origin, find_tokenizer
 from trainer.tuning.batches import Scoring, are_chosen
+from trainer.tuning.evaluation import KNOWN, Evaluation
 from trainer.tuning.model import Answering, TunedGLM
 from trainer.tuning.order import Order
 from trainer.tuning.progress import Progress
 from trainer.tuning.settings import Config
 from trainer.tuning.step import Tuner
+from trainer.tuning.writing import Scribe
 from trainer.universal import convert, needs_conversion, remove
 
 _log = logging.getLogger(__name__)
@@ -49,12 +53,10 @@ class Started:
 
     config: Config
     ranks: Ranks
-    questions: Mapping[str, Sequence[Question]]
-    """By split, of those that there are."""
+    evaluation: Evaluation
     order: Order
     schedule: Schedule
     tuner: Tuner
-    tokenizer: TextTokenizer
     disk: Disk
     step: int
     """The last step taken; 0 at the beginning."""
@@ -62,20 +64,16 @@ class Started:
     fixed: Mapping[str, Any]
     """What a checkpoint records besides."""
 
-    @property
-    def objective(self) -> str:
-        """Glm or causal."""
-        return str(self.fixed["identity"]["objective"])
-
     def lines(self) -> list[str]:
         """Return a summary of the run for its user."""
         tuning, stepper = self.config.tuning, self.tuner.stepper
-        counts = ", ".join(f"{len(self.questions[s]):,} {s}" for s in SPLITS if s in self.questions)
+        questions = self.evaluation.questions
+        counts = ", ".join(f"{len(questions[s]):,} {s}" for s in SPLITS if s in questions)
         begin = f"resumes after step {self.step:,}" if self.step else "starts from the beginning"
         identity = self.fixed["identity"]
         model = from_json(ModelConfig, identity["model"], where="model")
         size, world = tuning.batch_size, self.ranks.world
-        shortened = sum(q.num_shortened for several in self.questions.values() for q in several)
+        shortened = sum(q.num_shortened for several in questions.values() for q in several)
         lines = [
             f"{self.config.task.name}: {counts}; the model has {model.num_parameters():,} "
             f"parameters, {identity['precision']}, ZeRO stage {stepper.stage}",
@@ -86,7 +84,7 @@ class Started:
         ]
         if shortened:
             lines.append(f"{shortened:,} rows are shortened to fit")
-        if VALIDATION not in self.questions:
+        if VALIDATION not in questions:
             file = self.config.task.file(tuning.data, VALIDATION)
             lines.append(f"there is no {file.name}: the last epoch counts as the best")
         return lines
@@ -143,20 +141,36 @@ def start(config: Config, ranks: Ranks) -> Started:
     stepper = _make_stepper(
         config, shape, complete, answering=answering, checkpoint=checkpoint, ranks=ranks
     )
-    special = tokenizer.special
-    scoring = Scoring(
-        pad=special.get("pad", special["eos"]),
-        chosen=are_chosen(questions[TRAIN]),
-        penalty=tuning.length_penalty,
+    tuner = Tuner(
+        stepper=stepper,
+        scoring=Scoring(
+            pad=tokenizer.special.get("pad", tokenizer.special["eos"]),
+            chosen=are_chosen(questions[TRAIN]),
+            penalty=tuning.length_penalty,
+        ),
+        loss=tuning.loss,
+        ranks=ranks,
+    )
+    evaluation = Evaluation(
+        task=config.task,
+        questions=questions,
+        tuner=tuner,
+        scribe=Scribe(
+            stepper=stepper,
+            shape=shape,
+            tokenizer=tokenizer,
+            decoding=_decoding(config),
+            ranks=ranks,
+        ),
+        by_loss=tuning.by_loss,
     )
     return Started(
         config=config,
         ranks=ranks,
-        questions=questions,
+        evaluation=evaluation,
         order=order,
         schedule=schedule,
-        tuner=Tuner(stepper=stepper, scoring=scoring, loss=tuning.loss, ranks=ranks),
-        tokenizer=tokenizer,
+        tuner=tuner,
         disk=disk,
         step=0 if checkpoint is None else checkpoint.step,
         progress=Progress() if checkpoint is None else _progress(checkpoint),
@@ -205,20 +219,27 @@ def _read(config: Config, origin: Origin) -> tuple[TextTokenizer, dict[str, list
     tuning, task = config.tuning, config.task
     opening = Opening(model=tuning.model, tokenizer=tuning.tokenizer)
     tokenizer = find_tokenizer(origin, opening)
+    if task.is_written and not tuning.by_loss:
+        rouge(["here"], ["here"])  # tells now, not after an epoch, that its library is not here
     if not tuning.data.is_dir():
         raise UserError(f"--data {tuning.data}: there is no such folder.")
     questions = {}
-    for split in SPLITS:
-        if split != TRAIN and not task.file(tuning.data, split).is_file():
+    asked_as = {split: split for split in SPLITS}
+    if task.is_written:
+        # With their answers: those of training alone have them.
+        asked_as[KNOWN] = TRAIN
+    for name, split in asked_as.items():
+        path = task.file(tuning.data, VALIDATION if name == KNOWN else split)
+        if name != TRAIN and not path.is_file():
             continue
-        questions[split] = task.questions(
-            tuning.data,
+        questions[name] = task.questions(
+            path,
             split=split,
             tokenizer=tokenizer,
             asking=config.asking,
             is_causal=origin.objective == CAUSAL,
         )
-        _check_positions(questions[split], origin.shape, where=task.file(tuning.data, split))
+        _check_positions(questions[name], origin.shape, where=path)
     return tokenizer, questions
 
 
@@ -233,6 +254,19 @@ def _check_positions(questions: Sequence[Question], shape: ModelConfig, *, where
                     f"{shape.max_positions} positions: give --length {shape.max_positions}, and "
                     "longer text is shortened, or a model with more positions."
                 )
+
+
+def _decoding(config: Config) -> Decoding:
+    """Return how texts are written."""
+    tuning, asking = config.tuning, config.asking
+    own = asking.target_length or config.task.defaults.target_length
+    return Decoding(
+        max_new_tokens=tuning.max_answer or own,
+        min_new_tokens=tuning.min_answer,
+        beams=tuning.beams,
+        length_penalty=tuning.beam_penalty,
+        no_repeat_ngram=tuning.no_repeat_ngram,
+    )
 
 
 def _deepspeed(config: Config, supported: tuple[str, ...]) -> tuple[dict[str, Any], str]:

@@ -88,7 +88,7 @@ def gradient_norm(model: torch.nn.Module) -> float:
 def loss_of(
     model: TunedGLM, scoring: Scoring, questions: list[Question], kind: str
 ) -> torch.Tensor:
-    outputs = model(scoring.batch(scoring.units(questions)))
+    outputs = model.outputs(scoring.batch(scoring.units(questions)))
     if not scoring.chosen:
         return outputs.loss.sum() / target_count(questions)
     labels = torch.tensor([question.label for question in questions])

@@ -40,7 +40,7 @@ def rows(*, causal: bool) -> list[Row]:
 
 
 def losses(batch: dict[str, torch.Tensor], causal: bool) -> torch.Tensor:
-    loss: torch.Tensor = model(causal=causal)(batch).loss
+    loss: torch.Tensor = model(causal=causal).outputs(batch).loss
     return loss
 
 
