@@ -4,7 +4,7 @@ Everything that can be refused is refused here, before the first step, and by al
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ from trainer.deepspeed_json import (
 from trainer.disk import Disk, find_disk
 from trainer.follow import run_of
 from trainer.model import GLM
-from trainer.published import copy_weights, load_published
+from trainer.published import Weights, copy_weights, read_published, weights_of
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
@@ -48,6 +48,12 @@ from trainer.step import Stepper, check_settings, make_model
 from trainer.torch_file import check, damage_told, deepspeed_types, nothing_runs
 from trainer.universal import convert, needs_conversion, remove
 
+_WEIGHTS = tuple(
+    f"model.{name}"
+    for name in ("num_layers", "hidden_size", "num_heads", "vocab_size", "block_positions")
+)
+"""What weights must agree in, by its name in a run's identity."""
+_POSITIONS = "model.max_positions"
 _FOREVER = 2**62
 """Beyond any position."""
 _log = logging.getLogger(__name__)
@@ -313,8 +319,7 @@ def _check_same_run(
         name, before, now = changed[0]
         raise UserError(
             f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
-            f"{now}. Set it back, or start a new run from its weights: "
-            f"--init-from {checkpoint.folder} --save OTHER."
+            f"{now}. Set it back, or {_other_start(changed, checkpoint.folder)}"
         )
     _check_same_text(checkpoint, data)
     try:
@@ -331,6 +336,20 @@ def _check_same_run(
         )
     for name, before, now in differences(checkpoint.state["schedule"], changeable):
         _log.warning("from step %d on %s is %s; it was %s", step + 1, name, now, before)
+
+
+def _other_start(differences: Sequence[tuple[str, Any, Any]], folder: Path) -> str:
+    """Return how to start a run that differs from a checkpoint's: from its weights, if they fit."""
+    before_and_now = {name: (before, now) for name, before, now in differences}
+    unfit = [name for name in _WEIGHTS if name in before_and_now]
+    before, now = before_and_now.get(_POSITIONS, (0, 0))
+    if unfit or not (isinstance(before, int) and isinstance(now, int)) or now < before:
+        return (
+            f"start a new run with another --save; it cannot begin with the weights of {folder}, "
+            "which do not fit another shape."
+        )
+    more = " --extend-positions" if now > before else ""
+    return f"start a new run from its weights: --init-from {folder}{more} --save OTHER."
 
 
 def _check_same_text(checkpoint: Checkpoint, data: RunData) -> None:
@@ -372,17 +391,16 @@ def _make_stepper(
     )
     if converts:
         deepspeed = {**deepspeed, "checkpoint": {"load_universal": True}}
-    init = None if checkpoint is not None else settings.init_from
     model = make_model(
         data.shape,
         seed=config.run.seed,
         checkpoint_activations=settings.checkpoint_activations,
         deepspeed=deepspeed,
-        whole=init is not None,
+        ranks=ranks,
     )
-    if init is not None:
-        ranks.together(
-            lambda: load_weights(init, model, extend_positions=settings.extend_positions)
+    if checkpoint is None and settings.init_from is not None:
+        hand_out_weights(
+            settings.init_from, model, extend_positions=settings.extend_positions, ranks=ranks
         )
     stepper = Stepper(model, settings=settings, deepspeed=deepspeed, ranks=ranks)
     if checkpoint is not None:
@@ -404,11 +422,44 @@ def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> N
     Raises:
         UserError: there is no checkpoint, or it has another shape.
     """
+    weights = _read_weights(path)
+    copy_weights(model, weights.parts, files=weights.files, extend_positions=extend_positions)
+
+
+def hand_out_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: Ranks) -> None:
+    """Do as `load_weights` for a model of `make_model`; all ranks call this.
+
+    The first rank reads a parameter at a time. At ZeRO stage 3 each rank gets its part of it at
+    once; below, DeepSpeed sends them all when it makes its engine.
+
+    Raises:
+        AgreedError: there is no checkpoint, or it has another shape.
+    """
+    from deepspeed.runtime.zero import (  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
+        GatheredParameters,
+    )
+
+    named = weights_of(model)
+
+    def read() -> Weights | None:
+        if not ranks.is_first:
+            return None
+        weights = _read_weights(path)
+        shapes = {name: getattr(p, "ds_shape", p.shape) for name, p in named.items()}
+        weights.check(shapes, extend_positions=extend_positions)
+        return weights
+
+    weights = ranks.together(read)
+    for name, parameter in named.items():
+        is_split = hasattr(parameter, "ds_id")
+        with GatheredParameters([parameter], modifier_rank=0, enabled=is_split):
+            if weights is not None:
+                weights.copy_to(name, parameter)
+
+
+def _read_weights(path: Path) -> Weights:
     is_split = list(path.glob("whole-*.json")) and list(path.glob("*optim_states.pt"))
-    if not is_split:
-        load_published(path, model, extend_positions=extend_positions)
-        return
-    copy_weights(model, [_whole_weights(path)], files=[path], extend_positions=extend_positions)
+    return Weights(parts=[_whole_weights(path)], files=[path]) if is_split else read_published(path)
 
 
 def _whole_weights(folder: Path) -> Mapping[str, Tensor]:

@@ -105,9 +105,9 @@ def open_trained(path: Path, opening: Opening) -> Trained:
     device = _device(opening)
     with torch.device("meta"):
         model = GLM(origin.shape)
-    model = model.to_empty(device="cpu")
+    model = model.to(_dtype(opening, device)).to_empty(device=device)
     load_weights(origin.path, model)
-    model = model.to(device, _dtype(opening, device)).eval().requires_grad_(False)
+    model = model.eval().requires_grad_(False)
     return Trained(
         model=model,
         objective=origin.objective,

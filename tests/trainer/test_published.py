@@ -217,6 +217,28 @@ def test_a_rank_alone_asks_for_its_folder(tmp_path: Path, weights: dict[str, Ten
         load_published(tmp_path / FILE.format(0), GLM(SHAPE))
 
 
+def test_flipped_bytes_are_damage(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    path = tmp_path / "flipped.pt"
+    save(path, weights)
+    content = bytearray(path.read_bytes())
+    place = content.find(weights[DENSE].numpy().tobytes())
+    content[place + 100] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DamageError, match=r"flipped\.pt is damaged: .*CRC-32.*/data/\d+.*Copy it"):
+        load_published(path, GLM(SHAPE))
+
+
+def test_files_without_checksums(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    torch.serialization.set_crc32_options(False)
+    try:
+        save(tmp_path / "a.pt", weights)
+    finally:
+        torch.serialization.set_crc32_options(True)
+    model = GLM(SHAPE)
+    load_published(tmp_path / "a.pt", model)
+    assert_holds(model, weights)
+
+
 def test_a_cut_file_is_damage(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     path = tmp_path / "cut.pt"
     save(path, weights)

@@ -27,7 +27,7 @@ from trainer.model import GLM
 from trainer.ranks import Ranks
 from trainer.schedule import Schedule
 from trainer.sizes import ModelConfig
-from trainer.start import differences, find_checkpoint, load_weights
+from trainer.start import differences, find_checkpoint, hand_out_weights
 from trainer.step import Stepper, check_settings, make_model
 from trainer.tasks.question import Question
 from trainer.tasks.rouge import rouge
@@ -354,13 +354,13 @@ def _make_stepper(
         seed=tuning.seed,
         checkpoint_activations=settings.checkpoint_activations,
         deepspeed=deepspeed,
-        whole=checkpoint is None,
+        ranks=ranks,
         make=make,
     )
     if checkpoint is None:
         # The newest of a run's checkpoints, where init_from is its folder.
-        path = _origin(config, None).path
-        ranks.together(lambda: load_weights(path, model))
+        path = ranks.together(lambda: _origin(config, None).path)
+        hand_out_weights(path, model, extend_positions=False, ranks=ranks)
     stepper = Stepper(model, settings=settings, deepspeed=deepspeed, ranks=ranks)
     if checkpoint is not None:
         tag = convert(checkpoint, ranks=ranks) if converts else checkpoint.tag
