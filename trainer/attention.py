@@ -128,9 +128,9 @@ def attend(
         return output
     if dropout is None:
         return _fused(query, key, value, mask, 0.0)
-    if not query.is_cuda:
+    if not dropout.masks.is_in_kernel:
         return _unfused(query, key, value, mask, dropout)
-    if dropout.masks.seeds.kernel is None or torch.compiler.is_compiling():
+    if dropout.masks.kernel is None or torch.compiler.is_compiling():
         return _fused(query, key, value, mask, dropout.probability)
     return _from_slot_on(query, key, value, mask, dropout)
 
@@ -157,7 +157,7 @@ def _from_slot_on(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: WeightDropout
 ) -> Tensor:
     """Return attention whose kernel draws for each sample what belongs to its slot."""
-    kernel = dropout.masks.seeds.kernel
+    kernel = dropout.masks.kernel
     assert kernel is not None
     generator = torch.cuda.default_generators[query.get_device()]
     num_samples, heads, queries, _ = query.shape
