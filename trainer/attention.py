@@ -146,7 +146,8 @@ def _unfused(
 ) -> Tensor:
     """Return attention with the full matrix of weights, of which some are dropped."""
     if mask is None:
-        mask = torch.ones(query.shape[-2:], dtype=torch.bool, device=query.device).tril()
+        tokens = query.shape[-2]
+        mask = torch.ones(tokens, tokens, dtype=torch.bool, device=query.device).tril()
     scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1) + additive(mask, query.dtype)
     weights = scores.softmax(-1, dtype=torch.float32)
     kept = dropout.masks.weights(weights, dropout.probability, dropout.layer)

@@ -132,16 +132,18 @@ def test_dropout_without_a_kernel_drops_weights(mask: str | None, dtype: torch.d
     query, key, value = (part.to(dtype) for part in heads())
     seen = None if mask is None else additive(dense(SEPS, None, shape=(4, 192)), dtype)
     tiny = attend(query, key, value, mask=seen, dropout=weight_dropout(1e-9))
-    torch.testing.assert_close(tiny, attend(query, key, value, mask=seen))
+    atol = 1e-5 if dtype == torch.float32 else 0.02
+    torch.testing.assert_close(tiny, attend(query, key, value, mask=seen), rtol=0, atol=atol)
     # The mean over masks is what comes without dropout.
     many = torch.stack(
         [
             attend(query, key, value, mask=seen, dropout=weight_dropout(0.2, range(i, i + 4)))
-            for i in range(0, 800, 4)
+            for i in range(0, 200, 4)
         ]
     )
     assert not torch.equal(many[0], many[1])
-    torch.testing.assert_close(many.float().mean(0), tiny.float(), rtol=0, atol=0.4)
+    off = [(outputs.float() - tiny.float()).abs().mean() for outputs in (many.mean(0), many[0])]
+    assert off[0] < off[1] / 5  # of 50 masks, whose noise shrinks to 1 / √50
 
 
 def test_a_mask_is_read_by_the_memory_efficient_kernel_as_it_is() -> None:
