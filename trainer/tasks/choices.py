@@ -6,14 +6,15 @@ divided by the number of its characters; of equal ones the first.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+import reprlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from trainer.tasks.exam import Answers
-from trainer.tasks.item import Item, read_items
+from trainer.tasks.items import Item, read_some_items
 from trainer.tasks.phrasing import Continuation, Pair, Phrasing
 from trainer.tasks.rows import Row
 
@@ -30,6 +31,9 @@ class Choices:
     place: str
     """File and line."""
 
+
+_FEWEST = 2
+"""Choices of a question."""
 
 Reader = Callable[[Item], Choices]
 
@@ -54,7 +58,7 @@ class ChoicesExam:
         Raises:
             UserError: an item lacks a field, has an unknown label, or a choice does not fit.
         """
-        questions = [read(item) for item in read_items(path)]
+        questions = [read(item) for item in read_some_items(path)]
         pairs = [pair for question in questions for pair in _pairs(question, phrasing)]
         return cls(
             phrasing=phrasing,
@@ -117,15 +121,15 @@ def _pairs(question: Choices, phrasing: Phrasing) -> Iterator[Pair]:
 
 
 def _hellaswag(item: Item) -> Choices:
-    scene = f"{item.text('ctx_a')} {item.text('ctx_b', empty=True).capitalize()}"
-    endings = tuple(map(_without_brackets, item.texts("endings", least=2)))
+    scene = f"{item.words('ctx_a')} {item.text('ctx_b').capitalize()}"
+    endings = tuple(map(_without_brackets, _texts(item, "endings")))
     if not all(endings):
-        item.refuse("an ending is nothing but brackets", "texts")
+        raise item.wrong("an ending is nothing but brackets. Expected texts.")
     return Choices(
-        context=_without_brackets(f"{item.text('activity_label')}: {scene}"),
+        context=_without_brackets(f"{item.words('activity_label')}: {scene}"),
         choices=endings,
-        label=item.number("label", below=len(endings)),
-        place=item.place,
+        label=_label(item, endings),
+        place=item.where,
     )
 
 
@@ -138,25 +142,18 @@ def _without_brackets(text: str) -> str:
 def _arc(item: Item) -> Choices:
     """Return an item of ARC as the Hugging Face hub has it, or as AI2 published it."""
     if isinstance(item.fields.get("question"), dict):
-        question = item.object("question")
-        stem, choices = question.text("stem"), question.objects("choices")
-        texts = [choice.text("text") for choice in choices]
-        labels = [choice.text("label") for choice in choices]
+        stem, choices = item.words("question", "stem"), item.parts("question", "choices")
+        texts = [choice.words("text") for choice in choices]
+        labels = [choice.words("label") for choice in choices]
     else:
-        stem, columns = item.text("question"), item.object("choices")
-        texts, labels = columns.texts("text", least=2), columns.texts("label", least=2)
-    key = item.text("answerKey")
-    if len(texts) != len(labels) or key not in labels:
-        item.refuse(
-            f"'answerKey' is {key!r}, and the labels of {len(texts)} choices are "
-            f"{', '.join(labels)}",
-            "one of the labels, and a label for each choice",
-        )
+        stem = item.words("question")
+        texts, labels = _texts(item, "choices", "text"), _texts(item, "choices", "label")
+    if len(texts) != len(labels):
+        raise item.wrong(f"{len(texts)} choices have {len(labels)} labels. Expected one for each.")
+    label = item.label(labels, is_needed=True, key="answerKey")
+    assert label is not None  # it is needed
     return Choices(
-        context=f"Question: {stem}\nAnswer:",
-        choices=tuple(texts),
-        label=labels.index(key),
-        place=item.place,
+        context=f"Question: {stem}\nAnswer:", choices=tuple(texts), label=label, place=item.where
     )
 
 
@@ -164,28 +161,49 @@ _JOINERS = {"cause": "because", "effect": "therefore"}
 
 
 def _copa(item: Item) -> Choices:
-    asked = item.text("question")
-    if asked not in _JOINERS:
-        item.refuse(f"'question' is {asked!r}", "cause or effect")
-    choices = (item.text("choice1"), item.text("choice2"))
+    asked = item.label([*_JOINERS], is_needed=True, key="question")
+    joiner = list(_JOINERS.values())[asked or 0]
+    choices = (item.words("choice1"), item.words("choice2"))
     return Choices(
         # Without its full stop.
-        context=f"{item.text('premise').strip()[:-1]} {_JOINERS[asked]}",
+        context=f"{item.words('premise').strip()[:-1]} {joiner}",
         # The harness has a space here beside the one that every choice gets.
         choices=tuple(f" {choice[0].lower()}{choice[1:]}" for choice in choices),
-        label=item.number("label", below=2),
-        place=item.place,
+        label=_label(item, choices),
+        place=item.where,
     )
 
 
 def _own(item: Item) -> Choices:
-    choices = item.texts("choices", least=2)
+    choices = _texts(item, "choices")
     return Choices(
-        context=item.text("query"),
+        context=item.words("query"),
         choices=tuple(choices),
-        label=item.number("label", below=len(choices)),
-        place=item.place,
+        label=_label(item, choices),
+        place=item.where,
     )
+
+
+def _texts(item: Item, *keys: str) -> list[str]:
+    """Return a field's list of texts, at least two, none of them blank."""
+    values = item.value(*keys)
+    are_texts = isinstance(values, list) and all(
+        isinstance(value, str) and value.strip() for value in values
+    )
+    if not are_texts or len(values) < _FEWEST:
+        raise item.wrong(
+            f'the field "{".".join(keys)}" is {reprlib.repr(values)}. Expected a list of at least '
+            f"{_FEWEST} texts, none of them blank."
+        )
+    texts: list[str] = values
+    return texts
+
+
+def _label(item: Item, choices: Sequence[str]) -> int:
+    """Return the number of the right choice, which the field "label" gives."""
+    label = item.label(range(len(choices)), is_needed=True)
+    assert label is not None  # it is needed
+    return label
 
 
 READERS: Mapping[str, Reader] = {

@@ -38,7 +38,8 @@ class Answers:
     @property
     def all_correct(self) -> NDArray[np.bool_]:
         """bool[n]: every target is the most probable token."""
-        return self.num_correct == self.num_targets
+        is_all: NDArray[np.bool_] = self.num_correct == self.num_targets
+        return is_all
 
 
 class Exam(Protocol):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainer.tasks.exam import Answers
-from trainer.tasks.item import Item, read_items
+from trainer.tasks.items import Item, read_some_items
 from trainer.tasks.perplexity import exponential
 from trainer.tasks.phrasing import Continuation, Pair, Phrasing
 from trainer.tasks.rows import Row
@@ -30,7 +30,7 @@ class LambadaExam:
         Raises:
             UserError: an item has no text of several words, or its last one does not fit.
         """
-        pairs = [_pair(item, is_causal=phrasing.is_causal) for item in read_items(path)]
+        pairs = [_pair(item, is_causal=phrasing.is_causal) for item in read_some_items(path)]
         return cls(phrasing=phrasing, asked=tuple(phrasing.continuations(pairs)))
 
     @property
@@ -64,9 +64,11 @@ class LambadaExam:
 
 
 def _pair(item: Item, *, is_causal: bool) -> Pair:
-    text = item.text("text").strip()
+    text = item.words("text").strip()
     word = text.rsplit(" ", 1)[-1] if is_causal else text.split()[-1]
     context = text.removesuffix(word).rstrip()
     if not context:
-        item.refuse(f"'text' is {text!r}", "at least two words, the last of which is asked for")
-    return Pair(context=context, answer=f" {word}", place=item.place)
+        raise item.wrong(
+            f'the field "text" is {text!r}. Expected at least two words; the last one is asked for.'
+        )
+    return Pair(context=context, answer=f" {word}", place=item.where)

@@ -18,7 +18,7 @@ import numpy as np
 
 from shards.errors import UserError
 from trainer.tasks.exam import Answers
-from trainer.tasks.item import read_items, read_lines, read_text
+from trainer.tasks.items import read_some_items, read_text
 from trainer.tasks.phrasing import Ids, Phrasing, scored_last
 from trainer.tasks.rows import Row, causal_row
 
@@ -193,12 +193,12 @@ def read_wikitext(path: Path) -> list[Document]:
         UserError: there is nothing in it, or an item has no "page".
     """
     texts = (
-        [item.text("page") for item in read_items(path)]
+        [item.words("page") for item in read_some_items(path)]
         if path.suffix in (".jsonl", ".json")
         else [read_text(path)]
     )
     if not texts[0].strip():
-        raise UserError(f"{path} is empty: expected WikiText's tokens.")
+        raise UserError(f"{path} is empty. Expected WikiText's tokens.")
     return [Document(original=text, text=detokenized(text)) for text in texts]
 
 
@@ -209,10 +209,12 @@ def read_documents(path: Path) -> list[Document]:
         UserError: there is nothing in it, or an item has no "text".
     """
     texts = (
-        [item.text("text") for item in read_items(path)]
+        [item.words("text") for item in read_some_items(path)]
         if path.suffix in (".jsonl", ".json")
-        else [line for _, line in read_lines(path)]
+        else [line for line in read_text(path).splitlines() if line.strip()]
     )
+    if not texts:
+        raise UserError(f"{path} is empty. Expected a document a line.")
     return [Document(original=text, text=text) for text in texts]
 
 

@@ -5,10 +5,11 @@
     unidirectional    [CLS] first token [gMASK] eos | sop the rest   only what follows is scored
 
 The rows of a glm are those of THUDM/GLM (commit 4f61ed7, tasks/language_model/dataset.py), whose
-texts and answers are encoded apart. A causal model's are those of EleutherAI's lm-evaluation-harness
-(0.4): both are encoded as one and parted where the text alone would end.
+texts and answers are encoded apart. A causal model's are those of lm-evaluation-harness (0.4): both
+are encoded as one and parted where the text alone would end.
 """
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -106,14 +107,14 @@ class Phrasing:
         )
 
     def _fitted(self, context: Sequence[int], answer: Sequence[int], pair: Pair) -> Continuation:
-        # A causal row ends before the last token; a glm's has [CLS], the blank, eos and sop as well.
+        # A causal row lacks the last token, and a glm's too: it has [CLS], the blank, eos and sop.
         room = self.length + (1 if self.is_causal else -3)
         least = 1 if self.is_causal or self.unidirectional else 0
         if not answer:
             raise UserError(f"{pair.place}: {pair.answer!r} has no tokens; expected a text.")
         if len(answer) + least > room:
             raise UserError(
-                f"{pair.place}: {_short(pair.answer)!r} has {len(answer):,} tokens, and a row of "
+                f"{pair.place}: {reprlib.repr(pair.answer)} has {len(answer):,} tokens, and a row of "
                 f"{self.length:,} has room for {room - least:,}: give a longer --length, as far as "
                 "the model reaches, or leave the item out."
             )
@@ -142,7 +143,3 @@ def scored_last(row: Row, count: int) -> Row:
     mask = row.loss_mask.copy()
     mask[: len(mask) - count] = False
     return replace(row, loss_mask=mask)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}…"
