@@ -211,7 +211,7 @@ def read_documents(path: Path) -> list[Document]:
     texts = (
         [item.words("text") for item in read_some_items(path)]
         if path.suffix in (".jsonl", ".json")
-        else [line for line in read_text(path).splitlines() if line.strip()]
+        else [line.rstrip("\r") for line in read_text(path).split("\n") if line.strip()]
     )
     if not texts:
         raise UserError(f"{path} is empty. Expected a document a line.")
