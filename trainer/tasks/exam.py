@@ -24,6 +24,10 @@ BATCH_TOKENS = 8192
 """Of a batch, with its padding, unless a row alone is longer."""
 
 
+Ask = Callable[[dict[str, Tensor]], LossSums]
+"""What a model makes of a batch, without gradients."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answers:
     """How probable a model finds the targets of n rows."""
@@ -66,7 +70,7 @@ class Exam(Protocol):
 
 def sit(
     exam: Exam,
-    answer: Callable[[Mapping[str, Tensor]], LossSums],
+    answer: Ask,
     *,
     ranks: Ranks,
     batch_tokens: int = BATCH_TOKENS,
@@ -76,8 +80,7 @@ def sit(
 
     Args:
         exam: the same on all ranks.
-        answer: what a model makes of a batch, without gradients; all ranks call it equally often,
-            because at ZeRO stage 3 they lend each other the weights.
+        answer: all ranks call it equally often: at ZeRO stage 3 they lend each other the weights.
         ranks: all of them call this.
         batch_tokens: tokens of a batch.
         stop: called after each batch, with the same result on all ranks; nonzero: return None.

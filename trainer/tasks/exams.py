@@ -3,13 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from torch import Tensor
-
 from shards.errors import UserError
-from trainer.loss import LossSums
 from trainer.ranks import Ranks
 from trainer.tasks.choices import READERS, ChoicesExam
-from trainer.tasks.exam import BATCH_TOKENS, Exam, sit
+from trainer.tasks.exam import BATCH_TOKENS, Ask, Exam, sit
 from trainer.tasks.lambada import LambadaExam
 from trainer.tasks.perplexity import PerplexityExam, read_documents, read_wikitext
 from trainer.tasks.phrasing import Phrasing
@@ -71,7 +68,7 @@ def _open(name: str, path: Path, phrasing: Phrasing, stride: int | None) -> Exam
 
 def sit_all(
     exams: Mapping[str, Exam],
-    answer: Callable[[Mapping[str, Tensor]], LossSums],
+    answer: Ask,
     *,
     ranks: Ranks,
     batch_tokens: int = BATCH_TOKENS,

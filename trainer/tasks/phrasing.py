@@ -114,9 +114,9 @@ class Phrasing:
             raise UserError(f"{pair.place}: {pair.answer!r} has no tokens; expected a text.")
         if len(answer) + least > room:
             raise UserError(
-                f"{pair.place}: {reprlib.repr(pair.answer)} has {len(answer):,} tokens, and a row of "
-                f"{self.length:,} has room for {room - least:,}: give a longer --length, as far as "
-                "the model reaches, or leave the item out."
+                f"{pair.place}: {reprlib.repr(pair.answer)} has {len(answer):,} tokens, and in a "
+                f"row of {self.length:,} there is room for {room - least:,}: give a longer "
+                "--length, as far as the model reaches, or leave the item out."
             )
         kept = context[max(0, len(context) + len(answer) - room) :]
         return Continuation(
