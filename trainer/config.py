@@ -56,7 +56,7 @@ def parse(argv: Sequence[str], *, world: int, program: str = "trainer.train") ->
     Raises:
         UserError: A flag is unknown, or a value is invalid.
     """
-    given = vars(_parser(program).parse_args(_with_recipe(argv)))
+    given = vars(_parser(program).parse_args(with_recipe(argv)))
     if "model" not in given:
         raise UserError(
             f"say which model to train: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
@@ -91,7 +91,7 @@ def _with_end(given: Mapping[str, Any], settings: Settings) -> Run:
     return run
 
 
-def _with_recipe(argv: Sequence[str]) -> list[str]:
+def with_recipe(argv: Sequence[str]) -> list[str]:
     """Return the command line behind the flags of its recipe, so that its own flags win."""
     finder = Parser(add_help=False)
     finder.add_argument("--recipe")

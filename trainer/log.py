@@ -24,7 +24,9 @@ from shards.shown import json_text, message, tell, visible_line
 from shards.storage.files import atomic_write, make_folder
 
 NAME = "log.jsonl"
-TRAIN, VALIDATION, NOTE = "train", "validation", "note"
+TRAIN, VALIDATION, TASKS, NOTE = "train", "validation", "tasks", "note"
+TASK_FIGURES = ("acc", "acc_norm", "perplexity")
+"""Of TASKS, named FIGURE/TASK: those that are shown on the terminal and drawn."""
 
 _SHOWN: Mapping[str, str] = {
     "loss": "{:.4f}",
@@ -72,6 +74,16 @@ class RunLog:
 
     def write(self, event: str, step: int, figures: Mapping[str, float]) -> None:
         """Log the figures of an event, and show the main ones."""
+        self.record(event, step, figures)
+        shown = [
+            f"{_NAMES.get(name, name)} {form.format(figures[name])}"
+            for name, form in _SHOWN.items()
+            if name in figures
+        ]
+        self.say(f"step {step:,}/{self._steps:,}  {event}  {'  '.join(shown)}")
+
+    def record(self, event: str, step: int, figures: Mapping[str, float]) -> None:
+        """Log the figures of an event, and show nothing."""
         if self._file is not None:
             # JSON has no NaN and no infinity.
             plain = {k: v if math.isfinite(v) else None for k, v in figures.items()}
@@ -82,12 +94,6 @@ class RunLog:
             for name, value in figures.items():
                 self._board.add_scalar(f"{event}/{visible_line(name)}", value, step)
             self._board.flush()
-        shown = [
-            f"{_NAMES.get(name, name)} {form.format(figures[name])}"
-            for name, form in _SHOWN.items()
-            if name in figures
-        ]
-        self.say(f"step {step:,}/{self._steps:,}  {event}  {'  '.join(shown)}")
 
     def say(self, text: str) -> None:
         """Show a line on the terminal; if nobody reads it any more, the run goes on."""

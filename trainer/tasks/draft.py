@@ -1,0 +1,147 @@
+"""What an item asks, in words, and the question that it becomes in tokens."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shards.errors import UserError
+from trainer.tasks.cloze import Pattern, fill
+from trainer.tasks.items import Item
+from trainer.tasks.question import Question
+from trainer.tasks.rows import Row
+from trainer.tasks.task import CLASSIFIER, SPELLED, Asked
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Draft:
+    """What an item asks, in words."""
+
+    item: Item
+    name: object
+    """What its guid ends with."""
+    idx: Any
+    label: int | None
+    """The number of the right answer or class; None: not known."""
+    patterns: tuple[Pattern, ...]
+    """One for all answers, or one for each."""
+    answers: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    """For the classifier: two texts, or two for each answer."""
+    are_words: bool = False
+    """The answers are the same for all items, by label, and of one token each."""
+    facts: Mapping[str, Any] | None = None
+
+
+def questions_of(drafts: Iterable[Draft], asked: Asked) -> list[Question]:
+    """Return drafts as questions, in their order.
+
+    Raises:
+        UserError: one does not fit, has an empty answer or a guid that another has; or the model
+            has no blanks.
+    """
+    if asked.is_causal:
+        raise UserError(
+            "this task fills blanks, and the model reads from left to right. Take a model that was "
+            "trained with the objective glm, or a task of prompts and answers (prompted)."
+        )
+    questions: list[Question] = []
+    lines: dict[str, int] = {}
+    for draft in drafts:
+        question = question_of(draft, asked)
+        if question.guid in lines:
+            raise draft.item.wrong(
+                f"its idx makes it {question.guid}, as line {lines[question.guid]} is. Every item "
+                "needs an idx of its own."
+            )
+        lines[question.guid] = draft.item.line
+        questions.append(question)
+    return questions
+
+
+def question_of(draft: Draft, asked: Asked) -> Question:
+    """Return a draft as a question.
+
+    Raises:
+        UserError: it does not fit, or an answer is empty.
+    """
+    if asked.form == CLASSIFIER:
+        rows = [_pair(pair, asked, item=draft.item) for pair in draft.pairs]
+        classes = 1 if len(draft.pairs) > 1 else len(draft.answers)
+        return _question(draft, asked, rows, classes=classes)
+    if draft.are_words and asked.form != SPELLED:
+        words = tuple(_word(answer, asked, item=draft.item) for answer in draft.answers)
+        return _question(
+            draft, asked, [fill(draft.patterns[0], (), asked, item=draft.item)], words=words
+        )
+    patterns = draft.patterns * (1 if len(draft.patterns) > 1 else len(draft.answers))
+    answers = [_spelled(answer, asked, item=draft.item) for answer in draft.answers]
+    rows = [
+        fill(pattern, answer, asked, item=draft.item)
+        for pattern, answer in zip(patterns, answers, strict=True)
+    ]
+    return _question(draft, asked, rows)
+
+
+def _question(
+    draft: Draft,
+    asked: Asked,
+    rows: Sequence[tuple[Row, bool]],
+    *,
+    words: tuple[int, ...] = (),
+    classes: int = 0,
+) -> Question:
+    return Question(
+        guid=asked.guid(draft.name),
+        idx=draft.idx,
+        rows=tuple(row for row, _ in rows),
+        words=words,
+        label=draft.label,
+        classes=classes,
+        num_shortened=sum(was_cut for _, was_cut in rows),
+        facts=draft.facts,
+    )
+
+
+def _spelled(answer: str, asked: Asked, *, item: Item) -> list[int]:
+    """Return an answer's ids with the token that ends it."""
+    ids = asked.ids(answer)
+    if not ids:
+        raise item.wrong(f"an answer is empty ({answer!r}): every choice needs a text.")
+    return [*ids, asked.tokenizer.special["eop"]]
+
+
+def _word(answer: str, asked: Asked, *, item: Item) -> int:
+    """Return the one id of a word."""
+    ids = asked.ids(answer)
+    if len(ids) != 1:
+        raise item.wrong(
+            f"the word {answer!r} has {len(ids)} tokens with {asked.tokenizer.spec}, and one fills "
+            f"a blank. Take --form {SPELLED}, or another word."
+        )
+    return ids[0]
+
+
+def _pair(pair: tuple[str, str], asked: Asked, *, item: Item) -> tuple[Row, bool]:
+    """Return the row [CLS] a sep b eos for a classifier, cut at its end, and whether it was."""
+    special = asked.tokenizer.special
+    first, second = (asked.ids(text) for text in pair)
+    body = [special["cls"], *first, special["sep"], *second]
+    room = asked.length - 1
+    if room < len(body) - len(second) + 1:
+        raise item.wrong(
+            f"the first of two texts has {len(first)} tokens, which leaves nothing of --length "
+            f"{asked.length} to the second. Make it longer."
+        )
+    tokens = np.array([*body[:room], special["eos"]], np.int64)
+    positions = np.zeros((2, len(tokens)), np.int64)
+    positions[0] = np.arange(len(tokens))
+    row = Row(
+        tokens=tokens,
+        position_ids=positions,
+        sep=len(tokens),
+        targets=np.zeros(len(tokens), np.int64),
+        loss_mask=np.zeros(len(tokens), np.bool_),
+    )
+    return row, len(body) > room
