@@ -29,7 +29,7 @@ _STEP = 128
 class Cache:
     """Keys and values of b rows.
 
-    Each reading is announced by `begin`, and then done by `GLM.forward` with this cache.
+    `begin` gives it new tokens, and `GLM.forward` reads them.
     """
 
     def __init__(self, *, num_layers: int, num_rows: int) -> None:
@@ -37,20 +37,27 @@ class Cache:
         self.lengths: NDArray[np.int64] = np.zeros(num_rows, np.int64)
         """How many tokens of each row have been read."""
         self._stores: list[Store | None] = [None] * num_layers
+        self.tokens = self.position_ids = torch.zeros(0, dtype=torch.int64)
+        """New ones, as `begin` was given them."""
         self._starts = self._sizes = self.lengths
         self._width = 0
         self._sees_ahead = False
 
-    def begin(self, sizes: Sequence[int], *, sees_ahead: bool) -> None:
-        """Announce new tokens.
+    def begin(
+        self, tokens: Tensor, position_ids: Tensor, *, sizes: Sequence[int], sees_ahead: bool
+    ) -> None:
+        """Take new tokens, which `GLM.forward` then reads.
 
         Args:
+            tokens: int64[b, n], on the model's device.
+            position_ids: int64[b, 2, n], positions and block positions.
             sizes: how many each row gets; the others of the batch's width are padding.
             sees_ahead: the new tokens of a row see all of each other.
         """
+        self.tokens, self.position_ids = tokens, position_ids
         self._starts = self.lengths
         self._sizes = np.asarray(sizes, np.int64)
-        self._width = int(self._sizes.max())
+        self._width = tokens.shape[1]
         self._sees_ahead = sees_ahead
         self.lengths = self._starts + self._sizes
 

@@ -19,7 +19,7 @@ from shards.flags import add_flags, local_path, option, options_of, positive
 from shards.run import CAUSAL
 from shards.shown import json_text, print_line, print_lines, print_part, tell
 from trainer.decode.decoding import Decoding
-from trainer.decode.prompt import Prompt
+from trainer.decode.prompt import Prompt, Reading
 from trainer.decode.prompt_file import read_prompts
 from trainer.decode.reader import Reader
 from trainer.decode.writer import Generation, Writer
@@ -54,7 +54,8 @@ def generate(
     """
     if causal is None:
         causal = not model.config.block_positions
-    writer = Writer(_reader_of(model), tokenizer, decoding or Decoding(), causal=causal)
+    reading = Reading(causal=causal, positions=model.config.position_rows)
+    writer = Writer(_reader_of(model), tokenizer, decoding or Decoding(), reading)
     ready = [writer.prompt(text) for text in prompts]
     return list(_in_batches(writer, ready, batch_size))
 
@@ -116,12 +117,12 @@ def _run(argv: Sequence[str]) -> None:
             "taken. Give --temperature, --top-k or --top-p."
         )
     trained = open_trained(given["model_path"], Opening(**options_of(Opening, given)))
-    writer = Writer(
-        _reader_of(trained.model),
-        trained.tokenizer,
-        decoding,
+    reading = Reading(
         causal=trained.objective == CAUSAL,
+        positions=trained.shape.position_rows,
+        task_mask=trained.task_mask,
     )
+    writer = Writer(_reader_of(trained.model), trained.tokenizer, decoding, reading)
     if texts:
         _answer(writer, [text for text in texts for _ in range(asking.samples)], asking)
     else:

@@ -24,7 +24,9 @@ from shards.shown import json_text, message, tell, visible_line
 from shards.storage.files import atomic_write, make_folder
 
 NAME = "log.jsonl"
-TRAIN, VALIDATION, NOTE = "train", "validation", "note"
+TRAIN, VALIDATION, TASKS, NOTE = "train", "validation", "tasks", "note"
+TASK_FIGURES = ("acc", "acc_norm", "perplexity")
+"""Of TASKS, named FIGURE/TASK: those that are shown on the terminal and drawn."""
 
 _SHOWN: Mapping[str, str] = {
     "loss": "{:.4f}",

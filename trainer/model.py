@@ -80,18 +80,17 @@ class GLM(nn.Module):
     ) -> Tensor: ...
 
     @overload
-    def forward(self, tokens: Tensor, position_ids: Tensor, *, cache: Cache) -> Tensor: ...
+    def forward(self, tokens: Cache) -> Tensor: ...
 
-    def forward(  # noqa: PLR0913  (one method, because DeepSpeed only wraps forward)
+    def forward(
         self,
-        tokens: Tensor | Mapping[str, Tensor],
+        tokens: Tensor | Mapping[str, Tensor] | Cache,
         position_ids: Tensor | None = None,
         *,
         sep: Tensor | None = None,
         causal: bool = False,
         pieces: Tensor | None = None,
         seeds: Seeds | None = None,
-        cache: Cache | None = None,
     ) -> Tensor | LossSums:
         """Return the logits of tokens, float[b, n, V], or the `LossSums` of a batch.
 
@@ -101,24 +100,22 @@ class GLM(nn.Module):
         Args:
             tokens: int64[b, n], or a batch: a mapping with `tokens`, `targets`, `loss_mask`, and
                 for blanks `position_ids` and `sep`, without which it is causal; `pieces` isolates
-                its documents. Other entries are ignored.
+                its documents. Other entries are ignored. Or a cache with new tokens, which it
+                then holds: returned are the logits of the last one of each row, float[b, V].
             position_ids: int64[b, 2, n], positions and block positions; None: 0, 1, 2 ….
             sep: int64[b], or one number for all: how many tokens see each other in both
                 directions.
             causal: no token sees what follows it; `sep` must be None.
             pieces: int64[b, n], the document of each token; documents do not see each other.
             seeds: of dropout while training; None: they come from PyTorch's generator.
-            cache: what was read before, and how many of the tokens each row gets; it is extended.
-                Returned are the logits of the last of them, float[b, V]; `sep`, `causal` and
-                `pieces` say nothing.
 
         Raises:
             ValueError: neither or both of `sep` and `causal` are given.
         """
+        if isinstance(tokens, Cache):
+            return self._read(tokens)
         if not isinstance(tokens, Tensor):
             return self._loss(tokens, seeds)
-        if cache is not None and position_ids is not None:
-            return self._read(tokens, position_ids, cache)
         if causal is (sep is not None):
             raise ValueError("say which mask to use: give either sep=… or causal=True")
         mask = self.mask(tokens, sep, pieces)
@@ -161,13 +158,12 @@ class GLM(nn.Module):
         hidden: Tensor = self.transformer(embedded, position_ids, mask, dropout)
         return hidden
 
-    def _read(self, tokens: Tensor, position_ids: Tensor, cache: Cache) -> Tensor:
-        """Return the logits of each row's last token, float[b, V], and extend a cache."""
-        embedded = self.word_embeddings(tokens)
-        mask = additive(cache.mask(tokens.device), embedded.dtype)
-        hidden = self.transformer(embedded, position_ids, mask, None, cache=cache)
-        rows = torch.arange(len(tokens), device=tokens.device)
-        last = hidden[rows, cache.last.to(tokens.device)]
+    def _read(self, cache: Cache) -> Tensor:
+        """Return the logits of each row's last new token, float[b, V], and extend a cache."""
+        embedded = self.word_embeddings(cache.tokens)
+        mask = additive(cache.mask(embedded.device), embedded.dtype)
+        hidden = self.transformer(embedded, cache.position_ids, mask, None, cache=cache)
+        last = hidden[torch.arange(len(hidden), device=hidden.device), cache.last.to(hidden.device)]
         logits: Tensor = self.word_embeddings(last, project=True)
         return logits
 

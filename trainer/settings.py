@@ -117,6 +117,19 @@ class Settings:
     save_every: int = option(1000, "Steps between checkpoints.", metavar="N", type=positive)
     keep: int = option(3, "Checkpoints to keep.", metavar="N", type=positive)
     eval_every: int = option(1000, "Steps between validations; 0: none.", metavar="N", type=count)
+    eval_task: tuple[str, ...] = option(
+        (),
+        "At every --eval-every also ask a task of a file, as hellaswag=FILE; may be repeated "
+        "(docs/evaluation.md has the tasks).",
+        metavar="NAME=FILE",
+        action="append",
+    )
+    tokenizer: str | None = option(
+        None,
+        "The tokenizer of the data, for --eval-task: sentencepiece:FILE, tiktoken:NAME, hf:FILE. "
+        "Default: the one that the data hold.",
+        metavar="SPEC",
+    )
     log_every: int = option(10, "Steps between lines of the log.", metavar="N", type=positive)
     max_bad_losses: int = option(
         10, "Give up after this many NaN or infinite losses in a row.", metavar="N", type=positive
@@ -152,6 +165,8 @@ class Settings:
             raise UserError(
                 f"--follow-weight {self.follow_weight}: give {UNSEEN}, or a number above 0."
             ) from None
+        if self.eval_task and not self.eval_every:
+            raise UserError("--eval-task is asked at every --eval-every, which is 0: give steps.")
         if self.extend_positions and self.init_from is None:
             raise UserError("--extend-positions says how to read --init-from PATH: give both.")
         if not all(0 <= beta < 1 for beta in self.betas):

@@ -264,6 +264,17 @@ class Stepper:
         """Return how wide all micro-batches of the step are; None: each as wide as it needs."""
         return self._ranks.largest(_reach(batch)) if self._is_even else None
 
+    def answer(self, batch: Tensors) -> LossSums:
+        """Return the sums of a batch of this rank's rows; learn nothing.
+
+        At ZeRO stage 3 all ranks call this equally often.
+        """
+        self.engine.eval()
+        with torch.no_grad():
+            sums: LossSums = self.engine(self._placed(batch))
+        self.engine.train()
+        return sums
+
     def apply(self) -> tuple[bool, float]:
         """Update the weights unless a gradient is not finite; return whether, and the norm.
 

@@ -66,6 +66,8 @@ class Trained:
     """The checkpoint's folder or file."""
     step: int | None
     """None: not known."""
+    task_mask: bool = True
+    """Whether a GLM knows [sMASK] and [gMASK] beside [MASK]."""
 
     @property
     def shape(self) -> ModelConfig:
@@ -91,6 +93,8 @@ class Origin:
     data: tuple[str, ...]
     """Folders or addresses of the data that it was trained on, as far as they are known."""
     step: int | None
+    task_mask: bool = True
+    """See `Trained`."""
 
 
 def open_trained(path: Path, opening: Opening) -> Trained:
@@ -114,6 +118,7 @@ def open_trained(path: Path, opening: Opening) -> Trained:
         tokenizer=tokenizer,
         origin=origin.path,
         step=origin.step,
+        task_mask=origin.task_mask,
     )
 
 
@@ -141,6 +146,7 @@ def find_origin(path: Path, opening: Opening) -> Origin:
         tokenizer=dict(identity["tokenizer"]),
         data=_data_of(checkpoint),
         step=checkpoint.step,
+        task_mask=bool((identity.get("blanks") or {}).get("task_mask", True)),
     )
 
 

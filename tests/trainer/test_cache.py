@@ -18,8 +18,8 @@ def read(cache: Cache, tokens: Tensor, first: list[int], sizes: list[int], ahead
     ]
     starts = torch.tensor(first)[:, None] + torch.arange(width)
     positions = torch.stack([starts.clamp(max=N), torch.zeros_like(starts)], 1)
-    cache.begin(sizes, sees_ahead=ahead)
-    logits: Tensor = model()(torch.tensor(rows), positions, cache=cache)
+    cache.begin(torch.tensor(rows), positions, sizes=sizes, sees_ahead=ahead)
+    logits: Tensor = model()(cache)
     return logits
 
 
@@ -65,7 +65,8 @@ def test_room_grows() -> None:
     cache = Cache(num_layers=1, num_rows=2)
     keys = torch.arange(2 * 400, dtype=torch.float32).view(2, 1, 400, 1)
     for first, size in [(0, 100), (100, 100), (200, 200)]:
-        cache.begin([size, size], sees_ahead=False)
+        tokens = torch.zeros(2, size, dtype=torch.int64)
+        cache.begin(tokens, torch.stack([tokens, tokens], 1), sizes=[size, size], sees_ahead=False)
         new = keys[:, :, first : first + size]
         stored, values = cache.extend(0, new, -new)
     assert torch.equal(stored, keys)

@@ -69,24 +69,38 @@ class Prompt:
         return positions - (blank.position if self.causal else blank.block_position)
 
 
-def make_prompt(text: str, tokenizer: TextTokenizer, *, causal: bool, positions: int) -> Prompt:
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a model reads."""
+
+    causal: bool
+    """From left to right only."""
+    positions: int
+    """How many it has."""
+    task_mask: bool = True
+    """It knows [sMASK] and [gMASK] beside [MASK]."""
+
+
+def make_prompt(text: str, tokenizer: TextTokenizer, reading: Reading) -> Prompt:
     """Return the prompt that a text is.
 
     Args:
         text: with or without blanks.
         tokenizer: the model's.
-        causal: whether the model reads from left to right only.
-        positions: how many the model has.
+        reading: how the model reads.
 
     Raises:
         UserError: the tokenizer lacks a token, or the text has no place in the model.
     """
-    prompt = _causal_prompt(text, tokenizer) if causal else _blank_prompt(text, tokenizer)
-    size = len(prompt.context) + (1 if causal else 0)
-    if size > positions:
+    if reading.causal:
+        prompt = _causal_prompt(text, tokenizer)
+    else:
+        prompt = _blank_prompt(text, tokenizer, task_mask=reading.task_mask)
+    size = len(prompt.context) + (1 if reading.causal else 0)
+    if size > reading.positions:
         raise UserError(
-            f"the prompt {_shown(text)} has {size:,} tokens, and the model has {positions:,} "
-            "positions: shorten it by hand, so that you know what is left out."
+            f"the prompt {_shown(text)} has {size:,} tokens, and the model has "
+            f"{reading.positions:,} positions: shorten it by hand, so that you know what is left out."
         )
     return prompt
 
@@ -105,14 +119,21 @@ def _causal_prompt(text: str, tokenizer: TextTokenizer) -> Prompt:
     )
 
 
-def _blank_prompt(text: str, tokenizer: TextTokenizer) -> Prompt:
+def _blank_prompt(text: str, tokenizer: TextTokenizer, *, task_mask: bool) -> Prompt:
     special = tokenizer.special
     marked = text
     if _MARK.search(text) is None:
-        marked = f"{text} {'[gMASK]' if 'gmask' in special else '[MASK]'}"
+        goes_on = task_mask and "gmask" in special
+        marked = f"{text} {'[gMASK]' if goes_on else '[MASK]'}"
     pieces = _MARK.split(marked)
     parts = [part.rstrip() for part in pieces[:-1:2]] + pieces[-1:]
     marks = pieces[1::2]
+    unknown = [] if task_mask else [mark for mark in marks if mark != "[MASK]"]
+    if unknown:
+        raise UserError(
+            f"the prompt {_shown(text)} has {unknown[0]}, and the model was trained without task "
+            "masks: write [MASK] for every blank."
+        )
     sop = _id_of("sop", tokenizer)
     context = [special.get("cls", special["eos"]), *_encoded(parts[0], tokenizer)]
     blanks = []

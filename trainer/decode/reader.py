@@ -10,7 +10,7 @@ from trainer.cache import Cache
 from trainer.decode.prompt import Prompt
 from trainer.sizes import ModelConfig
 
-Forward = Callable[..., Tensor]
+Forward = Callable[[Cache], Tensor]
 """`GLM.forward`, or an engine around it."""
 
 
@@ -68,6 +68,10 @@ class Reader:
         padding = Fed(0, 0, 0)
         padded = [[*row, *[padding] * (width - len(row))] for row in rows]
         fed = torch.tensor(padded).to(self._device)
-        self._cache.begin([len(row) for row in rows], sees_ahead=sees_ahead)
-        tokens, positions = fed[..., 0], fed[..., 1:].transpose(1, 2)
-        return self._forward(tokens, positions, cache=self._cache).float()
+        self._cache.begin(
+            fed[..., 0],
+            fed[..., 1:].transpose(1, 2),
+            sizes=[len(row) for row in rows],
+            sees_ahead=sees_ahead,
+        )
+        return self._forward(self._cache).float()

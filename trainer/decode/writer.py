@@ -10,7 +10,7 @@ from shards.order.permutation import derive, text_key
 from trainer.decode.beams import search
 from trainer.decode.decoding import Decoding
 from trainer.decode.filling import Filling
-from trainer.decode.prompt import Prompt, make_prompt
+from trainer.decode.prompt import Prompt, Reading, make_prompt
 from trainer.decode.reader import Reader
 from trainer.decode.sampling import fill
 from trainer.decode.text import Unfolding, text_of
@@ -48,7 +48,7 @@ class Writer:
     """A model with its tokenizer, and how it writes."""
 
     def __init__(
-        self, reader: Reader, tokenizer: TextTokenizer, decoding: Decoding, *, causal: bool
+        self, reader: Reader, tokenizer: TextTokenizer, decoding: Decoding, reading: Reading
     ) -> None:
         """Take a model.
 
@@ -56,12 +56,12 @@ class Writer:
             reader: the model.
             tokenizer: its own.
             decoding: how tokens are chosen.
-            causal: whether it was trained to read from left to right only.
+            reading: how it was trained to read.
         """
         self._reader = reader
         self._tokenizer = tokenizer
         self._decoding = decoding
-        self._causal = causal
+        self._reading = reading
         self._key = np.array([text_key(decoding.seed, "generate")], np.uint64)
 
     def prompt(self, text: str) -> Prompt:
@@ -70,9 +70,7 @@ class Writer:
         Raises:
             UserError: the tokenizer lacks a token, or the text has no place in the model.
         """
-        return make_prompt(
-            text, self._tokenizer, causal=self._causal, positions=self._reader.positions
-        )
+        return make_prompt(text, self._tokenizer, self._reading)
 
     def write(
         self, prompts: Sequence[Prompt], *, first: int = 0, on_text: OnText | None = None

@@ -5,11 +5,12 @@ Its state dict is a GLM's, and `head.…` beside it, so that its checkpoints ope
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from trainer.cache import Cache
 from trainer.dropout import Seeds
 from trainer.loss import LossSums, Project, loss_sums
 from trainer.model import GLM
@@ -58,26 +59,18 @@ class TunedGLM(GLM):
         self.head = _head(config, answering) if answering.classes else None
 
     def forward(  # type: ignore[override]  # a batch gives more than losses
-        self,
-        batch: Mapping[str, Tensor] | Tensor,
-        position_ids: Tensor | None = None,
-        *,
-        seeds: Seeds | None = None,
-        **more: Any,
+        self, batch: Mapping[str, Tensor] | Cache, *, seeds: Seeds | None = None
     ) -> Outputs | Tensor:
-        """Return the outputs of a batch, or the logits of tokens as `GLM.forward` does.
+        """Return the outputs of a batch, or the logits that follow a cache as `GLM.forward` does.
 
         Args:
             batch: as `rows.collate` returns it; `pieces` isolates what shares a row. With
                 `words`, int64[b, k], the scores are those of these tokens after the last one of a
                 row.
             seeds: of dropout while training; None: they come from PyTorch's generator.
-            position_ids: with tokens, and so is what follows.
-            more: of `GLM.forward`.
         """
-        if isinstance(batch, Tensor):
-            logits: Tensor = super().forward(batch, position_ids, **more)
-            return logits
+        if isinstance(batch, Cache):
+            return super().forward(batch)
         return self.outputs(batch, seeds)
 
     def outputs(self, batch: Mapping[str, Tensor], seeds: Seeds | None = None) -> Outputs:

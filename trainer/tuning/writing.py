@@ -7,7 +7,6 @@ others until all have.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -45,7 +44,7 @@ class Scribe:
         """
         engine, own = self.stepper.engine, []
         engine.eval()
-        caller = _Caller(engine, ranks=self.ranks, together=self.stepper.stage == WEIGHTS_SPLIT)
+        caller = _Caller(self)
         for part in self._parts(questions):
             own.extend(self._texts(part, caller) if part else [])
             caller.wait()
@@ -105,31 +104,27 @@ def _nobody_listens(_number: int, _blank: int, _token: int | None) -> None:
 class _Caller:
     """Calls a model together with the other ranks, where it must be so."""
 
-    def __init__(self, engine: Any, *, ranks: Ranks, together: bool) -> None:
-        """Take an engine.
+    def __init__(self, scribe: Scribe) -> None:
+        """Take the model of a scribe; all ranks call `wait` equally often."""
+        self._engine = scribe.stepper.engine
+        self._ranks = scribe.ranks
+        self._shape = scribe.shape
+        self._together = scribe.stepper.stage == WEIGHTS_SPLIT and self._ranks.world > 1
 
-        Args:
-            engine: of DeepSpeed.
-            ranks: all of them call `wait` equally often.
-            together: whether they must call the model equally often as well.
-        """
-        self._engine = engine
-        self._ranks = ranks
-        self._together = together and ranks.world > 1
-
-    def __call__(self, tokens: Tensor, positions: Tensor, *, cache: Cache) -> Tensor:
+    def __call__(self, cache: Cache) -> Tensor:
         """Return what the model gives."""
         if self._together:
             self._ranks.sum(torch.ones(1, dtype=torch.int64))
-        logits: Tensor = self._engine(tokens, positions, cache=cache)
+        logits: Tensor = self._engine(cache)
         return logits
 
     def wait(self) -> None:
-        """Return once no rank calls the model any more."""
+        """Return once no rank calls the model any more; until then, call it for nothing."""
         if not self._together:
             return
-        tokens = torch.zeros(1, 1, dtype=torch.int64, device=self._ranks.device)
-        positions = torch.zeros(1, 2, 1, dtype=torch.int64, device=self._ranks.device)
+        reader = Reader(self._engine, self._shape, self._ranks.device)
+        nothing = Prompt(
+            text="", parts=("",), context=(0,), blanks=(), ends=frozenset(), causal=True
+        )
         while int(self._ranks.sum(torch.zeros(1, dtype=torch.int64))):
-            with torch.no_grad():
-                self._engine(tokens, positions, sep=torch.zeros_like(tokens[0]))
+            reader.open([nothing])
