@@ -124,17 +124,20 @@ def _word(answer: str, asked: Asked, *, item: Item) -> int:
 
 
 def _pair(pair: tuple[str, str], asked: Asked, *, item: Item) -> tuple[Row, bool]:
-    """Return the row [CLS] a sep b eos for a classifier, cut at its end, and whether it was."""
+    """Return the row [CLS] a sep b eos for a classifier, and whether it was cut.
+
+    The first text gives way. (The reference cuts the row's end, with the choice or question there.)
+    """
     special = asked.tokenizer.special
     first, second = (asked.ids(text) for text in pair)
-    body = [special["cls"], *first, special["sep"], *second]
-    room = asked.length - 1
-    if room < len(body) - len(second) + 1:
+    room = asked.length - len(second) - 3
+    if room < min(1, len(first)):
         raise item.wrong(
-            f"the first of two texts has {len(first)} tokens, which leaves nothing of --length "
-            f"{asked.length} to the second. Make it longer."
+            f"the second of two texts has {len(second)} tokens, which leaves nothing of --length "
+            f"{asked.length} to the first. Make it longer."
         )
-    tokens = np.array([*body[:room], special["eos"]], np.int64)
+    ids = [special["cls"], *first[:room], special["sep"], *second, special["eos"]]
+    tokens = np.array(ids, np.int64)
     positions = np.zeros((2, len(tokens)), np.int64)
     positions[0] = np.arange(len(tokens))
     row = Row(
@@ -144,4 +147,4 @@ def _pair(pair: tuple[str, str], asked: Asked, *, item: Item) -> tuple[Row, bool
         targets=np.zeros(len(tokens), np.int64),
         loss_mask=np.zeros(len(tokens), np.bool_),
     )
-    return row, len(body) > room
+    return row, len(first) > room

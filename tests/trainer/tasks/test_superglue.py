@@ -198,8 +198,10 @@ def test_classifier(desk: Desk) -> None:
         2,
         ["<cls>bank: A bank.<sep>The bank!<eos>"],
     )
-    (cut,) = desk.ask(find_task("wic"), WIC, form=CLASSIFIER, length=18)
-    assert (desk.text(cut.rows[0]), cut.num_shortened) == ("<cls>bank: A bank.<sep>The<eos>", 1)
+    (cut,) = desk.ask(find_task("wic"), WIC, form=CLASSIFIER, length=16)
+    assert (desk.text(cut.rows[0]), cut.num_shortened) == ("<cls>bank:<sep>The bank!<eos>", 1)
+    with pytest.raises(UserError, match=r"line 1: the second of two texts has \d+ tokens, which"):
+        desk.ask(find_task("wic"), WIC, form=CLASSIFIER, length=9)
 
 
 def test_wsc_with_candidates(desk: Desk) -> None:
