@@ -17,6 +17,7 @@ from trainer.config import with_recipe
 from trainer.deepspeed_json import (
     AUTO,
     BF16,
+    FINETUNE,
     FP16,
     FP32,
     adam_of,
@@ -209,7 +210,7 @@ def parse(argv: Sequence[str], *, world: int) -> Config:
     Raises:
         UserError: a flag is unknown or missing, or a value is invalid.
     """
-    given = vars(_parser().parse_args(with_recipe(argv)))
+    given = vars(_parser().parse_args(with_recipe(argv, folder=FINETUNE)))
     for field in fields(Tuning):
         if field.default is MISSING and field.name not in given:
             shown = f"{flag_of(field.name)} {field.metadata['flag']['metavar']}"
@@ -238,7 +239,9 @@ def _parser() -> Parser:
         argument_default=argparse.SUPPRESS,
     )
     parser.add_argument(
-        "--recipe", metavar="NAME", help=f"flags of a file: {', '.join(presets('args'))}"
+        "--recipe",
+        metavar="NAME",
+        help=f"flags of a file: {', '.join(presets('args', folder=FINETUNE))}",
     )
     add_flags(parser, Tuning)
     add_flags(
