@@ -225,7 +225,12 @@ def find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Chec
             return None
     checkpoint = None
     if settings.resume != RESUME_NONE:
-        checkpoint = find_common_checkpoint(Path(settings.resume), ranks=ranks, disk=None)
+        try:
+            checkpoint = find_common_checkpoint(Path(settings.resume), ranks=ranks, disk=None)
+        except NothingSavedError as error:
+            raise AgreedError(
+                f"--resume {settings.resume}: {error}. Give a folder with a complete one."
+            ) from error
         if checkpoint is None:
             raise AgreedError(
                 f"--resume {settings.resume}: there is no checkpoint of that name or in that "

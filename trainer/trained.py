@@ -201,17 +201,26 @@ def _kept_tokenizer(origin: Origin) -> TextTokenizer:
 
 
 def _newest_checkpoint(path: Path) -> Checkpoint | None:
-    """Return a run's newest checkpoint that is complete here, or the one that is named."""
+    """Return a run's newest checkpoint that is complete here, or the one that is named.
+
+    Raises:
+        UserError: there are only such that were saved while losses were not finite.
+    """
     if not path.is_dir():
         return None
     named = [path] if path.name.startswith("step-") else []
     folders = named or [path / f"step-{step}" for step in reversed(steps_in(path))]
-    for folder in folders:
-        # One rank of as many as wrote it would need its own files only; -1 is none of them.
-        found = read_checkpoint(folder, rank=0, world=-1)
-        if isinstance(found, Checkpoint):
-            return found
-    return None
+    # One rank of as many as wrote it would need its own files only; -1 is none of them.
+    found = (read_checkpoint(folder, rank=0, world=-1) for folder in folders)
+    complete = [seen for seen in found if isinstance(seen, Checkpoint)]
+    good = [checkpoint for checkpoint in complete if named or not checkpoint.bad_streak]
+    if complete and not good:
+        raise UserError(
+            f"{path} holds only checkpoints that were saved while losses were not finite: their "
+            f"weights have most likely diverged. To use one nevertheless name it: "
+            f"{complete[0].folder}."
+        )
+    return good[0] if good else None
 
 
 def _shape_of(identity: Mapping[str, Any], checkpoint: Checkpoint) -> ModelConfig:
