@@ -96,6 +96,7 @@ class Finetuning:
                 **self._meter.read(peak_flops=None),
             }
             self._log.write(TRAIN, self._step, figures)
+            self._monitor(TRAIN, figures)
             self._since = Since()
 
     def _count(self, outcome: Outcome) -> None:
@@ -150,11 +151,17 @@ class Finetuning:
         if best is here and not self._predict():
             return False
         self._log.record(EVALUATION, self._step, {"epoch": epoch, **metrics})
+        self._monitor(EVALUATION, metrics)
         shown = "  ".join(f"{name} {figure:.4g}" for name, figure in metrics.items())
         note = "the best so far" if best is here else f"the best was epoch {best.epoch}"
         self._log.say(f"epoch {epoch:,}/{self._tuning.epochs:,}  {shown}  ({note})")
         self.best, self._evaluated = best, epoch
         return True
+
+    def _monitor(self, event: str, figures: Mapping[str, float]) -> None:
+        """Give figures to the monitors that DeepSpeed's JSON enables."""
+        samples = self._step * self._tuning.batch_size
+        self._tuner.stepper.monitor(event, figures, samples=samples)
 
     def _predict(self) -> bool:
         """Write the answers to the test items, if there are any; return whether not stopped."""

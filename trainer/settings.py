@@ -117,6 +117,12 @@ class Settings:
     save_every: int = option(1000, "Steps between checkpoints.", metavar="N", type=positive)
     keep: int = option(3, "Checkpoints to keep.", metavar="N", type=positive)
     eval_every: int = option(1000, "Steps between validations; 0: none.", metavar="N", type=count)
+    eval_samples: int = option(
+        1024,
+        "Windows of a validation, the same each time, spread over all there are; 0: all.",
+        metavar="N",
+        type=count,
+    )
     eval_task: tuple[str, ...] = option(
         (),
         "At every --eval-every also ask a task of a file, as hellaswag=FILE; may be repeated "
@@ -137,7 +143,7 @@ class Settings:
     checkpoint_activations: bool = option(
         False, "Recompute layers in the backward pass to save memory.", action="store_true"
     )
-    compile: bool = option(False, "Compile the model with torch.compile.", action="store_true")
+    compile: bool = option(False, "Compile the layers with torch.compile.", action="store_true")
     profile: bool = option(
         False, "Write a trace of steps 6 to 8 of this start.", action="store_true"
     )

@@ -4,7 +4,6 @@ Everything that can be refused is refused here, before the first step, and by al
 """
 
 import hashlib
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,7 +26,7 @@ from trainer.model import GLM
 from trainer.ranks import Ranks
 from trainer.schedule import Schedule
 from trainer.sizes import ModelConfig
-from trainer.start import differences, find_checkpoint, hand_out_weights
+from trainer.start import differences, find_checkpoint, hand_out_weights, tell_changes
 from trainer.step import Stepper, check_settings, make_model
 from trainer.tasks.question import Question
 from trainer.tasks.rouge import rouge
@@ -43,8 +42,6 @@ from trainer.tuning.settings import Config
 from trainer.tuning.step import Tuner
 from trainer.tuning.writing import Scribe
 from trainer.universal import convert, needs_conversion, remove
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -131,6 +128,8 @@ def start(config: Config, ranks: Ranks) -> Started:
     }
     if checkpoint is not None:
         ranks.together(lambda: _check_same_run(checkpoint, fixed))
+        if ranks.is_first:
+            tell_changes(checkpoint, fixed["schedule"])
     complete = engine_settings(
         content, micro=micro, size=tuning.batch_size, world=ranks.world, node_local=disk.node_local
     )
@@ -324,8 +323,6 @@ def _check_same_run(checkpoint: Checkpoint, fixed: Mapping[str, Any]) -> None:
                 f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
                 f"{now}. Set it back, or start a new run: give another --save."
             )
-    for name, before, now in differences(checkpoint.state["schedule"], fixed["schedule"]):
-        _log.warning("from step %d on %s is %s; it was %s", checkpoint.step + 1, name, now, before)
 
 
 def _make_stepper(
