@@ -20,6 +20,7 @@ from trainer.decode.sampling import draw_keys, fill
 from trainer.decode.writer import Writer
 from trainer.log import RunLog
 from trainer.start import StartedRun
+from trainer.step import WEIGHTS_SPLIT
 from trainer.trained import Opening, find_tokenizer, origin_of
 
 TEMPERATURE, TOP_K = 0.9, 40
@@ -68,6 +69,7 @@ def open_samples(started: StartedRun) -> Samples | None:
     if settings.sample_prompts is None:
         return None
     path, stepper = settings.sample_prompts, started.stepper
+    is_split = stepper.stage == WEIGHTS_SPLIT
     decoding = Decoding(
         max_new_tokens=settings.sample_tokens,
         temperature=TEMPERATURE,
@@ -77,7 +79,7 @@ def open_samples(started: StartedRun) -> Samples | None:
 
     def forward(cache: Cache) -> Tensor:
         logits = stepper.logits(cache).float()
-        if stepper.is_split and ranks.world > 1:
+        if is_split and ranks.world > 1:
             torch.distributed.broadcast(logits, 0)
         return logits
 
@@ -97,9 +99,8 @@ def open_samples(started: StartedRun) -> Samples | None:
         return writer, [writer.prompt(text) for text in read_prompts(path)]
 
     writer, prompts = ranks.together(prepare)
-    return Samples(
-        ranks.gather(prompts)[0], reader, decoding, writer=writer, is_split=stepper.is_split
-    )
+    prompts = ranks.gather(prompts)[0]
+    return Samples(prompts, reader, decoding, writer=writer, is_split=is_split)
 
 
 def _nobody_listens(_number: int, _blank: int, _token: int | None) -> None:

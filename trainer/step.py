@@ -34,7 +34,7 @@ from trainer.settings import Settings
 from trainer.sizes import ModelConfig
 from trainer.torch_file import damage_told, deepspeed_types, nothing_runs, one_line
 
-_WEIGHTS_SPLIT = 3
+WEIGHTS_SPLIT = 3
 """The ZeRO stage at which no rank has the whole model."""
 _MODEL_INPUTS = ("tokens", "targets", "loss_mask", "position_ids", "sep", "pieces")
 _ROWS = (*_MODEL_INPUTS, "source", "task")
@@ -93,7 +93,7 @@ def make_model(
     from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR on import
 
     torch.manual_seed(_seed(seed, "weights", step=0, slot=0))
-    in_parts = stage_of(deepspeed) == _WEIGHTS_SPLIT and not whole
+    in_parts = stage_of(deepspeed) == WEIGHTS_SPLIT and not whole
     with Init(config_dict_or_path=dict(deepspeed), enabled=in_parts):
         return GLM(shape, checkpoint_activations=checkpoint_activations)
 
@@ -251,11 +251,6 @@ class Stepper:
             logits: Tensor = self.engine(cache)
         self.engine.train()
         return logits
-
-    @property
-    def is_split(self) -> bool:
-        """Whether no rank has the whole model."""
-        return self.stage == _WEIGHTS_SPLIT
 
     def _apply(self) -> tuple[bool, float]:
         """Update the weights unless a gradient is not finite; return whether, and the norm.
