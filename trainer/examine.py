@@ -28,7 +28,7 @@ from trainer.tasks.exams import NAMES, open_exams, parse_exams
 from trainer.tasks.phrasing import Phrasing
 from trainer.tasks.rows import placed
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import Opening, Origin, Trained, find_tokenizer, open_trained
+from trainer.trained import Opening, Trained, find_tokenizer, open_trained, origin_of
 
 MASK, GMASK = "mask", "gmask"
 
@@ -207,15 +207,7 @@ def exams_of(started: StartedRun) -> dict[str, Exam]:
     files = parse_exams("--eval-task", settings.eval_task)
     if not files:
         return {}
-    directories = tuple(str(dataset.directory) for dataset in data.datasets)
-    origin = Origin(
-        path=Path(directories[0]),
-        shape=data.shape,
-        objective=started.config.run.objective,
-        tokenizer=data.tokenizer,
-        data=directories,
-        step=None,
-    )
+    origin = origin_of(started)
     tokenizer = find_tokenizer(origin, Opening(tokenizer=settings.tokenizer))
     # A run without task masks has never seen the other blank.
     has_gmask = data.blanks is not None and data.blanks.options.task_mask

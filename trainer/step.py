@@ -19,10 +19,12 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
 from shards.shown import visible_line
+from trainer.cache import Cache
 from trainer.deepspeed_json import BF16, FP16, precision_of, stage_of
 from trainer.dropout import Seeds
 from trainer.loader import Tensors
@@ -309,6 +311,18 @@ class Stepper:
             sums: LossSums = self.engine(self._placed(batch))
         self.engine.train()
         return sums
+
+    def logits(self, cache: Cache) -> Tensor:
+        """Return the logits of what a cache has to read; learn nothing.
+
+        At ZeRO stage 3 all ranks call this equally often.
+        """
+        self.engine.eval()
+        # Every length would be compiled anew.
+        with torch.no_grad(), torch.compiler.set_stance("force_eager"):
+            logits: Tensor = self.engine(cache)
+        self.engine.train()
+        return logits
 
     def apply(self) -> tuple[bool, float]:
         """Update the weights unless a gradient is not finite; return whether, and the norm.

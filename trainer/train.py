@@ -25,6 +25,7 @@ from trainer.follow import Follower, text_ends
 from trainer.log import TASKS, TRAIN, VALIDATION, Meter, RunLog
 from trainer.loss_tally import LossTally
 from trainer.ranks import AgreedError, Ranks
+from trainer.samples import open_samples
 from trainer.saver import Saver
 from trainer.settings import WAIT
 from trainer.start import StartedRun, start
@@ -54,6 +55,7 @@ class Training:
     ) -> None:
         """Take over a run that is ready."""
         self._exams = exams
+        self._samples = open_samples(started)
         self._started = started
         self._data = started.data
         self._follower = follower
@@ -234,6 +236,9 @@ class Training:
         if every and (is_last or self._step % every == 0):
             self._validate()
             self._examine()
+        every = self._settings.sample_every
+        if self._samples is not None and (is_last or self._step % every == 0):
+            self._samples.write(self._step, self._log)
         is_due = is_last or self._step % self._settings.save_every == 0
         if is_due:
             self._save()

@@ -21,7 +21,7 @@ from shards.run import GLM as BLANKS
 from trainer.checkpoint import Checkpoint, read_checkpoint, steps_in
 from trainer.model import GLM
 from trainer.sizes import SIZES, ModelConfig
-from trainer.start import load_weights
+from trainer.start import StartedRun, load_weights
 from trainer.tokenizer import TextTokenizer
 
 
@@ -147,6 +147,21 @@ def find_origin(path: Path, opening: Opening) -> Origin:
         data=_data_of(checkpoint),
         step=checkpoint.step,
         task_mask=bool((identity.get("blanks") or {}).get("task_mask", True)),
+    )
+
+
+def origin_of(started: StartedRun) -> Origin:
+    """Return what is known of the model of a run in training."""
+    data = started.data
+    directories = tuple(str(dataset.directory) for dataset in data.datasets)
+    return Origin(
+        path=Path(directories[0]),
+        shape=data.shape,
+        objective=started.config.run.objective,
+        tokenizer=data.tokenizer,
+        data=directories,
+        step=started.step,
+        task_mask=data.blanks is None or data.blanks.options.task_mask,
     )
 
 

@@ -100,7 +100,8 @@ def make_prompt(text: str, tokenizer: TextTokenizer, reading: Reading) -> Prompt
     if size > reading.positions:
         raise UserError(
             f"the prompt {_shown(text)} has {size:,} tokens, and the model has "
-            f"{reading.positions:,} positions: shorten it by hand, so that you know what is left out."
+            f"{reading.positions:,} positions: shorten it by hand, so that you know what is left "
+            "out."
         )
     return prompt
 

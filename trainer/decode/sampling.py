@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from torch import Tensor
 
-from shards.order.permutation import derive
+from shards.order.permutation import derive, text_key
 from trainer.decode.choice import drawn, filtered, forbidden, without
 from trainer.decode.decoding import Decoding
 from trainer.decode.filling import ENDED, Filling, room_and_reason
@@ -20,6 +20,13 @@ from trainer.decode.reader import Fed, Reader
 
 OnToken = Callable[[int, int, int | None], None]
 """Called with the number of a prompt, of its blank, and a token; None: the blank is filled."""
+
+
+def draw_keys(seed: int, numbers: range) -> list[int]:
+    """Return what the draws of prompts derive from, by their numbers among all prompts."""
+    base = np.array([text_key(seed, "generate")], np.uint64)
+    keys: list[int] = derive(base, np.arange(numbers.start, numbers.stop)).tolist()
+    return keys
 
 
 @dataclass(kw_only=True)

@@ -4,15 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from shards.order.permutation import derive, text_key
 from trainer.decode.beams import search
 from trainer.decode.decoding import Decoding
 from trainer.decode.filling import Filling
 from trainer.decode.prompt import Prompt, Reading, make_prompt
 from trainer.decode.reader import Reader
-from trainer.decode.sampling import fill
+from trainer.decode.sampling import draw_keys, fill
 from trainer.decode.text import Unfolding, text_of
 from trainer.tokenizer import TextTokenizer
 
@@ -62,7 +59,6 @@ class Writer:
         self._tokenizer = tokenizer
         self._decoding = decoding
         self._reading = reading
-        self._key = np.array([text_key(decoding.seed, "generate")], np.uint64)
 
     def prompt(self, text: str) -> Prompt:
         """Return the prompt that a text is.
@@ -90,7 +86,7 @@ class Writer:
                 for number, generation in enumerate(generations):
                     on_text(number, generation.text)
             return generations
-        keys = derive(self._key, np.arange(first, first + len(prompts))).tolist()
+        keys = draw_keys(self._decoding.seed, range(first, first + len(prompts)))
         growing = _GrowingTexts(prompts, self._tokenizer, on_text or _nobody_listens)
         filled = fill(self._reader, prompts, self._decoding, keys=keys, on_token=growing.add)
         return [self._told(*pair) for pair in zip(prompts, filled, strict=True)]
