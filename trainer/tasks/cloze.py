@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainer.tasks.items import Item
-from trainer.tasks.rows import Row, blank_row
+from trainer.tasks.rows import Blank
 from trainer.tasks.task import Asked
 
 
@@ -49,8 +49,10 @@ class Pattern:
         ]
 
 
-def fill(pattern: Pattern, answer: Sequence[int], asked: Asked, *, item: Item) -> tuple[Row, bool]:
-    """Return the row in which an answer fills a pattern's blank, and whether it was cut.
+def fill(
+    pattern: Pattern, answer: Sequence[int], asked: Asked, *, item: Item
+) -> tuple[Blank, bool]:
+    """Return the blank of a pattern with its answer, and whether it was cut.
 
     Part A ends with eos, unless it ends with [gMASK], after which a text simply goes on.
 
@@ -70,13 +72,13 @@ def fill(pattern: Pattern, answer: Sequence[int], asked: Asked, *, item: Item) -
     context, was_cut = fitted(
         pattern, asked, item=item, taken=1 + len(ending) + max(1, len(answer))
     )
-    row = blank_row(
+    filled = Blank.of(
         [special["cls"], *context, *ending],
         mask_at=1 + context.index(special[blank.mask]),
         sop=special["sop"],
         answer=answer,
     )
-    return row, was_cut
+    return filled, was_cut
 
 
 def fitted(pattern: Pattern, asked: Asked, *, item: Item, taken: int) -> tuple[list[int], bool]:

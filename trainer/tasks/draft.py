@@ -10,7 +10,7 @@ from shards.errors import UserError
 from trainer.tasks.cloze import Pattern, fill
 from trainer.tasks.items import Item
 from trainer.tasks.question import Question
-from trainer.tasks.rows import Row
+from trainer.tasks.rows import BlankRows, Row
 from trainer.tasks.task import CLASSIFIER, SPELLED, Asked
 
 
@@ -69,25 +69,27 @@ def question_of(draft: Draft, asked: Asked) -> Question:
     if asked.form == CLASSIFIER:
         rows = [_pair(pair, asked, item=draft.item) for pair in draft.pairs]
         classes = 1 if len(draft.pairs) > 1 else len(draft.answers)
-        return _question(draft, asked, rows, classes=classes)
+        cut = sum(was_cut for _, was_cut in rows)
+        return _question(draft, asked, tuple(row for row, _ in rows), cut, classes=classes)
     if draft.are_words and asked.form != SPELLED:
         words = tuple(_word(answer, asked, item=draft.item) for answer in draft.answers)
-        return _question(
-            draft, asked, [fill(draft.patterns[0], (), asked, item=draft.item)], words=words
-        )
+        blank, was_cut = fill(draft.patterns[0], (), asked, item=draft.item)
+        return _question(draft, asked, BlankRows([blank]), int(was_cut), words=words)
     patterns = draft.patterns * (1 if len(draft.patterns) > 1 else len(draft.answers))
     answers = [_spelled(answer, asked, item=draft.item) for answer in draft.answers]
-    rows = [
+    filled = [
         fill(pattern, answer, asked, item=draft.item)
         for pattern, answer in zip(patterns, answers, strict=True)
     ]
-    return _question(draft, asked, rows)
+    blanks = BlankRows([blank for blank, _ in filled])
+    return _question(draft, asked, blanks, sum(was_cut for _, was_cut in filled))
 
 
 def _question(
     draft: Draft,
     asked: Asked,
-    rows: Sequence[tuple[Row, bool]],
+    rows: Sequence[Row],
+    num_shortened: int,
     *,
     words: tuple[int, ...] = (),
     classes: int = 0,
@@ -95,11 +97,11 @@ def _question(
     return Question(
         guid=asked.guid(draft.name),
         idx=draft.idx,
-        rows=tuple(row for row, _ in rows),
+        rows=rows,
         words=words,
         label=draft.label,
         classes=classes,
-        num_shortened=sum(was_cut for _, was_cut in rows),
+        num_shortened=num_shortened,
         facts=draft.facts,
     )
 

@@ -19,7 +19,7 @@ from trainer.tasks.draft import Draft, questions_of
 from trainer.tasks.items import Item, read_items
 from trainer.tasks.question import Question
 from trainer.tasks.rouge import rouge
-from trainer.tasks.rows import Row, causal_row
+from trainer.tasks.rows import BlankRows, Row, causal_row
 from trainer.tasks.task import TEST, Asked, Defaults, Prediction, Task
 from trainer.tasks.template import Part, blanks, parse, pattern, plain_text
 
@@ -108,23 +108,27 @@ class _Own:
         ids = asked.ids(reference) if reference and asked.is_train else []
         if asked.is_train and not ids:
             raise item.wrong("the answer is empty: there is nothing to learn.")
-        row, was_cut = _answered(filled, ids, asked, item=item)
+        rows, was_cut = _answered(filled, ids, asked, item=item)
         return Question(
             guid=asked.guid(number),
             idx=_idx(item, number),
-            rows=(row,),
+            rows=rows,
             num_shortened=int(was_cut),
             facts={"reference": reference},
         )
 
 
-def _answered(filled: Pattern, ids: list[int], asked: Asked, *, item: Item) -> tuple[Row, bool]:
-    """Return the row of a prompt and its answer, if there is one, and whether it was cut."""
+def _answered(
+    filled: Pattern, ids: list[int], asked: Asked, *, item: Item
+) -> tuple[Sequence[Row], bool]:
+    """Return the row of a prompt with its answer, if there is one, and whether it was cut."""
     special = asked.tokenizer.special
     has_blank = any(piece.mask for piece in filled.groups[0])
     if not asked.is_causal:
         whole = filled if has_blank else _with_end(filled)
-        return fill(whole, [*ids, special["eop"]] if ids else [], asked, item=item)
+        answer = [*ids, special["eop"]] if ids else []
+        blank, was_cut = fill(whole, answer, asked, item=item)
+        return BlankRows([blank]), was_cut
     if has_blank:
         raise item.wrong(
             "the pattern has a blank, and the model reads from left to right: leave the blank out, "
@@ -133,7 +137,7 @@ def _answered(filled: Pattern, ids: list[int], asked: Asked, *, item: Item) -> t
     context, was_cut = fitted(filled, asked, item=item, taken=len(ids))
     if not context:
         raise item.wrong("the prompt is empty, and a model that reads on needs one.")
-    return causal_row(context, [*ids, special["eos"]] if ids else []), was_cut
+    return (causal_row(context, [*ids, special["eos"]] if ids else []),), was_cut
 
 
 def _with_end(filled: Pattern) -> Pattern:

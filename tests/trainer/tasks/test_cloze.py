@@ -9,6 +9,7 @@ from tests.trainer.tasks.toy import Desk
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.cloze import MASK, Pattern, cut, fill
 from trainer.tasks.items import Item
+from trainer.tasks.rows import BlankRows
 from trainer.tasks.task import CLOZE, VALIDATION, Asked
 from trainer.tokenizer import TextTokenizer
 
@@ -46,7 +47,8 @@ def asked(tokenizer: TextTokenizer, length: int) -> Asked:
     ],
 )
 def test_what_is_cut(desk: Desk, pattern: Pattern, length: int, shown: str) -> None:
-    row, was_cut = fill(pattern, [], asked(desk.tokenizer, length), item=ITEM)
+    blank, was_cut = fill(pattern, [], asked(desk.tokenizer, length), item=ITEM)
+    row = blank.row()
     assert desk.text(row) == shown
     assert len(row) <= length
     assert was_cut == (len(row) < 4 + sum(len(p.text) for g in pattern.groups for p in g))
@@ -54,7 +56,8 @@ def test_what_is_cut(desk: Desk, pattern: Pattern, length: int, shown: str) -> N
 
 def test_an_answer_is_never_cut(desk: Desk) -> None:
     answer = [*desk.tokenizer.encode("xyz"), desk.tokenizer.special["eop"]]
-    row, was_cut = fill(Pattern((cut("abc"), MASK)), answer, asked(desk.tokenizer, 7), item=ITEM)
+    blank, was_cut = fill(Pattern((cut("abc"), MASK)), answer, asked(desk.tokenizer, 7), item=ITEM)
+    row = blank.row()
     assert (desk.text(row), desk.answer(row)) == ("<cls><mask><eos><sop>xyz", "xyz<eop>")
     assert was_cut
     with pytest.raises(UserError, match=r"^items\.jsonl, line 3: .* has 10 tokens, --length is 6,"):
@@ -62,8 +65,8 @@ def test_an_answer_is_never_cut(desk: Desk) -> None:
 
 
 def test_white_space_alone_has_no_tokens(desk: Desk) -> None:
-    row, _ = fill(Pattern((" ", "a ", MASK)), [], asked(desk.tokenizer, 9), item=ITEM)
-    assert desk.text(row) == "<cls>a <mask><eos><sop>"
+    blank, _ = fill(Pattern((" ", "a ", MASK)), [], asked(desk.tokenizer, 9), item=ITEM)
+    assert desk.text(blank.row()) == "<cls>a <mask><eos><sop>"
 
 
 def test_the_longer_choice_leaves_less_to_the_premise(desk: Desk) -> None:
@@ -72,3 +75,12 @@ def test_the_longer_choice_leaves_less_to_the_premise(desk: Desk) -> None:
     premises = [desk.text(row).split("? ")[1].split(" because")[0] for row in question.rows]
     assert premises == ["abcdefgh", "abcdef"]
     assert question.num_shortened == 1
+
+
+def test_rows_are_made_when_they_are_asked_for(desk: Desk) -> None:
+    item = {"premise": "a.", "choice1": "b.", "choice2": "c.", "question": "cause"}
+    (question,) = desk.ask(find_task("copa"), {**item, "idx": 0, "label": 0})
+    rows = question.rows
+    assert isinstance(rows, BlankRows)
+    assert len(rows) == len(list(rows)) == 2
+    assert [desk.answer(row) for row in rows[1:]] == [desk.answer(rows[-1])] == [" c<eop>"]
