@@ -281,7 +281,7 @@ def _identity(
     return {
         "model": to_json(shape),
         "objective": origin.objective,
-        "blanks": None,
+        "blanks": {"task_mask": origin.task_mask},
         "isolate_documents": True,
         "tokenizer": {"name": name, "sha256": tokenizer.sha256},
         "precision": precision,
