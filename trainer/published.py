@@ -115,9 +115,13 @@ class Weights:
                 extended.append(name)
         return extended
 
+    def read(self, name: str) -> Tensor:
+        """Return a value on the CPU, in the file's type."""
+        return join_parts(name, [part[name] for part in self.parts], path=self.files[0].parent)
+
     def copy_to(self, name: str, parameter: Tensor) -> None:
         """Copy a value into a parameter that it fits; rows that the parameter has more stay."""
-        value = join_parts(name, [part[name] for part in self.parts], path=self.files[0].parent)
+        value = self.read(name)
         with torch.no_grad():
             parameter[: len(value)].copy_(value)
 
@@ -266,6 +270,18 @@ def join_parts(name: str, parts: Sequence[Tensor], *, path: Path) -> Tensor:
         thirds = zip(*(part.chunk(3) for part in parts), strict=True)
         return torch.cat([torch.cat(third) for third in thirds])
     return torch.cat(list(parts), dim=1 if name.endswith(_BY_COLUMN) else 0)
+
+
+def split_part(name: str, whole: Tensor, *, rank: int, num_ranks: int) -> Tensor:
+    """Return what a rank of model parallelism holds of a parameter, as `join_parts` joins it.
+
+    Sizes that are split must be multiples of `num_ranks`.
+    """
+    if num_ranks == 1 or not name.endswith((*_BY_COLUMN, *_BY_ROW, *_FUSED)):
+        return whole
+    if name.endswith(_FUSED):
+        return torch.cat([third.chunk(num_ranks)[rank] for third in whole.chunk(3)])
+    return whole.chunk(num_ranks, dim=1 if name.endswith(_BY_COLUMN) else 0)[rank]
 
 
 def _needs_extension(

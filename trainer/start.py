@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from shards.errors import DamageError, UserError
 from shards.manifest import read_manifest
 from shards.order.onepass import OnePass
@@ -19,14 +17,12 @@ from shards.run import Run
 from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
 from trainer.checkpoint import (
-    ADVICE,
     BAD_STREAK,
     Checkpoint,
     NothingSavedError,
     check_files,
     find_common_checkpoint,
     find_later_steps,
-    torch_files,
 )
 from trainer.config import Config
 from trainer.data import RunData, open_data
@@ -41,13 +37,13 @@ from trainer.deepspeed_json import (
 from trainer.disk import Disk, find_disk
 from trainer.follow import run_of
 from trainer.model import GLM
-from trainer.published import Weights, copy_weights, read_published, weights_of
+from trainer.published import Weights, copy_weights, weights_of
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
 from trainer.step import Stepper, check_settings, make_model
-from trainer.torch_file import check, damage_told, deepspeed_types, nothing_runs
 from trainer.universal import convert, needs_conversion, remove
+from trainer.weights import read_weights
 
 _WEIGHTS = tuple(
     f"model.{name}"
@@ -431,14 +427,14 @@ def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> N
     """Copy the weights of a published checkpoint, or of one of this trainer's, into a model.
 
     Args:
-        path: a file or a folder.
+        path: a file or a folder; GPT-2 as transformers has it, too.
         model: receives the values.
         extend_positions: let the model have more positions than the checkpoint.
 
     Raises:
         UserError: there is no checkpoint, or it has another shape.
     """
-    weights = _read_weights(path)
+    weights = read_weights(path, vocab_size=model.config.vocab_size)
     copy_weights(model, weights.parts, files=weights.files, extend_positions=extend_positions)
 
 
@@ -460,7 +456,7 @@ def hand_out_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: R
     def read() -> Weights | None:
         if not ranks.is_first:
             return None
-        weights = _read_weights(path)
+        weights = read_weights(path, vocab_size=model.config.vocab_size)
         shapes = {name: getattr(p, "ds_shape", p.shape) for name, p in named.items()}
         weights.check(shapes, extend_positions=extend_positions)
         return weights
@@ -471,27 +467,3 @@ def hand_out_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: R
         with GatheredParameters([parameter], modifier_rank=0, enabled=is_split):
             if weights is not None:
                 weights.copy_to(name, parameter)
-
-
-def _read_weights(path: Path) -> Weights:
-    is_split = list(path.glob("whole-*.json")) and list(path.glob("*optim_states.pt"))
-    return Weights(parts=[_whole_weights(path)], files=[path]) if is_split else read_published(path)
-
-
-def _whole_weights(folder: Path) -> Mapping[str, Tensor]:
-    """Return the weights in a checkpoint of which each rank wrote a part."""
-    from deepspeed.utils.zero_to_fp32 import (  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
-        get_fp32_state_dict_from_zero_checkpoint,
-    )
-
-    types = deepspeed_types()
-    for file in torch_files(folder):
-        check(file, types, advice=ADVICE)
-    told = damage_told(
-        folder,
-        f"DeepSpeed could not join the weights in {folder}",
-        ": it was damaged or changed. Copy it again, or give another checkpoint.",
-    )
-    with told, nothing_runs(types):
-        weights = get_fp32_state_dict_from_zero_checkpoint(str(folder.parent), folder.name)
-        return {str(name): weight.detach() for name, weight in weights.items()}
