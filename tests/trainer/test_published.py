@@ -20,7 +20,7 @@ from tests.trainer.golden import (
 )
 from tests.trainer.poison import Payload
 from trainer.model import GLM
-from trainer.published import load_published
+from trainer.published import load_published, read_published, split_part
 
 FILE = "mp_rank_{:02}_model_states.pt"
 FUSED = ("query_key_value.weight", "query_key_value.bias")
@@ -98,6 +98,19 @@ def test_a_folder_of_parts(
     model = GLM(SHAPE)
     assert len(load_published(tmp_path, model).files) == num_ranks
     assert_holds(model, weights)
+
+
+@pytest.mark.parametrize("num_ranks", [1, 2, 4])
+def test_parts_are_split_as_they_are_joined(
+    tmp_path: Path, weights: dict[str, Tensor], num_ranks: int
+) -> None:
+    for name, whole in weights.items():
+        for rank in range(num_ranks):
+            expected = part(name, whole, rank=rank, num_ranks=num_ranks)
+            assert torch.equal(split_part(name, whole, rank=rank, num_ranks=num_ranks), expected)
+    save_parts(tmp_path, weights, num_ranks)
+    joined = read_published(tmp_path)
+    assert all(torch.equal(joined.read(name), weights[name]) for name in weights)
 
 
 def test_half_precision_is_converted(tmp_path: Path, weights: dict[str, Tensor]) -> None:

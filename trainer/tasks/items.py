@@ -59,6 +59,13 @@ class Item:
         value: str = self._typed(str, "a text", keys)
         return value
 
+    def words(self, *keys: str) -> str:
+        """Return a field that is a text and not blank; UserError where it is none."""
+        value = self.text(*keys)
+        if not value.strip():
+            raise self.wrong(f'the field "{".".join(keys)}" is {value!r}. Expected words.')
+        return value
+
     def number(self, *keys: str) -> int:
         """Return a field that is a whole number; UserError where it is none."""
         value: int = self._typed(int, "a whole number", keys)
@@ -119,6 +126,17 @@ def read_items(path: Path) -> list[Item]:
         for number, line in enumerate(text.split("\n"), start=1)
         if line.strip()
     ]
+
+
+def read_some_items(path: Path) -> list[Item]:
+    """Return the objects of a file of JSON lines, at least one.
+
+    Raises:
+        UserError: as for `read_items`, or there are none.
+    """
+    if items := read_items(path):
+        return items
+    raise UserError(f"{path} holds nothing. Expected an object a line, as the task has it.")
 
 
 def read_document(path: Path) -> Item:
