@@ -34,6 +34,8 @@ _BY_COLUMN = ("attention.dense.weight", "mlp.dense_4h_to_h.weight")
 _BY_ROW = ("word_embeddings.weight", "mlp.dense_h_to_4h.weight", "mlp.dense_h_to_4h.bias")
 _FUSED = ("query_key_value.weight", "query_key_value.bias")
 _POSITIONS = "position_embeddings.weight"
+HEAD = "head."
+"""Begins the names of a classifier's head, which is not a part of the model: it stays as it is."""
 _LONGEST_TAG = 255
 """Bytes of the name of a folder."""
 _ADVICE = "If you trust it, load it elsewhere and save its entry 'module' alone, as {'module': …}."
@@ -124,6 +126,11 @@ class Weights:
             parameter[: len(value)].copy_(value)
 
 
+def weights_of(model: GLM) -> dict[str, Tensor]:
+    """Return the parameters that a checkpoint gives to a model: all but a classifier's head."""
+    return {name: p for name, p in model.named_parameters() if not name.startswith(HEAD)}
+
+
 def copy_weights(
     model: GLM,
     parts: Sequence[Mapping[str, Tensor]],
@@ -143,7 +150,7 @@ def copy_weights(
         UserError: names or shapes differ from the model's.
         DamageError: the parts do not fit together.
     """
-    named = dict(model.named_parameters())
+    named = weights_of(model)
     weights = Weights(parts=parts, files=files)
     shapes = {name: parameter.shape for name, parameter in named.items()}
     extended = weights.check(shapes, extend_positions=extend_positions)
@@ -234,9 +241,10 @@ def _check_names(
 ) -> None:
     """Refuse a file that lacks a parameter of the model, or has one that the model lacks."""
     for part, file in zip(parts, files, strict=True):
+        own = {name for name in part if not name.startswith(HEAD)}
         for names, what in (
-            (named.keys() - part.keys(), "lacks parameters that the model has"),
-            (part.keys() - named.keys(), "has parameters that the model lacks"),
+            (named.keys() - own, "lacks parameters that the model has"),
+            (own - named.keys(), "has parameters that the model lacks"),
         ):
             if names:
                 raise UserError(

@@ -198,8 +198,13 @@ class Saver:
                 self._remove(self._disk.folder / f"step-{step}")
 
     def _complete_up_to(self, last: int) -> list[tuple[int, int]]:
-        """Return the steps of the complete checkpoints here, with their streaks of bad losses."""
+        """Return the steps of the complete checkpoints here, with their streaks of bad losses.
+
+        Only the rank that removes them looks: it would take them away under another's eyes.
+        """
         rank, world = self._ranks.rank, self._ranks.world
+        if rank != self._disk.leader:
+            return []
         steps = [step for step in steps_in(self._disk.folder) if step <= last]
         seen = [
             read_checkpoint(self._disk.folder / f"step-{step}", rank=rank, world=world)

@@ -11,6 +11,7 @@ from typing import Any
 
 from shards.errors import DamageError, UserError
 from shards.manifest import read_manifest
+from shards.order.onepass import OnePass
 from shards.records import to_json
 from shards.run import Run
 from shards.storage.remote import any_path
@@ -36,7 +37,7 @@ from trainer.deepspeed_json import (
 from trainer.disk import Disk, find_disk
 from trainer.follow import run_of
 from trainer.model import GLM
-from trainer.published import Weights, copy_weights
+from trainer.published import Weights, copy_weights, weights_of
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
@@ -86,7 +87,7 @@ class StartedRun:
         run, shape = self.config.run, self.data.shape
         size, micro = run.batch_size(self.step), self.stepper.micro_batch
         begin = f"resumes after step {self.step:,}" if self.step else "starts from the beginning"
-        held_out = "none" if self.data.held_out is None else f"{len(self.data.held_out):,} windows"
+        held_out = "none" if self.data.held_out is None else _shown(self.data.held_out)
         return [
             f"{self.config.settings.model}: {shape.num_parameters():,} parameters, vocabulary "
             f"{shape.vocab_size:,}, {self.precision}, ZeRO stage {self.stepper.stage}",
@@ -131,6 +132,12 @@ class StartedRun:
         }
 
 
+def _shown(held_out: OnePass) -> str:
+    """Return how many validation windows are read, and of how many."""
+    read, there = len(held_out), held_out.num_windows
+    return f"{read:,} windows" if read == there else f"{read:,} of {there:,} windows"
+
+
 def start(config: Config, ranks: Ranks) -> StartedRun:
     """Return a run that is ready to train; all ranks call this.
 
@@ -138,7 +145,7 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         UserError: the options, the data, the model, the ranks or the checkpoints do not fit.
     """
     disk = None if config.settings.save is None else find_disk(config.settings.save, ranks)
-    checkpoint = _find_checkpoint(config.settings, disk, ranks)
+    checkpoint = find_checkpoint(config.settings, disk, ranks)
     if checkpoint is not None:
         own = disk is not None and checkpoint.folder.parent == disk.folder
         check_files(checkpoint, ranks=ranks, disk=disk if own else None)
@@ -156,9 +163,9 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     if checkpoint is not None:
         identity = _identity(config, data, precision=precision)
         changeable = _changeable(config.settings, schedule)
-        ranks.together(
-            lambda: _check_same_run(checkpoint, data, identity=identity, changeable=changeable)
-        )
+        ranks.together(lambda: _check_same_run(checkpoint, data, identity=identity))
+        if ranks.is_first:
+            tell_changes(checkpoint, changeable)
     deepspeed = engine_settings(
         deepspeed,
         micro=micro,
@@ -209,7 +216,7 @@ def _micro_batch(config: Config, deepspeed: Mapping[str, Any], ranks: Ranks) -> 
     return micro_batch_of(deepspeed, config.settings.micro_batch, sizes=sizes, world=ranks.world)
 
 
-def _find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:
+def find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:
     """Return the checkpoint to resume from, None to start from the beginning."""
     if settings.resume == RESUME_AUTO:
         if disk is None:
@@ -308,19 +315,18 @@ def _check_same_run(
     data: RunData,
     *,
     identity: Mapping[str, Any],
-    changeable: Mapping[str, Any],
 ) -> None:
     """Check that a checkpoint belongs to this run.
 
     Raises:
         UserError: the run differs in something that decides what is learnt; the message names it.
     """
-    differences = list(_differences(checkpoint.state["identity"], identity))
-    if differences:
-        name, before, now = differences[0]
+    changed = differences(checkpoint.state["identity"], identity)
+    if changed:
+        name, before, now = changed[0]
         raise UserError(
             f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
-            f"{now}. Set it back, or {_other_start(differences, checkpoint.folder)}"
+            f"{now}. Set it back, or {_other_start(changed, checkpoint.folder)}"
         )
     _check_same_text(checkpoint, data)
     try:
@@ -335,8 +341,13 @@ def _check_same_run(
             "Give the earlier batch size first, and start the new one at this step: --batch-size "
             f"SIZE {step}:SIZE."
         )
-    for name, before, now in _differences(checkpoint.state["schedule"], changeable):
-        _log.warning("from step %d on %s is %s; it was %s", step + 1, name, now, before)
+
+
+def tell_changes(checkpoint: Checkpoint, changeable: Mapping[str, Any]) -> None:
+    """Report what is other than it was before a checkpoint, and may be."""
+    for name, before, now in differences(checkpoint.state["schedule"], changeable):
+        first = checkpoint.step + 1
+        _log.warning("from step %d on %s is %s; it was %s", first, name, now, before)
 
 
 def _other_start(differences: Sequence[tuple[str, Any, Any]], folder: Path) -> str:
@@ -366,14 +377,14 @@ def _check_same_text(checkpoint: Checkpoint, data: RunData) -> None:
         )
 
 
-def _differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:
+def differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:
     """Return the leaves in which two JSON values differ: name, earlier value, present value."""
     if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
         return [] if before == now else [(name, before, now)]
     return [
         difference
         for key in sorted({*before, *now})
-        for difference in _differences(before.get(key), now.get(key), f"{name}.{key}".lstrip("."))
+        for difference in differences(before.get(key), now.get(key), f"{name}.{key}".lstrip("."))
     ]
 
 
@@ -440,7 +451,7 @@ def hand_out_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: R
         GatheredParameters,
     )
 
-    named = dict(model.named_parameters())
+    named = weights_of(model)
 
     def read() -> Weights | None:
         if not ranks.is_first:

@@ -6,7 +6,7 @@ deepspeed --module trainer.train …        torchrun --nproc-per-node 8 -m train
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,16 +19,20 @@ from trainer.config import Config
 from trainer.data import source_names
 from trainer.deepspeed_json import BF16, FP16
 from trainer.evaluate import evaluate
+from trainer.examine import exams_of, told
 from trainer.flops import peak_flops
 from trainer.follow import Follower, text_ends
-from trainer.log import TRAIN, VALIDATION, Meter, RunLog
+from trainer.log import TASKS, TRAIN, VALIDATION, Meter, RunLog
 from trainer.loss_tally import LossTally
 from trainer.ranks import AgreedError, Ranks
+from trainer.samples import open_samples
 from trainer.saver import Saver
 from trainer.settings import WAIT
 from trainer.start import StartedRun, start
 from trainer.step import StepResult
 from trainer.stop import Stop
+from trainer.tasks.exam import Exam
+from trainer.tasks.exams import sit_all
 
 _POLL = 5.0
 """Seconds between looks for a newer manifest while a run waits."""
@@ -40,8 +44,18 @@ _DTYPES = {BF16: torch.bfloat16, FP16: torch.float16}
 class Training:
     """The steps of a run, from where it starts to its end."""
 
-    def __init__(self, started: StartedRun, *, follower: Follower, log: RunLog, stop: Stop) -> None:
+    def __init__(
+        self,
+        started: StartedRun,
+        *,
+        exams: Mapping[str, Exam],
+        follower: Follower,
+        log: RunLog,
+        stop: Stop,
+    ) -> None:
         """Take over a run that is ready."""
+        self._exams = exams
+        self._samples = open_samples(started)
         self._started = started
         self._data = started.data
         self._follower = follower
@@ -209,7 +223,7 @@ class Training:
             "samples": self._data.run.position_of(self._step),
             **self._meter.read(peak_flops=self._peak),
         }
-        self._log.write(TRAIN, self._step, figures)
+        self._write(TRAIN, figures)
         self._tally = LossTally.empty(self._tally.sources)
         self._skipped = 0
 
@@ -221,6 +235,10 @@ class Training:
         every, is_last = self._settings.eval_every, self._step == self._steps
         if every and (is_last or self._step % every == 0):
             self._validate()
+            self._examine()
+        every = self._settings.sample_every
+        if self._samples is not None and (is_last or self._step % every == 0):
+            self._samples.write(self._step, self._log)
         is_due = is_last or self._step % self._settings.save_every == 0
         if is_due:
             self._save()
@@ -236,7 +254,23 @@ class Training:
             stop=lambda: self._stop.agreed_exit_code(self._ranks),
         )
         if tally is not None:
-            self._log.write(VALIDATION, self._step, tally.figures())
+            self._write(VALIDATION, tally.figures())
+
+    def _write(self, event: str, figures: Mapping[str, float]) -> None:
+        """Log figures, and give them to the monitors of DeepSpeed's JSON."""
+        self._log.write(event, self._step, figures)
+        self._started.stepper.monitor(event, figures, samples=self._position(self._step))
+
+    def _examine(self) -> None:
+        figures = sit_all(
+            self._exams,
+            self._started.stepper.answer,
+            ranks=self._ranks,
+            stop=lambda: self._stop.agreed_exit_code(self._ranks),
+        )
+        if figures:
+            self._log.record(TASKS, self._step, figures)
+            self._log.say(f"step {self._step:,}/{self._steps:,}  {TASKS}  {told(figures)}")
 
     def _save(self) -> None:
         self._is_saved = True
@@ -268,6 +302,7 @@ def _saver(started: StartedRun) -> Saver | None:
 def train(config: Config, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
     started = start(config, ranks)
+    exams = ranks.together(lambda: exams_of(started))
     with Stop() as stop:
         folder = config.settings.save if ranks.is_first else None
         log = RunLog(folder, step=started.step, steps=started.steps, show=ranks.is_first)
@@ -276,7 +311,8 @@ def train(config: Config, ranks: Ranks) -> int:
         follower = Follower(started.config, disk=started.disk, ranks=ranks, say=log.say)
         try:
             follower.save()
-            return Training(started, follower=follower, log=log, stop=stop).run()
+            training = Training(started, exams=exams, follower=follower, log=log, stop=stop)
+            return training.run()
         finally:
             log.close()
 

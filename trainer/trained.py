@@ -22,7 +22,7 @@ from trainer.checkpoint import Checkpoint, read_checkpoint, steps_in
 from trainer.hugging_face import is_hugging_face, objective_in, shape_in
 from trainer.model import GLM
 from trainer.sizes import SIZES, ModelConfig
-from trainer.start import load_weights
+from trainer.start import StartedRun, load_weights
 from trainer.tokenizer import TextTokenizer
 
 
@@ -67,6 +67,8 @@ class Trained:
     """The checkpoint's folder or file."""
     step: int | None
     """None: not known."""
+    task_mask: bool = True
+    """Whether a GLM knows [sMASK] and [gMASK] beside [MASK]."""
 
     @property
     def shape(self) -> ModelConfig:
@@ -92,6 +94,8 @@ class Origin:
     data: tuple[str, ...]
     """Folders or addresses of the data that it was trained on, as far as they are known."""
     step: int | None
+    task_mask: bool = True
+    """See `Trained`."""
 
 
 def open_trained(path: Path, opening: Opening) -> Trained:
@@ -115,6 +119,7 @@ def open_trained(path: Path, opening: Opening) -> Trained:
         tokenizer=tokenizer,
         origin=origin.path,
         step=origin.step,
+        task_mask=origin.task_mask,
     )
 
 
@@ -138,6 +143,22 @@ def find_origin(path: Path, opening: Opening) -> Origin:
         tokenizer=dict(identity["tokenizer"]),
         data=_data_of(checkpoint),
         step=checkpoint.step,
+        task_mask=bool((identity.get("blanks") or {}).get("task_mask", True)),
+    )
+
+
+def origin_of(started: StartedRun) -> Origin:
+    """Return what is known of the model of a run in training."""
+    data = started.data
+    directories = tuple(str(dataset.directory) for dataset in data.datasets)
+    return Origin(
+        path=Path(directories[0]),
+        shape=data.shape,
+        objective=started.config.run.objective,
+        tokenizer=data.tokenizer,
+        data=directories,
+        step=started.step,
+        task_mask=data.blanks is None or data.blanks.options.task_mask,
     )
 
 
