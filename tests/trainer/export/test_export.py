@@ -179,6 +179,12 @@ def test_a_tokenizer_of_another_size(tmp_path: Path) -> None:
         export_to("hf", run, tmp_path / "out", tokenizer=put_tokenizer(tmp_path))
 
 
+def test_a_vocabulary_without_the_end_of_a_text(runs: Path, tmp_path: Path) -> None:
+    spec = put_tokenizer(tmp_path)
+    with pytest.raises(UserError, match=r"--vocabulary 261 leaves out the end of a text, id 261"):
+        export_to("hf", runs / "gpt", tmp_path / "out", tokenizer=spec, vocabulary=261)
+
+
 def test_a_causal_model_with_block_positions_is_a_gpt2_too(tmp_path: Path) -> None:
     model = random_model(SHAPE)
     export_to("hf", save_run(tmp_path / "run", model, objective="causal"), tmp_path / "out")
