@@ -89,7 +89,7 @@ class Checkpoint:
     def bad_streak(self) -> int:
         """How many losses in a row, up to when it was saved or right after, were not finite."""
         streak = self.state.get(BAD_STREAK)
-        return streak if isinstance(streak, int) else 0
+        return max(0, streak) if isinstance(streak, int) else 0
 
 
 def steps_in(root: Path) -> list[int]:

@@ -148,7 +148,7 @@ def test_a_signal_waits_for_what_is_being_written(
 ) -> None:
     run, here = trial.folder / "waiting", in_folder(trial, "go-later")
     running = here.start(*zero(trial, 2), "--save", run, world=2, prepare=wait_with_files)
-    wait_for_step(run, 4, running)
+    wait_for_step(run, 5, running)
     running.signal(signal.SIGTERM)
     assert not list(run.glob("step-*/whole-*"))
     (here.folder / "go").touch()
