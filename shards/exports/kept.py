@@ -185,6 +185,12 @@ def _piece(
     table = dataset.table(entry)
     rows = np.zeros(0, np.int64) if removed is None else removed
     lost = int(column(table, "tokens")[rows].sum(dtype=np.int64))
+    if not 0 <= lost <= entry.tokens:
+        path = shard_file(dataset.directory / entry.path, ARROW)
+        raise DamageError(
+            f"{path} is damaged: its removed documents have {lost:,} tokens, the shard "
+            f"{entry.tokens:,}. Restore it from a copy, or build the dataset again."
+        )
     prompts = _without(column(table, "prompt_tokens"), rows)
     return Piece(
         source=source,

@@ -102,6 +102,6 @@ def _flags(subject: Subject) -> str:
     return (
         f"the reference's flags for it: --num-layers {shape.num_layers} --hidden-size "
         f"{shape.hidden_size} --num-attention-heads {shape.num_heads} --max-position-embeddings "
-        f"{shape.max_positions}{positions}, and --load-pretrained this folder; its vocabulary must have "
-        f"{shape.vocab_size:,} rows"
+        f"{shape.max_positions}{positions}, and --load-pretrained this folder; its vocabulary must "
+        f"have {shape.vocab_size:,} rows"
     )
