@@ -5,6 +5,10 @@
     bytes          large_binary   the token's bytes; for a special token its name, e.g. `[MASK]`
     special        bool           never part of a text; padding and unused ids have no name
     sentence_end   bool           a text may be cut after it
+
+The schema's metadata hold the tokenizer itself under `tokenizer`, so that who has the data can turn
+texts into the same ids: the file of a SentencePiece model, a tokenizer.json, or for tiktoken's kind
+the pattern and, from the next line on, the ranks as in its files. Older datasets lack it.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,6 +32,7 @@ SCHEMA = pa.schema(
     ]
 )
 
+_TOKENIZER = b"tokenizer"
 _SENTENCE_ENDS = frozenset(".?!;:。？！；…\n")
 
 
@@ -39,13 +44,16 @@ def ends_sentence(text: str) -> bool:
     return not _SENTENCE_ENDS.isdisjoint(text)
 
 
-def vocabulary_table(pieces: Sequence[bytes], *, special: Collection[int], size: int) -> pa.Table:
+def vocabulary_table(
+    pieces: Sequence[bytes], *, special: Collection[int], size: int, tokenizer: bytes = b""
+) -> pa.Table:
     """Return the table of a vocabulary, padded to `size` rows.
 
     Args:
         pieces: the bytes of each id, or the name of a special one; unused ids are empty, special.
         special: ids that are never part of a text.
         size: the padded vocabulary size.
+        tokenizer: what decides the ids, kept with the table; empty: nothing is.
     """
     padded = [*pieces, *[b""] * (size - len(pieces))]
     is_special = [i in special or i >= len(pieces) for i in range(size)]
@@ -53,14 +61,16 @@ def vocabulary_table(pieces: Sequence[bytes], *, special: Collection[int], size:
         not special_piece and ends_sentence(piece.decode(errors="replace"))
         for piece, special_piece in zip(padded, is_special, strict=True)
     ]
-    return pa.table([padded, is_special, ends], schema=SCHEMA)
+    kept = {_TOKENIZER: tokenizer} if tokenizer else None
+    return pa.table([padded, is_special, ends], schema=SCHEMA.with_metadata(kept))
 
 
 def write_vocabulary(directory: AnyPath, table: pa.Table) -> TableEntry:
     """Write a vocabulary under a name with its content's crc32c, and return its entry."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, SCHEMA) as writer:
-        writer.write_table(table.cast(SCHEMA).combine_chunks())
+    schema = SCHEMA.with_metadata(table.schema.metadata)
+    with pa.ipc.new_file(sink, schema) as writer:
+        writer.write_table(table.cast(schema).combine_chunks())
     content = sink.getvalue()
     path = directory / f"vocabulary-{crc32c_of(content):08x}.arrow"
     with atomic_write(path) as handle:
@@ -78,6 +88,8 @@ class Vocabulary:
         """By id: never part of a text."""
         self.sentence_end: NDArray[np.bool_] = table["sentence_end"].to_numpy()
         """By id: a text may be cut after it."""
+        self.tokenizer: bytes = (table.schema.metadata or {}).get(_TOKENIZER, b"")
+        """What decides the ids; empty: it was not kept."""
 
     @classmethod
     def open(cls, path: AnyPath, entry: FileEntry) -> "Vocabulary":

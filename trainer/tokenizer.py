@@ -5,26 +5,48 @@ The only place where this wing reads text: it borrows the tokenizers of the pipe
 
 from collections.abc import Mapping, Sequence
 
-from pipelines.tokenizers.tokenizer import load_tokenizer
+from pipelines.tokenizers.tokenizer import Tokenizer, load_tokenizer, restore_tokenizer
 from shards.errors import UserError
+from shards.reader import Dataset
 from shards.vocabulary import Vocabulary
 
 
 class TextTokenizer:
     """A tokenizer, as a model's prompts and answers need it."""
 
-    def __init__(self, spec: str) -> None:
+    def __init__(self, spec: str, tokenizer: Tokenizer | None = None) -> None:
         """Load a tokenizer.
 
         Args:
             spec: as `--tokenizer` of the pipelines: sentencepiece:FILE, tiktoken:NAME, hf:FILE.
+            tokenizer: what has been loaded already; `spec` is only its name then.
 
         Raises:
             UserError: there is none, or it cannot be used.
         """
         self.spec = spec
-        self._tokenizer = load_tokenizer(spec)
+        self._tokenizer = load_tokenizer(spec) if tokenizer is None else tokenizer
         self._vocabulary = Vocabulary(self._tokenizer.vocabulary())
+
+    @classmethod
+    def of_data(cls, dataset: Dataset) -> "TextTokenizer | None":
+        """Return the tokenizer that made a dataset; None if the dataset does not keep it.
+
+        Raises:
+            DamageError: what it keeps is damaged.
+            UserError: what it keeps cannot be loaded here.
+        """
+        content, manifest = dataset.vocabulary.tokenizer, dataset.manifest
+        if not content:
+            return None
+        where = str(dataset.directory / manifest.vocabulary.path)
+        restored = restore_tokenizer(manifest.tokenizer, content, where=where)
+        return cls(f"{manifest.tokenizer.name} of {dataset.directory}", restored)
+
+    @property
+    def content(self) -> bytes:
+        """What decides its ids, as `shards.vocabulary` keeps it."""
+        return self._vocabulary.tokenizer
 
     @property
     def special(self) -> Mapping[str, int]:

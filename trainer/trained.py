@@ -14,6 +14,7 @@ import torch
 from shards.errors import UserError
 from shards.flags import option
 from shards.mixture import parse_data
+from shards.reader import Dataset
 from shards.records import from_json
 from shards.run import CAUSAL
 from shards.run import GLM as BLANKS
@@ -150,25 +151,47 @@ def find_tokenizer(origin: Origin, opening: Opening) -> TextTokenizer:
         UserError: it is not known, or another one than the model was trained with.
     """
     if opening.tokenizer is None:
-        name = origin.tokenizer.get("name", "")
-        raise UserError(
-            f"{origin.path} does not hold its tokenizer{f' ({name})' if name else ''}: give it, "
-            "--tokenizer sentencepiece:FILE, tiktoken:NAME or hf:FILE."
-        )
-    tokenizer = TextTokenizer(opening.tokenizer)
+        tokenizer = _kept_tokenizer(origin)
+    else:
+        tokenizer = TextTokenizer(opening.tokenizer)
     expected = origin.tokenizer.get("sha256", tokenizer.sha256)
     if tokenizer.sha256 != expected:
         raise UserError(
-            f"--tokenizer {opening.tokenizer} is not the one that {origin.path} was trained with, "
+            f"the tokenizer {tokenizer.spec} is not the one that {origin.path} was trained with, "
             f"{origin.tokenizer['name']} (sha256 {expected[:12]}…, this one has "
-            f"{tokenizer.sha256[:12]}…): its ids mean other text. Give the same files."
+            f"{tokenizer.sha256[:12]}…): its ids mean other text. Give that one, --tokenizer SPEC."
         )
     if tokenizer.vocabulary_size > origin.shape.vocab_size:
         raise UserError(
-            f"--tokenizer {opening.tokenizer} has {tokenizer.vocabulary_size:,} ids, and the model "
+            f"the tokenizer {tokenizer.spec} has {tokenizer.vocabulary_size:,} ids, and the model "
             f"in {origin.path} has {origin.shape.vocab_size:,}: give the model's own tokenizer."
         )
     return tokenizer
+
+
+def _kept_tokenizer(origin: Origin) -> TextTokenizer:
+    """Return the tokenizer that the data of a model keep.
+
+    Raises:
+        UserError: the data are not here, or do not keep it.
+    """
+    name = origin.tokenizer.get("name", "")
+    problem = "does not say its data" if not origin.data else ""
+    for directory in origin.data:
+        try:
+            dataset = Dataset.open(directory)
+        except UserError as error:
+            problem = f"was trained on data that cannot be opened ({str(error).rstrip('.')})"
+            continue
+        if dataset.manifest.tokenizer.sha256 == origin.tokenizer.get("sha256"):
+            tokenizer = TextTokenizer.of_data(dataset)
+            if tokenizer is not None:
+                return tokenizer
+        problem = f"was trained on {directory}, which does not keep its tokenizer"
+    raise UserError(
+        f"{origin.path} {problem}: give the tokenizer{f' ({name})' if name else ''}, --tokenizer "
+        "sentencepiece:FILE, tiktoken:NAME or hf:FILE."
+    )
 
 
 def _newest_checkpoint(path: Path) -> Checkpoint | None:

@@ -7,7 +7,7 @@ _disabled = logging.root.manager.disable
 logging.disable(logging.WARNING)
 try:
     from apache_beam import Create, DoFn, Impulse, Map, ParDo, Pipeline, PTransform, Reshuffle
-    from apache_beam.coders import FastPrimitivesCoder, StrUtf8Coder
+    from apache_beam.coders import PickleCoder
     from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
     from apache_beam.metrics.metric import Metrics
     from apache_beam.options.pipeline_options import (
@@ -26,9 +26,8 @@ try:
         ImpulseSeqGenDoFn,
         ImpulseSeqGenRestrictionProvider,
     )
-    from apache_beam.transforms.timeutil import TimeDomain
-    from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
-    from apache_beam.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
+    from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
+    from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 finally:
     logging.disable(_disabled)
 
@@ -37,8 +36,6 @@ __all__ = [
     "Create",
     "DebugOptions",
     "DoFn",
-    "Duration",
-    "FastPrimitivesCoder",
     "FlinkRunnerOptions",
     "FnApiRunner",
     "GoogleCloudOptions",
@@ -52,6 +49,7 @@ __all__ = [
     "PCollection",
     "PTransform",
     "ParDo",
+    "PickleCoder",
     "Pipeline",
     "PipelineOptions",
     "PipelineResult",
@@ -60,9 +58,5 @@ __all__ = [
     "ReadModifyWriteStateSpec",
     "Reshuffle",
     "StandardOptions",
-    "StrUtf8Coder",
-    "TimeDomain",
-    "TimerSpec",
     "Timestamp",
-    "on_timer",
 ]

@@ -1,16 +1,19 @@
 """The pipeline of a watch: unbounded, of one shape on every engine that streams.
 
-    ticks ─▶ look ─▶ judge (state of each file) ─▶ spread ─▶ map
+    ticks ─▶ look ─▶ judge (state of each group of files) ─▶ spread ─▶ map
 
 A tick comes every few seconds; on each one a worker lists what lies in the watched places. Files
-are judged by key, with what the engine remembers of each; a complete one becomes tasks, which are
-spread over the workers. Results are files, as in a batch. What the steps do is in the `Steps` that
-the caller gives; here is how they are wired.
+are judged with what the engine remembers of each; a complete one becomes tasks, which are spread
+over the workers. Results are files, as in a batch. What the steps do is in the `Steps` that the
+caller gives; here is how they are wired.
+
+Files share a few groups, and what is remembered of a group is one value: with a key for each file,
+an engine's own work for thousands of keys, states and timers takes longer than the mapping.
 
 Ticks are Beam's PeriodicImpulse, but for their end: an engine cannot be relied on to cancel a job
 (Flink's session clusters let it run on), so the ticks end when the steps say so. Then the watermark
 passes everything, what is in flight is finished, and the job is done. What is remembered of a file
-is forgotten an hour after its last sighting.
+is forgotten when it is of no more use, or an hour after its last sighting.
 """
 
 import pickle
@@ -20,6 +23,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
+from zlib import crc32
 
 from pipelines.engine import beam
 from pipelines.engine.beam import PipelineOptions, PipelineResult
@@ -28,8 +32,11 @@ from pipelines.engine.task import last_line, run_packed
 from pipelines.engine.workers import Workers
 from shards.errors import UserError
 
-FORGOTTEN_AFTER = 3600
+FORGOTTEN_AFTER = 3600.0
 """Seconds after its last sighting until what is remembered of a file is forgotten."""
+
+NUM_GROUPS = 64
+"""Of files that are judged together: enough for the workers of a cluster."""
 
 AGAIN_AFTER = 10.0
 """Seconds until a task is tried again while there is no storage that could even take a note."""
@@ -40,6 +47,12 @@ MOST_SILENCES = 10
 NAMESPACE = "corpusmill"
 """Of the metrics."""
 
+
+Sightings = list[tuple[str, Any]]
+"""Keys, and what was seen of each."""
+
+Memories = dict[str, tuple[Any, float]]
+"""By key: what is remembered, and when the key was sighted last, in seconds since 1970."""
 
 _ENDS = {"DONE", "FAILED", "CANCELLED", "DRAINED", "UPDATED"}
 
@@ -55,6 +68,9 @@ class Steps(Protocol):
 
     def judge(self, key: str, sighting: Any, memory: Any) -> tuple[Any, list[Any]]:
         """Return what to remember of the key, and the tasks that begin now."""
+
+    def forgets(self, key: str, memory: Any) -> bool:
+        """Return whether what is remembered of a key is of no more use."""
 
     def fail(self, task: Any, message: str) -> bool:
         """Take note that a task failed; return whether that was possible."""
@@ -75,10 +91,8 @@ _RESTRICTION: Any = beam.DoFn.RestrictionParam(beam.ImpulseSeqGenRestrictionProv
 _WATERMARK: Any = beam.DoFn.WatermarkEstimatorParam(
     beam.ManualWatermarkEstimator.default_provider()
 )
-_MEMORY = beam.ReadModifyWriteStateSpec("memory", beam.FastPrimitivesCoder())
-_FORGET = beam.TimerSpec("forget", beam.TimeDomain.WATERMARK)
-_MEMORY_PARAM: Any = beam.DoFn.StateParam(_MEMORY)
-_FORGET_PARAM: Any = beam.DoFn.TimerParam(_FORGET)
+_MEMORIES = beam.ReadModifyWriteStateSpec("memories", beam.PickleCoder())
+_MEMORIES_PARAM: Any = beam.DoFn.StateParam(_MEMORIES)
 
 
 class Ticks(beam.ImpulseSeqGenDoFn):
@@ -117,17 +131,17 @@ class Look(beam.DoFn):
         self._last = 0.0
         self._waiting = beam.Metrics.gauge(NAMESPACE, "files looked at")
 
-    def process(self, _: Any) -> Iterator[tuple[str, Any]]:
-        """Yield key and sighting of each file that is to be judged."""
+    def process(self, _: Any) -> Iterator[tuple[int, Sightings]]:
+        """Yield the sightings of each group of files that has any."""
         now = time.time()
         if now - self._last < self._seconds / 2:
             return
         self._last = now
-        count = 0
+        groups: dict[int, Sightings] = {}
         for key, sighting in _steps(self._payload).look(now):
-            count += 1
-            yield key, sighting
-        self._waiting.set(count)
+            groups.setdefault(crc32(key.encode()) % NUM_GROUPS, []).append((key, sighting))
+        yield from groups.items()
+        self._waiting.set(sum(map(len, groups.values())))
 
 
 class Judge(beam.DoFn):
@@ -138,25 +152,27 @@ class Judge(beam.DoFn):
         self._files = beam.Metrics.counter(NAMESPACE, "files taken")
 
     def process(
-        self,
-        element: tuple[str, Any],
-        memory: Any = _MEMORY_PARAM,
-        forget: Any = _FORGET_PARAM,
-        at: Any = beam.DoFn.TimestampParam,
+        self, element: tuple[int, Sightings], state: Any = _MEMORIES_PARAM
     ) -> Iterator[Any]:
-        """Yield the tasks of a file that is complete."""
-        key, sighting = element
-        remembered, tasks = _steps(self._payload).judge(key, sighting, memory.read())
-        memory.write(remembered)
-        forget.set(at + beam.Duration(FORGOTTEN_AFTER))
-        if tasks:
-            self._files.inc()
-        yield from tasks
-
-    @beam.on_timer(_FORGET)
-    def forget(self, memory: Any = _MEMORY_PARAM) -> None:
-        """Forget a file."""
-        memory.clear()
+        """Yield the tasks of the files of a group that are complete."""
+        _, sightings = element
+        steps, now = _steps(self._payload), time.time()
+        memories: Memories = state.read() or {}
+        due = []
+        for key, sighting in sightings:
+            memory, _ = memories.get(key, (None, now))
+            memory, tasks = steps.judge(key, sighting, memory)
+            memories[key] = memory, now
+            due += tasks
+            self._files.inc(bool(tasks))
+        state.write(
+            {
+                key: (memory, seen)
+                for key, (memory, seen) in memories.items()
+                if now - seen < FORGOTTEN_AFTER and not steps.forgets(key, memory)
+            }
+        )
+        yield from due
 
 
 class Map(beam.DoFn):
@@ -249,7 +265,7 @@ class Job:
             | "Tick" >> beam.ParDo(Ticks(steps))
         )
         sightings = ticks | "Look" >> beam.ParDo(Look(steps, seconds)).with_output_types(
-            tuple[str, Any]
+            tuple[int, Any]
         )
         tasks = sightings | "Judge" >> beam.ParDo(Judge(steps))
         _ = tasks | "Spread" >> beam.Reshuffle() | "Map" >> beam.ParDo(Map(steps, run, children))

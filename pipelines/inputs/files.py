@@ -72,11 +72,11 @@ class Listing:
     def _names(self) -> set[tuple[str, str]]:
         return {(file.source, file.relative) for file in (*self.files, *self.refused)}
 
-    def may_have(self, file: InputFile) -> bool:
+    def may_have(self, source: str, relative: str) -> bool:
         """Return whether a file is there, or may be in a folder that cannot be listed."""
-        parents = PurePosixPath(file.relative).parents
-        names = [file.relative, *(f"{folder}/" for folder in parents)]
-        return any((file.source, name) in self._names for name in names)
+        parents = PurePosixPath(relative).parents
+        names = [relative, *(f"{folder}/" for folder in parents)]
+        return any((source, name) in self._names for name in names)
 
     def named(self) -> str:
         """Return some of what cannot be taken, with the reasons, as part of a message."""

@@ -31,7 +31,7 @@ from pipelines.map.phase import map_tasks
 from pipelines.readers.reading import check_head, splits
 from pipelines.segments.rows import KEPT
 from shards.errors import DamageError, UserError
-from shards.storage.files import files, read_json
+from shards.storage.files import file_names, read_json
 from shards.storage.remote import AnyPath
 
 TOLD_AFTER = 3600.0
@@ -253,6 +253,10 @@ class Arrivals:
             return memory, []
         return replace(memory, taken=True), self._take(key, sighting.file, memory.first)
 
+    def forgets(self, key: str, memory: Memory) -> bool:
+        """Return whether a file is in the dataset, so that no look yields it any more."""
+        return memory.taken and key in self._seen
+
     def _judge_taken(
         self, key: str, sighting: Sighting, note: Taken, *, again: bool
     ) -> tuple[Memory, list[Assignment]]:
@@ -296,6 +300,8 @@ class Arrivals:
 
     def _take(self, key: str, file: InputFile, arrived: float) -> list[Assignment]:
         """Note that a file is complete, and return its tasks."""
+        if self._has(key):  # its generation was committed since it was sighted
+            return []
         problem = ""
         tasks: list[MapTask] = []
         try:
@@ -368,7 +374,7 @@ def tasks_of(note: Taken, job: WatchJob) -> tuple[MapTask, ...]:
 def forget_records(work: AnyPath, names: Collection[str]) -> None:
     """Delete the records and segments of tasks, if they are there."""
     folder = work / "map"
-    for name in files(folder):
+    for name in file_names(folder):
         if name.partition(".")[0].partition("-")[0] in names:
             (folder / name).unlink(missing_ok=True)
 

@@ -17,6 +17,7 @@ from pipelines.map.parts import describe_ranges, shares_for, splits_of_part
 from pipelines.map.resume import changed_versions, is_usable
 from pipelines.readers.reading import check_head, splits
 from shards.errors import UserError
+from shards.storage.files import file_names
 from shards.storage.files import files as files_in
 from shards.storage.remote import RemotePath
 from shards.storage.sparse import side_by_side
@@ -94,7 +95,7 @@ class MapPhase:
         all_tasks = self._tasks([split for chain in chains.values() for split in chain])
         tasks = [task for task in all_tasks if task.split in own]
         records = self._map(tasks, self._unfinished(tasks, all_tasks=all_tasks))
-        names = files_in(self._folder)
+        names = file_names(self._folder)
         missing = sum(f"{task.name}.json" not in names for task in all_tasks)
         kept = sum(segment.documents for record in records.values() for segment in record.segments)
         _LOG.info(
@@ -111,7 +112,7 @@ class MapPhase:
 
     def forget(self) -> None:
         """Delete the records and segments of what was mapped; those of other files stay."""
-        for name in files_in(self._folder):
+        for name in file_names(self._folder):
             if name.partition(".")[0].partition("-")[0] in self._names:
                 (self._folder / name).unlink(missing_ok=True)
 

@@ -24,6 +24,8 @@ def num_shards(plan: Plan, source: str, *, work: AnyPath, shard_tokens: int) -> 
 
     Tokens are counted in the segments' bins, before dedup across segments drops documents. The
     limit is never below the longest document. Within a bin, tokens are assumed to be evenly spread.
+    There are never so many shards that half as many would do for one document each: where the limit
+    is about as long as a document, two neighbours may exceed it.
 
     Args:
         plan: The plan.
@@ -32,7 +34,8 @@ def num_shards(plan: Plan, source: str, *, work: AnyPath, shard_tokens: int) -> 
         shard_tokens: Most tokens of a shard.
     """
     segments = [plan.segments[number] for number in plan.numbers(source)]
-    if not sum(segment.documents for segment in segments):
+    documents = sum(segment.documents for segment in segments)
+    if not documents:
         return 0
     limit = max([shard_tokens, *(segment.longest for segment in segments)])
     paths = [with_suffix(segment.path(work), "bins") for segment in segments]
@@ -46,7 +49,8 @@ def num_shards(plan: Plan, source: str, *, work: AnyPath, shard_tokens: int) -> 
         shards *= 2
         fullest = int(np.diff(before[:: NUM_BINS // shards]).max())
     # Shards smaller than a bin: as if the fullest bin were evenly spread.
-    return shards << ((fullest - 1) // limit).bit_length()
+    wanted = shards << ((fullest - 1) // limit).bit_length()
+    return min(wanted, 1 << (documents - 1).bit_length())
 
 
 def holdout_threshold(

@@ -1,7 +1,6 @@
 """JSON lines: an object on each line."""
 
 import re
-from typing import Any
 
 import orjson
 
@@ -51,12 +50,11 @@ def check_objects(head: bytes, path: str) -> None:
     """
     lines = [line.strip() for line in head.removeprefix(BOM).split(b"\n")]
     last = lines.pop()
-    elements = [_value(line) for line in lines if line]
-    is_object = [isinstance(element, dict) for element in elements]
+    is_object = [_is_object(line) for line in lines if line]
     array = array_start(head) is not None and not (is_object and is_object[0])
-    if any(is_object) and not array:
+    if (any(is_object) or _is_object(last)) and not array:
         return
-    if not elements and (not last or last.startswith(b"{")):
+    if not is_object and (not last or last.startswith(b"{")):
         return
     raise UserError(
         f"The input {path} holds no JSON lines: {_description(head)}. Expected was an object on "
@@ -64,11 +62,8 @@ def check_objects(head: bytes, path: str) -> None:
     )
 
 
-def _value(line: bytes) -> Any:
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
+def _is_object(line: bytes) -> bool:
+    return isinstance(object_line(0, line, None), Record)
 
 
 def _description(head: bytes) -> str:

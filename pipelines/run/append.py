@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus, list_corpora
-from pipelines.inputs.files import InputFile
+from pipelines.inputs.files import InputFile, Listing
 from pipelines.readers.reading import Reading
 from pipelines.run import existing
 from pipelines.run.build import Build, Splits, started
@@ -54,7 +54,7 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
     with held(output):
         base = read_base(output)
         begun = _begun(base, files, output)
-        new = _new_files(base, files, output=output, readings=readings, options=options)
+        new = _new_files(base, listing, output=output, readings=readings, options=options)
         names = {(file.source, file.relative) for file in begun}
         waiting = {file for file in new if (file.source, file.relative) not in names}
         if base is not None and not begun and not waiting:
@@ -161,7 +161,7 @@ def _look(file: InputFile) -> tuple[str, str, int, int, str]:
 
 def _new_files(
     base: Manifest | None,
-    files: Sequence[InputFile],
+    listing: Listing,
     *,
     output: AnyPath,
     readings: Mapping[str, Reading],
@@ -173,8 +173,8 @@ def _new_files(
         UserError: A file that the dataset was made from has changed or is gone.
     """
     if base is None:
-        return [*files]
-    unseen = find_unseen(base, files, readings=readings, output=output, rehash=options.rehash)
+        return [*listing.files]
+    unseen = find_unseen(base, listing, readings=readings, output=output, rehash=options.rehash)
     if not options.allow_changed:
         _check_seen_files(unseen, output)
         return [*unseen.new]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.corpus.code import CODE
-from pipelines.inputs.files import InputFile
+from pipelines.inputs.files import InputFile, Listing
 from pipelines.map.attempts import forget
 from pipelines.map.resume import unchanged
 from pipelines.readers.reading import Reading, splits, stored_crc32c
@@ -126,7 +126,7 @@ class Unseen:
 
 def find_unseen(
     manifest: Manifest,
-    files: Sequence[InputFile],
+    listing: Listing,
     *,
     readings: Mapping[str, Reading],
     output: AnyPath,
@@ -139,12 +139,13 @@ def find_unseen(
 
     Args:
         manifest: Of the dataset.
-        files: The present input files.
+        listing: The present input. What cannot be read now is not gone.
         readings: How the files of each source are read.
         output: The folder of the dataset.
         rehash: Compare the content of every file.
     """
-    before, now = _by_name(manifest), {(file.source, file.relative): file for file in files}
+    before = _by_name(manifest)
+    now = {(file.source, file.relative): file for file in listing.files}
     times = _times(manifest, output)
     with shape_expected(output / NAME, "build the dataset again"):
         size = int(manifest.options["split_bytes"])
@@ -163,7 +164,7 @@ def find_unseen(
     return Unseen(
         new=[now[key] for key in sorted(now.keys() - before.keys())],
         changed={file: text for file, text in changes.items() if text},
-        gone=["/".join(key) for key in sorted(before.keys() - now.keys())],
+        gone=["/".join(key) for key in sorted(before) if not listing.may_have(*key)],
     )
 
 

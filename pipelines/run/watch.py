@@ -539,7 +539,8 @@ class Watch:
         listing = self._stream.source.look()
         now = time.time()
         for key, arrived in waiting.items():
-            arrived.gone = 0.0 if listing.may_have(arrived.file) else arrived.gone or now
+            is_there = listing.may_have(arrived.file.source, arrived.file.relative)
+            arrived.gone = 0.0 if is_there else arrived.gone or now
             if arrived.gone and (key in self._failed or now - arrived.gone >= LOST_AFTER):
                 self._give_up(key)
 

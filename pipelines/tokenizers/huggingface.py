@@ -38,18 +38,18 @@ _MEMBERS = ("pretokenizers", "decoders")
 _BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
 
 
-def load_huggingface(path: Path, *, fast: bool) -> TokenModel:
-    """Return the model of a `tokenizer.json`.
+def huggingface_model(content: bytes, *, path: Path, fast: bool) -> TokenModel:
+    """Return the model in a `tokenizer.json`.
 
     Args:
-        path: the file.
+        content: of the file.
+        path: of the file, for messages.
         fast: encode by fastokens if the model is byte-level BPE, and fastokens is installed and
             gives equal ids.
 
     Raises:
         UserError: the file is no `tokenizer.json`, or has no token that can end a document.
     """
-    content = path.read_bytes()
     description = _description(path, content)
     vocabulary = _vocabulary(description)
     size = count_ids(path, vocabulary.values())

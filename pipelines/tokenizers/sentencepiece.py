@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,17 +15,17 @@ from pipelines.tokenizers.sentencepiece_model import SHOWN_SPACE, disarm_symbols
 from shards.errors import UserError
 
 
-def load_sentencepiece(path: Path, *, compiled: bool) -> TokenModel:
-    """Return the model of a `.model` file.
+def sentencepiece_model(content: bytes, *, name: object, compiled: bool) -> TokenModel:
+    """Return the model in a `.model` file.
 
     Args:
-        path: the file.
+        content: of the file.
+        name: of the file, for messages.
         compiled: encode by compiled code if that proves equal to the library.
 
     Raises:
         UserError: the file is no SentencePiece model.
     """
-    content = path.read_bytes()
     processor = SentencePieceProcessor()
     try:
         safe = disarm_symbols(content)
@@ -34,7 +33,7 @@ def load_sentencepiece(path: Path, *, compiled: bool) -> TokenModel:
         pieces = [_piece_bytes(processor, i) for i in range(len(processor))]
     except (RuntimeError, ValueError, IndexError, struct.error) as error:
         raise UserError(
-            f"{path} is no SentencePiece model ({reason(error)}): give the .model file that "
+            f"{name} is no SentencePiece model ({reason(error)}): give the .model file that "
             "spm_train or python -m pipelines.train_tokenizer wrote."
         ) from error
 

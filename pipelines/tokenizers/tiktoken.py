@@ -93,6 +93,27 @@ def load_tiktoken(name: str, *, fast: bool) -> TokenModel:
     return _model(ranks, encoding, fast=fast)
 
 
+def restore_tiktoken(content: bytes, *, name: str, end_of_text: int, size: int) -> TokenModel:
+    """Return the model whose `content` was kept.
+
+    Args:
+        content: the pattern, and the lines of a file of ranks.
+        name: where it was kept, for messages.
+        end_of_text: its id.
+        size: how many ids there are.
+
+    Raises:
+        UserError: it is no such content.
+    """
+    pattern, _, lines = content.partition(b"\n")
+    try:
+        encoding = Encoding(pattern=pattern.decode(), end_of_text=end_of_text, size=size)
+        ranks = _parse_ranks(lines)
+    except (ValueError, binascii.Error) as error:
+        raise UserError(f"{name} holds no ranks of tiktoken's kind ({reason(error)}).") from error
+    return _model(*_check_ranks(Path(name), ranks, encoding), fast=True)
+
+
 def _model(ranks: PieceRanks, encoding: Encoding, *, fast: bool) -> TokenModel:
     lines = b"".join(
         base64.b64encode(piece) + b" %d\n" % rank
@@ -170,8 +191,7 @@ def _rank_file(path: Path) -> tuple[PieceRanks, Encoding]:
         )
     encoding = ENCODINGS[path.stem]
     try:
-        pairs = [line.split() for line in path.read_bytes().splitlines() if line]
-        ranks = {base64.b64decode(piece, validate=True): int(rank) for piece, rank in pairs}
+        ranks = _parse_ranks(path.read_bytes())
     except (ValueError, binascii.Error) as error:
         raise UserError(
             f"{path} is no file of tiktoken ranks ({reason(error)}): each line should hold a "
@@ -185,6 +205,11 @@ def _rank_file(path: Path) -> tuple[PieceRanks, Encoding]:
             f"{encoding.size:,}",
         )
     return _check_ranks(path, ranks, encoding)
+
+
+def _parse_ranks(content: bytes) -> PieceRanks:
+    pairs = [line.split() for line in content.splitlines() if line]
+    return {base64.b64decode(piece, validate=True): int(rank) for piece, rank in pairs}
 
 
 def _merges_file(path: Path) -> tuple[PieceRanks, Encoding]:

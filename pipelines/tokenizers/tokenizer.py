@@ -22,8 +22,9 @@ import pyarrow as pa
 from pipelines.tokenizers.agreement import CHECK_TEXTS
 from pipelines.tokenizers.command_tokens import NAMES
 from pipelines.tokenizers.model import TokenModel, raise_unless_failure, reason
-from shards.errors import UserError
+from shards.errors import DamageError, UserError
 from shards.format import token_dtype
+from shards.manifest import TokenizerEntry
 from shards.vocabulary import vocabulary_table
 
 KINDS = {
@@ -102,7 +103,9 @@ class Tokenizer:
             pieces[i] = pieces[i] or NAMES[role].encode()
         special = self._model.special | set(self.special.values())
         special |= {i for i, piece in enumerate(pieces) if not piece}
-        return vocabulary_table(pieces, special=special, size=self.vocabulary_size)
+        return vocabulary_table(
+            pieces, special=special, size=self.vocabulary_size, tokenizer=self._model.content
+        )
 
 
 def load_tokenizer(spec: str, *, fast: bool = True, compiled: bool = False) -> Tokenizer:
@@ -126,24 +129,65 @@ def load_tokenizer(spec: str, *, fast: bool = True, compiled: bool = False) -> T
         model = _load(kind, name, fast=fast, compiled=compiled)
     except OSError as error:
         raise UserError(f"{spec}: {name} cannot be read ({error.strerror}).") from error
-    _refuse_injection(spec, model)
-    _check_ids(spec, model)
+    return _checked(spec, model)
+
+
+def restore_tokenizer(entry: TokenizerEntry, content: bytes, *, where: str) -> Tokenizer:
+    """Return the tokenizer that a dataset keeps in its vocabulary.
+
+    Args:
+        entry: what the dataset's manifest says of it.
+        content: what the vocabulary holds of it.
+        where: the vocabulary's name, for messages.
+
+    Raises:
+        DamageError: it is not the one that the manifest names.
+        UserError: it cannot be loaded here.
+    """
+    name = f"{entry.name} in {where}"
+    if entry.spec == "sentencepiece":
+        from pipelines.tokenizers.sentencepiece import sentencepiece_model  # noqa: PLC0415
+
+        model = sentencepiece_model(content, name=name, compiled=False)
+    elif entry.spec == "tiktoken":
+        from pipelines.tokenizers.tiktoken import restore_tiktoken  # noqa: PLC0415  as in _load
+
+        end_of_text = entry.special["eos"]
+        model = restore_tiktoken(content, name=name, end_of_text=end_of_text, size=entry.pieces)
+    else:
+        from pipelines.tokenizers.huggingface import huggingface_model  # noqa: PLC0415
+
+        model = huggingface_model(content, path=Path(name), fast=True)
+    tokenizer = _checked(name, model)
+    if tokenizer.fingerprint != entry.sha256:
+        raise DamageError(
+            f"{name} is not the tokenizer that made the dataset: its sha256 is "
+            f"{tokenizer.fingerprint[:12]}…, the manifest names {entry.sha256[:12]}…. Restore the "
+            "file from a copy."
+        )
+    return tokenizer
+
+
+def _checked(name: str, model: TokenModel) -> Tokenizer:
+    _refuse_injection(name, model)
+    _check_ids(name, model)
     return Tokenizer(model)
 
 
 def _load(kind: str, name: str, *, fast: bool, compiled: bool) -> TokenModel:
     # Each library is loaded only where it is used.
     if kind == "sentencepiece":
-        from pipelines.tokenizers.sentencepiece import load_sentencepiece  # noqa: PLC0415  see above
+        from pipelines.tokenizers.sentencepiece import sentencepiece_model  # noqa: PLC0415
 
-        return load_sentencepiece(Path(name), compiled=compiled)
+        content = Path(name).read_bytes()
+        return sentencepiece_model(content, name=name, compiled=compiled)
     if kind == "tiktoken":
         from pipelines.tokenizers.tiktoken import load_tiktoken  # noqa: PLC0415  see above
 
         return load_tiktoken(name, fast=fast)
-    from pipelines.tokenizers.huggingface import load_huggingface  # noqa: PLC0415  see above
+    from pipelines.tokenizers.huggingface import huggingface_model  # noqa: PLC0415  see above
 
-    return load_huggingface(Path(name), fast=fast)
+    return huggingface_model(Path(name).read_bytes(), path=Path(name), fast=fast)
 
 
 def _suggestion(spec: str) -> str:

@@ -1,11 +1,12 @@
-"""What the last step of a watch's pipeline does when a task fails."""
+"""What the steps of a watch's pipeline remember, and do when a task fails."""
 
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from pipelines.engine.stream import Map
+from pipelines.engine.stream import FORGOTTEN_AFTER, NUM_GROUPS, Judge, Look, Map
 from pipelines.engine.task import packed
 from shards.errors import UserError
 
@@ -47,3 +48,72 @@ def _raiser(error: bytes) -> Any:
         raise pickle.loads(error)
 
     return run
+
+
+class Counting:
+    """Takes a key when it is sighted for the second time."""
+
+    def __init__(self) -> None:
+        self.useless: set[str] = set()
+
+    def look(self, _: float) -> Iterator[tuple[str, str]]:
+        return ((f"file-{i}", "seen") for i in range(1000))
+
+    def judge(self, key: str, _: str, memory: int | None) -> tuple[int, list[str]]:
+        times = (memory or 0) + 1
+        return times, [key] if times == 2 else []
+
+    def forgets(self, key: str, _: int) -> bool:
+        return key in self.useless
+
+
+class State:
+    """What an engine keeps of a group."""
+
+    value: Any = None
+
+    def read(self) -> Any:
+        return pickle.loads(self.value) if self.value else None
+
+    def write(self, value: Any) -> None:
+        self.value = pickle.dumps(value)
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
+    steps = Counting()
+    monkeypatch.setattr("pipelines.engine.stream._steps", lambda _: steps)
+    return steps
+
+
+@pytest.mark.usefixtures("counting")
+def test_a_look_is_a_few_groups_and_a_key_is_always_in_the_same() -> None:
+    looks = [[*Look(b"", 1.0).process(None)] for _ in range(2)]
+    assert looks[0] == looks[1]
+    assert len(looks[0]) == NUM_GROUPS
+    assert sorted(key for _, group in looks[0] for key, _ in group) == sorted(
+        f"file-{i}" for i in range(1000)
+    )
+
+
+def test_keys_of_a_group_are_remembered_until_that_is_of_no_use(counting: Counting) -> None:
+    judge, state = Judge(b""), State()
+    both, one = [("a", "seen"), ("b", "seen")], [("b", "seen")]
+    assert [*judge.process((7, both), state)] == []
+    assert [*judge.process((7, both), state)] == ["a", "b"]
+    counting.useless = {"a"}
+    assert [*judge.process((7, one), state)] == []
+    assert list(state.read()) == ["b"]
+
+
+@pytest.mark.usefixtures("counting")
+def test_a_key_that_was_not_sighted_for_an_hour_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr("pipelines.engine.stream.time.time", lambda: now)
+    judge, state = Judge(b""), State()
+    assert [*judge.process((7, [("a", "seen"), ("b", "seen")]), state)] == []
+    now += FORGOTTEN_AFTER
+    assert [*judge.process((7, [("b", "seen")]), state)] == ["b"]
+    assert list(state.read()) == ["b"]

@@ -192,6 +192,20 @@ def test_what_has_just_been_committed_is_not_taken_again(place: Place) -> None:
     assert place.arrivals.judge(key, late, memory) == (memory, [])
 
 
+def test_what_was_committed_since_it_was_sighted_is_not_taken_by_a_job_without_memories(
+    place: Place,
+) -> None:
+    place.write("part-a.json", at=NOW - 100)
+    ((key, sighting),) = place.arrivals.look(NOW)
+    place.seen[key] = look_of(sighting.file)
+    place.tell(number=1)
+    memory, tasks = place.arrivals.judge(key, sighting, None)
+    assert (memory.taken, tasks) == (True, [])
+    assert place.notes.taken(key) is None
+    assert place.arrivals.forgets(key, memory)
+    assert not place.arrivals.forgets("another", memory)
+
+
 def test_a_file_whose_note_was_given_up_is_taken_again_when_it_is_back(place: Place) -> None:
     path = place.write("part-1.json", at=NOW - 60)
     ((key, sighting),) = place.arrivals.look(NOW)

@@ -49,7 +49,16 @@ def test_shards_are_the_least_power_of_two_within_the_limit(
         return
     assert found & (found - 1) == 0
     assert found == 1 or max(shard_sizes(docs, found // 2)) > limit
-    assert found >= NUM_BINS or max(shard_sizes(docs, found)) <= limit
+    assert found >= len(docs) or max(shard_sizes(docs, found)) <= limit
+    assert found == 1 or found // 2 < len(docs)
+
+
+def test_neighbours_that_are_as_long_as_a_shard_do_not_make_shards_without_number(
+    tmp_path: Path,
+) -> None:
+    docs = [Doc(order=at, tokens=[1] * 10, position=at) for at in range(5)]
+    made = write_segments(tmp_path, [docs])
+    assert num_shards(made, "s", work=tmp_path, shard_tokens=10) == 8
 
 
 def test_a_document_longer_than_a_shard_is_allowed(tmp_path: Path) -> None:

@@ -34,6 +34,9 @@ def test_object_line(line: bytes, broken: None, expected: Record | Damage | None
         b'{"text":"cut off by the length of the he',
         b'rubbish\n{"text":"a"}\n{"te',
         b"\n \n",
+        b'{"text":"a","odd":1e400}\n',
+        b'{"text":"half a pair \\ud800"}\n{"te',
+        b'rubbish\n{"text":"without a line feed at the end"}',
     ],
 )
 def test_objects_pass(head: bytes) -> None:

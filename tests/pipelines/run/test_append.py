@@ -22,6 +22,7 @@ from shards.errors import UserError
 from shards.manifest import Generation, Manifest, read_manifest, write_manifest
 from shards.storage.files import read_json, write_json
 from shards.verify import verify
+from tests.pipelines.privileges import without_privileges
 from tests.pipelines.runs import AT, MODULE, content, page, run, small, write_wudao
 
 SHORT = "短"  # of too few characters to be kept
@@ -187,6 +188,21 @@ def test_a_file_that_is_not_as_it_was_is_refused(
     assert made.number == 2
     assert len(kept(output)) == 21 + (message.startswith("has [")), "no record is taken twice"
     assert grown(output, folder, allow_changed=True).number == 2
+
+
+def test_what_cannot_be_read_now_is_not_gone(
+    tmp_path: Path, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    output = tmp_path / "out"
+    write(folder / "below", "part-9.json", 91, 92)
+    build(MODULE, small(output, folder))
+    write(folder, "part-8.json", 81, 82)
+    (folder / "below").chmod(0)
+    with without_privileges():
+        grown(output, folder, skip_unreadable=True)
+    (folder / "below").chmod(0o755)
+    assert "is gone" not in caplog.text
+    assert grown(output, folder).number == 2
 
 
 def test_rehash_tells_whether_the_content_has_changed(tmp_path: Path, folder: Path) -> None:

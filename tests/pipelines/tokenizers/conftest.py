@@ -86,3 +86,14 @@ def gpt2_path(models_path: Path, byte_level: tokenizers.Tokenizer) -> Path:
 def bert_path(models_path: Path) -> Path:
     words = "[PAD] [UNK] [CLS] [SEP] [MASK] the dog ##s ##gy [ ] . mask"
     return save_bert(models_path / "bert.json", words.split())
+
+
+@pytest.fixture(params=["sentencepiece", "tiktoken", "hf", "bert"])
+def spec(request: pytest.FixtureRequest) -> str:
+    kind, path = {
+        "sentencepiece": ("sentencepiece", "spm_path"),
+        "tiktoken": ("tiktoken", "gpt2_path"),
+        "hf": ("hf", "hf_path"),
+        "bert": ("hf", "bert_path"),
+    }[request.param]
+    return f"{kind}:{request.getfixturevalue(path)}"

@@ -14,17 +14,6 @@ from shards.errors import UserError
 from tests.pipelines.tokenizers.texts import ids
 
 
-@pytest.fixture(params=["sentencepiece", "tiktoken", "hf", "bert"])
-def spec(request: pytest.FixtureRequest) -> str:
-    kind, path = {
-        "sentencepiece": ("sentencepiece", "spm_path"),
-        "tiktoken": ("tiktoken", "gpt2_path"),
-        "hf": ("hf", "hf_path"),
-        "bert": ("hf", "bert_path"),
-    }[request.param]
-    return f"{kind}:{request.getfixturevalue(path)}"
-
-
 @pytest.fixture
 def tokenizer(spec: str) -> Tokenizer:
     return load_tokenizer(spec)

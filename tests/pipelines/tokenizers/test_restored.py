@@ -1,0 +1,53 @@
+"""A tokenizer comes back from the vocabulary of a dataset, and none but that one."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from pipelines.map.description import tokenizer_entry
+from pipelines.tokenizers.tokenizer import Tokenizer, load_tokenizer, restore_tokenizer
+from shards.errors import DamageError, UserError
+from shards.manifest import TokenizerEntry
+from shards.vocabulary import Vocabulary, write_vocabulary
+from tests.pipelines.tokenizers.texts import SENTENCES, ids
+
+Kept = tuple[Tokenizer, TokenizerEntry, bytes]
+
+
+@pytest.fixture
+def kept(spec: str) -> Kept:
+    tokenizer = load_tokenizer(spec)
+    return tokenizer, tokenizer_entry(spec, tokenizer), Vocabulary(tokenizer.vocabulary()).tokenizer
+
+
+def test_what_a_vocabulary_keeps_gives_the_same_ids(
+    kept: Kept,
+) -> None:
+    tokenizer, entry, content = kept
+    again = restore_tokenizer(entry, content, where="v.arrow")
+    assert again.special == tokenizer.special
+    assert again.vocabulary() == tokenizer.vocabulary()
+    assert [ids(again, text) for text in SENTENCES] == [ids(tokenizer, text) for text in SENTENCES]
+
+
+def test_another_tokenizer_is_damage(kept: Kept) -> None:
+    _, entry, content = kept
+    other = dataclasses.replace(entry, sha256="0" * 64)
+    with pytest.raises(DamageError, match=r"in v.arrow is not the tokenizer that made the dataset"):
+        restore_tokenizer(other, content, where="v.arrow")
+
+
+def test_what_is_no_tokenizer_is_said_with_its_place(
+    kept: Kept,
+) -> None:
+    _, entry, _ = kept
+    with pytest.raises(UserError, match=r"v\.arrow"):
+        restore_tokenizer(entry, b"no \xff tokenizer\nat all", where="v.arrow")
+
+
+def test_the_file_of_a_vocabulary_keeps_it(kept: Kept, tmp_path: Path) -> None:
+    tokenizer, _, content = kept
+    entry = write_vocabulary(tmp_path, tokenizer.vocabulary())
+    read = Vocabulary.open(tmp_path / entry.path, entry)
+    assert read.tokenizer == content

@@ -1,0 +1,80 @@
+"""A trained model opens with its tokenizer, which its data keep."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from shards.errors import UserError
+from shards.reader import Dataset
+from tests.pipelines.tokenizers.trained import train
+from tests.trainer.runs import Trial
+from trainer.tokenizer import TextTokenizer
+from trainer.trained import Opening, Origin, find_origin, find_tokenizer, open_trained
+
+pytestmark = pytest.mark.slow
+
+SAMPLE = Path(__file__).parents[2] / "pipelines" / "sample" / "sample.model"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the built-in sample as a dataset, and a run on it with two checkpoints."""
+    folder = tmp_path_factory.mktemp("trained")
+    command = [sys.executable, "-m", "pipelines.wudao", "--output", str(folder / "data")]
+    subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).parents[2])
+    trial = Trial(folder, ("--data", str(folder / "data"), "--model", "tiny", "--length", "64"))
+    trial.run("--batch-size", 2, "--max-steps", 2, "--save", folder / "run", "--save-every", 1)
+    yield folder
+    for running in trial.started:
+        running.kill()
+
+
+def test_a_run_opens_with_its_newest_weights_and_the_tokenizer_of_its_data(place: Path) -> None:
+    trained = open_trained(place / "run", Opening(device="cpu"))
+    assert (trained.step, trained.objective) == (2, "glm")
+    assert trained.device == torch.device("cpu")
+    assert not trained.model.training
+    given = TextTokenizer(f"sentencepiece:{SAMPLE}")
+    text = "大模型 and a small one"
+    assert trained.tokenizer.encode(text) == given.encode(text)
+    assert trained.tokenizer.decode(given.encode(text)).strip() == text
+    assert trained.tokenizer.sha256 == given.sha256
+
+
+def test_a_checkpoint_is_opened_by_its_name(place: Path) -> None:
+    first = open_trained(place / "run" / "step-1", Opening(device="cpu"))
+    second = open_trained(place / "run" / "step-2", Opening(device="cpu"))
+    assert (first.step, second.step) == (1, 2)
+    one, other = (trained.model.word_embeddings.weight for trained in (first, second))
+    assert not torch.equal(one, other)
+
+
+def test_a_tokenizer_of_other_data_is_refused(place: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.model"
+    other.write_bytes(train(vocab_size=190))
+    with pytest.raises(UserError, match=r"is not the one that .*step-2 was trained with, sample"):
+        open_trained(place / "run", Opening(tokenizer=f"sentencepiece:{other}", device="cpu"))
+
+
+def test_where_the_data_are_gone_the_tokenizer_is_asked_for(place: Path) -> None:
+    origin = find_origin(place / "run", Opening())
+    gone = Origin(**{**vars(origin), "data": (str(place / "nowhere"),)})
+    with pytest.raises(UserError, match=r"nowhere does not exist.*--tokenizer sentencepiece:FILE"):
+        find_tokenizer(gone, Opening())
+    spec = f"sentencepiece:{SAMPLE}"
+    assert find_tokenizer(gone, Opening(tokenizer=spec)).spec == spec
+
+
+def test_what_is_no_run_needs_its_shape(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"holds no checkpoint of trainer\.train.*--model NAME"):
+        find_origin(tmp_path, Opening())
+
+
+def test_the_tokenizer_of_a_dataset_is_found_without_a_run(place: Path) -> None:
+    tokenizer = TextTokenizer.of_data(Dataset.open(place / "data"))
+    assert tokenizer is not None
+    assert tokenizer.content == SAMPLE.read_bytes()
