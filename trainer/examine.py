@@ -8,7 +8,7 @@ Under a launcher each rank answers its share; the figures are the same on any nu
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -21,14 +21,15 @@ from shards.run import CAUSAL
 from shards.shown import print_line
 from trainer.log import TASK_FIGURES
 from trainer.loss import LossSums
+from trainer.model import GLM
 from trainer.ranks import Ranks
 from trainer.start import StartedRun
-from trainer.tasks.exam import BATCH_TOKENS, Exam, sit
+from trainer.tasks.exam import BATCH_TOKENS, Ask, Exam, sit
 from trainer.tasks.exams import NAMES, open_exams, parse_exams
 from trainer.tasks.phrasing import Phrasing
 from trainer.tasks.rows import placed
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import Opening, Origin, Trained, find_tokenizer, open_trained
+from trainer.trained import Opening, Origin, find_tokenizer
 
 MASK, GMASK = "mask", "gmask"
 
@@ -41,6 +42,13 @@ class Examining:
         (),
         f"A task and its file; may be repeated. The tasks: {', '.join(NAMES)}.",
         metavar="NAME=FILE",
+        action="append",
+    )
+    data: tuple[str, ...] = option(
+        (),
+        "Held-out loss on the validation documents of these data; may be repeated. Default "
+        "without --task: those of the model's run.",
+        metavar="DIR",
         action="append",
     )
     length: int | None = option(
@@ -104,6 +112,7 @@ class Examination:
 
     path: Path
     files: Mapping[str, Path]
+    """Of tasks, by name."""
     examining: Examining
     opening: Opening
 
@@ -136,8 +145,6 @@ def parse_examination(
         name: value for name, value in vars(parser.parse_args(argv)).items() if value is not None
     }
     examining = Examining(**options_of(Examining, values))
-    if not examining.task:
-        raise UserError(f"say what to evaluate: --task NAME=FILE, NAME one of {', '.join(NAMES)}.")
     return Examination(
         path=values["path"],
         files=parse_exams("--task", examining.task),
@@ -146,37 +153,41 @@ def parse_examination(
     )
 
 
-def examine(asked: Examination, ranks: Ranks) -> int:
-    """Print what a model's answers are worth, and return the exit code.
-
-    Raises:
-        UserError: the model, its tokenizer or a task's file cannot be used.
-    """
-    opening = asked.opening
-    if ranks.world > 1 and opening.device is None:
-        opening = replace(opening, device=str(ranks.device))
-    trained = ranks.together(lambda: open_trained(asked.path, opening))
-    exams = ranks.together(lambda: _exams(asked, trained))
+def answers_of(model: GLM) -> Ask:
+    """Return what a model makes of batches, where it is."""
+    device = model.word_embeddings.weight.device
 
     def answer(batch: dict[str, Tensor]) -> LossSums:
         with torch.no_grad():
-            return trained.model.loss_sum(placed(batch, trained.device))
+            return model.loss_sum(placed(batch, device))
 
-    if ranks.is_first:
-        step = "" if trained.step is None else f", step {trained.step:,}"
-        print_line(f"{trained.origin}{step}: {trained.objective}")
+    return answer
+
+
+def examine(
+    answer: Ask, exams: Mapping[str, Exam], ranks: Ranks, *, batch_tokens: int = BATCH_TOKENS
+) -> None:
+    """Print what a model's answers are worth; all ranks call this."""
     for name, exam in exams.items():
-        figures = sit(exam, answer, ranks=ranks, batch_tokens=asked.examining.batch_tokens)
+        figures = sit(exam, answer, ranks=ranks, batch_tokens=batch_tokens)
         assert figures is not None  # nothing stops it
         if ranks.is_first:
             for line in _lines(name, exam, figures):
                 print_line(line)
-    return 0
 
 
-def _exams(asked: Examination, trained: Trained) -> dict[str, Exam]:
+def exams_asked(asked: Examination, origin: Origin) -> dict[str, Exam]:
+    """Return the exams that a command line asks for, by name.
+
+    Raises:
+        UserError: a file, or the tokenizer of the model, cannot be used.
+    """
+    if not asked.files:
+        return {}
     phrasing = asked.examining.phrasing(
-        trained.tokenizer, objective=trained.objective, positions=trained.shape.max_positions
+        find_tokenizer(origin, asked.opening),
+        objective=origin.objective,
+        positions=origin.shape.max_positions,
     )
     return open_exams(asked.files, phrasing, stride=asked.examining.stride)
 

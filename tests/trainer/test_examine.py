@@ -12,9 +12,9 @@ from tests.trainer.corpus import build
 from tests.trainer.runs import Trial, events
 from tests.trainer.tasks.harness import FOLDER, SHAPE, gpt2, tokenizer
 from trainer import plot
-from trainer.evaluate import is_of_run
-from trainer.examine import examine, parse_examination, told
-from trainer.log import TASKS, read_run_log
+from trainer.evaluate import evaluate_model, is_of_run
+from trainer.examine import parse_examination, told
+from trainer.log import TASKS, VALIDATION, read_run_log
 from trainer.plot import curves
 
 TOKENIZER = f"hf:{FOLDER / 'tokenizer.json'}"
@@ -50,6 +50,11 @@ def figures(run: Path) -> list[dict[str, Any]]:
     ]
 
 
+def held_out(run: Path) -> str:
+    """Return the line of the loss that was logged last."""
+    return f"{events(run, VALIDATION)[-1]['loss']:10.4f}  loss\n"
+
+
 @pytest.mark.slow
 def test_a_causal_run_in_training_and_after_it(
     trial: Trial, capsys: pytest.CaptureFixture[str]
@@ -64,7 +69,7 @@ def test_a_causal_run_in_training_and_after_it(
     for one, other in zip(figures(alone), figures(parted), strict=True):
         assert one == pytest.approx(other, rel=1e-4)
     argv = [str(alone), "--dtype", "fp32", "--tokenizer", TOKENIZER, *flags("--task")]
-    assert examine(parse_examination(argv, world=1), ALONE) == 0
+    assert evaluate_model(parse_examination(argv, world=1), ALONE) == 0
     shown = capsys.readouterr().out
     assert f"{alone / 'step-2'}, step 2: causal" in shown
     assert "hellaswag: 16 items, 1 cut" in shown
@@ -82,12 +87,18 @@ def test_a_glm_in_training_and_after_it(trial: Trial, capsys: pytest.CaptureFixt
     run = trial.folder / "glm"
     trial.run("--model", trial.folder / "glm.json", "--save", run)
     argv = [str(run), "--dtype", "fp32", "--tokenizer", TOKENIZER, *flags("--task")]
-    assert examine(parse_examination(argv, world=1), ALONE) == 0
+    assert evaluate_model(parse_examination(argv, world=1), ALONE) == 0
     shown = capsys.readouterr().out
+    assert held_out(run) not in shown
+    assert evaluate_model(parse_examination([str(run), "--dtype", "fp32"], world=1), ALONE) == 0
+    assert held_out(run) in capsys.readouterr().out
+    data = ("--data", str(trial.folder / "data"))
+    assert evaluate_model(parse_examination([*argv, *data], world=1), ALONE) == 0
+    assert held_out(run) in capsys.readouterr().out
     for name, value in figures(run)[-1].items():
         if "/" in name:
             assert f"{value:12.4f}  {name.partition('/')[0]}" in shown
-    assert examine(parse_examination([*argv, "--unidirectional"], world=1), ALONE) == 0
+    assert evaluate_model(parse_examination([*argv, "--unidirectional"], world=1), ALONE) == 0
     assert capsys.readouterr().out != shown
 
 
@@ -104,8 +115,6 @@ def test_flags(tmp_path: Path) -> None:
     assert is_of_run(["--resume", "RUN"])
     assert is_of_run(["--save=RUN"])
     assert not is_of_run(["RUN", "--task", "arc=FILE"])
-    with pytest.raises(UserError, match="say what to evaluate: --task NAME=FILE"):
-        parse_examination([str(tmp_path)], world=1)
     asked = parse_examination(
         [str(tmp_path), *flags("--task"), "--length", "16", "--blank", "mask"], world=1
     )
