@@ -20,7 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from trainer.attention import Mask, attend, flex_runs_on, make_mask
+from trainer.attention import Mask, WeightDropout, additive, attend, flex_runs_on, make_mask
+from trainer.dropout import Dropout, Seeds
 from trainer.loss import LossSums, Project, loss_sums
 from trainer.sizes import ModelConfig
 
@@ -62,7 +63,7 @@ class GLM(nn.Module):
         self.transformer = Transformer(config, checkpoint_activations=checkpoint_activations)
 
     @overload
-    def forward(self, tokens: Mapping[str, Tensor]) -> LossSums: ...
+    def forward(self, tokens: Mapping[str, Tensor], *, seeds: Seeds | None = None) -> LossSums: ...
 
     @overload
     def forward(
@@ -73,6 +74,7 @@ class GLM(nn.Module):
         sep: Tensor | None = None,
         causal: bool = False,
         pieces: Tensor | None = None,
+        seeds: Seeds | None = None,
     ) -> Tensor: ...
 
     def forward(
@@ -83,6 +85,7 @@ class GLM(nn.Module):
         sep: Tensor | None = None,
         causal: bool = False,
         pieces: Tensor | None = None,
+        seeds: Seeds | None = None,
     ) -> Tensor | LossSums:
         """Return the logits of tokens, float[b, n, V], or the `LossSums` of a batch.
 
@@ -98,15 +101,17 @@ class GLM(nn.Module):
                 directions.
             causal: no token sees what follows it; `sep` must be None.
             pieces: int64[b, n], the document of each token; documents do not see each other.
+            seeds: of dropout while training; None: they come from PyTorch's generator.
 
         Raises:
             ValueError: neither or both of `sep` and `causal` are given.
         """
         if not isinstance(tokens, Tensor):
-            return self._loss(tokens)
+            return self._loss(tokens, seeds)
         if causal is (sep is not None):
             raise ValueError("say which mask to use: give either sep=… or causal=True")
-        hidden = self.hidden_states(tokens, position_ids, self.mask(tokens, sep, pieces))
+        mask = self.mask(tokens, sep, pieces)
+        hidden = self.hidden_states(tokens, position_ids, mask, seeds=seeds)
         logits: Tensor = self.word_embeddings(hidden, project=True)
         return logits
 
@@ -124,11 +129,25 @@ class GLM(nn.Module):
         )
         return make_mask(sep, pieces, shape=(tokens.shape[0], tokens.shape[1]), flex=flex)
 
-    def hidden_states(self, tokens: Tensor, position_ids: Tensor | None, mask: Mask) -> Tensor:
+    def hidden_states(
+        self,
+        tokens: Tensor,
+        position_ids: Tensor | None,
+        mask: Mask,
+        *,
+        seeds: Seeds | None = None,
+    ) -> Tensor:
         """Return the output of the last LayerNorm, float[b, n, h], under any mask."""
         if position_ids is None:
             position_ids = _plain_positions(tokens)
-        hidden: Tensor = self.transformer(self.word_embeddings(tokens), position_ids, mask)
+        embedded = self.word_embeddings(tokens)
+        dropout = None
+        if self.training and self.config.has_dropout:
+            seeds = seeds or Seeds.random(len(tokens), tokens.device)
+            dropout = Dropout(seeds, self.config, tokens=tokens.shape[1])
+        # Once for all layers: fused attention takes no other mask as it is.
+        mask = additive(mask, embedded.dtype)
+        hidden: Tensor = self.transformer(embedded, position_ids, mask, dropout)
         return hidden
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
@@ -144,7 +163,7 @@ class GLM(nn.Module):
             {"params": constant, "weight_decay": 0.0},
         ]
 
-    def _loss(self, batch: Mapping[str, Tensor]) -> LossSums:
+    def _loss(self, batch: Mapping[str, Tensor], seeds: Seeds | None) -> LossSums:
         tokens = batch["tokens"]
         mask = self.mask(tokens, batch.get("sep"), batch.get("pieces"))
 
@@ -157,7 +176,7 @@ class GLM(nn.Module):
                 chunk=self.chunk,
             )
 
-        hidden = self.hidden_states(tokens, batch.get("position_ids"), mask)
+        hidden = self.hidden_states(tokens, batch.get("position_ids"), mask, seeds=seeds)
         return LossSums(*self.word_embeddings(hidden, reduce=sums_of))
 
 
@@ -179,20 +198,23 @@ class Transformer(nn.Module):
         self.block_position_embeddings = (
             Embedding(rows, width, std=config.init_std) if config.block_positions else None
         )
-        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
+        self.layers = nn.ModuleList(Layer(config, number) for number in range(config.num_layers))
         self.final_layernorm = nn.LayerNorm(width, eps=config.layernorm_eps)
 
-    def forward(self, embedded: Tensor, position_ids: Tensor, mask: Mask) -> Tensor:
+    def forward(
+        self, embedded: Tensor, position_ids: Tensor, mask: Mask, dropout: Dropout | None
+    ) -> Tensor:
         """Return hidden states, float[b, n, h], of embedded tokens, float[b, n, h]."""
         hidden = embedded + self.position_embeddings(position_ids[:, 0])
         if self.block_position_embeddings is not None:
             hidden = hidden + self.block_position_embeddings(position_ids[:, 1])
-        hidden = F.dropout(hidden, self.dropout, self.training)
+        if dropout is not None:
+            hidden = dropout.hidden(hidden, self.dropout, 0)
         for layer in self.layers:
             if self.checkpoint_activations and self.training:
-                hidden = checkpoint(layer, hidden, mask, use_reentrant=False)
+                hidden = checkpoint(layer, hidden, mask, dropout, use_reentrant=False)
             else:
-                hidden = layer(hidden, mask)
+                hidden = layer(hidden, mask, dropout)
         normed: Tensor = self.final_layernorm(hidden)
         return normed
 
@@ -200,43 +222,50 @@ class Transformer(nn.Module):
 class Layer(nn.Module):
     """Attention, then a feed-forward network, each on a LayerNorm of what it adds to."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, number: int) -> None:
         super().__init__()
         width, eps = config.hidden_size, config.layernorm_eps
         self.dropout = config.hidden_dropout
+        self.number = number
         self.input_layernorm = nn.LayerNorm(width, eps=eps)
-        self.attention = Attention(config)
+        self.attention = Attention(config, number)
         self.post_attention_layernorm = nn.LayerNorm(width, eps=eps)
         self.mlp = FeedForward(config)
 
-    def forward(self, hidden: Tensor, mask: Mask) -> Tensor:
+    def forward(self, hidden: Tensor, mask: Mask, dropout: Dropout | None) -> Tensor:
         """Return float[b, n, h]."""
-        added = self.attention(self.input_layernorm(hidden), mask)
-        hidden = hidden + F.dropout(added, self.dropout, self.training)
+        added = self.attention(self.input_layernorm(hidden), mask, dropout)
+        hidden = hidden + self._dropped(added, dropout, 2 * self.number + 1)
         added = self.mlp(self.post_attention_layernorm(hidden))
-        return hidden + F.dropout(added, self.dropout, self.training)
+        return hidden + self._dropped(added, dropout, 2 * self.number + 2)
+
+    def _dropped(self, added: Tensor, dropout: Dropout | None, site: int) -> Tensor:
+        return added if dropout is None else dropout.hidden(added, self.dropout, site)
 
 
 class Attention(nn.Module):
     """Multi-head attention; the fused matrix gives all queries, then all keys, then all values."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, number: int) -> None:
         super().__init__()
         width, std = config.hidden_size, config.init_std
         self.num_heads = config.num_heads
         self.dropout = config.attention_dropout
+        self.number = number
         self.query_key_value = Linear(width, 3 * width, std=std)
         self.dense = Linear(width, width, std=_residual_std(config))
 
-    def forward(self, hidden: Tensor, mask: Mask) -> Tensor:
+    def forward(self, hidden: Tensor, mask: Mask, dropout: Dropout | None) -> Tensor:
         """Return float[b, n, h]."""
         b, n, h = hidden.shape
         query, key, value = (
             part.view(b, n, self.num_heads, h // self.num_heads).transpose(1, 2)
             for part in self.query_key_value(hidden).chunk(3, dim=-1)
         )
-        dropout = self.dropout if self.training else 0.0
-        seen = attend(query, key, value, mask=mask, dropout=dropout)
+        dropped = None
+        if dropout is not None and self.dropout:
+            dropped = WeightDropout(self.dropout, dropout, self.number)
+        seen = attend(query, key, value, mask=mask, dropout=dropped)
         output: Tensor = self.dense(seen.transpose(1, 2).reshape(b, n, h))
         return output
 

@@ -5,8 +5,8 @@ the batch is split into ranks and micro-batches: the number is known before the 
 DeepSpeed averages gradients over the ranks, so each rank's sum is first multiplied by the number of
 ranks.
 
-Dropout is seeded at every step from (seed, step, rank), so no state of a random number generator
-has to be saved.
+Dropout is seeded from (seed, step, slot of the global batch), so it does not depend on the split
+either, and no state of a random number generator has to be saved.
 """
 
 import math
@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
 from trainer.deepspeed_json import stage_of
+from trainer.dropout import Seeds
 from trainer.loader import Tensors
 from trainer.loss import LossSums
 from trainer.loss_tally import LossTally
@@ -88,7 +90,7 @@ def make_model(
     """
     from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR on import
 
-    torch.manual_seed(_seed(seed, "weights", 0, 0))
+    torch.manual_seed(_seed(seed, "weights", step=0, slot=0))
     in_parts = stage_of(deepspeed) == _WEIGHTS_SPLIT and not whole
     with Init(config_dict_or_path=dict(deepspeed), enabled=in_parts):
         return GLM(shape, checkpoint_activations=checkpoint_activations)
@@ -113,6 +115,8 @@ class Stepper:
         self._ranks = ranks
         self.stage = stage_of(deepspeed)
         self._vocab_size = model.config.vocab_size
+        # Kernels that draw dropout themselves draw as many numbers as a micro-batch is wide.
+        self._is_even = model.config.attention_dropout > 0 and ranks.device.type == "cuda"
         self.micro_batch = int(deepspeed["train_micro_batch_size_per_gpu"])
         self.engine: Any = library.initialize(
             model=model,
@@ -120,7 +124,8 @@ class Stepper:
             config=dict(deepspeed),
         )[0]
         if settings.compile:
-            self.engine.compile()
+            # Not the whole model: which tokens carry loss, and how many, differs at every step.
+            model.transformer.compile()
 
     def __call__(
         self, batch: Tensors, *, lr: float, seed: int, step: int, sources: Sequence[str]
@@ -140,15 +145,19 @@ class Stepper:
         self._check(batch)
         counts = torch.stack([batch["loss_mask"].sum(), batch["lengths"].sum()])
         total, num_tokens = self._ranks.sum(counts).tolist()
-        torch.manual_seed(_seed(seed, "dropout", step, self._ranks.rank))
+        first = self._ranks.rank * len(batch["tokens"])
         for group in self.engine.optimizer.param_groups:
             group["lr"] = lr
         tally = LossTally.empty(sources)
         results = []
-        parts = list(micro_batches(batch, self.micro_batch))
+        parts = micro_batches(batch, self.micro_batch, width=self._common_width(batch))
         for i, part in enumerate(parts):
             self.engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
-            sums = self.engine(self._placed(part))
+            slot = first + i * self.micro_batch
+            slots = range(slot, slot + len(part["tokens"]))
+            torch.manual_seed(_seed(seed, "dropout", step=step, slot=slot))
+            seeds = Seeds.of_slots(seed, step, slots, device=self._ranks.device)
+            sums = self.engine(self._placed(part), seeds=seeds)
             loss = sums.loss.sum() * (self._ranks.world / max(total, 1))
             # An infinite loss may have finite gradients: make them NaN, so that all ranks skip the
             # step.
@@ -225,6 +234,10 @@ class Stepper:
         self.engine.train()
         return sums
 
+    def _common_width(self, batch: Tensors) -> int | None:
+        """Return how wide all micro-batches of the step are; None: each as wide as it needs."""
+        return self._ranks.largest(_reach(batch)) if self._is_even else None
+
     def _apply(self) -> tuple[bool, float]:
         """Update the weights unless a gradient is not finite; return whether, and the norm.
 
@@ -270,30 +283,47 @@ class Stepper:
             )
 
 
-def micro_batches(batch: Tensors, size: int) -> list[Tensors]:
+def micro_batches(batch: Tensors, size: int, *, width: int | None = None) -> list[Tensors]:
     """Return the rows of a batch, `size` at a time, each part as wide as its loss reaches.
 
     What follows the last token with loss in any row has no influence on the loss.
+
+    Args:
+        batch: one row per sample.
+        size: rows of a part.
+        width: of all parts, instead of what each needs.
     """
     rows = {name: batch[name] for name in _ROWS if name in batch}
-    return [
-        _narrowed({name: tensor[i : i + size] for name, tensor in rows.items()})
+    parts = [
+        {name: tensor[i : i + size] for name, tensor in rows.items()}
         for i in range(0, len(batch["tokens"]), size)
     ]
+    return [_as_wide(part, _reach(part) if width is None else width) for part in parts]
 
 
-def _narrowed(part: Tensors) -> Tensors:
+def _reach(part: Tensors) -> int:
+    """Return the width that has all tokens with loss: a multiple of 64, or that of the tensors."""
     reach = part["loss_mask"].any(dim=0).nonzero()
     end = int(reach[-1]) + 1 if len(reach) else 1
-    width = min(-(-end // 64) * 64, part["tokens"].shape[1])
-    return {
-        name: tensor[..., :width] if tensor.dim() > 1 else tensor for name, tensor in part.items()
-    }
+    return min(-(-end // 64) * 64, part["tokens"].shape[1])
 
 
-def _seed(seed: int, purpose: str, step: int, rank: int) -> int:
+def _as_wide(part: Tensors, width: int) -> Tensors:
+    """Return rows cut or padded to a width; no loss lies beyond it."""
+    missing = max(0, width - part["tokens"].shape[1])
+
+    def fitted(name: str, tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.dim() == 1:
+            return tensor
+        padding = -1 if name == "pieces" else 0
+        return F.pad(tensor[..., :width], (0, missing), value=padding)
+
+    return {name: fitted(name, tensor) for name, tensor in part.items()}
+
+
+def _seed(seed: int, purpose: str, *, step: int, slot: int) -> int:
     key = np.array([text_key(seed, purpose)], np.uint64)
-    return int(derive(derive(key, np.array([step])), np.array([rank]))[0])
+    return int(derive(derive(key, np.array([step])), np.array([slot]))[0])
 
 
 def _optimizer(

@@ -189,7 +189,7 @@ def test_each_node_has_its_own_disk(trial: Trial, undisturbed: Callable[..., Pat
 def test_another_number_of_ranks(
     trial: Trial, undisturbed: Callable[..., Path], stage: int, before: int, after: int
 ) -> None:
-    flags = (*zero(trial, stage), "--dropout", 0)
+    flags = zero(trial, stage)
     whole = undisturbed(*flags)
     run = trial.folder / f"world-{stage}-{before}-{after}"
     trial.run(*flags, "--save", run, "--save-every", 5, "--max-steps", 5, "--decay-steps", STEPS,

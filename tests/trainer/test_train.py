@@ -72,6 +72,24 @@ def test_two_ranks_learn_what_one_does(made: Callable[..., Path], objective: str
     assert losses(alone)[-1] < losses(alone)[0] - 0.1
 
 
+@pytest.mark.parametrize(
+    ("world", "flags"),
+    [
+        (2, ()),
+        (3, ("--scatters", 4)),
+        (3, ("--micro-batch", 2, "--checkpoint-activations")),
+    ],
+)
+def test_dropout_does_not_depend_on_the_ranks(
+    made: Callable[..., Path], world: int, flags: tuple[object, ...]
+) -> None:
+    dropping = ("--dropout", 0.2, "--batch-size", 12, "--max-steps", 3, "--eval-every", 0)
+    scatters = flags if "--scatters" in flags else ()
+    alone, shared = made(*dropping, *scatters), made(*dropping, *flags, world=world)
+    assert losses(shared) == pytest.approx(losses(alone), abs=1e-6)
+    assert losses(alone) != losses(made(*dropping, *scatters, "--dropout", 0))
+
+
 @pytest.mark.parametrize(("stage", "world"), [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2)])
 def test_zero_learns_what_plain_training_does(
     made: Callable[..., Path], stage: int, world: int
