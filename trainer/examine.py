@@ -17,6 +17,7 @@ from torch import Tensor
 from shards.command import Parser
 from shards.errors import UserError
 from shards.flags import add_flags, local_path, option, options_of, positive
+from shards.records import to_json
 from shards.run import CAUSAL
 from shards.shown import print_line
 from trainer.log import TASK_FIGURES
@@ -67,27 +68,26 @@ class Examining:
     unidirectional: bool = option(
         False, "A glm sees the first token, and reads the rest left to right.", action="store_true"
     )
-    blank: str = option(
-        GMASK,
-        "What a glm fills: [gMASK], or [MASK] for a model without task masks.",
+    blank: str | None = option(
+        None,
+        "What a glm fills: [gMASK], or [MASK]. Default: gmask, but mask for a run without task "
+        "masks.",
         choices=(GMASK, MASK),
     )
     batch_tokens: int = option(
         BATCH_TOKENS, "Tokens that a device computes at once.", type=positive, metavar="N"
     )
 
-    def phrasing(self, tokenizer: TextTokenizer, *, objective: str, positions: int) -> Phrasing:
+    def phrasing(self, tokenizer: TextTokenizer, origin: Origin) -> Phrasing:
         """Return how a model is asked.
 
-        Args:
-            tokenizer: of its data.
-            objective: glm or causal.
-            positions: how many it has.
-
         Raises:
-            UserError: the model cannot be asked so.
+            UserError: it cannot be asked so.
         """
-        is_causal = objective == CAUSAL
+        is_causal, positions = origin.objective == CAUSAL, origin.shape.max_positions
+        # A run without task masks has seen no other blank.
+        has_gmask = origin.blanks is None or origin.blanks["task_mask"]
+        blank = self.blank or (GMASK if has_gmask else MASK)
         if self.length is not None and self.length > positions:
             raise UserError(
                 f"--length {self.length:,}: the model has {positions:,} positions; give as many or "
@@ -101,7 +101,7 @@ class Examining:
             tokenizer=tokenizer,
             is_causal=is_causal,
             length=self.length or positions,
-            mask=None if is_causal else tokenizer.special[self.blank],
+            mask=None if is_causal else tokenizer.special[blank],
             unidirectional=self.unidirectional,
         )
 
@@ -184,11 +184,7 @@ def exams_asked(asked: Examination, origin: Origin) -> dict[str, Exam]:
     """
     if not asked.files:
         return {}
-    phrasing = asked.examining.phrasing(
-        find_tokenizer(origin, asked.opening),
-        objective=origin.objective,
-        positions=origin.shape.max_positions,
-    )
+    phrasing = asked.examining.phrasing(find_tokenizer(origin, asked.opening), origin)
     return open_exams(asked.files, phrasing, stride=asked.examining.stride)
 
 
@@ -226,14 +222,10 @@ def exams_of(started: StartedRun) -> dict[str, Exam]:
         tokenizer=data.tokenizer,
         data=directories,
         step=None,
+        blanks=None if data.blanks is None else to_json(data.blanks.options),
     )
     tokenizer = find_tokenizer(origin, Opening(tokenizer=settings.tokenizer))
-    # A run without task masks has never seen the other blank.
-    has_gmask = data.blanks is not None and data.blanks.options.task_mask
-    phrasing = Examining(blank=GMASK if has_gmask else MASK).phrasing(
-        tokenizer, objective=origin.objective, positions=data.shape.max_positions
-    )
-    return open_exams(files, phrasing)
+    return open_exams(files, Examining().phrasing(tokenizer, origin))
 
 
 def told(figures: Mapping[str, float]) -> str:

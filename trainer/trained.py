@@ -91,6 +91,8 @@ class Origin:
     data: tuple[str, ...]
     """Folders or addresses of the data that it was trained on, as far as they are known."""
     step: int | None
+    blanks: Mapping[str, Any] | None = None
+    """Options of its blanks; None: a causal model, or not known."""
 
 
 def open_trained(path: Path, opening: Opening) -> Trained:
@@ -150,6 +152,7 @@ def find_origin(path: Path, opening: Opening) -> Origin:
         tokenizer=dict(identity["tokenizer"]),
         data=_data_of(checkpoint),
         step=checkpoint.step,
+        blanks=identity["blanks"],
     )
 
 

@@ -10,12 +10,13 @@ from shards.manifest import read_manifest, write_manifest
 from tests.trainer.alone import ALONE
 from tests.trainer.corpus import build
 from tests.trainer.runs import Trial, events
-from tests.trainer.tasks.harness import FOLDER, SHAPE, gpt2, tokenizer
+from tests.trainer.tasks.harness import FOLDER, SHAPE, tokenizer
 from trainer import plot
 from trainer.evaluate import evaluate_model, is_of_run
-from trainer.examine import parse_examination, told
+from trainer.examine import Examining, parse_examination, told
 from trainer.log import TASKS, VALIDATION, read_run_log
 from trainer.plot import curves
+from trainer.trained import Origin
 
 TOKENIZER = f"hf:{FOLDER / 'tokenizer.json'}"
 EXAMS = ("hellaswag", "lambada", "wikitext")
@@ -23,6 +24,17 @@ EXAMS = ("hellaswag", "lambada", "wikitext")
 
 def flags(name: str) -> list[str]:
     return [word for exam in EXAMS for word in (name, f"{exam}={FOLDER / exam}.jsonl")]
+
+
+def origin(objective: str, positions: int) -> Origin:
+    return Origin(
+        path=Path("run"),
+        shape=replace(SHAPE, max_positions=positions),
+        objective=objective,
+        tokenizer={},
+        data=(),
+        step=None,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -119,13 +131,22 @@ def test_flags(tmp_path: Path) -> None:
         [str(tmp_path), *flags("--task"), "--length", "16", "--blank", "mask"], world=1
     )
     assert list(asked.files) == list(EXAMS)
-    glm = asked.examining.phrasing(tokenizer(), objective="glm", positions=32)
+    glm = asked.examining.phrasing(tokenizer(), origin("glm", 32))
     assert (glm.length, glm.mask, glm.is_causal) == (16, tokenizer().special["mask"], False)
     with pytest.raises(UserError, match="--length 16: the model has 8 positions"):
-        asked.examining.phrasing(tokenizer(), objective="glm", positions=8)
+        asked.examining.phrasing(tokenizer(), origin("glm", 8))
     left = replace(asked.examining, unidirectional=True)
     with pytest.raises(UserError, match="--unidirectional is for a glm"):
-        left.phrasing(tokenizer(), objective="causal", positions=gpt2().config.max_positions)
+        left.phrasing(tokenizer(), origin("causal", 32))
+
+
+def test_the_blank_is_one_that_the_run_has_seen() -> None:
+    special, plain = tokenizer().special, Examining()
+    assert plain.phrasing(tokenizer(), origin("glm", 32)).mask == special["gmask"]
+    for task_mask, role in ((True, "gmask"), (False, "mask")):
+        run = replace(origin("glm", 32), blanks={"task_mask": task_mask})
+        assert plain.phrasing(tokenizer(), run).mask == special[role]
+    assert plain.phrasing(tokenizer(), origin("causal", 32)).mask is None
 
 
 def test_what_is_told_at_a_step() -> None:
