@@ -86,7 +86,7 @@ class Examining:
         """
         is_causal, positions = origin.objective == CAUSAL, origin.shape.max_positions
         # A run without task masks has seen no other blank.
-        has_gmask = origin.blanks is None or origin.blanks["task_mask"]
+        has_gmask = origin.blanks is None or origin.blanks.get("task_mask", True)
         blank = self.blank or (GMASK if has_gmask else MASK)
         if self.length is not None and self.length > positions:
             raise UserError(

@@ -57,7 +57,14 @@ def open_held_out(origin: Origin, data: Sequence[str]) -> RunData:
             f"flags of a run: --data DIR --model NAME --batch-size N --max-steps 1 --init-from "
             f"{origin.path}."
         )
-    opened = open_data(_config(origin, checkpoint, data))
+    try:
+        config = _config(origin, checkpoint, data)
+    except (KeyError, ValueError) as error:
+        raise UserError(
+            f"{origin.path} does not hold the state of a run ({error}): bring its whole-*.json "
+            "back as they were."
+        ) from error
+    opened = open_data(config)
     sha256 = origin.tokenizer["sha256"]
     if opened.tokenizer["sha256"] != sha256:
         raise UserError(

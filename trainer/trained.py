@@ -152,7 +152,7 @@ def find_origin(path: Path, opening: Opening) -> Origin:
         tokenizer=dict(identity["tokenizer"]),
         data=_data_of(checkpoint),
         step=checkpoint.step,
-        blanks=identity["blanks"],
+        blanks=identity.get("blanks"),
     )
 
 

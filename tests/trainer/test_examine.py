@@ -89,6 +89,9 @@ def test_a_causal_run_in_training_and_after_it(
         if "/" in name:
             assert f"{value:12.4f}  {name.partition('/')[0]}" in shown
     assert set(curves(read_run_log(alone), TASKS, "acc")) == {"hellaswag", "lambada"}
+    resumed = trial.run(*causal, "--resume", alone, command="evaluate").output()
+    assert held_out(alone) in resumed
+    assert shown.partition("causal\n")[2] in resumed
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     assert plot.main([str(alone), str(parted)]) == 0
     assert (alone / "curves.png").is_file()
