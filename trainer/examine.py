@@ -16,7 +16,7 @@ from torch import Tensor
 
 from shards.command import Parser
 from shards.errors import UserError
-from shards.flags import add_flags, local_path, option, options_of, positive
+from shards.flags import add_flags, count, local_path, option, options_of, positive
 from shards.records import to_json
 from shards.run import CAUSAL
 from shards.shown import print_line
@@ -51,6 +51,12 @@ class Examining:
         "without --task: those of the model's run.",
         metavar="DIR",
         action="append",
+    )
+    eval_samples: int = option(
+        1024,
+        "Held-out loss: windows that are read, the same as in training; 0: all.",
+        type=count,
+        metavar="N",
     )
     length: int | None = option(
         None,

@@ -40,12 +40,13 @@ class HeldOutReader:
         return tally
 
 
-def open_held_out(origin: Origin, data: Sequence[str]) -> RunData:
+def open_held_out(origin: Origin, data: Sequence[str], *, eval_samples: int) -> RunData:
     """Return the data of a model's run, as it cut windows and made blanks.
 
     Args:
         origin: of the model.
         data: other ones instead, as `--data` has them; none: the run's own.
+        eval_samples: windows that are read, as `--eval-samples`.
 
     Raises:
         UserError: the model is not one of a run, or the data cannot be read or do not fit it.
@@ -58,12 +59,14 @@ def open_held_out(origin: Origin, data: Sequence[str]) -> RunData:
             f"{origin.path}."
         )
     try:
-        config = _config(origin, checkpoint, data)
+        run = _run(checkpoint, data)
+        settings = _settings(origin, checkpoint, eval_samples=eval_samples)
     except (KeyError, ValueError) as error:
         raise UserError(
             f"{origin.path} does not hold the state of a run ({error}): bring its whole-*.json "
             "back as they were."
         ) from error
+    config = Config(run=run, settings=settings, shape=origin.shape, deepspeed={})
     opened = open_data(config)
     sha256 = origin.tokenizer["sha256"]
     if opened.tokenizer["sha256"] != sha256:
@@ -76,21 +79,22 @@ def open_held_out(origin: Origin, data: Sequence[str]) -> RunData:
     return opened
 
 
-def _config(origin: Origin, checkpoint: Checkpoint, data: Sequence[str]) -> Config:
-    """Return a run as its flags would describe it."""
-    identity: dict[str, Any] = checkpoint.state["identity"]
+def _run(checkpoint: Checkpoint, data: Sequence[str]) -> Run:
+    """Return the run of a checkpoint, at its step, on its data or on others."""
     run = from_json(Run, checkpoint.state["run"], where="run")
     if data:
         mixes = (Mix(start=0, data=tuple(data)),)
         run = replace(run, mixes=mixes, scatters=1, max_epochs={}, followed=None)
+    return before_later_switches(run, run.position_of(checkpoint.step))
+
+
+def _settings(origin: Origin, checkpoint: Checkpoint, *, eval_samples: int) -> Settings:
+    """Return the settings of a run that decide how its text is read."""
+    identity: dict[str, Any] = checkpoint.state["identity"]
     blanks = identity["blanks"] or {}
-    return Config(
-        run=before_later_switches(run, run.position_of(checkpoint.step)),
-        settings=Settings(
-            model=str(origin.path),
-            blanks=tuple(f"{name}={value}" for name, value in blanks.items()),
-            isolate_documents=bool(identity["isolate_documents"]),
-        ),
-        shape=origin.shape,
-        deepspeed={},
+    return Settings(
+        model=str(origin.path),
+        blanks=tuple(f"{name}={value}" for name, value in blanks.items()),
+        isolate_documents=bool(identity["isolate_documents"]),
+        eval_samples=eval_samples,
     )

@@ -130,6 +130,12 @@ class Settings:
         "Default: the one that the data hold.",
         metavar="SPEC",
     )
+    eval_samples: int = option(
+        1024,
+        "Windows of a validation, the same each time, spread over all there are; 0: all.",
+        metavar="N",
+        type=count,
+    )
     log_every: int = option(10, "Steps between lines of the log.", metavar="N", type=positive)
     max_bad_losses: int = option(
         10, "Give up after this many NaN or infinite losses in a row.", metavar="N", type=positive
@@ -137,7 +143,7 @@ class Settings:
     checkpoint_activations: bool = option(
         False, "Recompute layers in the backward pass to save memory.", action="store_true"
     )
-    compile: bool = option(False, "Compile the model with torch.compile.", action="store_true")
+    compile: bool = option(False, "Compile the layers with torch.compile.", action="store_true")
     profile: bool = option(
         False, "Write a trace of steps 6 to 8 of this start.", action="store_true"
     )

@@ -155,6 +155,38 @@ def test_the_batch_may_grow(trial: Trial) -> None:
     assert Run.load(run / "run.json").position_of(6) == 40
 
 
+def test_deepspeeds_monitors_get_the_figures(trial: Trial) -> None:
+    run, settings = trial.folder / "monitored", trial.folder / "monitors.json"
+    section = {"enabled": True, "output_path": str(trial.folder / "csv"), "job_name": "small"}
+    settings.write_text(json.dumps({"csv_monitor": section}))
+    flags = ("--deepspeed", settings, "--save", run, "--max-steps", 2, "--eval-samples", 3)
+    output = trial.run(*flags, "--eval-every", 2, world=2).output()
+    assert re.search(r"validation: 3 of \d+ windows", output)
+    rows = {
+        path.stem.removesuffix(".csv"): path.read_text().splitlines()
+        for path in (trial.folder / "csv" / "small").iterdir()
+    }
+    for name, wanted in (
+        ("Train_Samples_train_loss", losses(run)),
+        ("Train_Samples_grad_norm", [line["grad_norm"] for line in events(run, "train")]),
+        ("Validation_Samples_loss", losses(run, "validation")),
+    ):
+        _, *lines = rows[name]
+        figures = [line.split(",") for line in lines]
+        assert [float(value) for _, value in figures] == pytest.approx(wanted)
+        assert [int(samples) for samples, _ in figures] == [8, 16][-len(wanted) :]
+    assert len(rows["Train_Samples_lr"]) == 3
+    assert "Train_Samples_ms_per_step" in rows
+
+
+def test_a_monitor_without_its_package_is_refused(trial: Trial) -> None:
+    settings = trial.folder / "wandb.json"
+    settings.write_text(json.dumps({"comet": {"enabled": True}}))
+    output = trial.run("--deepspeed", settings, code=2, world=2).output()
+    assert "enables comet, and comet_ml is not installed: pip install comet_ml" in output
+    assert "Traceback" not in output
+
+
 def test_what_a_log_has(made: Callable[..., Path]) -> None:
     run = made("--micro-batch", 8)
     (first, *later), (validation, *_) = events(run, "train"), events(run, "validation")
