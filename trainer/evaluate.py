@@ -84,10 +84,13 @@ def evaluate_model(asked: Examination, ranks: Ranks) -> int:
     origin = ranks.together(lambda: find_origin(asked.path, opening))
     exams = ranks.together(lambda: exams_asked(asked, origin))
     is_read = bool(asked.examining.data) or not exams
-    data = ranks.together(lambda: open_held_out(
-            origin, asked.examining.data, eval_samples=asked.examining.eval_samples
+    data = ranks.together(
+        lambda: (
+            open_held_out(origin, asked.examining.data, eval_samples=asked.examining.eval_samples)
+            if is_read
+            else None
         )
-        if is_read else None)
+    )
     model = ranks.together(lambda: load_model(origin, opening))
     step = "" if origin.step is None else f", step {origin.step:,}"
     if ranks.is_first:

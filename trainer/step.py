@@ -244,10 +244,11 @@ class Stepper:
     def answer(self, batch: Tensors) -> LossSums:
         """Return the sums of a batch of this rank's rows; learn nothing.
 
-        At ZeRO stage 3 all ranks call this equally often.
+        At ZeRO stage 3 all ranks call this equally often. Rows are of many widths, and each would be
+        compiled anew: nothing is, here.
         """
         self.engine.eval()
-        with torch.no_grad():
+        with torch.no_grad(), torch.compiler.set_stance("force_eager"):
             sums: LossSums = self.engine(self._placed(batch))
         self.engine.train()
         return sums
