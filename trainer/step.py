@@ -244,8 +244,8 @@ class Stepper:
     def answer(self, batch: Tensors) -> LossSums:
         """Return the sums of a batch of this rank's rows; learn nothing.
 
-        At ZeRO stage 3 all ranks call this equally often. Rows are of many widths, and each would be
-        compiled anew: nothing is, here.
+        At ZeRO stage 3 all ranks call this equally often. Nothing is compiled: rows are of many
+        widths.
         """
         self.engine.eval()
         with torch.no_grad(), torch.compiler.set_stance("force_eager"):
