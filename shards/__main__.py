@@ -1,6 +1,7 @@
 """Inspects and maintains datasets.
 
-`python -m shards inspect|verify|stats|remove|compact|prune|place DIR`, `python -m shards trace RUN`
+`python -m shards inspect|verify|stats|remove|compact|prune|place|export DIR`,
+`python -m shards trace RUN`
 """
 
 import argparse
@@ -14,6 +15,8 @@ from shards import compact, place, prune, show, trace
 from shards.command import Parser, exit_code
 from shards.erasure import Erasure
 from shards.errors import UserError
+from shards.exports.command import add_flags as add_export_flags
+from shards.exports.command import export
 from shards.flags import count, counts, local_path
 from shards.manifest import (
     TRAIN,
@@ -70,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     clean.add_argument("--dry-run", action="store_true", help="list it only")
     _add_compact(commands)
     _add_place(commands)
+    _add_export(commands)
     _add_trace(commands)
     _add_remove(commands)
     return parser
@@ -111,6 +115,13 @@ def _add_place(commands: "argparse._SubParsersAction[Parser]") -> None:
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--list", action="store_true", help="only list what it needs")
     modes.add_argument("--check", action="store_true", help="only check DISK, or DIR without --to")
+
+
+def _add_export(commands: "argparse._SubParsersAction[Parser]") -> None:
+    text = "write the files that another project trains on: llm.c, datatrove, OLMo, NumPy, MDS"
+    parser = _command(commands, "export", text)
+    parser.set_defaults(command=_export)
+    add_export_flags(parser)
 
 
 def _add_trace(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -166,7 +177,7 @@ def _add_remove(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--reason", metavar="TEXT", help="kept in the manifest: name no person")
     parser.add_argument("--dry-run", action="store_true", help="only show what would go")
     parser.add_argument(
-        "--missing-ok", action="store_true", help="go on if some names stand for no document"
+        "--missing-ok", action="store_true", help="go on if names stand for no document"
     )
     parser.add_argument("--report", type=local_path, metavar="FILE", help="write all of it as JSON")
     parser.add_argument(
@@ -359,6 +370,11 @@ def _check_placed(dataset: Dataset, share: place.NodeShare) -> int:
     return DAMAGED if problems else OK
 
 
+def _export(options: argparse.Namespace) -> int:
+    export(options)
+    return OK
+
+
 def _trace(options: argparse.Namespace) -> int:
     run = run_of(options) if options.run is None else Run.load(options.run)
     tracer = trace.Tracer(run)
@@ -386,7 +402,7 @@ def _remove(options: argparse.Namespace) -> int:
     with nullcontext() if options.dry_run else held(directory):
         dataset = Dataset.open(directory)
         selection = Selection.of(dataset, names)
-        if not (options.dry_run or options.missing_ok):
+        if not options.missing_ok and not (options.dry_run and selection.parts):
             selection.check_complete()
         run = None if options.run is None else (options.run, options.until)
         told = takedown(dataset, selection, reason=options.reason or "", run=run)

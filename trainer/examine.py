@@ -17,7 +17,6 @@ from torch import Tensor
 from shards.command import Parser
 from shards.errors import UserError
 from shards.flags import add_flags, count, local_path, option, options_of, positive
-from shards.records import to_json
 from shards.run import CAUSAL
 from shards.shown import print_line
 from trainer.log import TASK_FIGURES
@@ -30,7 +29,7 @@ from trainer.tasks.exams import NAMES, open_exams, parse_exams
 from trainer.tasks.phrasing import Phrasing
 from trainer.tasks.rows import placed
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import Opening, Origin, find_tokenizer
+from trainer.trained import Opening, Origin, find_tokenizer, origin_of
 
 MASK, GMASK = "mask", "gmask"
 
@@ -92,8 +91,7 @@ class Examining:
         """
         is_causal, positions = origin.objective == CAUSAL, origin.shape.max_positions
         # A run without task masks has seen no other blank.
-        has_gmask = origin.blanks is None or origin.blanks.get("task_mask", True)
-        blank = self.blank or (GMASK if has_gmask else MASK)
+        blank = self.blank or (GMASK if origin.task_mask else MASK)
         if self.length is not None and self.length > positions:
             raise UserError(
                 f"--length {self.length:,}: the model has {positions:,} positions; give as many or "
@@ -216,20 +214,11 @@ def exams_of(started: StartedRun) -> dict[str, Exam]:
     Raises:
         UserError: a file, or the tokenizer of the data, cannot be used.
     """
-    settings, data = started.config.settings, started.data
+    settings = started.config.settings
     files = parse_exams("--eval-task", settings.eval_task)
     if not files:
         return {}
-    directories = tuple(str(dataset.directory) for dataset in data.datasets)
-    origin = Origin(
-        path=Path(directories[0]),
-        shape=data.shape,
-        objective=started.config.run.objective,
-        tokenizer=data.tokenizer,
-        data=directories,
-        step=None,
-        blanks=None if data.blanks is None else to_json(data.blanks.options),
-    )
+    origin = origin_of(started)
     tokenizer = find_tokenizer(origin, Opening(tokenizer=settings.tokenizer))
     return open_exams(files, Examining().phrasing(tokenizer, origin))
 

@@ -20,11 +20,12 @@ from typing import Any, TextIO
 from tqdm import tqdm
 
 from shards.errors import UserError
-from shards.shown import json_text, message, tell, visible_line
+from shards.shown import json_text, message, tell, visible, visible_line
 from shards.storage.files import atomic_write, make_folder
 
 NAME = "log.jsonl"
 TRAIN, VALIDATION, TASKS, NOTE = "train", "validation", "tasks", "note"
+SAMPLE = "sample"
 TASK_FIGURES = ("acc", "acc_norm", "perplexity")
 """Of TASKS, named FIGURE/TASK: those that are shown on the terminal and drawn."""
 
@@ -99,6 +100,16 @@ class RunLog:
             for name, value in figures.items():
                 self._board.add_scalar(f"{event}/{visible_line(name)}", value, step)
             self._board.flush()
+
+    def write_sample(self, step: int, number: int, *, prompt: str, text: str) -> None:
+        """Log and show what the model makes of a prompt."""
+        if self._file is not None:
+            line = {"event": SAMPLE, "step": step, "number": number, "prompt": prompt, "text": text}
+            self._file.write(json_text(line) + "\n")
+            self._file.flush()
+        if self._board is not None:
+            self._board.add_text(f"{SAMPLE}/{number}", visible(text), step)
+        self.say(f"step {step:,}/{self._steps:,}  {SAMPLE}  {text}")
 
     def say(self, text: str) -> None:
         """Show a line on the terminal; if nobody reads it any more, the run goes on."""

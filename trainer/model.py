@@ -13,6 +13,7 @@ because `deepspeed.zero.Init` partitions parameters as soon as their module exis
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, overload
 
 import torch
@@ -21,6 +22,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from trainer.attention import Mask, WeightDropout, additive, attend, flex_runs_on, make_mask
+from trainer.cache import Cache, Extend
 from trainer.dropout import Dropout, Seeds
 from trainer.loss import LossSums, Project, loss_sums
 from trainer.sizes import ModelConfig
@@ -77,9 +79,12 @@ class GLM(nn.Module):
         seeds: Seeds | None = None,
     ) -> Tensor: ...
 
+    @overload
+    def forward(self, tokens: Cache) -> Tensor: ...
+
     def forward(
         self,
-        tokens: Tensor | Mapping[str, Tensor],
+        tokens: Tensor | Mapping[str, Tensor] | Cache,
         position_ids: Tensor | None = None,
         *,
         sep: Tensor | None = None,
@@ -95,7 +100,8 @@ class GLM(nn.Module):
         Args:
             tokens: int64[b, n], or a batch: a mapping with `tokens`, `targets`, `loss_mask`, and
                 for blanks `position_ids` and `sep`, without which it is causal; `pieces` isolates
-                its documents. Other entries are ignored.
+                its documents. Other entries are ignored. Or a cache with new tokens, which it
+                then holds: returned are the logits of the last one of each row, float[b, V].
             position_ids: int64[b, 2, n], positions and block positions; None: 0, 1, 2 ….
             sep: int64[b], or one number for all: how many tokens see each other in both
                 directions.
@@ -106,6 +112,8 @@ class GLM(nn.Module):
         Raises:
             ValueError: neither or both of `sep` and `causal` are given.
         """
+        if isinstance(tokens, Cache):
+            return self._read(tokens)
         if not isinstance(tokens, Tensor):
             return self._loss(tokens, seeds)
         if causal is (sep is not None):
@@ -150,6 +158,15 @@ class GLM(nn.Module):
         hidden: Tensor = self.transformer(embedded, position_ids, mask, dropout)
         return hidden
 
+    def _read(self, cache: Cache) -> Tensor:
+        """Return the logits of each row's last new token, float[b, V], and extend a cache."""
+        embedded = self.word_embeddings(cache.tokens)
+        mask = additive(cache.mask(embedded.device), embedded.dtype)
+        hidden = self.transformer(embedded, cache.position_ids, mask, None, cache=cache)
+        last = hidden[torch.arange(len(hidden), device=hidden.device), cache.last.to(hidden.device)]
+        logits: Tensor = self.word_embeddings(last, project=True)
+        return logits
+
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """Return an optimizer's groups: weights decay, biases and LayerNorms do not."""
         decaying: list[nn.Parameter] = []
@@ -180,6 +197,13 @@ class GLM(nn.Module):
         return LossSums(*self.word_embeddings(hidden, reduce=sums_of))
 
 
+def parameter_shapes(config: ModelConfig) -> dict[str, torch.Size]:
+    """Return the shapes of a model's parameters by name, without making them."""
+    with torch.device("meta"):
+        model = GLM(config)
+    return {name: parameter.shape for name, parameter in model.named_parameters()}
+
+
 def _plain_positions(tokens: Tensor) -> Tensor:
     """Return positions 0, 1, 2 … for text without blanks, int64[b, 2, n]."""
     positions = torch.arange(tokens.shape[1], device=tokens.device)
@@ -202,7 +226,13 @@ class Transformer(nn.Module):
         self.final_layernorm = nn.LayerNorm(width, eps=config.layernorm_eps)
 
     def forward(
-        self, embedded: Tensor, position_ids: Tensor, mask: Mask, dropout: Dropout | None
+        self,
+        embedded: Tensor,
+        position_ids: Tensor,
+        mask: Mask,
+        dropout: Dropout | None,
+        *,
+        cache: Cache | None = None,
     ) -> Tensor:
         """Return hidden states, float[b, n, h], of embedded tokens, float[b, n, h]."""
         hidden = embedded + self.position_embeddings(position_ids[:, 0])
@@ -210,8 +240,10 @@ class Transformer(nn.Module):
             hidden = hidden + self.block_position_embeddings(position_ids[:, 1])
         if dropout is not None:
             hidden = dropout.hidden(hidden, self.dropout, 0)
-        for layer in self.layers:
-            if self.checkpoint_activations and self.training:
+        for number, layer in enumerate(self.layers):
+            if cache is not None:
+                hidden = layer(hidden, mask, None, extend=partial(cache.extend, number))
+            elif self.checkpoint_activations and self.training:
                 hidden = checkpoint(layer, hidden, mask, dropout, use_reentrant=False)
             else:
                 hidden = layer(hidden, mask, dropout)
@@ -232,9 +264,11 @@ class Layer(nn.Module):
         self.post_attention_layernorm = nn.LayerNorm(width, eps=eps)
         self.mlp = FeedForward(config)
 
-    def forward(self, hidden: Tensor, mask: Mask, dropout: Dropout | None) -> Tensor:
-        """Return float[b, n, h]."""
-        added = self.attention(self.input_layernorm(hidden), mask, dropout)
+    def forward(
+        self, hidden: Tensor, mask: Mask, dropout: Dropout | None, *, extend: Extend | None = None
+    ) -> Tensor:
+        """Return float[b, n, h]; `extend` adds what was read before."""
+        added = self.attention(self.input_layernorm(hidden), mask, dropout, extend=extend)
         hidden = hidden + self._dropped(added, dropout, 2 * self.number + 1)
         added = self.mlp(self.post_attention_layernorm(hidden))
         return hidden + self._dropped(added, dropout, 2 * self.number + 2)
@@ -255,13 +289,17 @@ class Attention(nn.Module):
         self.query_key_value = Linear(width, 3 * width, std=std)
         self.dense = Linear(width, width, std=_residual_std(config))
 
-    def forward(self, hidden: Tensor, mask: Mask, dropout: Dropout | None) -> Tensor:
-        """Return float[b, n, h]."""
+    def forward(
+        self, hidden: Tensor, mask: Mask, dropout: Dropout | None, *, extend: Extend | None = None
+    ) -> Tensor:
+        """Return float[b, n, h]; `extend` adds what was read before."""
         b, n, h = hidden.shape
         query, key, value = (
             part.view(b, n, self.num_heads, h // self.num_heads).transpose(1, 2)
             for part in self.query_key_value(hidden).chunk(3, dim=-1)
         )
+        if extend is not None:
+            key, value = extend(key, value)
         dropped = None
         if dropout is not None and self.dropout:
             dropped = WeightDropout(self.dropout, dropout, self.number)

@@ -117,6 +117,12 @@ class Settings:
     save_every: int = option(1000, "Steps between checkpoints.", metavar="N", type=positive)
     keep: int = option(3, "Checkpoints to keep.", metavar="N", type=positive)
     eval_every: int = option(1000, "Steps between validations; 0: none.", metavar="N", type=count)
+    eval_samples: int = option(
+        1024,
+        "Windows of a validation, the same each time, spread over all there are; 0: all.",
+        metavar="N",
+        type=count,
+    )
     eval_task: tuple[str, ...] = option(
         (),
         "At every --eval-every also ask a task of a file, as hellaswag=FILE; may be repeated "
@@ -126,15 +132,24 @@ class Settings:
     )
     tokenizer: str | None = option(
         None,
-        "The tokenizer of the data, for --eval-task: sentencepiece:FILE, tiktoken:NAME, hf:FILE. "
-        "Default: the one that the data hold.",
+        "The tokenizer of the data, for --eval-task and --sample-every: sentencepiece:FILE, "
+        "tiktoken:NAME, hf:FILE. Default: the one that the data hold.",
         metavar="SPEC",
     )
-    eval_samples: int = option(
-        1024,
-        "Windows of a validation, the same each time, spread over all there are; 0: all.",
+    sample_every: int = option(
+        0,
+        "Steps between texts that the model makes of --sample-prompts; 0: none.",
         metavar="N",
         type=count,
+    )
+    sample_prompts: Path | None = option(
+        None,
+        "A file of prompts, as of trainer.generate; the first rank reads it.",
+        metavar="FILE",
+        type=local_path,
+    )
+    sample_tokens: int = option(
+        64, "The most tokens of a blank of a sample.", metavar="N", type=positive
     )
     log_every: int = option(10, "Steps between lines of the log.", metavar="N", type=positive)
     max_bad_losses: int = option(
@@ -163,6 +178,7 @@ class Settings:
         )
 
     def __post_init__(self) -> None:
+        self._check_intervals()
         if self.at_end == WAIT and not self.follow:
             raise UserError("--at-end wait waits for a newer manifest: give --follow with it.")
         try:
@@ -171,8 +187,6 @@ class Settings:
             raise UserError(
                 f"--follow-weight {self.follow_weight}: give {UNSEEN}, or a number above 0."
             ) from None
-        if self.eval_task and not self.eval_every:
-            raise UserError("--eval-task is asked at every --eval-every, which is 0: give steps.")
         if self.extend_positions and self.init_from is None:
             raise UserError("--extend-positions says how to read --init-from PATH: give both.")
         if not all(0 <= beta < 1 for beta in self.betas):
@@ -183,3 +197,12 @@ class Settings:
             )
         if self.dropout is not None and not 0 <= self.dropout < 1:
             raise UserError(f"--dropout {self.dropout}: a probability below 1.")
+
+    def _check_intervals(self) -> None:
+        if self.eval_task and not self.eval_every:
+            raise UserError("--eval-task is asked at every --eval-every, which is 0: give steps.")
+        if (self.sample_every > 0) is (self.sample_prompts is None):
+            raise UserError(
+                "--sample-every N says when and --sample-prompts FILE says of what samples are "
+                "written: give both."
+            )
