@@ -197,11 +197,14 @@ def find_tokenizer(origin: Origin, opening: Opening) -> TextTokenizer:
 
 
 def _kept_tokenizer(origin: Origin) -> TextTokenizer:
-    """Return the tokenizer that the data of a model keep.
+    """Return the tokenizer that the data of a model keep, or that lies beside it.
 
     Raises:
         UserError: the data are not here, or do not keep it.
     """
+    beside = origin.path / "tokenizer.json"
+    if is_hugging_face(origin.path) and beside.is_file():
+        return TextTokenizer(f"hf:{beside}")
     name = origin.tokenizer.get("name", "")
     problem = "does not say its data" if not origin.data else ""
     for directory in origin.data:
