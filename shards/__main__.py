@@ -177,7 +177,7 @@ def _add_remove(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--reason", metavar="TEXT", help="kept in the manifest: name no person")
     parser.add_argument("--dry-run", action="store_true", help="only show what would go")
     parser.add_argument(
-        "--missing-ok", action="store_true", help="go on if some names stand for no document"
+        "--missing-ok", action="store_true", help="go on if names stand for no document"
     )
     parser.add_argument("--report", type=local_path, metavar="FILE", help="write all of it as JSON")
     parser.add_argument(
@@ -402,7 +402,7 @@ def _remove(options: argparse.Namespace) -> int:
     with nullcontext() if options.dry_run else held(directory):
         dataset = Dataset.open(directory)
         selection = Selection.of(dataset, names)
-        if not (options.dry_run or options.missing_ok):
+        if not options.missing_ok and not (options.dry_run and selection.parts):
             selection.check_complete()
         run = None if options.run is None else (options.run, options.until)
         told = takedown(dataset, selection, reason=options.reason or "", run=run)

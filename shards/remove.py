@@ -60,6 +60,8 @@ class ShardPart:
 class Selection:
     """The documents that some names stand for, in both splits of all generations."""
 
+    directory: AnyPath
+    """Of the dataset."""
     parts: tuple[ShardPart, ...]
     """By generation, source, split and shard; shards without any are left out."""
     names: tuple[str, ...]
@@ -72,7 +74,7 @@ class Selection:
         """Return the documents of a dataset that have one of the names; every table is read once.
 
         Raises:
-            UserError: there is none.
+            UserError: there are no names.
             DamageError: a table is missing or damaged.
         """
         places = list(_places(dataset.manifest))
@@ -86,9 +88,14 @@ class Selection:
         missing = [
             name for name, was_found in zip(names.texts, found, strict=True) if not was_found
         ]
-        if not parts:
-            raise UserError(_nothing_found(dataset, missing))
-        return cls(parts=tuple(parts), names=names.texts, missing=tuple(missing))
+        if not names.texts:
+            raise UserError("name the documents: --documents FILE, --id ID or --url PATTERN.")
+        return cls(
+            directory=dataset.directory,
+            parts=tuple(parts),
+            names=names.texts,
+            missing=tuple(missing),
+        )
 
     @property
     def num_documents(self) -> int:
@@ -101,6 +108,13 @@ class Selection:
         Raises:
             UserError: some do not; the message lists them.
         """
+        if not self.parts:
+            raise UserError(
+                f"{self.directory} has no document {listed(self.missing)}: give SHARD:ROW, the "
+                "input's PATH:POSITION, an id or a URL as the dataset has it (python -m shards "
+                "inspect DIR --doc 0 shows which columns there are); or --missing-ok, if there may "
+                "be none. What was dropped, and why, is in the audit tables."
+            )
         if self.missing:
             raise UserError(
                 f"no document has the name {listed(self.missing)} ({len(self.missing)} of "
@@ -169,13 +183,3 @@ def _removal_rows(part: ShardPart) -> pa.Table:
     keys = (part.generation.name, part.source, part.split, part.number)
     columns = [[key] * len(rows) for key in keys]
     return pa.table([*columns, rows], schema=SCHEMA)
-
-
-def _nothing_found(dataset: Dataset, missing: list[str]) -> str:
-    if not missing:
-        return "name the documents: --documents FILE, --id ID or --url PATTERN."
-    return (
-        f"{dataset.directory} has no document {listed(missing)}: give SHARD:ROW, the input's "
-        "PATH:POSITION, an id or a URL as the dataset has it (python -m shards inspect DIR --doc 0 "
-        "shows which columns there are). What was dropped, and why, is in the audit tables."
-    )

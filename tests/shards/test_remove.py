@@ -132,7 +132,7 @@ def test_windows_stay_and_only_lose_what_was_removed(library: Path, spec: object
 
 def test_nothing_is_found(library: Path) -> None:
     with pytest.raises(UserError, match=r"has no document who, nowhere:5: give SHARD:ROW"):
-        Selection.of(Dataset.open(library), Names(["who", "nowhere:5"]))
+        Selection.of(Dataset.open(library), Names(["who", "nowhere:5"])).check_complete()
     with pytest.raises(UserError, match=r"name the documents: --documents FILE"):
         Selection.of(Dataset.open(library), Names([]))
 

@@ -211,6 +211,16 @@ def test_refused(
     assert (library / "manifest.json").read_bytes() == manifest
 
 
+def test_all_names_may_be_missing_where_that_is_fine(
+    library: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = (library / "manifest.json").read_bytes()
+    flags = ["--id", "unknown", "--missing-ok", "--reason", "r"]
+    assert main(["remove", str(library), *flags]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "nothing was changed"
+    assert (library / "manifest.json").read_bytes() == manifest
+
+
 def test_names_that_are_missing_may_be_left_out(
     library: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
