@@ -1,7 +1,7 @@
 """How all that a person reads leaves this program: on a terminal, in log lines, on a page.
 
     a line or table on the standard output    print_line, print_lines
-    a text that was asked for                 print_lines, a line of it at a time
+    a text that was asked for                 print_lines, a line of it at a time; print_part
     an error, a warning, progress             tell, MessageFormatter
     the page of a report                      visible
     JSON for programs                         json_text, exact
@@ -113,6 +113,12 @@ def print_lines(lines: Iterable[str]) -> int:
         sys.stdout.write(f"{visible_line(line)}\n")
         num_lines += 1
     return num_lines
+
+
+def print_part(text: str) -> None:
+    """Print a part of a text on the standard output at once; its line breaks stay."""
+    sys.stdout.write(visible(text))
+    sys.stdout.flush()
 
 
 def tell(text: str, *, stream: TextIO | None = None, start: str = "", end: str = "\n") -> None:

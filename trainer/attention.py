@@ -13,19 +13,38 @@ and sep 3, a row per query:
 Every token sees itself, padding included, so no row is empty. The rule is written once, as a
 function of positions, and both forms of a mask are made from it: a dense one for PyTorch's
 scaled_dot_product_attention, and blocks for FlexAttention, which skips the empty ones.
+
+Dropout of attention weights belongs to samples, as all dropout does (`trainer.dropout`). On a GPU
+PyTorch's memory-efficient kernel draws it, one tile of scores at a time:
+
+    seed of step and layer ─▶ Philox numbers ─▶ … | sample at slot 6: H · n · n numbers | slot 7 | …
+
+so it is told at which number a micro-batch begins. On a CPU nothing fused has dropout at all, and
+the matrix of scores is made in full.
 """
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
+from trainer.dropout import Dropout
+
 Mask = Tensor | BlockMask | None
-"""Bool tensor, broadcastable to [batch, heads, queries, keys], or blocks; None is causal."""
+"""A tensor, broadcastable to [batch, heads, queries, keys], or blocks; None is causal. A bool
+tensor says what is seen, a float one is added to the scores."""
+
+_KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""Not FlashAttention, which numbers what it draws in another way."""
+_COUNTER = 2**32
+"""The kernel counts the random numbers of a batch in 32 bits."""
+_PHILOX = 4
+"""Random numbers come this many at a time, and a generator begins with the first of them."""
 
 _FLEX_CAPABILITY = (8, 0)
 """From Ampere on: Triton no longer supports Volta, and Turing has no bf16."""
@@ -73,20 +92,109 @@ def visibility(sep: Tensor | None, pieces: Tensor | None) -> Sees:
     return sees
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, *, mask: Mask, dropout: float) -> Tensor:
+class WeightDropout(NamedTuple):
+    """Dropout of attention weights in a layer."""
+
+    probability: float
+    masks: Dropout
+    layer: int
+
+
+def additive(mask: Mask, dtype: torch.dtype) -> Mask:
+    """Return a mask in the form that fused attention reads: 0 or -inf, in the type of the queries.
+
+    From a bool mask PyTorch makes such a one in every layer. Rows of a multiple of 8 numbers are
+    read in place, others are copied.
+    """
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        return mask
+    return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, float("-inf"))
+
+
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, *, mask: Mask, dropout: WeightDropout | None = None
+) -> Tensor:
     """Return the attention of [batch, heads, n, width] under a mask, scaled by 1 / √width.
 
     Raises:
         ValueError: dropout is asked of FlexAttention, which has none.
     """
-    if not isinstance(mask, BlockMask):
-        return scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, dropout_p=dropout, is_causal=mask is None
-        )
-    if dropout:
-        raise ValueError(f"FlexAttention has no dropout; it was asked for {dropout}")
-    output: Tensor = _flex(query.is_cuda)(query, key, value, block_mask=mask)
-    return output
+    if isinstance(mask, BlockMask):
+        if dropout is not None:
+            raise ValueError(
+                f"FlexAttention has no dropout; it was asked for {dropout.probability}"
+            )
+        output: Tensor = _flex(query.is_cuda)(query, key, value, block_mask=mask)
+        return output
+    if dropout is None:
+        return _fused(query, key, value, mask, 0.0)
+    if not dropout.masks.is_in_kernel:
+        return _unfused(query, key, value, mask, dropout)
+    if torch.compiler.is_compiling() or not dropout.masks.begins_at_slots:
+        return _fused(query, key, value, mask, dropout.probability)
+    return _from_slot_on(query, key, value, mask, dropout)
+
+
+def _fused(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, rate: float) -> Tensor:
+    return scaled_dot_product_attention(
+        query, key, value, attn_mask=mask, dropout_p=rate, is_causal=mask is None
+    )
+
+
+def _unfused(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: WeightDropout
+) -> Tensor:
+    """Return attention with the full matrix of weights, of which some are dropped."""
+    if mask is None:
+        tokens = query.shape[-2]
+        mask = torch.ones(tokens, tokens, dtype=torch.bool, device=query.device).tril()
+    scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1) + additive(mask, query.dtype)
+    weights = scores.softmax(-1, dtype=torch.float32)
+    kept = dropout.masks.weights(weights, dropout.probability, dropout.layer)
+    return kept.to(value.dtype) @ value
+
+
+def _from_slot_on(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: WeightDropout
+) -> Tensor:
+    """Return attention whose kernel draws for each sample what belongs to its slot."""
+    kernel = dropout.masks.kernel
+    assert kernel is not None
+    generator = torch.cuda.default_generators[query.get_device()]
+    num_samples, heads, queries, _ = query.shape
+    drawn = heads * queries * key.shape[-2]
+    apart = -(-drawn // _PHILOX) * _PHILOX
+
+    def attention(rows: slice) -> Tensor:
+        generator.manual_seed(kernel.seed + dropout.layer)
+        generator.set_offset((kernel.first + rows.start) * apart)
+        own = None if mask is None else mask[rows]
+        return _fused(query[rows], key[rows], value[rows], own, dropout.probability)
+
+    with sdpa_kernel(_KERNELS):
+        is_counted = drawn == apart and num_samples * drawn < _COUNTER
+        if is_counted and _draws_by_slot(query.device, query.dtype):
+            return attention(slice(0, num_samples))
+        return torch.cat([attention(slice(i, i + 1)) for i in range(num_samples)])
+
+
+@cache
+def _draws_by_slot(device: torch.device, dtype: torch.dtype) -> bool:
+    """Try whether a sample's dropout is the same alone, at its slot, as among others.
+
+    It is by the code of PyTorch's kernel, and nothing documents it; where it is not, samples are
+    computed one by one.
+    """
+    generator = torch.cuda.default_generators[device.index]
+
+    def attention(samples: Tensor, first: int) -> Tensor:
+        generator.manual_seed(0)
+        generator.set_offset(first * samples[0, :, :, 0].numel() * samples.shape[2])
+        return _fused(samples, samples, samples, None, 0.5)
+
+    with torch.no_grad():
+        both = torch.randn(2, 2, 64, 64, device=device, dtype=dtype)
+        return torch.equal(attention(both, 0)[1:], attention(both[1:], 1))
 
 
 def flex_runs_on(device: torch.device) -> bool:

@@ -2,29 +2,46 @@
 
 import os
 import sys
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NoReturn, Protocol, TypeVar
 
 from shards.command import exit_code, log_plainly
 from shards.errors import UserError
 from trainer.config import Config, parse
 from trainer.ranks import AgreedError, Ranks, leave
 
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Reader(Protocol[T_co]):
+    """Reads a command line for a number of ranks."""
+
+    def __call__(self, argv: Sequence[str], *, world: int) -> T_co:
+        """Return what the command line asks for."""
+
 
 def run_command(program: str, work: Callable[[Config, Ranks], int]) -> NoReturn:
+    """Run a command with the flags of a training run, as `run_on_ranks` does."""
+    run_on_ranks(program, partial(parse, program=program), work)
+
+
+def run_on_ranks(program: str, read: Reader[T], work: Callable[[T, Ranks], int]) -> NoReturn:
     """Run a command and end the process with its exit code.
 
     An error that all ranks know of is reported by the first one alone.
 
     Args:
         program: Its name, which begins every message.
+        read: Makes of the command line what `work` takes.
         work: Does the work and returns the exit code.
     """
     known_to_all = True  # every rank has the same flags
 
     def run() -> int:
         nonlocal known_to_all
-        config = parse(sys.argv[1:], world=int(os.environ.get("WORLD_SIZE", "1")), program=program)
+        config = read(sys.argv[1:], world=int(os.environ.get("WORLD_SIZE", "1")))
         ranks = Ranks.join()
         known_to_all = False
         code = work(config, ranks)

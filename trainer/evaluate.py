@@ -3,15 +3,18 @@
     python -m trainer.evaluate --resume RUN, with the flags of the run
 
 prints the loss and token accuracy of the newest checkpoint: in total, by objective, by source.
+`python -m trainer.evaluate MODEL --task NAME=FILE` is in `examine`.
 """
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 
 from shards.errors import UserError
 from shards.shown import print_line
-from trainer.command import run_command
+from trainer.command import run_command, run_on_ranks
 from trainer.config import Config
 from trainer.data import RunData, source_names
+from trainer.examine import examine, parse_examination
 from trainer.loss_tally import LossTally
 from trainer.ranks import Ranks
 from trainer.start import start
@@ -56,5 +59,13 @@ def evaluate_checkpoint(config: Config, ranks: Ranks) -> int:
     return 0
 
 
+def is_of_run(argv: Sequence[str]) -> bool:
+    """Return whether a command line has the flags of a run: it says where its weights are."""
+    flags = {word.partition("=")[0] for word in argv}
+    return not flags.isdisjoint({"--resume", "--save", "--init-from"})
+
+
 if __name__ == "__main__":
-    run_command("trainer.evaluate", evaluate_checkpoint)
+    if is_of_run(sys.argv[1:]):
+        run_command("trainer.evaluate", evaluate_checkpoint)
+    run_on_ranks("trainer.evaluate", parse_examination, examine)

@@ -20,22 +20,30 @@ from typing import Any, TextIO
 from tqdm import tqdm
 
 from shards.errors import UserError
-from shards.shown import json_text, message, tell, visible_line
+from shards.shown import json_text, message, tell, visible, visible_line
 from shards.storage.files import atomic_write, make_folder
 
 NAME = "log.jsonl"
-TRAIN, VALIDATION, NOTE = "train", "validation", "note"
+TRAIN, VALIDATION, TASKS, NOTE = "train", "validation", "tasks", "note"
+SAMPLE = "sample"
+TASK_FIGURES = ("acc", "acc_norm", "perplexity")
+"""Of TASKS, named FIGURE/TASK: those that are shown on the terminal and drawn."""
 
 _SHOWN: Mapping[str, str] = {
     "loss": "{:.4f}",
     "accuracy": "{:.3f}",
     "lr": "{:.3g}",
     "grad_norm": "{:.3g}",
-    "tokens_per_second": "{:,.0f}",
+    "ms_per_step": "{:,.0f}",
     "mfu": "{:.1%}",
+    "tokens_per_second": "{:,.0f}",
 }
 """The figures of an event shown on the terminal, in this order; the files have all of them."""
-_NAMES: Mapping[str, str] = {"grad_norm": "grad norm", "tokens_per_second": "tokens/s"}
+_NAMES: Mapping[str, str] = {
+    "grad_norm": "grad norm",
+    "ms_per_step": "ms/step",
+    "tokens_per_second": "tokens/s",
+}
 
 _log = logging.getLogger(__name__)
 
@@ -72,6 +80,16 @@ class RunLog:
 
     def write(self, event: str, step: int, figures: Mapping[str, float]) -> None:
         """Log the figures of an event, and show the main ones."""
+        self.record(event, step, figures)
+        shown = [
+            f"{_NAMES.get(name, name)} {form.format(figures[name])}"
+            for name, form in _SHOWN.items()
+            if name in figures
+        ]
+        self.say(f"step {step:,}/{self._steps:,}  {event}  {'  '.join(shown)}")
+
+    def record(self, event: str, step: int, figures: Mapping[str, float]) -> None:
+        """Log the figures of an event, and show nothing."""
         if self._file is not None:
             # JSON has no NaN and no infinity.
             plain = {k: v if math.isfinite(v) else None for k, v in figures.items()}
@@ -82,12 +100,16 @@ class RunLog:
             for name, value in figures.items():
                 self._board.add_scalar(f"{event}/{visible_line(name)}", value, step)
             self._board.flush()
-        shown = [
-            f"{_NAMES.get(name, name)} {form.format(figures[name])}"
-            for name, form in _SHOWN.items()
-            if name in figures
-        ]
-        self.say(f"step {step:,}/{self._steps:,}  {event}  {'  '.join(shown)}")
+
+    def write_sample(self, step: int, number: int, *, prompt: str, text: str) -> None:
+        """Log and show what the model makes of a prompt."""
+        if self._file is not None:
+            line = {"event": SAMPLE, "step": step, "number": number, "prompt": prompt, "text": text}
+            self._file.write(json_text(line) + "\n")
+            self._file.flush()
+        if self._board is not None:
+            self._board.add_text(f"{SAMPLE}/{number}", visible(text), step)
+        self.say(f"step {step:,}/{self._steps:,}  {SAMPLE}  {text}")
 
     def say(self, text: str) -> None:
         """Show a line on the terminal; if nobody reads it any more, the run goes on."""
@@ -156,18 +178,19 @@ def _open_tensorboard(folder: Path, step: int) -> Any:
 
 
 class Meter:
-    """Tokens and samples per second since the last reading, and the share of time spent waiting."""
+    """Speed since the last reading, and the share of time spent waiting."""
 
     def __init__(self) -> None:
         self._begin()
 
     def _begin(self) -> None:
         self._since = time.perf_counter()
-        self._tokens = self._samples = 0
+        self._steps = self._tokens = self._samples = 0
         self._flops = self._waited = 0.0
 
     def add(self, *, tokens: int, samples: int, flops: float, waited: float) -> None:
         """Count a step; `waited` is how long, in seconds, it waited for its batch."""
+        self._steps += 1
         self._tokens += tokens
         self._samples += samples
         self._flops += flops
@@ -181,6 +204,7 @@ class Meter:
         """Return the figures since the last call; MFU only if the peak is known."""
         seconds = max(time.perf_counter() - self._since, 1e-9)
         figures = {
+            "ms_per_step": 1000 * seconds / max(1, self._steps),
             "tokens_per_second": self._tokens / seconds,
             "samples_per_second": self._samples / seconds,
             "waiting": self._waited / seconds,

@@ -13,6 +13,7 @@ because `deepspeed.zero.Init` partitions parameters as soon as their module exis
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, overload
 
 import torch
@@ -20,7 +21,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from trainer.attention import Mask, attend, flex_runs_on, make_mask
+from trainer.attention import Mask, WeightDropout, additive, attend, flex_runs_on, make_mask
+from trainer.cache import Cache, Extend
+from trainer.dropout import Dropout, Seeds
 from trainer.loss import LossSums, Project, loss_sums
 from trainer.sizes import ModelConfig
 
@@ -62,7 +65,7 @@ class GLM(nn.Module):
         self.transformer = Transformer(config, checkpoint_activations=checkpoint_activations)
 
     @overload
-    def forward(self, tokens: Mapping[str, Tensor]) -> LossSums: ...
+    def forward(self, tokens: Mapping[str, Tensor], *, seeds: Seeds | None = None) -> LossSums: ...
 
     @overload
     def forward(
@@ -73,16 +76,21 @@ class GLM(nn.Module):
         sep: Tensor | None = None,
         causal: bool = False,
         pieces: Tensor | None = None,
+        seeds: Seeds | None = None,
     ) -> Tensor: ...
+
+    @overload
+    def forward(self, tokens: Cache) -> Tensor: ...
 
     def forward(
         self,
-        tokens: Tensor | Mapping[str, Tensor],
+        tokens: Tensor | Mapping[str, Tensor] | Cache,
         position_ids: Tensor | None = None,
         *,
         sep: Tensor | None = None,
         causal: bool = False,
         pieces: Tensor | None = None,
+        seeds: Seeds | None = None,
     ) -> Tensor | LossSums:
         """Return the logits of tokens, float[b, n, V], or the `LossSums` of a batch.
 
@@ -92,21 +100,26 @@ class GLM(nn.Module):
         Args:
             tokens: int64[b, n], or a batch: a mapping with `tokens`, `targets`, `loss_mask`, and
                 for blanks `position_ids` and `sep`, without which it is causal; `pieces` isolates
-                its documents. Other entries are ignored.
+                its documents. Other entries are ignored. Or a cache with new tokens, which it
+                then holds: returned are the logits of the last one of each row, float[b, V].
             position_ids: int64[b, 2, n], positions and block positions; None: 0, 1, 2 ….
             sep: int64[b], or one number for all: how many tokens see each other in both
                 directions.
             causal: no token sees what follows it; `sep` must be None.
             pieces: int64[b, n], the document of each token; documents do not see each other.
+            seeds: of dropout while training; None: they come from PyTorch's generator.
 
         Raises:
             ValueError: neither or both of `sep` and `causal` are given.
         """
+        if isinstance(tokens, Cache):
+            return self._read(tokens)
         if not isinstance(tokens, Tensor):
-            return self._loss(tokens)
+            return self._loss(tokens, seeds)
         if causal is (sep is not None):
             raise ValueError("say which mask to use: give either sep=… or causal=True")
-        hidden = self.hidden_states(tokens, position_ids, self.mask(tokens, sep, pieces))
+        mask = self.mask(tokens, sep, pieces)
+        hidden = self.hidden_states(tokens, position_ids, mask, seeds=seeds)
         logits: Tensor = self.word_embeddings(hidden, project=True)
         return logits
 
@@ -124,12 +137,35 @@ class GLM(nn.Module):
         )
         return make_mask(sep, pieces, shape=(tokens.shape[0], tokens.shape[1]), flex=flex)
 
-    def hidden_states(self, tokens: Tensor, position_ids: Tensor | None, mask: Mask) -> Tensor:
+    def hidden_states(
+        self,
+        tokens: Tensor,
+        position_ids: Tensor | None,
+        mask: Mask,
+        *,
+        seeds: Seeds | None = None,
+    ) -> Tensor:
         """Return the output of the last LayerNorm, float[b, n, h], under any mask."""
         if position_ids is None:
             position_ids = _plain_positions(tokens)
-        hidden: Tensor = self.transformer(self.word_embeddings(tokens), position_ids, mask)
+        embedded = self.word_embeddings(tokens)
+        dropout = None
+        if self.training and self.config.has_dropout:
+            seeds = seeds or Seeds.random(len(tokens), tokens.device)
+            dropout = Dropout(seeds, self.config, tokens=tokens.shape[1])
+        # Once for all layers: fused attention takes no other mask as it is.
+        mask = additive(mask, embedded.dtype)
+        hidden: Tensor = self.transformer(embedded, position_ids, mask, dropout)
         return hidden
+
+    def _read(self, cache: Cache) -> Tensor:
+        """Return the logits of each row's last new token, float[b, V], and extend a cache."""
+        embedded = self.word_embeddings(cache.tokens)
+        mask = additive(cache.mask(embedded.device), embedded.dtype)
+        hidden = self.transformer(embedded, cache.position_ids, mask, None, cache=cache)
+        last = hidden[torch.arange(len(hidden), device=hidden.device), cache.last.to(hidden.device)]
+        logits: Tensor = self.word_embeddings(last, project=True)
+        return logits
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """Return an optimizer's groups: weights decay, biases and LayerNorms do not."""
@@ -144,7 +180,7 @@ class GLM(nn.Module):
             {"params": constant, "weight_decay": 0.0},
         ]
 
-    def _loss(self, batch: Mapping[str, Tensor]) -> LossSums:
+    def _loss(self, batch: Mapping[str, Tensor], seeds: Seeds | None) -> LossSums:
         tokens = batch["tokens"]
         mask = self.mask(tokens, batch.get("sep"), batch.get("pieces"))
 
@@ -157,8 +193,15 @@ class GLM(nn.Module):
                 chunk=self.chunk,
             )
 
-        hidden = self.hidden_states(tokens, batch.get("position_ids"), mask)
+        hidden = self.hidden_states(tokens, batch.get("position_ids"), mask, seeds=seeds)
         return LossSums(*self.word_embeddings(hidden, reduce=sums_of))
+
+
+def parameter_shapes(config: ModelConfig) -> dict[str, torch.Size]:
+    """Return the shapes of a model's parameters by name, without making them."""
+    with torch.device("meta"):
+        model = GLM(config)
+    return {name: parameter.shape for name, parameter in model.named_parameters()}
 
 
 def _plain_positions(tokens: Tensor) -> Tensor:
@@ -179,20 +222,31 @@ class Transformer(nn.Module):
         self.block_position_embeddings = (
             Embedding(rows, width, std=config.init_std) if config.block_positions else None
         )
-        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
+        self.layers = nn.ModuleList(Layer(config, number) for number in range(config.num_layers))
         self.final_layernorm = nn.LayerNorm(width, eps=config.layernorm_eps)
 
-    def forward(self, embedded: Tensor, position_ids: Tensor, mask: Mask) -> Tensor:
+    def forward(
+        self,
+        embedded: Tensor,
+        position_ids: Tensor,
+        mask: Mask,
+        dropout: Dropout | None,
+        *,
+        cache: Cache | None = None,
+    ) -> Tensor:
         """Return hidden states, float[b, n, h], of embedded tokens, float[b, n, h]."""
         hidden = embedded + self.position_embeddings(position_ids[:, 0])
         if self.block_position_embeddings is not None:
             hidden = hidden + self.block_position_embeddings(position_ids[:, 1])
-        hidden = F.dropout(hidden, self.dropout, self.training)
-        for layer in self.layers:
-            if self.checkpoint_activations and self.training:
-                hidden = checkpoint(layer, hidden, mask, use_reentrant=False)
+        if dropout is not None:
+            hidden = dropout.hidden(hidden, self.dropout, 0)
+        for number, layer in enumerate(self.layers):
+            if cache is not None:
+                hidden = layer(hidden, mask, None, extend=partial(cache.extend, number))
+            elif self.checkpoint_activations and self.training:
+                hidden = checkpoint(layer, hidden, mask, dropout, use_reentrant=False)
             else:
-                hidden = layer(hidden, mask)
+                hidden = layer(hidden, mask, dropout)
         normed: Tensor = self.final_layernorm(hidden)
         return normed
 
@@ -200,43 +254,56 @@ class Transformer(nn.Module):
 class Layer(nn.Module):
     """Attention, then a feed-forward network, each on a LayerNorm of what it adds to."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, number: int) -> None:
         super().__init__()
         width, eps = config.hidden_size, config.layernorm_eps
         self.dropout = config.hidden_dropout
+        self.number = number
         self.input_layernorm = nn.LayerNorm(width, eps=eps)
-        self.attention = Attention(config)
+        self.attention = Attention(config, number)
         self.post_attention_layernorm = nn.LayerNorm(width, eps=eps)
         self.mlp = FeedForward(config)
 
-    def forward(self, hidden: Tensor, mask: Mask) -> Tensor:
-        """Return float[b, n, h]."""
-        added = self.attention(self.input_layernorm(hidden), mask)
-        hidden = hidden + F.dropout(added, self.dropout, self.training)
+    def forward(
+        self, hidden: Tensor, mask: Mask, dropout: Dropout | None, *, extend: Extend | None = None
+    ) -> Tensor:
+        """Return float[b, n, h]; `extend` adds what was read before."""
+        added = self.attention(self.input_layernorm(hidden), mask, dropout, extend=extend)
+        hidden = hidden + self._dropped(added, dropout, 2 * self.number + 1)
         added = self.mlp(self.post_attention_layernorm(hidden))
-        return hidden + F.dropout(added, self.dropout, self.training)
+        return hidden + self._dropped(added, dropout, 2 * self.number + 2)
+
+    def _dropped(self, added: Tensor, dropout: Dropout | None, site: int) -> Tensor:
+        return added if dropout is None else dropout.hidden(added, self.dropout, site)
 
 
 class Attention(nn.Module):
     """Multi-head attention; the fused matrix gives all queries, then all keys, then all values."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, number: int) -> None:
         super().__init__()
         width, std = config.hidden_size, config.init_std
         self.num_heads = config.num_heads
         self.dropout = config.attention_dropout
+        self.number = number
         self.query_key_value = Linear(width, 3 * width, std=std)
         self.dense = Linear(width, width, std=_residual_std(config))
 
-    def forward(self, hidden: Tensor, mask: Mask) -> Tensor:
-        """Return float[b, n, h]."""
+    def forward(
+        self, hidden: Tensor, mask: Mask, dropout: Dropout | None, *, extend: Extend | None = None
+    ) -> Tensor:
+        """Return float[b, n, h]; `extend` adds what was read before."""
         b, n, h = hidden.shape
         query, key, value = (
             part.view(b, n, self.num_heads, h // self.num_heads).transpose(1, 2)
             for part in self.query_key_value(hidden).chunk(3, dim=-1)
         )
-        dropout = self.dropout if self.training else 0.0
-        seen = attend(query, key, value, mask=mask, dropout=dropout)
+        if extend is not None:
+            key, value = extend(key, value)
+        dropped = None
+        if dropout is not None and self.dropout:
+            dropped = WeightDropout(self.dropout, dropout, self.number)
+        seen = attend(query, key, value, mask=mask, dropout=dropped)
         output: Tensor = self.dense(seen.transpose(1, 2).reshape(b, n, h))
         return output
 

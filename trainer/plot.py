@@ -1,7 +1,7 @@
 """Draws the curves of a run: `python -m trainer.plot RUN [RUN …] [--output FILE.png]`."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ from shards.command import Parser, print_text
 from shards.errors import UserError
 from shards.flags import local_path
 from shards.shown import visible_line
-from trainer.log import TRAIN, VALIDATION, read_run_log
+from trainer.log import TASK_FIGURES, TASKS, TRAIN, VALIDATION, read_run_log
 
 _PANELS = (
     (TRAIN, "loss", "training loss, nats per token"),
@@ -17,6 +17,8 @@ _PANELS = (
     (VALIDATION, "accuracy", "validation token accuracy"),
     (TRAIN, "lr", "learning rate"),
 )
+_OF_TASKS = tuple((TASKS, figure, f"tasks: {figure}") for figure in TASK_FIGURES)
+"""Drawn where there are any."""
 Curve = tuple[list[int], list[float]]
 
 
@@ -51,19 +53,30 @@ def draw(folders: Sequence[Path], output: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415 - after the backend is chosen
 
-    figure, axes = pyplot.subplots(2, 2, figsize=(12, 8), layout="constrained")
-    for panel, (event, name, title) in zip(axes.flat, _PANELS, strict=True):
+    panels = _panels(runs.values())
+    rows = -(-len(panels) // 2)
+    figure, axes = pyplot.subplots(rows, 2, figsize=(12, 4 * rows), layout="constrained")
+    for unused in axes.flat[len(panels) :]:
+        unused.set_axis_off()
+    for panel, (event, name, title) in zip(axes.flat, panels, strict=False):
         panel.set(title=title, xlabel="step")
         for run, events in runs.items():
             by_part = curves(events, event, name)
             for part, (steps, values) in by_part.items():
                 label = _label(run if len(runs) > 1 else "", part)
                 panel.plot(steps, values, label=label, linewidth=1 if part else 1.8)
-            if len(by_part) > 1 or (by_part and len(runs) > 1):
+            if event == TASKS or len(by_part) > 1 or (by_part and len(runs) > 1):
                 panel.legend(fontsize="small")
         panel.grid(alpha=0.3)
     figure.savefig(output, dpi=120)
     pyplot.close(figure)
+
+
+def _panels(runs: Iterable[Sequence[dict[str, Any]]]) -> list[tuple[str, str, str]]:
+    """Return event, figure and title of each panel."""
+    logs = list(runs)
+    asked = (panel for panel in _OF_TASKS if any(curves(log, *panel[:2]) for log in logs))
+    return [*_PANELS, *asked]
 
 
 def _label(*names: str) -> str:

@@ -117,6 +117,40 @@ class Settings:
     save_every: int = option(1000, "Steps between checkpoints.", metavar="N", type=positive)
     keep: int = option(3, "Checkpoints to keep.", metavar="N", type=positive)
     eval_every: int = option(1000, "Steps between validations; 0: none.", metavar="N", type=count)
+    eval_samples: int = option(
+        1024,
+        "Windows of a validation, the same each time, spread over all there are; 0: all.",
+        metavar="N",
+        type=count,
+    )
+    eval_task: tuple[str, ...] = option(
+        (),
+        "At every --eval-every also ask a task of a file, as hellaswag=FILE; may be repeated "
+        "(docs/evaluation.md has the tasks).",
+        metavar="NAME=FILE",
+        action="append",
+    )
+    tokenizer: str | None = option(
+        None,
+        "The tokenizer of the data, for --eval-task and --sample-every: sentencepiece:FILE, "
+        "tiktoken:NAME, hf:FILE. Default: the one that the data hold.",
+        metavar="SPEC",
+    )
+    sample_every: int = option(
+        0,
+        "Steps between texts that the model makes of --sample-prompts; 0: none.",
+        metavar="N",
+        type=count,
+    )
+    sample_prompts: Path | None = option(
+        None,
+        "A file of prompts, as of trainer.generate; the first rank reads it.",
+        metavar="FILE",
+        type=local_path,
+    )
+    sample_tokens: int = option(
+        64, "The most tokens of a blank of a sample.", metavar="N", type=positive
+    )
     log_every: int = option(10, "Steps between lines of the log.", metavar="N", type=positive)
     max_bad_losses: int = option(
         10, "Give up after this many NaN or infinite losses in a row.", metavar="N", type=positive
@@ -124,7 +158,7 @@ class Settings:
     checkpoint_activations: bool = option(
         False, "Recompute layers in the backward pass to save memory.", action="store_true"
     )
-    compile: bool = option(False, "Compile the model with torch.compile.", action="store_true")
+    compile: bool = option(False, "Compile the layers with torch.compile.", action="store_true")
     profile: bool = option(
         False, "Write a trace of steps 6 to 8 of this start.", action="store_true"
     )
@@ -144,6 +178,7 @@ class Settings:
         )
 
     def __post_init__(self) -> None:
+        self._check_intervals()
         if self.at_end == WAIT and not self.follow:
             raise UserError("--at-end wait waits for a newer manifest: give --follow with it.")
         try:
@@ -162,3 +197,12 @@ class Settings:
             )
         if self.dropout is not None and not 0 <= self.dropout < 1:
             raise UserError(f"--dropout {self.dropout}: a probability below 1.")
+
+    def _check_intervals(self) -> None:
+        if self.eval_task and not self.eval_every:
+            raise UserError("--eval-task is asked at every --eval-every, which is 0: give steps.")
+        if (self.sample_every > 0) is (self.sample_prompts is None):
+            raise UserError(
+                "--sample-every N says when and --sample-prompts FILE says of what samples are "
+                "written: give both."
+            )

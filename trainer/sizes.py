@@ -86,6 +86,11 @@ class ModelConfig:
         return replace(self, vocab_size=padded_vocabulary(num_tokens))
 
     @property
+    def has_dropout(self) -> bool:
+        """Whether anything is dropped in training."""
+        return self.hidden_dropout > 0 or self.attention_dropout > 0
+
+    @property
     def position_rows(self) -> int:
         """Rows of a position table; the reference's has one more than there are positions."""
         return self.max_positions + 1 if self.block_positions else self.max_positions

@@ -5,23 +5,30 @@ the batch is split into ranks and micro-batches: the number is known before the 
 DeepSpeed averages gradients over the ranks, so each rank's sum is first multiplied by the number of
 ranks.
 
-Dropout is seeded at every step from (seed, step, rank), so no state of a random number generator
-has to be saved.
+Dropout is seeded from (seed, step, slot of the global batch), so it does not depend on the split
+either, and no state of a random number generator has to be saved.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
-from trainer.deepspeed_json import stage_of
+from shards.shown import visible_line
+from trainer.cache import Cache
+from trainer.deepspeed_json import BF16, FP16, precision_of, stage_of
+from trainer.dropout import Seeds
 from trainer.loader import Tensors
+from trainer.log import TRAIN
 from trainer.loss import LossSums
 from trainer.loss_tally import LossTally
 from trainer.model import GLM
@@ -30,9 +37,11 @@ from trainer.settings import Settings
 from trainer.sizes import ModelConfig
 from trainer.torch_file import damage_told, deepspeed_types, nothing_runs, one_line
 
-_WEIGHTS_SPLIT = 3
+WEIGHTS_SPLIT = 3
 """The ZeRO stage at which no rank has the whole model."""
 _MODEL_INPUTS = ("tokens", "targets", "loss_mask", "position_ids", "sep", "pieces")
+_MONITORS = {"wandb": "wandb", "comet": "comet_ml", "tensorboard": "tensorboard"}
+"""Sections of DeepSpeed's JSON, and the package that each needs."""
 _ROWS = (*_MODEL_INPUTS, "source", "task")
 
 
@@ -62,6 +71,7 @@ def check_settings(deepspeed: Mapping[str, Any]) -> None:
     Raises:
         UserError: it does not; the message says why.
     """
+    _check_monitors(deepspeed)
     # Reads DS_ACCELERATOR when it is imported.
     from deepspeed.runtime.config import DeepSpeedConfig  # noqa: PLC0415
 
@@ -74,24 +84,71 @@ def check_settings(deepspeed: Mapping[str, Any]) -> None:
         ) from error
 
 
+def _check_monitors(deepspeed: Mapping[str, Any]) -> None:
+    """Check that the packages of the enabled monitors are there."""
+    for section, package in _MONITORS.items():
+        if deepspeed.get(section, {}).get("enabled") and find_spec(package) is None:
+            raise UserError(
+                f"the DeepSpeed JSON enables {section}, and {package} is not installed: pip "
+                f'install {package}, or set "enabled": false there.'
+            )
+
+
 def make_model(
     shape: ModelConfig,
     *,
     seed: int,
     checkpoint_activations: bool,
     deepspeed: Mapping[str, Any],
-    whole: bool,
+    ranks: Ranks,
+    make: Callable[..., GLM] = GLM,
 ) -> GLM:
-    """Return a model with initial values, the same on every rank.
+    """Return a model with initial values, where and in the type that it is trained in.
 
-    At ZeRO stage 3 each rank makes only its part, unless a `whole` model is asked for.
+    No rank holds all of it in fp32 on the way there: its modules are made one after another. At
+    ZeRO stage 3 each rank keeps only its part. Below, the first rank alone has the values, and
+    DeepSpeed sends them to the others when it makes its engine. `make` is the model's class.
     """
     from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR on import
 
-    torch.manual_seed(_seed(seed, "weights", 0, 0))
-    in_parts = stage_of(deepspeed) == _WEIGHTS_SPLIT and not whole
-    with Init(config_dict_or_path=dict(deepspeed), enabled=in_parts):
-        return GLM(shape, checkpoint_activations=checkpoint_activations)
+    key = _seed(seed, "weights", step=0, slot=0)
+    if stage_of(deepspeed) == WEIGHTS_SPLIT:
+        torch.manual_seed(key)
+        with Init(config_dict_or_path=dict(deepspeed)):
+            return make(shape, checkpoint_activations=checkpoint_activations)
+    with torch.device("meta"):
+        model = make(shape, checkpoint_activations=checkpoint_activations)
+    torch.manual_seed(key)
+    fill(model, device=ranks.device, dtype=_dtype_of_weights(deepspeed), draws=ranks.is_first)
+    return model
+
+
+def fill(model: torch.nn.Module, *, device: torch.device, dtype: torch.dtype, draws: bool) -> None:
+    """Give the modules of a model on the meta device their memory, one after another.
+
+    Args:
+        model: its modules draw their initial values in `reset_parameters`, as when it is made
+            elsewhere.
+        device: where it goes.
+        dtype: of its parameters.
+        draws: whether they get values: drawn on the CPU in fp32, whatever device and type.
+    """
+    for module in model.modules():
+        reset = getattr(module, "reset_parameters", None)
+        if reset is None:
+            continue
+        if draws:
+            module.to_empty(device="cpu", recurse=False)
+            reset()
+            module.to(device, dtype)
+        else:
+            module.to(dtype).to_empty(device=device, recurse=False)
+
+
+def _dtype_of_weights(deepspeed: Mapping[str, Any]) -> torch.dtype:
+    """Return the type that DeepSpeed gives a model; fp32 where it does not treat all alike."""
+    name = None if "data_types" in deepspeed else precision_of(deepspeed)
+    return {BF16: torch.bfloat16, FP16: torch.float16}.get(name or "", torch.float32)
 
 
 class Stepper:
@@ -103,7 +160,7 @@ class Stepper:
         """Set up the engine.
 
         Args:
-            model: on the CPU; it is moved to the device.
+            model: of `make_model`.
             settings: of the optimizer.
             deepspeed: complete settings (`deepspeed_json.engine_settings`).
             ranks: all of them call this.
@@ -113,14 +170,19 @@ class Stepper:
         self._ranks = ranks
         self.stage = stage_of(deepspeed)
         self._vocab_size = model.config.vocab_size
+        # Kernels that draw dropout themselves draw as many numbers as a micro-batch is wide.
+        self._is_even = model.config.attention_dropout > 0 and ranks.device.type == "cuda"
         self.micro_batch = int(deepspeed["train_micro_batch_size_per_gpu"])
         self.engine: Any = library.initialize(
             model=model,
             optimizer=_optimizer(model, settings, deepspeed, device=ranks.device),
             config=dict(deepspeed),
         )[0]
-        if settings.compile:
+        if settings.compile and deepspeed.get("compile", {}).get("deepcompile"):
             self.engine.compile()
+        elif settings.compile:
+            # Not the whole model: which tokens carry loss, and how many, differs at every step.
+            model.transformer.compile()
 
     def __call__(
         self, batch: Tensors, *, lr: float, seed: int, step: int, sources: Sequence[str]
@@ -140,22 +202,26 @@ class Stepper:
         self._check(batch)
         counts = torch.stack([batch["loss_mask"].sum(), batch["lengths"].sum()])
         total, num_tokens = self._ranks.sum(counts).tolist()
-        torch.manual_seed(_seed(seed, "dropout", step, self._ranks.rank))
+        first = self._ranks.rank * len(batch["tokens"])
         for group in self.engine.optimizer.param_groups:
             group["lr"] = lr
         tally = LossTally.empty(sources)
         results = []
-        parts = list(micro_batches(batch, self.micro_batch))
+        parts = micro_batches(batch, self.micro_batch, width=self._common_width(batch))
         for i, part in enumerate(parts):
             self.engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
-            sums = self.engine(self._placed(part))
+            slot = first + i * self.micro_batch
+            slots = range(slot, slot + len(part["tokens"]))
+            torch.manual_seed(_seed(seed, "dropout", step=step, slot=slot))
+            seeds = Seeds.of_slots(seed, step, slots, device=self._ranks.device)
+            sums = self.engine(self._placed(part), seeds=seeds)
             loss = sums.loss.sum() * (self._ranks.world / max(total, 1))
             # An infinite loss may have finite gradients: make them NaN, so that all ranks skip the
             # step.
             loss = loss * torch.where(loss.isfinite(), 1.0, math.nan)
             self.engine.backward(loss, scale_wrt_gas=False)
             results.append(LossSums(*(part.detach() for part in sums)))
-        applied, grad_norm = self._apply()
+        applied, grad_norm = self.apply()
         for part, sums in zip(parts, results, strict=True):
             tally = tally.plus(part, sums)
         return StepResult(
@@ -214,7 +280,51 @@ class Stepper:
         self.engine.train()
         return tally
 
-    def _apply(self) -> tuple[bool, float]:
+    def monitor(self, event: str, figures: Mapping[str, float], *, samples: int) -> None:
+        """Give figures to the monitors that DeepSpeed's JSON enables, after so many samples.
+
+        The names are those of DeepSpeed's documentation: Train/Samples/train_loss. The learning
+        rate it writes by itself.
+        """
+        monitor = self.engine.monitor
+        if not monitor.enabled:
+            return
+        own = {name: value for name, value in figures.items() if name not in ("lr", "samples")}
+        if event == TRAIN:
+            own["train_loss"] = own.pop("loss")
+        head = f"{event.capitalize()}/Samples"
+        monitor.write_events(
+            [(f"{head}/{visible_line(name)}", value, samples) for name, value in own.items()]
+        )
+
+    def _common_width(self, batch: Tensors) -> int | None:
+        """Return how wide all micro-batches of the step are; None: each as wide as it needs."""
+        return self._ranks.largest(_reach(batch)) if self._is_even else None
+
+    def answer(self, batch: Tensors) -> LossSums:
+        """Return the sums of a batch of this rank's rows; learn nothing.
+
+        At ZeRO stage 3 all ranks call this equally often.
+        """
+        self.engine.eval()
+        with torch.no_grad():
+            sums: LossSums = self.engine(self._placed(batch))
+        self.engine.train()
+        return sums
+
+    def logits(self, cache: Cache) -> Tensor:
+        """Return the logits of what a cache has to read; learn nothing.
+
+        At ZeRO stage 3 all ranks call this equally often.
+        """
+        self.engine.eval()
+        # Every length would be compiled anew.
+        with torch.no_grad(), torch.compiler.set_stance("force_eager"):
+            logits: Tensor = self.engine(cache)
+        self.engine.train()
+        return logits
+
+    def apply(self) -> tuple[bool, float]:
         """Update the weights unless a gradient is not finite; return whether, and the norm.
 
         DeepSpeed's ZeRO optimizers skip such a step by themselves; plain AdamW, at stage 0, does
@@ -259,30 +369,47 @@ class Stepper:
             )
 
 
-def micro_batches(batch: Tensors, size: int) -> list[Tensors]:
+def micro_batches(batch: Tensors, size: int, *, width: int | None = None) -> list[Tensors]:
     """Return the rows of a batch, `size` at a time, each part as wide as its loss reaches.
 
     What follows the last token with loss in any row has no influence on the loss.
+
+    Args:
+        batch: one row per sample.
+        size: rows of a part.
+        width: of all parts, instead of what each needs.
     """
     rows = {name: batch[name] for name in _ROWS if name in batch}
-    return [
-        _narrowed({name: tensor[i : i + size] for name, tensor in rows.items()})
+    parts = [
+        {name: tensor[i : i + size] for name, tensor in rows.items()}
         for i in range(0, len(batch["tokens"]), size)
     ]
+    return [_as_wide(part, _reach(part) if width is None else width) for part in parts]
 
 
-def _narrowed(part: Tensors) -> Tensors:
+def _reach(part: Tensors) -> int:
+    """Return the width that has all tokens with loss: a multiple of 64, or that of the tensors."""
     reach = part["loss_mask"].any(dim=0).nonzero()
     end = int(reach[-1]) + 1 if len(reach) else 1
-    width = min(-(-end // 64) * 64, part["tokens"].shape[1])
-    return {
-        name: tensor[..., :width] if tensor.dim() > 1 else tensor for name, tensor in part.items()
-    }
+    return min(-(-end // 64) * 64, part["tokens"].shape[1])
 
 
-def _seed(seed: int, purpose: str, step: int, rank: int) -> int:
+def _as_wide(part: Tensors, width: int) -> Tensors:
+    """Return rows cut or padded to a width; no loss lies beyond it."""
+    missing = max(0, width - part["tokens"].shape[1])
+
+    def fitted(name: str, tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.dim() == 1:
+            return tensor
+        padding = -1 if name == "pieces" else 0
+        return F.pad(tensor[..., :width], (0, missing), value=padding)
+
+    return {name: fitted(name, tensor) for name, tensor in part.items()}
+
+
+def _seed(seed: int, purpose: str, *, step: int, slot: int) -> int:
     key = np.array([text_key(seed, purpose)], np.uint64)
-    return int(derive(derive(key, np.array([step])), np.array([rank]))[0])
+    return int(derive(derive(key, np.array([step])), np.array([slot]))[0])
 
 
 def _optimizer(

@@ -16,6 +16,7 @@ from tests.bench import (
     append,
     blanks,
     dedup,
+    generating,
     loading,
     memory,
     planning,
@@ -78,6 +79,7 @@ def main() -> None:
         "start": ("The start of a GLM run", loading.measure_start),
         "resume": ("A GLM run goes on", loading.measure_resume),
         "blanks": ("GLM windows to rows with blanks", blanks.measure),
+        "generate": ("512 tokens with and without a cache", generating.measure),
         "watch": (
             "A watch on Prism, with two kills",
             partial(watch.measure, "prism", asked.minutes),
@@ -108,6 +110,7 @@ def _arguments() -> argparse.Namespace:
         choices=(
             *("stages", "stages-reference", "rules", "rivals", "memory", "scaling", "plan"),
             *("dedup", "append", "dedup-found", "loaders", "start", "resume", "blanks"),
+            "generate",
             *("watch", "watch-files", "watch-flink"),
         ),
         help="one question; repeat it for several. Default: all",

@@ -1,0 +1,79 @@
+import math
+
+import pytest
+import torch
+
+from trainer.decode.choice import NEVER, drawn, filtered, forbidden, without
+
+LOGITS = torch.tensor([[3.0, 1.0, 2.0, 2.0, 0.0, -5.0]])
+
+
+def kept(*, top_k: int = 0, top_p: float = 0.0, temperature: float = 1.0) -> list[int]:
+    logits = filtered(LOGITS, temperature=temperature, top_k=top_k, top_p=top_p)
+    return (logits[0] > NEVER).nonzero()[:, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [0, 1, 2, 3, 4, 5]),
+        ({"top_k": 1}, [0]),
+        ({"top_k": 2}, [0, 2, 3]),  # ties with the k-th stay
+        ({"top_k": 99}, [0, 1, 2, 3, 4, 5]),
+        ({"top_p": 0.5}, [0]),  # 0.51: all behind it has more than 0.5 before it
+        ({"top_p": 0.8}, [0, 2, 3]),
+        ({"top_p": 0.95}, [0, 1, 2, 3]),
+        ({"top_p": 1.0}, [0, 1, 2, 3, 4, 5]),
+        ({"top_k": 1, "top_p": 0.9}, [0]),
+        ({"top_p": 0.5, "temperature": 10.0}, [0, 2, 3]),  # nearly even
+    ],
+)
+def test_filters(options: dict[str, float], expected: list[int]) -> None:
+    assert kept(**options) == expected  # type: ignore[arg-type]  # of two types, by name
+
+
+def test_temperature_divides() -> None:
+    assert torch.equal(filtered(LOGITS, temperature=2.0, top_k=0, top_p=0), LOGITS / 2)
+
+
+def test_draws_follow_the_probabilities() -> None:
+    logits = torch.tensor([[0.5, 0.3, 0.0, 0.2]]).log()
+    n = 1000
+    tokens = drawn(logits.expand(n, 4), [(i + 0.5) / n for i in range(n)])
+    assert tokens.bincount(minlength=4).tolist() == [500, 300, 0, 200]
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.5, 1.0, math.nextafter(1.0, 0.0)])
+def test_what_is_filtered_is_never_drawn(chance: float) -> None:
+    logits = torch.tensor([[NEVER, 1.0, NEVER, 2.0, NEVER]])
+    assert int(drawn(logits, [chance])) in (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "fewest", "ngram", "expected"),
+    [
+        ((), 0, 0, set()),
+        ((), 1, 0, {8, 9}),
+        ((1, 2), 2, 0, set()),
+        ((1, 2), 3, 0, {8, 9}),
+        ((1, 2, 1), 0, 2, {2}),
+        ((1, 2, 3, 1, 2), 0, 3, {3}),
+        ((1, 2, 3, 1, 2, 4, 1, 2), 0, 3, {3, 4}),
+        ((1, 2, 3), 0, 3, set()),
+        ((1, 2), 0, 3, set()),
+        ((1, 2), 0, 1, {1, 2}),
+        ((5, 5), 0, 2, {5}),
+        ((1, 2, 1), 4, 2, {2, 8, 9}),
+    ],
+)
+def test_forbidden(tokens: tuple[int, ...], fewest: int, ngram: int, expected: set[int]) -> None:
+    banned = forbidden(tokens, ends=(8, 9), min_tokens=fewest, no_repeat_ngram=ngram)
+    assert set(banned) == expected
+
+
+def test_only_the_rows_concerned_change() -> None:
+    scores = torch.zeros(2, 3)
+    assert without(scores, [[], []]) is scores
+    changed = without(scores, [[], [0, 2]])
+    assert changed.tolist() == [[0, 0, 0], [NEVER, 0, NEVER]]
+    assert not scores.isinf().any()

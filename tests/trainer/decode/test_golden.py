@@ -1,0 +1,168 @@
+"""What THUDM/GLM 4f61ed7 generates, token by token."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from tests.trainer.decode import golden
+from tests.trainer.golden import needs_shared
+from trainer.cache import Cache
+from trainer.decode.beams import search
+from trainer.decode.choice import filtered
+from trainer.decode.decoding import Decoding
+from trainer.decode.filling import ENDED, Filling
+from trainer.decode.prompt import Blank, Prompt, Reading, make_prompt
+from trainer.decode.reader import Reader
+from trainer.decode.sampling import fill
+
+pytestmark = needs_shared
+
+READING = Reading(causal=False, positions=golden.SHAPE.position_rows)
+
+
+def cases_of(name: str) -> list[dict[str, Any]]:
+    cases: list[dict[str, Any]] = golden.figures("generation.json")[name]["cases"]
+    return cases
+
+
+def prompts_of(cases: list[dict[str, Any]]) -> list[Prompt]:
+    return [make_prompt(case["prompt"], golden.tokenizer(), READING) for case in cases]
+
+
+def reader() -> Reader:
+    return Reader(golden.model(), golden.SHAPE, torch.device("cpu"))
+
+
+def check(filled: list[list[Filling]], cases: list[dict[str, Any]]) -> None:
+    for fillings, case in zip(filled, cases, strict=True):
+        for filling, blank in zip(fillings, case["blanks"], strict=True):
+            assert list(filling.tokens) == blank["ids"][1:]
+            if "score" in blank:
+                assert filling.score == pytest.approx(blank["score"], abs=3e-3)
+            else:
+                assert (filling.finish == ENDED) == (blank["end_token"] is not None)
+
+
+def test_contexts() -> None:
+    cases = cases_of("greedy")
+    for prompt, case in zip(prompts_of(cases), cases, strict=True):
+        context = case["context"]
+        assert list(prompt.context) == context["ids"]
+        assert len(prompt.context) == context["sep"]
+        assert context["position"] == [list(range(len(prompt.context))), [0] * len(prompt.context)]
+        assert [blank.position for blank in prompt.blanks] == [
+            blank["mask_position"] for blank in case["blanks"]
+        ]
+
+
+@pytest.mark.parametrize(("name", "limit"), [("greedy", 24), ("greedy_short", 6)])
+@pytest.mark.parametrize("size", [1, 5, 12])
+def test_greedy(name: str, limit: int, size: int) -> None:
+    cases = cases_of(name)
+    prompts = prompts_of(cases)
+    for first in range(0, len(cases), size):
+        part = prompts[first : first + size]
+        filled = fill(
+            reader(),
+            part,
+            Decoding(max_new_tokens=limit),
+            keys=[0] * len(part),
+            on_token=lambda *_: None,
+        )
+        check(filled, cases[first : first + size])
+
+
+def test_every_step_of_greedy() -> None:
+    case = cases_of("greedy")[6]
+    steps: list[list[int]] = []
+
+    def forward(cache: Cache) -> torch.Tensor:
+        if cache.tokens.shape[1] == 1:
+            (token,), (position,), (block,) = (
+                part.tolist()
+                for part in (cache.tokens[0], cache.position_ids[0, 0], cache.position_ids[0, 1])
+            )
+            steps.append([token, position, block, 0, int(cache.lengths[0]) - 1])
+        logits: torch.Tensor = golden.model()(cache)
+        return logits
+
+    watched = Reader(forward, golden.SHAPE, torch.device("cpu"))
+    fill(
+        watched,
+        prompts_of([case]),
+        Decoding(max_new_tokens=24),
+        keys=[0],
+        on_token=lambda *_: None,
+    )
+    assert steps == case["steps"]
+
+
+@pytest.mark.parametrize(("name", "penalty"), [("beams_4", 0.7), ("beams_4_no_penalty", 0.0)])
+@pytest.mark.parametrize("size", [5, 12])
+def test_beams(name: str, penalty: float, size: int) -> None:
+    cases = cases_of(name)
+    prompts = prompts_of(cases)
+    decoding = Decoding(max_new_tokens=24, beams=4, length_penalty=penalty)
+    for first in range(0, len(cases), size):
+        filled = search(reader(), prompts[first : first + size], decoding)
+        check(filled, cases[first : first + size])
+
+
+@pytest.mark.parametrize(
+    ("name", "decoding"),
+    [
+        ("beams_4_ngram_3", {"beams": 4, "length_penalty": 0.7, "no_repeat_ngram": 3}),
+        (
+            "beams_4_ngram_3_min_6",
+            {"beams": 4, "length_penalty": 0.7, "no_repeat_ngram": 3, "min_new_tokens": 6},
+        ),
+        ("beams_1_ngram_3", {"no_repeat_ngram": 3}),
+        (
+            "beams_5_ngram_2_penalty_1.5",
+            {"beams": 5, "length_penalty": 1.5, "no_repeat_ngram": 2},
+        ),
+    ],
+)
+def test_sources_are_answered(name: str, decoding: dict[str, Any]) -> None:
+    figures = golden.figures("seq2seq.json")
+    prompts = []
+    for row in figures["cases"]["gigaword.test"]["samples"]:
+        *context, sop = row["text"]
+        start = Blank(
+            mark="[sMASK]",
+            token=sop,
+            position=row["position"][0][-1],
+            block_position=row["position"][1][-1],
+        )
+        prompts.append(
+            Prompt(
+                text="",
+                parts=("", ""),
+                context=tuple(context),
+                blanks=(start,),
+                ends=frozenset({figures["command_tokens"]["gpt2"]["eop"]}),
+                causal=False,
+            )
+        )
+    options = Decoding(max_new_tokens=16, **decoding)
+    found = search(reader(), prompts, options, counts_start=False)
+    expected = figures["decoding"][name]
+    assert [list(filling.tokens) for (filling,) in found] == expected["output_ids"]
+    scores = [filling.score for (filling,) in found]
+    assert scores == pytest.approx(expected["scores"], abs=3e-3)
+
+
+def test_filtered_probabilities() -> None:
+    cases = golden.figures("sampling.json")
+    assert len(cases) == 30
+    for case in cases:
+        logits = filtered(
+            torch.tensor([case["logits"]]),
+            temperature=case["temperature"],
+            top_k=case["top_k"],
+            top_p=case["top_p"],
+        )
+        probabilities = logits.softmax(-1)[0]
+        assert int((probabilities > 0).sum()) == case["kept"]
+        assert probabilities.tolist() == pytest.approx(case["probs"], abs=1e-6)

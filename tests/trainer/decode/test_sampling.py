@@ -1,0 +1,95 @@
+import pytest
+
+from tests.trainer.decode.small import EOP, PROMPTS, SHAPE, TEXTS, causal, greedy, prompt, reader
+from trainer.decode.decoding import Decoding
+from trainer.decode.filling import ENDED, LIMIT, POSITIONS, Filling
+from trainer.decode.prompt import Prompt
+from trainer.decode.sampling import fill
+
+GREEDY = Decoding(max_new_tokens=6)
+DRAWN = Decoding(max_new_tokens=6, temperature=1.5, top_k=20)
+
+
+def nobody(_number: int, _blank: int, _token: int | None) -> None:
+    pass
+
+
+def filled(prompts: tuple[Prompt, ...], decoding: Decoding, size: int) -> list[list[Filling]]:
+    """In batches of a size; each prompt's draws derive from its number."""
+    return [
+        fillings
+        for first in range(0, len(prompts), size)
+        for fillings in fill(
+            reader(),
+            prompts[first : first + size],
+            decoding,
+            keys=list(range(first, first + size))[: len(prompts) - first],
+            on_token=nobody,
+        )
+    ]
+
+
+@pytest.mark.parametrize("prompts", [PROMPTS, TEXTS])
+@pytest.mark.parametrize("size", [1, 3, 4])
+def test_as_without_a_cache(prompts: tuple[Prompt, ...], size: int) -> None:
+    expected = [greedy(wanted, limit=6) for wanted in prompts]
+    found = filled(prompts, GREEDY, size)
+    assert [[list(f.tokens) for f in fillings] for fillings in found] == expected
+    assert {f.finish for fillings in found for f in fillings} >= {LIMIT}
+
+
+@pytest.mark.parametrize("prompts", [PROMPTS, TEXTS])
+def test_draws_are_the_same_on_any_batch_size(prompts: tuple[Prompt, ...]) -> None:
+    alone, *others = (filled(prompts, DRAWN, size) for size in (1, 2, 3, 4))
+    assert all(other == alone for other in others)
+    assert alone != filled(prompts, GREEDY, 4)
+
+
+def test_the_same_prompt_twice_is_drawn_twice() -> None:
+    one, other = filled((TEXTS[1], TEXTS[1]), DRAWN, 2)
+    assert one != other
+
+
+def test_a_temperature_of_nearly_nothing_takes_the_most_probable() -> None:
+    cold = Decoding(max_new_tokens=6, temperature=1e-6)
+    assert filled(PROMPTS, cold, 4) == filled(PROMPTS, GREEDY, 4)
+    assert filled(PROMPTS, Decoding(max_new_tokens=6, top_k=1), 4) == filled(PROMPTS, GREEDY, 4)
+
+
+def test_what_ends_a_blank() -> None:
+    hot = Decoding(max_new_tokens=400, temperature=3.0)
+    fillings = [f for found in filled(PROMPTS * 2, hot, 8) for f in found]
+    room = SHAPE.position_rows - 1
+    by_reason = {
+        reason: [f for f in fillings if f.finish == reason] for reason in (ENDED, POSITIONS)
+    }
+    assert all(by_reason.values())
+    assert sum(map(len, by_reason.values())) == len(fillings)
+    assert {len(f.tokens) for f in by_reason[POSITIONS]} == {room}
+    assert all(EOP not in f.tokens for f in fillings)
+
+
+def test_a_causal_text_ends_with_the_positions() -> None:
+    (found,) = filled((causal(range(1, 41)),), Decoding(max_new_tokens=400, min_new_tokens=400), 1)
+    assert found[0].finish == POSITIONS
+    # Positions 0 to 48; the last token put out is not read.
+    assert len(found[0].tokens) == SHAPE.position_rows - 39
+
+
+def test_fewest_tokens_and_no_repetition() -> None:
+    options = Decoding(max_new_tokens=12, min_new_tokens=12, no_repeat_ngram=2)
+    for fillings in filled(PROMPTS, options, 4):
+        for found in fillings:
+            pairs = list(zip(found.tokens, found.tokens[1:], strict=False))
+            assert len(found.tokens) == 12
+            assert len(set(pairs)) == len(pairs)
+
+
+def test_tokens_are_told_as_they_come() -> None:
+    heard: list[tuple[int, int, int | None]] = []
+    prompts = (PROMPTS[0], prompt([1, 2, 127], 1))
+    found = fill(reader(), prompts, GREEDY, keys=[0, 1], on_token=lambda *told: heard.append(told))
+    for number, fillings in enumerate(found):
+        for blank, filling in enumerate(fillings):
+            told = [token for n, b, token in heard if (n, b) == (number, blank)]
+            assert told == [*filling.tokens, None]

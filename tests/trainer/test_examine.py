@@ -1,0 +1,124 @@
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shards.errors import UserError
+from shards.manifest import read_manifest, write_manifest
+from tests.trainer.alone import ALONE
+from tests.trainer.corpus import build
+from tests.trainer.runs import Trial, events
+from tests.trainer.tasks.harness import FOLDER, SHAPE, gpt2, tokenizer
+from trainer import plot
+from trainer.evaluate import is_of_run
+from trainer.examine import examine, parse_examination, told
+from trainer.log import TASKS, read_run_log
+from trainer.plot import curves
+
+TOKENIZER = f"hf:{FOLDER / 'tokenizer.json'}"
+EXAMS = ("hellaswag", "lambada", "wikitext")
+
+
+def flags(name: str) -> list[str]:
+    return [word for exam in EXAMS for word in (name, f"{exam}={FOLDER / exam}.jsonl")]
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    folder = tmp_path_factory.mktemp("runs")
+    build(folder / "data")
+    manifest = read_manifest(folder / "data")
+    # As if its texts had been encoded by the tokenizer of the exams.
+    entry = replace(manifest.tokenizer, sha256=tokenizer().sha256)
+    write_manifest(folder / "data", replace(manifest, tokenizer=entry))
+    for name, blocks in (("causal", False), ("glm", True)):
+        shape = asdict(replace(SHAPE, block_positions=blocks))
+        (folder / f"{name}.json").write_text(json.dumps(shape))
+    (folder / "zero3.json").write_text(json.dumps({"zero_optimization": {"stage": 3}}))
+    steps = ("--batch-size", "4", "--max-steps", "2", "--eval-every", "1", "--lr", "0.01")
+    asked = (*flags("--eval-task"), "--tokenizer", TOKENIZER, "--dropout", "0", "--length", "64")
+    return Trial(folder, ("--data", str(folder / "data"), *steps, *asked))
+
+
+def figures(run: Path) -> list[dict[str, Any]]:
+    """Return what was logged of the tasks: steps, and figures as FIGURE/NAME."""
+    return [
+        {name: value for name, value in event.items() if name != "event"}
+        for event in events(run, TASKS)
+    ]
+
+
+@pytest.mark.slow
+def test_a_causal_run_in_training_and_after_it(
+    trial: Trial, capsys: pytest.CaptureFixture[str]
+) -> None:
+    causal = ("--objective", "causal", "--model", trial.folder / "causal.json")
+    alone, parted = trial.folder / "alone", trial.folder / "parted"
+    running = trial.run(*causal, "--save", alone)
+    zero3 = ("--deepspeed", trial.folder / "zero3.json")
+    trial.run(*causal, *zero3, "--save", parted, world=2)
+    assert [event["step"] for event in figures(alone)] == [1, 2]
+    assert "step 2/2  tasks  hellaswag acc 0." in running.output()
+    for one, other in zip(figures(alone), figures(parted), strict=True):
+        assert one == pytest.approx(other, rel=1e-4)
+    argv = [str(alone), "--dtype", "fp32", "--tokenizer", TOKENIZER, *flags("--task")]
+    assert examine(parse_examination(argv, world=1), ALONE) == 0
+    shown = capsys.readouterr().out
+    assert f"{alone / 'step-2'}, step 2: causal" in shown
+    assert "hellaswag: 16 items, 1 cut" in shown
+    for name, value in figures(alone)[-1].items():
+        if "/" in name:
+            assert f"{value:12.4f}  {name.partition('/')[0]}" in shown
+    assert set(curves(read_run_log(alone), TASKS, "acc")) == {"hellaswag", "lambada"}
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    assert plot.main([str(alone), str(parted)]) == 0
+    assert (alone / "curves.png").is_file()
+
+
+@pytest.mark.slow
+def test_a_glm_in_training_and_after_it(trial: Trial, capsys: pytest.CaptureFixture[str]) -> None:
+    run = trial.folder / "glm"
+    trial.run("--model", trial.folder / "glm.json", "--save", run)
+    argv = [str(run), "--dtype", "fp32", "--tokenizer", TOKENIZER, *flags("--task")]
+    assert examine(parse_examination(argv, world=1), ALONE) == 0
+    shown = capsys.readouterr().out
+    for name, value in figures(run)[-1].items():
+        if "/" in name:
+            assert f"{value:12.4f}  {name.partition('/')[0]}" in shown
+    assert examine(parse_examination([*argv, "--unidirectional"], world=1), ALONE) == 0
+    assert capsys.readouterr().out != shown
+
+
+@pytest.mark.slow
+def test_what_a_run_refuses_before_its_first_step(trial: Trial, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"query": "a", "choices": ["b", "c"], "label": 2}\n')
+    model = ("--model", trial.folder / "causal.json", "--objective", "causal")
+    running = trial.run(*model, "--eval-task", f"choices={bad}", code=2, world=2)
+    assert running.output().count(f'{bad}, line 1: the field "label" is 2') == 1
+
+
+def test_flags(tmp_path: Path) -> None:
+    assert is_of_run(["--resume", "RUN"])
+    assert is_of_run(["--save=RUN"])
+    assert not is_of_run(["RUN", "--task", "arc=FILE"])
+    with pytest.raises(UserError, match="say what to evaluate: --task NAME=FILE"):
+        parse_examination([str(tmp_path)], world=1)
+    asked = parse_examination(
+        [str(tmp_path), *flags("--task"), "--length", "16", "--blank", "mask"], world=1
+    )
+    assert list(asked.files) == list(EXAMS)
+    glm = asked.examining.phrasing(tokenizer(), objective="glm", positions=32)
+    assert (glm.length, glm.mask, glm.is_causal) == (16, tokenizer().special["mask"], False)
+    with pytest.raises(UserError, match="--length 16: the model has 8 positions"):
+        asked.examining.phrasing(tokenizer(), objective="glm", positions=8)
+    left = replace(asked.examining, unidirectional=True)
+    with pytest.raises(UserError, match="--unidirectional is for a glm"):
+        left.phrasing(tokenizer(), objective="causal", positions=gpt2().config.max_positions)
+
+
+def test_what_is_told_at_a_step() -> None:
+    found = {"acc/arc": 0.25, "acc_norm/arc": 0.5, "loss/text": 3.0, "perplexity/text": 20.0855}
+    assert told(found) == "arc acc 0.25 acc_norm 0.5  text perplexity 20.09"

@@ -1,0 +1,157 @@
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from trainer.decode.decoding import Decoding
+from trainer.decode.text import Unfolding, text_of
+from trainer.generate import generate, main
+from trainer.model import GLM
+from trainer.sizes import ModelConfig
+from trainer.tokenizer import TextTokenizer
+
+SAMPLE = Path(__file__).parents[2] / "pipelines" / "sample" / "sample.model"
+SHAPE: dict[str, Any] = {
+    "num_layers": 2,
+    "hidden_size": 32,
+    "num_heads": 2,
+    "vocab_size": 4096,
+    "max_positions": 64,
+    "init_std": 0.2,
+}
+TWO = ["Fold six [MASK] of paper.", "Bread [sMASK] and [MASK] [gMASK]", "Paper"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> TextTokenizer:
+    return TextTokenizer(f"sentencepiece:{SAMPLE}")
+
+
+@pytest.fixture(scope="module")
+def model() -> GLM:
+    torch.manual_seed(1)
+    return GLM(ModelConfig(**SHAPE)).eval().requires_grad_(False)
+
+
+@pytest.fixture(scope="module")
+def published(model: GLM, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The flags of the command for the model as a file."""
+    folder = tmp_path_factory.mktemp("published")
+    (folder / "model.json").write_text(json.dumps(SHAPE))
+    file = folder / "mp_rank_00_model_states.pt"
+    torch.save({"module": model.state_dict()}, file)
+    flags = ["--model", str(folder / "model.json"), "--tokenizer", f"sentencepiece:{SAMPLE}"]
+    return [str(file), *flags, "--dtype", "fp32", "--device", "cpu", "--max-new-tokens", "6"]
+
+
+DRAWN = Decoding(max_new_tokens=6, top_k=30, temperature=1.2)
+
+
+def test_from_python(model: GLM, tokenizer: TextTokenizer) -> None:
+    alone, together = (
+        generate(model, tokenizer, TWO, decoding=DRAWN, batch_size=size) for size in (1, 3)
+    )
+    assert alone == together
+    first, second, third = alone
+    assert first.text == f"Fold six{first.texts[0]} of paper."
+    assert second.marks == ("[sMASK]", "[MASK]", "[gMASK]")
+    assert second.text == f"Bread{second.texts[0]} and{second.texts[1]}{second.texts[2]}"
+    assert third.prompt == "Paper"
+    assert third.texts[0] == text_of(third.fillings[0].tokens, tokenizer)
+    other = generate(model, tokenizer, TWO, decoding=Decoding(max_new_tokens=6, top_k=30, seed=1))
+    assert other != alone
+
+
+def test_causal_from_python(tokenizer: TextTokenizer) -> None:
+    torch.manual_seed(1)
+    causal = GLM(ModelConfig(**SHAPE, block_positions=False)).eval()
+    (found,) = generate(causal, tokenizer, ["Fold [MASK]"], decoding=Decoding(max_new_tokens=4))
+    assert found.marks == ("",)
+    assert found.text == f"Fold [MASK]{found.texts[0]}"
+
+
+def test_json_lines(published: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*published, *TWO, "--json", "--batch-size", "2"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["prompt"] for line in lines] == TWO
+    for line in lines:
+        for blank in line["blanks"]:
+            assert blank["finish"] in ("end", "length")
+            assert len(blank["tokens"]) <= 6
+            assert "score" not in blank
+    assert main([*published, TWO[0], "--json", "--beams", "2", "--length-penalty", "1"]) == 0
+    (blank,) = json.loads(capsys.readouterr().out)["blanks"]
+    assert blank["score"] < 0
+
+
+def test_flags_stand_anywhere(published: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = []
+    for words in ([*TWO, "--top-k", "9"], ["--top-k", "9", *TWO], [TWO[0], "--top-k=9", *TWO[1:]]):
+        assert main([published[0], *words, *published[1:]]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1] == outputs[2]
+
+
+def test_prompts_of_a_file_and_samples(
+    published: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "prompts.txt").write_text("\n".join(TWO))
+    flags = ["--prompts", str(tmp_path / "prompts.txt"), "--samples", "2", "--top-p", "0.9"]
+    assert main([*published, *flags, "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["prompt"] for line in lines] == [text for text in TWO for _ in range(2)]
+    assert lines[0] != lines[1]
+
+
+def test_lines_of_the_standard_input(
+    published: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join([TWO[0], "", TWO[2]])))
+    assert main(published) == 0
+    streamed = capsys.readouterr().out
+    assert main([*published, TWO[0], TWO[2]]) == 0
+    assert streamed == capsys.readouterr().out.replace("\n\n", "\n")
+
+
+def test_characters_come_whole(tokenizer: TextTokenizer) -> None:
+    tokens = tokenizer.encode("a🜁b")  # not among the pieces: a token a byte
+    growing = Unfolding(tokenizer)
+    parts = [growing.add(token) for token in tokens]
+    assert "".join(parts).endswith("a🜁b")
+    assert "" in parts
+    assert growing.end() == ""
+    broken = Unfolding(tokenizer)
+    assert "".join(broken.add(token) for token in tokens[:-2]).endswith("a")
+    assert broken.end() == "\ufffd"
+
+
+def test_rows_that_are_no_tokens(tokenizer: TextTokenizer) -> None:
+    size = tokenizer.vocabulary_size
+    assert text_of([size + 3], tokenizer) == f"⟨{size + 3}⟩"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--top-p", "2"], r"--top-p 2\.0: a probability, from 0 to 1"),
+        (["--temperature", "-1"], r"--temperature -1\.0: a number from 0 on"),
+        (["--temperature", "nan"], r"--temperature nan: a number from 0 on"),
+        (["--beams", "3", "--top-k", "4"], r"--beams 3 takes the most probable text"),
+        (["--length-penalty", "1"], r"--length-penalty compares beams: give --beams"),
+        (["--min-new-tokens", "7"], r"--min-new-tokens 7 is more than --max-new-tokens 6"),
+        (["--samples", "2"], r"--samples 2: they would all be the same"),
+        (["word " * 99], r"the prompt \"word word .*shorten it by hand"),
+    ],
+)
+def test_refusals(
+    published: list[str], flags: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*published, "Fold", *flags]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert re.search(message, captured.err)

@@ -1,0 +1,87 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shards.errors import UserError
+from shards.manifest import read_manifest, write_manifest
+from tests.trainer.corpus import SHAPE, build
+from tests.trainer.runs import Trial, events, losses
+from trainer.generate import main
+from trainer.log import SAMPLE
+from trainer.samples import TEMPERATURE, TOP_K
+from trainer.settings import Settings
+from trainer.tokenizer import TextTokenizer
+
+TOKENIZER = f"sentencepiece:{Path(__file__).parents[2] / 'pipelines' / 'sample' / 'sample.model'}"
+PROMPTS = ("Fold six [MASK] of paper in [sMASK].", "Bread", "[gMASK]")
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    folder = tmp_path_factory.mktemp("sampled")
+    build(folder / "data")
+    manifest = read_manifest(folder / "data")
+    # As if its texts had been encoded by that tokenizer.
+    entry = replace(manifest.tokenizer, sha256=TextTokenizer(TOKENIZER).sha256)
+    write_manifest(folder / "data", replace(manifest, tokenizer=entry))
+    (folder / "model.json").write_text(json.dumps({**SHAPE, "vocab_size": 4096}))
+    (folder / "zero3.json").write_text(json.dumps({"zero_optimization": {"stage": 3}}))
+    (folder / "prompts.txt").write_text("\n".join(PROMPTS))
+    flags = ("--data", folder / "data", "--model", folder / "model.json", "--batch-size", "4")
+    more = ("--max-steps", "3", "--lr", "0.01", "--dropout", "0", "--tokenizer", TOKENIZER)
+    return Trial(folder, [*map(str, flags), *more])
+
+
+def sampling(trial: Trial) -> tuple[object, ...]:
+    prompts = trial.folder / "prompts.txt"
+    return ("--sample-every", 2, "--sample-prompts", prompts, "--sample-tokens", 5)
+
+
+@pytest.mark.slow
+def test_samples_of_a_run(trial: Trial, capsys: pytest.CaptureFixture[str]) -> None:
+    plain, sampled = trial.folder / "plain", trial.folder / "sampled"
+    trial.run("--save", plain)
+    running = trial.run("--save", sampled, *sampling(trial))
+    assert losses(plain) == losses(sampled)
+    found = events(sampled, SAMPLE)
+    assert [(event["step"], event["number"]) for event in found] == [
+        (step, number) for step in (2, 3) for number in range(3)
+    ]
+    assert [event["prompt"] for event in found[:3]] == list(PROMPTS)
+    assert all(event["text"].startswith("Fold six") for event in found[::3])
+    assert found[:3] != found[3:]
+    assert running.output().count("  sample  ") == 6
+    # The command writes the same.
+    last = [event["text"] for event in found[3:]]
+    options = ["--temperature", str(TEMPERATURE), "--top-k", str(TOP_K), "--max-new-tokens", "5"]
+    asked = [str(sampled), *PROMPTS, "--tokenizer", TOKENIZER, "--device", "cpu", "--dtype", "fp32"]
+    assert main([*asked, *options, "--json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["text"] for line in lines] == last
+
+
+@pytest.mark.slow
+def test_samples_where_no_rank_has_the_model(trial: Trial) -> None:
+    alone, split = trial.folder / "alone", trial.folder / "split"
+    trial.run("--save", alone, *sampling(trial))
+    zero3 = trial.folder / "zero3.json"
+    trial.run("--save", split, "--deepspeed", zero3, *sampling(trial), world=2)
+    assert events(split, SAMPLE) == events(alone, SAMPLE)
+    assert losses(split) == pytest.approx(losses(alone), abs=1e-4)
+
+
+@pytest.mark.slow
+def test_prompts_that_cannot_be_used(trial: Trial) -> None:
+    long = trial.folder / "long.txt"
+    long.write_text("paper " * 99)
+    running = trial.run("--sample-every", 1, "--sample-prompts", long, code=2)
+    assert 'the prompt "paper paper' in running.output()
+    assert "Traceback" not in running.output()
+
+
+@pytest.mark.parametrize("given", [{"sample_every": 3}, {"sample_prompts": Path("prompts.txt")}])
+def test_both_or_none(given: dict[str, object]) -> None:
+    with pytest.raises(UserError, match=r"--sample-every N says when and --sample-prompts FILE"):
+        Settings(model="tiny", **given)  # type: ignore[arg-type]  # of several types, by name

@@ -1,0 +1,78 @@
+"""How what a model writes is chosen: the options of every command that lets one write."""
+
+import math
+from dataclasses import dataclass
+
+from shards.errors import UserError
+from shards.flags import count, option, positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoding:
+    """How tokens are chosen: the most probable one, unless something else is asked for."""
+
+    max_new_tokens: int = option(
+        128, "The most tokens that fill a blank.", metavar="N", type=positive
+    )
+    min_new_tokens: int = option(0, "The fewest tokens that fill a blank.", metavar="N", type=count)
+    temperature: float | None = option(
+        None,
+        "Draw tokens, from logits divided by this; 0 takes the most probable one. "
+        "Default: 1 with --top-k or --top-p, else 0.",
+        metavar="T",
+        type=float,
+    )
+    top_k: int = option(
+        0, "Draw among this many most probable tokens; 0: all.", metavar="K", type=count
+    )
+    top_p: float = option(
+        0.0,
+        "Draw among the most probable tokens that have this probability together; 0: all.",
+        metavar="P",
+        type=float,
+    )
+    beams: int = option(
+        1, "Follow this many texts at once, and take the most probable.", metavar="N", type=positive
+    )
+    length_penalty: float = option(
+        0.0,
+        "Divide what a beam is worth by its number of tokens to this power: 0 prefers short texts.",
+        metavar="X",
+        type=float,
+    )
+    no_repeat_ngram: int = option(
+        0, "Within a blank, no sequence of this many tokens twice.", metavar="N", type=count
+    )
+    seed: int = option(0, "Of what is drawn.", metavar="N", type=int)
+
+    def __post_init__(self) -> None:
+        if self.temperature is not None and not 0 <= self.temperature < math.inf:
+            raise UserError(f"--temperature {self.temperature}: a number from 0 on.")
+        if not 0 <= self.top_p <= 1:
+            raise UserError(f"--top-p {self.top_p}: a probability, from 0 to 1.")
+        if not math.isfinite(self.length_penalty):
+            raise UserError(f"--length-penalty {self.length_penalty}: a number.")
+        if self.min_new_tokens > self.max_new_tokens:
+            raise UserError(
+                f"--min-new-tokens {self.min_new_tokens} is more than --max-new-tokens "
+                f"{self.max_new_tokens}."
+            )
+        if self.beams > 1 and self.draws:
+            raise UserError(
+                f"--beams {self.beams} takes the most probable text, and --temperature, --top-k "
+                "and --top-p say how to draw one: give the one or the others."
+            )
+        if self.length_penalty and self.beams == 1:
+            raise UserError("--length-penalty compares beams: give --beams N with it.")
+
+    @property
+    def heat(self) -> float:
+        """The temperature; 0: the most probable token is taken."""
+        if self.temperature is not None:
+            return self.temperature
+        return 1.0 if self.top_k or self.top_p else 0.0
+
+    @property
+    def draws(self) -> bool:
+        """Whether chance decides anything."""
+        return self.heat > 0

@@ -1,0 +1,77 @@
+"""A model that reads prompts, and then tokens one after another, and says what may follow."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from trainer.cache import Cache
+from trainer.decode.prompt import Prompt
+from trainer.sizes import ModelConfig
+
+Forward = Callable[[Cache], Tensor]
+"""`GLM.forward`, or an engine around it."""
+
+
+class Fed(NamedTuple):
+    """A token as a model reads it."""
+
+    token: int
+    position: int
+    block_position: int
+
+
+class Reader:
+    """A model and what each of its rows has read."""
+
+    def __init__(self, forward: Forward, shape: ModelConfig, device: torch.device) -> None:
+        """Hold no rows yet."""
+        self._forward = forward
+        self._num_layers = shape.num_layers
+        self._device = device
+        self._cache = Cache(num_layers=shape.num_layers, num_rows=0)
+        self.positions = shape.position_rows
+        """How many the model has."""
+
+    @property
+    def lengths(self) -> list[int]:
+        """How many tokens each row has read."""
+        lengths: list[int] = self._cache.lengths.tolist()
+        return lengths
+
+    def open(self, prompts: Sequence[Prompt]) -> None:
+        """Read the contexts of prompts, a row for each; a GLM sees all of one at once."""
+        self._cache = Cache(num_layers=self._num_layers, num_rows=len(prompts))
+        rows = [
+            [Fed(token, position, 0) for position, token in enumerate(prompt.context)]
+            for prompt in prompts
+        ]
+        if any(rows):
+            self._read(rows, sees_ahead=not prompts[0].causal)
+
+    def read(self, rows: Sequence[Sequence[Fed]]) -> Tensor:
+        """Read one or more tokens a row, and return the logits of the last, float32[b, V]."""
+        return self._read(rows, sees_ahead=False)
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Keep these rows in this order; a row may be kept several times."""
+        self._cache.select(rows)
+
+    def cut(self, lengths: Sequence[int]) -> None:
+        """Forget what each row read after so many tokens."""
+        self._cache.cut(lengths)
+
+    @torch.no_grad()
+    def _read(self, rows: Sequence[Sequence[Fed]], *, sees_ahead: bool) -> Tensor:
+        width = max(map(len, rows))
+        padding = Fed(0, 0, 0)
+        padded = [[*row, *[padding] * (width - len(row))] for row in rows]
+        fed = torch.tensor(padded).to(self._device)
+        self._cache.begin(
+            fed[..., 0],
+            fed[..., 1:].transpose(1, 2),
+            sizes=[len(row) for row in rows],
+            sees_ahead=sees_ahead,
+        )
+        return self._forward(self._cache).float()

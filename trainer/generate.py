@@ -1,0 +1,191 @@
+"""Text from a trained model: blanks of prompts are filled, or texts go on.
+
+python -m trainer.generate build/run "Bread is [MASK] in the oven." --top-k 40
+
+trained = open_trained(Path("build/run"), Opening())
+for generation in generate(trained.model, trained.tokenizer, ["Bread is [MASK] in the oven."]):
+print(generation.text)
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shards.command import Parser, exit_code, log_plainly
+from shards.errors import UserError
+from shards.flags import add_flags, local_path, option, options_of, positive
+from shards.run import CAUSAL
+from shards.shown import json_text, print_line, print_lines, print_part, tell
+from trainer.decode.decoding import Decoding
+from trainer.decode.prompt import Prompt, Reading
+from trainer.decode.prompt_file import read_prompts
+from trainer.decode.reader import Reader
+from trainer.decode.writer import Generation, Writer
+from trainer.model import GLM
+from trainer.tokenizer import TextTokenizer
+from trainer.trained import Opening, Trained, open_trained
+
+
+def generate(
+    model: GLM,
+    tokenizer: TextTokenizer,
+    prompts: Sequence[str],
+    *,
+    decoding: Decoding | None = None,
+    causal: bool | None = None,
+    batch_size: int = 8,
+) -> list[Generation]:
+    """Return prompts with their blanks filled.
+
+    Args:
+        model: in evaluation mode, on any device.
+        tokenizer: the model's.
+        prompts: texts with [MASK], [sMASK] or [gMASK] for blanks; without any they go on at their
+            end. A causal model goes on at the end of every text.
+        decoding: how tokens are chosen. Default: the most probable one, up to 128 a blank.
+        causal: whether the model was trained to read from left to right only. Default: if it has
+            no block positions.
+        batch_size: how many prompts are filled at once; it does not change what is drawn.
+
+    Raises:
+        UserError: the tokenizer lacks a token, or a prompt has no place in the model.
+    """
+    if causal is None:
+        causal = not model.config.block_positions
+    reading = Reading(causal=causal, positions=model.config.position_rows)
+    writer = Writer(_reader_of(model), tokenizer, decoding or Decoding(), reading)
+    ready = [writer.prompt(text) for text in prompts]
+    return list(_in_batches(writer, ready, batch_size))
+
+
+def _reader_of(model: GLM) -> Reader:
+    return Reader(model, model.config, model.word_embeddings.weight.device)
+
+
+def _in_batches(writer: Writer, prompts: Sequence[Prompt], size: int) -> Iterator[Generation]:
+    for first in range(0, len(prompts), size):
+        yield from writer.write(prompts[first : first + size], first=first)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """What is asked of a model, and how the answers are printed."""
+
+    prompts: Path | None = option(
+        None,
+        "A file of prompts: one a line, or .jsonl with objects that have a prompt.",
+        metavar="FILE",
+        type=local_path,
+    )
+    samples: int = option(1, "Texts of each prompt.", metavar="N", type=positive)
+    batch_size: int = option(8, "Texts that are written at once.", metavar="N", type=positive)
+    json: bool = option(
+        False, "Print JSON lines, with the tokens of every blank.", action="store_true"
+    )
+
+
+def main(argv: Sequence[str]) -> int:
+    """Do what the command line says and return the exit code."""
+    log_plainly()
+    return exit_code("trainer.generate", lambda: _run(argv), stopped="the text is not whole")
+
+
+def _run(argv: Sequence[str]) -> None:
+    parser = Parser(
+        prog="python -m trainer.generate",
+        description="Fills the blanks of prompts, or goes on with texts. "
+        "Without prompts they are read from the standard input, one a line.",
+        argument_default=argparse.SUPPRESS,
+    )
+    parser.add_argument(
+        "model_path", type=local_path, metavar="MODEL", help="a run, a checkpoint, a published one"
+    )
+    parser.add_argument("texts", nargs="*", metavar="PROMPT", help="with [MASK], [sMASK], [gMASK]")
+    for options_class in (Asking, Decoding, Opening):
+        add_flags(parser, options_class)
+    given = vars(parser.parse_intermixed_args(argv))
+    asking = Asking(**options_of(Asking, given))
+    decoding = Decoding(**options_of(Decoding, given))
+    texts = list(given.get("texts", []))
+    if asking.prompts is not None:
+        texts += read_prompts(asking.prompts)
+    if asking.samples > 1 and not decoding.draws:
+        raise UserError(
+            f"--samples {asking.samples}: they would all be the same, as the most probable text is "
+            "taken. Give --temperature, --top-k or --top-p."
+        )
+    trained = open_trained(given["model_path"], Opening(**options_of(Opening, given)))
+    reading = Reading(
+        causal=trained.objective == CAUSAL,
+        positions=trained.shape.position_rows,
+        task_mask=trained.task_mask,
+    )
+    writer = Writer(_reader_of(trained.model), trained.tokenizer, decoding, reading)
+    if texts:
+        _answer(writer, [text for text in texts for _ in range(asking.samples)], asking)
+    else:
+        _converse(writer, trained, asking)
+
+
+def _answer(writer: Writer, texts: Sequence[str], asking: Asking) -> None:
+    """Print what a model makes of prompts: as it comes if there is one, else as each is whole."""
+    prompts = [writer.prompt(text) for text in texts]
+    if len(prompts) == 1:
+        _answer_one(writer, prompts[0], asking, number=0)
+        return
+    for generation in _in_batches(writer, prompts, asking.batch_size):
+        _print(generation, asking)
+
+
+def _converse(writer: Writer, trained: Trained, asking: Asking) -> None:
+    """Answer the lines of the standard input, one by one."""
+    is_person = sys.stdin.isatty()
+    if is_person:
+        step = "" if trained.step is None else f", step {trained.step:,}"
+        tell(f"{trained.origin}{step}: a prompt a line; Ctrl-D ends.")
+    number = 0
+    for line in _lines("> " if is_person else ""):
+        try:
+            prompt = writer.prompt(line)
+        except UserError as error:
+            if not is_person:
+                raise
+            tell(str(error))
+            continue
+        for _ in range(asking.samples):
+            _answer_one(writer, prompt, asking, number=number)
+            number += 1
+
+
+def _lines(sign: str) -> Iterator[str]:
+    """Return the lines of the standard input that have text, as they come."""
+    while True:
+        tell(sign, end="")
+        line = sys.stdin.readline()
+        if not line:
+            return
+        if line.strip():
+            yield line.rstrip("\r\n")
+
+
+def _answer_one(writer: Writer, prompt: Prompt, asking: Asking, *, number: int) -> None:
+    """Print what a model makes of a prompt, as it comes."""
+    if asking.json:
+        _print(writer.write([prompt], first=number)[0], asking)
+    else:
+        writer.write([prompt], first=number, on_text=lambda _, text: print_part(text))
+        print_part("\n")
+
+
+def _print(generation: Generation, asking: Asking) -> None:
+    if asking.json:
+        print_line(json_text(generation.json(), stream=sys.stdout), flush=True)
+    else:
+        print_lines([*generation.text.split("\n"), ""])
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,107 @@
+"""What a model in training makes of prompts, in the log, in TensorBoard and on the terminal.
+
+Tokens are drawn as THUDM/GLM ships it, at a temperature of 0.9 among the 40 most probable, with the
+same numbers each time, so that samples of two steps differ by what was learned. The first rank
+writes, and the others wait. Where no rank has the whole model (ZeRO stage 3) all ranks write the
+same: each token takes the same calls on all of them, because all take the first one's logits.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from trainer.cache import Cache
+from trainer.decode.decoding import Decoding
+from trainer.decode.prompt import Prompt, Reading
+from trainer.decode.prompt_file import read_prompts
+from trainer.decode.reader import Reader
+from trainer.decode.sampling import draw_keys, fill
+from trainer.decode.writer import Writer
+from trainer.log import RunLog
+from trainer.start import StartedRun
+from trainer.step import WEIGHTS_SPLIT
+from trainer.trained import Opening, find_tokenizer, origin_of
+
+TEMPERATURE, TOP_K = 0.9, 40
+_BATCH = 8
+"""Prompts at once."""
+
+
+class Samples:
+    """The prompts of a run, and what fills them."""
+
+    def __init__(
+        self,
+        prompts: Sequence[Prompt],
+        reader: Reader,
+        decoding: Decoding,
+        *,
+        writer: Writer | None,
+        is_split: bool,
+    ) -> None:
+        """Take over what `open_samples` found; only the first rank has a writer."""
+        self._prompts = prompts
+        self._reader = reader
+        self._decoding = decoding
+        self._writer = writer
+        self._is_split = is_split
+
+    def write(self, step: int, log: RunLog) -> None:
+        """Fill the prompts and log them; all ranks call this."""
+        for first in range(0, len(self._prompts), _BATCH):
+            batch = self._prompts[first : first + _BATCH]
+            if self._writer is not None:
+                for number, found in enumerate(self._writer.write(batch, first=first), first):
+                    log.write_sample(step, number, prompt=found.prompt, text=found.text)
+            elif self._is_split:
+                keys = draw_keys(self._decoding.seed, range(first, first + len(batch)))
+                fill(self._reader, batch, self._decoding, keys=keys, on_token=_nobody_listens)
+
+
+def open_samples(started: StartedRun) -> Samples | None:
+    """Return the samples of a run, None if it has none; all ranks call this.
+
+    Raises:
+        AgreedError: the file of prompts, or the tokenizer of the data, cannot be used.
+    """
+    settings, ranks, shape = started.config.settings, started.ranks, started.data.shape
+    if settings.sample_prompts is None:
+        return None
+    path, stepper = settings.sample_prompts, started.stepper
+    is_split = stepper.stage == WEIGHTS_SPLIT
+    decoding = Decoding(
+        max_new_tokens=settings.sample_tokens,
+        temperature=TEMPERATURE,
+        top_k=TOP_K,
+        seed=started.config.run.seed,
+    )
+
+    def forward(cache: Cache) -> Tensor:
+        logits = stepper.logits(cache).float()
+        if is_split and ranks.world > 1:
+            torch.distributed.broadcast(logits, 0)
+        return logits
+
+    reader = Reader(forward, shape, ranks.device)
+
+    def prepare() -> tuple[Writer | None, list[Prompt]]:
+        if not ranks.is_first:
+            return None, []
+        origin = origin_of(started)
+        reading = Reading(
+            causal=started.data.blanks is None,
+            positions=shape.position_rows,
+            task_mask=origin.task_mask,
+        )
+        tokenizer = find_tokenizer(origin, Opening(tokenizer=settings.tokenizer))
+        writer = Writer(reader, tokenizer, decoding, reading)
+        return writer, [writer.prompt(text) for text in read_prompts(path)]
+
+    writer, prompts = ranks.together(prepare)
+    prompts = ranks.gather(prompts)[0]
+    return Samples(prompts, reader, decoding, writer=writer, is_split=is_split)
+
+
+def _nobody_listens(_number: int, _blank: int, _token: int | None) -> None:
+    pass

@@ -1,0 +1,63 @@
+"""The head of a classifier: a few numbers from one place of a row, as in THUDM/GLM.
+
+The model's hidden state at that place goes through a linear layer and tanh, dropout, and a linear
+layer to the classes, or to one number per choice (commit 4f61ed7, model/downstream).
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from trainer.model import GLM
+
+POOLS = ("cls", "pad", "start")
+"""The place: [CLS]; the last one of the row; or the padding after it."""
+
+
+class Head(nn.Module):
+    """A classifier over hidden states."""
+
+    def __init__(
+        self, hidden_size: int, classes: int, *, pool: str = "cls", dropout: float = 0.1
+    ) -> None:
+        """Make a head with fresh weights.
+
+        Args:
+            hidden_size: of the model.
+            classes: how many numbers it gives for a row; 1 where each choice has a row.
+            pool: one of POOLS.
+            dropout: before the last layer, in training.
+        """
+        super().__init__()
+        self.pool = pool
+        self.pool_layer = nn.Linear(hidden_size, hidden_size)
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(hidden_size, classes)
+
+    def forward(self, hidden: Tensor, lengths: Tensor) -> Tensor:
+        """Return float32[b, classes] of hidden states [b, n, h] of rows that are so long."""
+        places = {"cls": torch.zeros_like(lengths), "pad": lengths - 1, "start": lengths}
+        rows = torch.arange(len(hidden), device=hidden.device)
+        pooled = torch.tanh(self.pool_layer(hidden[rows, places[self.pool]]))
+        numbers: Tensor = self.output(self.dropout(pooled))
+        return numbers.float()
+
+
+def class_numbers(model: GLM, head: Head, batch: Mapping[str, Tensor], *, pad: int) -> Tensor:
+    """Return what a head says of rows without targets, float32[b, classes], with gradients.
+
+    Args:
+        model: on the batch's device.
+        head: there too.
+        batch: as `rows.collate` returns it.
+        pad: the token that fills rows up.
+    """
+    tokens, positions = batch["tokens"], batch["position_ids"]
+    if head.pool == "start":  # every row needs a place after its last
+        tokens = nn.functional.pad(tokens, (0, 1), value=pad)
+        positions = nn.functional.pad(positions, (0, 1))
+    mask = model.mask(tokens, batch["sep"], None)
+    hidden = model.hidden_states(tokens, positions, mask)
+    numbers: Tensor = head(hidden, batch["lengths"].to(hidden.device))
+    return numbers

@@ -1,0 +1,221 @@
+"""A task: what its files ask of a model, how answers are counted, how they are handed in.
+
+    questions = task.questions(path, split=TRAIN, tokenizer=tokenizer, asking=Asking())
+    given = [answer.prediction for answer in answers.answer(model, questions, scoring)]
+    task.metrics(questions, given)    {"accuracy": 98.0}
+    task.lines(questions, given)      [{"idx": 0, "label": 1}, …]
+
+`catalogue.find_task` finds one by its name, or makes one of a file.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from shards.errors import UserError
+from shards.flags import flag_of, option, positive
+from trainer.tasks.question import Question
+from trainer.tokenizer import TextTokenizer
+
+TRAIN, VALIDATION, TEST = SPLITS = ("train", "val", "test")
+
+CLOZE, SPELLED, CLASSIFIER = FORMS = ("cloze", "spelled", "classifier")
+
+Prediction = int | str
+"""The number of a choice, word or class, 1 or 0 for an answer that is the most probable or not,
+or the text that was written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """How a task's items become questions; flags of every command that asks them."""
+
+    pattern: int | None = option(
+        None, "Which of the task's patterns, from 0 on. Default: the task's.", type=int, metavar="N"
+    )
+    length: int | None = option(
+        None, "Tokens of a row at most. Default: the task's.", type=positive, metavar="N"
+    )
+    form: str | None = option(
+        None,
+        "cloze: a word or an answer fills a blank. spelled: words too are scored as answers, "
+        "which may be of several tokens. classifier: a new head decides. Default: the task's.",
+        choices=FORMS,
+    )
+    candidates: bool = option(
+        False, "WSC: let other names compete with the one asked about.", action="store_true"
+    )
+    source_length: int | None = option(
+        None,
+        "Sequence to sequence: tokens of a source at most. Default: the task's.",
+        type=positive,
+        metavar="N",
+    )
+    target_length: int | None = option(
+        None,
+        "Sequence to sequence: tokens of a target at most. Default: the task's.",
+        type=positive,
+        metavar="N",
+    )
+    cut_targets: bool = option(
+        False,
+        "Sequence to sequence: cut targets that are longer, rather than refuse them.",
+        action="store_true",
+    )
+    hide_padding: bool = option(
+        False,
+        "Sequence to sequence: no padding between source and target, which the reference shows "
+        "to the model.",
+        action="store_true",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Defaults:
+    """What a task takes where `Asking` leaves it open."""
+
+    pattern: int = 0
+    num_patterns: int = 1
+    form: str = CLOZE
+    length: int = 256
+    source_length: int = 512
+    target_length: int = 128
+    takes: tuple[str, ...] = ("form", "length", "pattern")
+    """The fields of `Asking` that mean something to the task."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """All that items need to become questions; nothing is left open."""
+
+    tokenizer: TextTokenizer
+    split: str
+    """One of SPLITS."""
+    form: str
+    """One of FORMS."""
+    pattern: int
+    length: int
+    candidates: bool
+    source_length: int
+    target_length: int
+    cut_targets: bool
+    hide_padding: bool
+    is_causal: bool
+    """The model reads from left to right, and has no blanks."""
+
+    @property
+    def is_train(self) -> bool:
+        """Whether the answers are to be learnt."""
+        return self.split == TRAIN
+
+    def guid(self, name: object) -> str:
+        """Return the guid of an item, such as dev-3."""
+        return f"{'dev' if self.split == VALIDATION else self.split}-{name}"
+
+    def ids(self, text: str) -> list[int]:
+        """Return the ids of a text; white space alone has none, as in the reference."""
+        return list(self._encode(text)) if text.strip() else []
+
+    @cached_property
+    def _encode(self) -> Callable[[str], list[int]]:
+        # Patterns, words and passages come again and again.
+        return lru_cache(maxsize=1024)(self.tokenizer.encode)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Task:
+    """A task; see the module."""
+
+    name: str
+    ask: Callable[[Path, Asked], list[Question]]
+    """Read a file's items."""
+    measure: Callable[[Sequence[Question], Sequence[Prediction]], dict[str, float]]
+    hand_in: Callable[[Sequence[Question], Sequence[Prediction]], list[dict[str, Any]]]
+    """Return the lines of predictions."""
+    defaults: Defaults = field(default_factory=Defaults)
+    files: Mapping[str, str] = field(
+        default_factory=lambda: {split: f"{split}.jsonl" for split in SPLITS}
+    )
+    """Name of the file by split."""
+    other_files: Mapping[str, str] = field(default_factory=dict)
+    """Another name by split, taken where there is only that."""
+    is_written: bool = False
+    """Answers are written by a decoder, not chosen; predictions are texts."""
+
+    def questions(
+        self,
+        path: Path,
+        *,
+        split: str,
+        tokenizer: TextTokenizer,
+        asking: Asking,
+        is_causal: bool = False,
+    ) -> list[Question]:
+        """Return the questions of a file, in the order of training or evaluation.
+
+        Args:
+            path: a file, or a folder that holds one of the split's name.
+            split: one of SPLITS. Only for TRAIN are there mirrors, and labels for all.
+            tokenizer: the model's.
+            asking: the flags.
+            is_causal: the model reads from left to right, and has no blanks.
+
+        Raises:
+            UserError: an item lacks a field, has an unknown label or does not fit; says which.
+        """
+        asked = self._asked(split, tokenizer, asking, is_causal=is_causal)
+        file = self.file(path, split) if path.is_dir() else path
+        questions = self.ask(file, asked)
+        if not questions:
+            raise UserError(f"{file} holds nothing to ask for the task {self.name}.")
+        return questions
+
+    def metrics(
+        self, questions: Sequence[Question], predictions: Sequence[Prediction]
+    ) -> dict[str, float]:
+        """Return figures by name; the first picks the best epoch, the more the better.
+
+        Questions without a known answer may not be among them.
+        """
+        return self.measure(questions, predictions)
+
+    def lines(
+        self, questions: Sequence[Question], predictions: Sequence[Prediction]
+    ) -> list[dict[str, Any]]:
+        """Return predictions as they are handed in, one JSON object a line."""
+        return self.hand_in(questions, predictions)
+
+    def file(self, folder: Path, split: str) -> Path:
+        """Return a split's file in a folder."""
+        file = folder / self.files[split]
+        other = folder / self.other_files.get(split, file.name)
+        return other if other.is_file() and not file.exists() else file
+
+    def _asked(
+        self, split: str, tokenizer: TextTokenizer, asking: Asking, *, is_causal: bool
+    ) -> Asked:
+        own = self.defaults
+        for given in fields(asking):
+            if given.name not in own.takes and getattr(asking, given.name) != given.default:
+                raise UserError(f"{flag_of(given.name)}: the task {self.name} has no use for it.")
+        pattern = own.pattern if asking.pattern is None else asking.pattern
+        if not 0 <= pattern < own.num_patterns:
+            raise UserError(
+                f"--pattern {pattern}: the task {self.name} has {own.num_patterns}, numbered from "
+                "0 on."
+            )
+        return Asked(
+            tokenizer=tokenizer,
+            split=split,
+            form=asking.form or own.form,
+            pattern=pattern,
+            length=asking.length or own.length,
+            candidates=asking.candidates,
+            source_length=asking.source_length or own.source_length,
+            target_length=asking.target_length or own.target_length,
+            cut_targets=asking.cut_targets,
+            hide_padding=asking.hide_padding,
+            is_causal=is_causal,
+        )
