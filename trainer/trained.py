@@ -107,20 +107,29 @@ def open_trained(path: Path, opening: Opening) -> Trained:
     """
     origin = find_origin(path, opening)
     tokenizer = find_tokenizer(origin, opening)
-    device = _device(opening)
-    with torch.device("meta"):
-        model = GLM(origin.shape)
-    model = model.to(_dtype(opening, device)).to_empty(device=device)
-    load_weights(origin.path, model)
-    model = model.eval().requires_grad_(False)
     return Trained(
-        model=model,
+        model=load_model(origin, opening),
         objective=origin.objective,
         tokenizer=tokenizer,
         origin=origin.path,
         step=origin.step,
         task_mask=origin.task_mask,
     )
+
+
+def load_model(origin: Origin, opening: Opening) -> GLM:
+    """Return a model with its weights, on its device, in evaluation mode, without gradients.
+
+    Raises:
+        UserError: there is no such device, or the weights do not fit.
+        DamageError: a file of it is damaged.
+    """
+    device = _device(opening)
+    with torch.device("meta"):
+        model = GLM(origin.shape)
+    model = model.to(_dtype(opening, device)).to_empty(device=device)
+    load_weights(origin.path, model)
+    return model.eval().requires_grad_(False)
 
 
 def find_origin(path: Path, opening: Opening) -> Origin:
