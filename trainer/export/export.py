@@ -136,6 +136,7 @@ def export(path: Path, options: Exporting) -> list[str]:
         f"{origin.path}: {origin.shape.num_parameters():,} parameters{where}, as {options.dtype}",
         *(f"{output / name}  {size:,} bytes" for name, size in files(output).items()),
         *notes,
+        *(["the classifier's head is left out"] if subject.tensors.lacks_head else []),
     ]
 
 

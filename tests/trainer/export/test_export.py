@@ -79,6 +79,15 @@ def test_what_it_says(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "exists: name a folder that does not, or remove it first" in capsys.readouterr().err
 
 
+def test_a_classifier_is_exported_without_its_head(tmp_path: Path) -> None:
+    model = random_model(SHAPE)
+    model.head = torch.nn.Linear(32, 3)
+    run = save_run(tmp_path / "run", model, objective="glm")
+    lines = export_to("safetensors", run, tmp_path / "out")
+    assert lines[-1] == "the classifier's head is left out"
+    assert {*SafeTensors(tmp_path / "out")} == {*random_model(SHAPE).state_dict()}
+
+
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "blanks for transformers": ("glm", {"to": "hf"}, r"fills blanks .*--to hf .* --to reference"),
     "blanks for llm.c": ("glm", {"to": "llm.c"}, r"fills blanks .*--to llm\.c"),
