@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 HEADINGS = {"README.md": "## A corpus that grows", "README.zh.md": "## 不断增长的语料"}
 
 _VARYING = re.compile(
-    r"((?:loss|accuracy|lr|grad norm|tokens/s|lag|documents/s|files/s) )[\d.,e-]+|"
+    r"((?:loss|accuracy|lr|grad norm|ms/step|tokens/s|lag|documents/s|files/s) )[\d.,e-]+|"
     r"\b\d+:\d\d\b|\b[\d.]+ s\b"
 )
 """What another machine measures otherwise, or computes with other last bits."""

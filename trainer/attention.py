@@ -128,9 +128,9 @@ def attend(
         return output
     if dropout is None:
         return _fused(query, key, value, mask, 0.0)
-    if not query.is_cuda:
+    if not dropout.masks.is_in_kernel:
         return _unfused(query, key, value, mask, dropout)
-    if dropout.masks.seeds.kernel is None or torch.compiler.is_compiling():
+    if dropout.masks.kernel is None or torch.compiler.is_compiling():
         return _fused(query, key, value, mask, dropout.probability)
     return _from_slot_on(query, key, value, mask, dropout)
 
@@ -146,7 +146,8 @@ def _unfused(
 ) -> Tensor:
     """Return attention with the full matrix of weights, of which some are dropped."""
     if mask is None:
-        mask = torch.ones(query.shape[-2:], dtype=torch.bool, device=query.device).tril()
+        tokens = query.shape[-2]
+        mask = torch.ones(tokens, tokens, dtype=torch.bool, device=query.device).tril()
     scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1) + additive(mask, query.dtype)
     weights = scores.softmax(-1, dtype=torch.float32)
     kept = dropout.masks.weights(weights, dropout.probability, dropout.layer)
@@ -157,7 +158,7 @@ def _from_slot_on(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: WeightDropout
 ) -> Tensor:
     """Return attention whose kernel draws for each sample what belongs to its slot."""
-    kernel = dropout.masks.seeds.kernel
+    kernel = dropout.masks.kernel
     assert kernel is not None
     generator = torch.cuda.default_generators[query.get_device()]
     num_samples, heads, queries, _ = query.shape

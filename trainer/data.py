@@ -31,7 +31,7 @@ class RunData:
     run: Run
     sampler: Sampler
     held_out: OnePass | None
-    """The validation windows; None if the data have none."""
+    """The validation windows that are read; None if the data have none."""
     blanks: BlankMaker | None
     """None: the objective is the next token."""
     isolate: bool
@@ -136,7 +136,9 @@ def open_data(config: Config) -> RunData:
     return RunData(
         run=run,
         sampler=sampler,
-        held_out=OnePass(held_out, window=run.window) if held_out else None,
+        held_out=OnePass(held_out, window=run.window, at_most=settings.eval_samples or None)
+        if held_out
+        else None,
         blanks=blanks,
         isolate=settings.isolate_documents,
         shape=shape,

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from shards.order.permutation import derive, text_key
+from trainer.sizes import ModelConfig
 
 _GAMMA = 0x9E3779B97F4A7C15 - 2**64
 _FACTORS = (0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64)
@@ -67,40 +68,47 @@ class Seeds:
 class Dropout:
     """The masks of some samples, at all places of a model.
 
-    Hidden states have `sites` places, numbered from 0; attention has those of its layers after
-    them.
+    What hashes is done at once, outside of what is compiled: a compiler would take the constants
+    for sizes.
     """
 
-    def __init__(self, seeds: Seeds, *, sites: int, tokens: int, width: int) -> None:
-        """Prepare the masks of hidden states [b, tokens, width] at a number of sites."""
-        self.seeds = seeds
-        self._sites = sites
-        self._num_heads = 0
+    def __init__(self, seeds: Seeds, config: ModelConfig, *, tokens: int) -> None:
+        """Prepare the masks of samples of so many tokens."""
+        self.kernel = seeds.kernel
+        self.is_in_kernel = seeds.keys.is_cuda
+        """Whether kernels draw the masks of attention weights."""
         device = seeds.keys.device
+        self._units = _units(max(config.hidden_size, tokens), device)
+        sites = 1 + 2 * config.num_layers
         places = torch.arange(sites, device=device)[:, None] * _SITE
         tokens_of = torch.arange(tokens, device=device)
         self._words = _words(seeds.keys[:, None], (places + tokens_of)[:, None])
-        self._units = _units(width, device)
+        if config.attention_dropout and not self.is_in_kernel:
+            layers = torch.arange(sites, sites + config.num_layers, device=device)
+            heads = torch.arange(config.num_heads, device=device)
+            places = layers[:, None, None] * _SITE + heads[:, None] * _HEAD + tokens_of
+            self._weight_words = _words(seeds.keys[:, None, None], places[:, None])
 
     def hidden(self, hidden: Tensor, probability: float, site: int) -> Tensor:
-        """Return hidden states [b, tokens, width] with units dropped and the others scaled up."""
+        """Return hidden states [b, tokens, width] with units dropped and the others scaled up.
+
+        Args:
+            hidden: the states.
+            probability: of each unit to be dropped.
+            site: 0 for the embeddings, 2 l + 1 and 2 l + 2 for what layer l adds.
+        """
         if not probability:
             return hidden
         return _drop(hidden, self._words[site], self._units, probability)
 
     def weights(self, weights: Tensor, probability: float, layer: int) -> Tensor:
-        """Return attention weights [b, heads, queries, keys] with some dropped."""
-        _, heads, queries, keys = weights.shape
-        device = weights.device
-        places = (self._sites + layer) * _SITE + torch.arange(heads, device=device)[:, None] * _HEAD
-        words = _words(
-            self.seeds.keys[:, None, None], places + torch.arange(queries, device=device)
-        )
-        return _drop(weights, words, _units(keys, device), probability)
+        """Return attention weights [b, heads, tokens, tokens] with some dropped."""
+        return _drop(weights, self._weight_words[layer], self._units, probability)
 
 
 def _drop(values: Tensor, words: Tensor, units: Tensor, probability: float) -> Tensor:
-    """Return values [..., n] of which each is 0 or scaled up; words [...], units [n]."""
+    """Return values [..., n] of which each is 0 or scaled up; words [...], units [n or more]."""
+    units = units[: values.shape[-1]]
     limit = round(probability * 2**32) - 2**31
     kept = words.unsqueeze(-1) * units >= limit
     return (values * kept).mul_(1 / (1 - probability))

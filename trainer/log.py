@@ -34,11 +34,16 @@ _SHOWN: Mapping[str, str] = {
     "accuracy": "{:.3f}",
     "lr": "{:.3g}",
     "grad_norm": "{:.3g}",
-    "tokens_per_second": "{:,.0f}",
+    "ms_per_step": "{:,.0f}",
     "mfu": "{:.1%}",
+    "tokens_per_second": "{:,.0f}",
 }
 """The figures of an event shown on the terminal, in this order; the files have all of them."""
-_NAMES: Mapping[str, str] = {"grad_norm": "grad norm", "tokens_per_second": "tokens/s"}
+_NAMES: Mapping[str, str] = {
+    "grad_norm": "grad norm",
+    "ms_per_step": "ms/step",
+    "tokens_per_second": "tokens/s",
+}
 
 _log = logging.getLogger(__name__)
 
@@ -173,18 +178,19 @@ def _open_tensorboard(folder: Path, step: int) -> Any:
 
 
 class Meter:
-    """Tokens and samples per second since the last reading, and the share of time spent waiting."""
+    """Speed since the last reading, and the share of time spent waiting."""
 
     def __init__(self) -> None:
         self._begin()
 
     def _begin(self) -> None:
         self._since = time.perf_counter()
-        self._tokens = self._samples = 0
+        self._steps = self._tokens = self._samples = 0
         self._flops = self._waited = 0.0
 
     def add(self, *, tokens: int, samples: int, flops: float, waited: float) -> None:
         """Count a step; `waited` is how long, in seconds, it waited for its batch."""
+        self._steps += 1
         self._tokens += tokens
         self._samples += samples
         self._flops += flops
@@ -198,6 +204,7 @@ class Meter:
         """Return the figures since the last call; MFU only if the peak is known."""
         seconds = max(time.perf_counter() - self._since, 1e-9)
         figures = {
+            "ms_per_step": 1000 * seconds / max(1, self._steps),
             "tokens_per_second": self._tokens / seconds,
             "samples_per_second": self._samples / seconds,
             "waiting": self._waited / seconds,

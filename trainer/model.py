@@ -149,13 +149,13 @@ class GLM(nn.Module):
         if position_ids is None:
             position_ids = _plain_positions(tokens)
         embedded = self.word_embeddings(tokens)
-        if not (self.training and self.config.has_dropout):
-            seeds = None
-        elif seeds is None:
-            seeds = Seeds.random(len(tokens), tokens.device)
+        dropout = None
+        if self.training and self.config.has_dropout:
+            seeds = seeds or Seeds.random(len(tokens), tokens.device)
+            dropout = Dropout(seeds, self.config, tokens=tokens.shape[1])
         # Once for all layers: fused attention takes no other mask as it is.
         mask = additive(mask, embedded.dtype)
-        hidden: Tensor = self.transformer(embedded, position_ids, mask, seeds)
+        hidden: Tensor = self.transformer(embedded, position_ids, mask, dropout)
         return hidden
 
     def _read(self, cache: Cache) -> Tensor:
@@ -209,7 +209,6 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig, *, checkpoint_activations: bool) -> None:
         super().__init__()
         self.dropout = config.hidden_dropout
-        self.num_sites = 1 + 2 * config.num_layers
         self.checkpoint_activations = checkpoint_activations
         rows, width = config.position_rows, config.hidden_size
         self.position_embeddings = Embedding(rows, width, std=config.init_std)
@@ -224,18 +223,15 @@ class Transformer(nn.Module):
         embedded: Tensor,
         position_ids: Tensor,
         mask: Mask,
-        seeds: Seeds | None,
+        dropout: Dropout | None,
         *,
         cache: Cache | None = None,
     ) -> Tensor:
-        """Return hidden states, float[b, n, h], of embedded tokens; without seeds no dropout."""
+        """Return hidden states, float[b, n, h], of embedded tokens, float[b, n, h]."""
         hidden = embedded + self.position_embeddings(position_ids[:, 0])
         if self.block_position_embeddings is not None:
             hidden = hidden + self.block_position_embeddings(position_ids[:, 1])
-        dropout = None
-        if seeds is not None:
-            _, tokens, width = hidden.shape
-            dropout = Dropout(seeds, sites=self.num_sites, tokens=tokens, width=width)
+        if dropout is not None:
             hidden = dropout.hidden(hidden, self.dropout, 0)
         for number, layer in enumerate(self.layers):
             if cache is not None:

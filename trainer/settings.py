@@ -130,6 +130,12 @@ class Settings:
         "tiktoken:NAME, hf:FILE. Default: the one that the data hold.",
         metavar="SPEC",
     )
+    eval_samples: int = option(
+        1024,
+        "Windows of a validation, the same each time, spread over all there are; 0: all.",
+        metavar="N",
+        type=count,
+    )
     sample_every: int = option(
         0,
         "Steps between texts that the model makes of --sample-prompts; 0: none.",
@@ -152,7 +158,7 @@ class Settings:
     checkpoint_activations: bool = option(
         False, "Recompute layers in the backward pass to save memory.", action="store_true"
     )
-    compile: bool = option(False, "Compile the model with torch.compile.", action="store_true")
+    compile: bool = option(False, "Compile the layers with torch.compile.", action="store_true")
     profile: bool = option(
         False, "Write a trace of steps 6 to 8 of this start.", action="store_true"
     )

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from shards.errors import DamageError, UserError
 from shards.manifest import read_manifest
+from shards.order.onepass import OnePass
 from shards.records import to_json
 from shards.run import Run
 from shards.storage.remote import any_path
@@ -82,7 +83,7 @@ class StartedRun:
         run, shape = self.config.run, self.data.shape
         size, micro = run.batch_size(self.step), self.stepper.micro_batch
         begin = f"resumes after step {self.step:,}" if self.step else "starts from the beginning"
-        held_out = "none" if self.data.held_out is None else f"{len(self.data.held_out):,} windows"
+        held_out = "none" if self.data.held_out is None else _shown(self.data.held_out)
         return [
             f"{self.config.settings.model}: {shape.num_parameters():,} parameters, vocabulary "
             f"{shape.vocab_size:,}, {self.precision}, ZeRO stage {self.stepper.stage}",
@@ -117,6 +118,12 @@ class StartedRun:
         }
 
 
+def _shown(held_out: OnePass) -> str:
+    """Return how many validation windows are read, and of how many."""
+    read, there = len(held_out), held_out.num_windows
+    return f"{read:,} windows" if read == there else f"{read:,} of {there:,} windows"
+
+
 def start(config: Config, ranks: Ranks) -> StartedRun:
     """Return a run that is ready to train; all ranks call this.
 
@@ -142,9 +149,9 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     if checkpoint is not None:
         identity = _identity(config, data, precision=precision)
         changeable = _changeable(config.settings, schedule)
-        ranks.together(
-            lambda: _check_same_run(checkpoint, data, identity=identity, changeable=changeable)
-        )
+        ranks.together(lambda: _check_same_run(checkpoint, data, identity=identity))
+        if ranks.is_first:
+            _tell_changes(checkpoint, changeable)
     deepspeed = engine_settings(
         deepspeed,
         micro=micro,
@@ -280,7 +287,6 @@ def _check_same_run(
     data: RunData,
     *,
     identity: Mapping[str, Any],
-    changeable: Mapping[str, Any],
 ) -> None:
     """Check that a checkpoint belongs to this run.
 
@@ -308,8 +314,13 @@ def _check_same_run(
             "Give the earlier batch size first, and start the new one at this step: --batch-size "
             f"SIZE {step}:SIZE."
         )
+
+
+def _tell_changes(checkpoint: Checkpoint, changeable: Mapping[str, Any]) -> None:
+    """Report what is other than it was before a checkpoint, and may be."""
     for name, before, now in _differences(checkpoint.state["schedule"], changeable):
-        _log.warning("from step %d on %s is %s; it was %s", step + 1, name, now, before)
+        first = checkpoint.step + 1
+        _log.warning("from step %d on %s is %s; it was %s", first, name, now, before)
 
 
 def _check_same_text(checkpoint: Checkpoint, data: RunData) -> None:

@@ -12,6 +12,7 @@ either, and no state of a random number generator has to be saved.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,12 @@ from torch import Tensor
 
 from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
+from shards.shown import visible_line
 from trainer.cache import Cache
 from trainer.deepspeed_json import stage_of
 from trainer.dropout import Seeds
 from trainer.loader import Tensors
+from trainer.log import TRAIN
 from trainer.loss import LossSums
 from trainer.loss_tally import LossTally
 from trainer.model import GLM
@@ -37,6 +40,8 @@ from trainer.torch_file import damage_told, deepspeed_types, nothing_runs, one_l
 WEIGHTS_SPLIT = 3
 """The ZeRO stage at which no rank has the whole model."""
 _MODEL_INPUTS = ("tokens", "targets", "loss_mask", "position_ids", "sep", "pieces")
+_MONITORS = {"wandb": "wandb", "comet": "comet_ml", "tensorboard": "tensorboard"}
+"""Sections of DeepSpeed's JSON, and the package that each needs."""
 _ROWS = (*_MODEL_INPUTS, "source", "task")
 
 
@@ -66,6 +71,7 @@ def check_settings(deepspeed: Mapping[str, Any]) -> None:
     Raises:
         UserError: it does not; the message says why.
     """
+    _check_monitors(deepspeed)
     # Reads DS_ACCELERATOR when it is imported.
     from deepspeed.runtime.config import DeepSpeedConfig  # noqa: PLC0415
 
@@ -76,6 +82,16 @@ def check_settings(deepspeed: Mapping[str, Any]) -> None:
             f"DeepSpeed does not take the settings of its JSON: {one_line(error)}. Correct them "
             "there."
         ) from error
+
+
+def _check_monitors(deepspeed: Mapping[str, Any]) -> None:
+    """Check that the packages of the enabled monitors are there."""
+    for section, package in _MONITORS.items():
+        if deepspeed.get(section, {}).get("enabled") and find_spec(package) is None:
+            raise UserError(
+                f"the DeepSpeed JSON enables {section}, and {package} is not installed: pip "
+                f'install {package}, or set "enabled": false there.'
+            )
 
 
 def make_model(
@@ -125,7 +141,9 @@ class Stepper:
             optimizer=_optimizer(model, settings, deepspeed, device=ranks.device),
             config=dict(deepspeed),
         )[0]
-        if settings.compile:
+        if settings.compile and deepspeed.get("compile", {}).get("deepcompile"):
+            self.engine.compile()
+        elif settings.compile:
             # Not the whole model: which tokens carry loss, and how many, differs at every step.
             model.transformer.compile()
 
@@ -225,10 +243,6 @@ class Stepper:
         self.engine.train()
         return tally
 
-    def _common_width(self, batch: Tensors) -> int | None:
-        """Return how wide all micro-batches of the step are; None: each as wide as it needs."""
-        return self._ranks.largest(_reach(batch)) if self._is_even else None
-
     def answer(self, batch: Tensors) -> LossSums:
         """Return the sums of a batch of this rank's rows; learn nothing.
 
@@ -251,6 +265,27 @@ class Stepper:
             logits: Tensor = self.engine(cache)
         self.engine.train()
         return logits
+
+    def monitor(self, event: str, figures: Mapping[str, float], *, samples: int) -> None:
+        """Give figures to the monitors that DeepSpeed's JSON enables, after so many samples.
+
+        The names are those of DeepSpeed's documentation: Train/Samples/train_loss. The learning
+        rate it writes by itself.
+        """
+        monitor = self.engine.monitor
+        if not monitor.enabled:
+            return
+        own = {name: value for name, value in figures.items() if name not in ("lr", "samples")}
+        if event == TRAIN:
+            own["train_loss"] = own.pop("loss")
+        head = f"{event.capitalize()}/Samples"
+        monitor.write_events(
+            [(f"{head}/{visible_line(name)}", value, samples) for name, value in own.items()]
+        )
+
+    def _common_width(self, batch: Tensors) -> int | None:
+        """Return how wide all micro-batches of the step are; None: each as wide as it needs."""
+        return self._ranks.largest(_reach(batch)) if self._is_even else None
 
     def _apply(self) -> tuple[bool, float]:
         """Update the weights unless a gradient is not finite; return whether, and the norm.

@@ -1,5 +1,6 @@
 """Ctrl-C and SIGTERM: noted at once, obeyed by all ranks at the same step."""
 
+import os
 import signal
 from types import FrameType
 from typing import Any
@@ -22,6 +23,7 @@ class Stop:
     def __init__(self) -> None:
         self._heard = dict.fromkeys(_SIGNALS, False)
         self._former_handlers: dict[int, Any] = {}
+        self._is_told = os.environ.get("RANK", "0") != "0"
 
     def __enter__(self) -> "Stop":
         for number in _SIGNALS:
@@ -33,12 +35,19 @@ class Stop:
             signal.signal(number, handler)
 
     def _hear(self, number: int, _frame: FrameType | None) -> None:
-        if not any(self._heard.values()):
-            tell("stopping: this step is finished, then the run is saved", start="\n")
+        self._tell()
         self._heard[signal.Signals(number)] = True
+
+    def _tell(self) -> None:
+        """Say once, on the first rank, what comes."""
+        if not self._is_told:
+            self._is_told = True
+            tell("stopping: this step is finished, then the run is saved", start="\n")
 
     def agreed_exit_code(self, ranks: Ranks) -> int:
         """Return 128 + the signal if any rank was asked to stop, else 0; all ranks call this."""
         counts = ranks.sum(torch.tensor([int(heard) for heard in self._heard.values()])).tolist()
         codes = [128 + number for number, count in zip(_SIGNALS, counts, strict=True) if count]
+        if codes:
+            self._tell()  # another rank may have been asked alone
         return max(codes, default=0)

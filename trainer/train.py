@@ -207,7 +207,7 @@ class Training:
             "samples": self._data.run.position_of(self._step),
             **self._meter.read(peak_flops=self._peak),
         }
-        self._log.write(TRAIN, self._step, figures)
+        self._write(TRAIN, figures)
         self._tally = LossTally.empty(self._tally.sources)
         self._skipped = 0
 
@@ -236,7 +236,12 @@ class Training:
             stop=lambda: self._stop.agreed_exit_code(self._ranks),
         )
         if tally is not None:
-            self._log.write(VALIDATION, self._step, tally.figures())
+            self._write(VALIDATION, tally.figures())
+
+    def _write(self, event: str, figures: Mapping[str, float]) -> None:
+        """Log figures, and give them to the monitors of DeepSpeed's JSON."""
+        self._log.write(event, self._step, figures)
+        self._started.stepper.monitor(event, figures, samples=self._position(self._step))
 
     def _examine(self) -> None:
         figures = sit_all(
@@ -248,6 +253,8 @@ class Training:
         if figures:
             self._log.record(TASKS, self._step, figures)
             self._log.say(f"step {self._step:,}/{self._steps:,}  {TASKS}  {told(figures)}")
+            samples = self._position(self._step)
+            self._started.stepper.monitor(TASKS, figures, samples=samples)
 
     def _save(self) -> None:
         self._is_saved = True

@@ -15,7 +15,7 @@ from shards.errors import UserError
 from shards.flags import option
 from shards.mixture import parse_data
 from shards.reader import Dataset
-from shards.records import from_json
+from shards.records import from_json, to_json
 from shards.run import CAUSAL
 from shards.run import GLM as BLANKS
 from trainer.checkpoint import Checkpoint, read_checkpoint, steps_in
@@ -93,8 +93,13 @@ class Origin:
     data: tuple[str, ...]
     """Folders or addresses of the data that it was trained on, as far as they are known."""
     step: int | None
-    task_mask: bool = True
-    """See `Trained`."""
+    blanks: Mapping[str, Any] | None = None
+    """Options of its blanks; None: a causal model, or not known."""
+
+    @property
+    def task_mask(self) -> bool:
+        """See `Trained`."""
+        return self.blanks is None or bool(self.blanks.get("task_mask", True))
 
 
 def open_trained(path: Path, opening: Opening) -> Trained:
@@ -106,20 +111,29 @@ def open_trained(path: Path, opening: Opening) -> Trained:
     """
     origin = find_origin(path, opening)
     tokenizer = find_tokenizer(origin, opening)
-    device = _device(opening)
-    with torch.device("meta"):
-        model = GLM(origin.shape)
-    model = model.to_empty(device="cpu")
-    load_weights(origin.path, model)
-    model = model.to(device, _dtype(opening, device)).eval().requires_grad_(False)
     return Trained(
-        model=model,
+        model=load_model(origin, opening),
         objective=origin.objective,
         tokenizer=tokenizer,
         origin=origin.path,
         step=origin.step,
         task_mask=origin.task_mask,
     )
+
+
+def load_model(origin: Origin, opening: Opening) -> GLM:
+    """Return a model with its weights, on its device, in evaluation mode, without gradients.
+
+    Raises:
+        UserError: there is no such device, or the weights do not fit.
+        DamageError: a file of it is damaged.
+    """
+    device = _device(opening)
+    with torch.device("meta"):
+        model = GLM(origin.shape)
+    model = model.to_empty(device="cpu")
+    load_weights(origin.path, model)
+    return model.to(device, _dtype(opening, device)).eval().requires_grad_(False)
 
 
 def find_origin(path: Path, opening: Opening) -> Origin:
@@ -146,7 +160,7 @@ def find_origin(path: Path, opening: Opening) -> Origin:
         tokenizer=dict(identity["tokenizer"]),
         data=_data_of(checkpoint),
         step=checkpoint.step,
-        task_mask=bool((identity.get("blanks") or {}).get("task_mask", True)),
+        blanks=identity.get("blanks"),
     )
 
 
@@ -161,7 +175,7 @@ def origin_of(started: StartedRun) -> Origin:
         tokenizer=data.tokenizer,
         data=directories,
         step=started.step,
-        task_mask=data.blanks is None or data.blanks.options.task_mask,
+        blanks=None if data.blanks is None else to_json(data.blanks.options),
     )
 
 

@@ -1,4 +1,4 @@
-"""Every window once, in order: what validation reads."""
+"""Every window once, in order, or an even choice of them: what validation reads."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -13,22 +13,31 @@ from shards.windows import WindowSpec
 
 
 class OnePass:
-    """Goes through all windows of some streams; `draw` and `locate` work like a `Sampler`'s.
+    """Goes through windows of some streams; `draw` and `locate` work like a `Sampler`'s.
 
     Positions are 0 to len - 1; rank r of W takes positions r, r + W, …
     """
 
-    def __init__(self, streams: Sequence[Stream], *, window: WindowSpec) -> None:
+    def __init__(
+        self, streams: Sequence[Stream], *, window: WindowSpec, at_most: int | None = None
+    ) -> None:
+        """Go through all windows, or through so many at equal distances."""
         self.streams = tuple(streams)
         self.window = window
+        self._at_most = at_most
 
     @cached_property
     def cells(self) -> Cells:
         """Where the windows are: each stream is one cell."""
         return Cells(self.streams, num_scatters=1, stride=self.window.stride)
 
-    def __len__(self) -> int:
+    @cached_property
+    def num_windows(self) -> int:
+        """All windows that there are."""
         return int(self.cells.sizes.sum())
+
+    def __len__(self) -> int:
+        return self.num_windows if self._at_most is None else min(self._at_most, self.num_windows)
 
     def draw(self, positions: ArrayLike) -> DrawnWindows:
         """Return the windows at positions, int64[n].
@@ -41,6 +50,7 @@ class OnePass:
             raise IndexError(
                 f"positions {index.min()} to {index.max()}: this pass has {len(self)} windows"
             )
+        index = index * self.num_windows // max(1, len(self))
         ends = np.cumsum(self.cells.sizes)
         streams = np.searchsorted(ends, index, side="right")
         zeros = np.zeros(len(index), np.int64)

@@ -16,6 +16,24 @@ from trainer.loss_tally import CAUSAL_TASK
 Configure = Callable[..., Config]
 
 
+def test_a_validation_may_be_cut_short(configure: Callable[..., Config]) -> None:
+    whole = open_data(configure("--eval-samples", "0")).held_out
+    cut = open_data(configure("--eval-samples", "5")).held_out
+    assert whole is not None
+    assert cut is not None
+    assert (len(cut), cut.num_windows) == (5, len(whole)) == (5, whole.num_windows)
+    # The same windows on any number of ranks, from all sources.
+    chosen = [cut.draw(range(rank, 5, 2)).stream.tolist() for rank in (0, 1)]
+    assert sorted(chosen[0] + chosen[1]) == cut.draw(range(5)).stream.tolist()
+    assert set(chosen[0] + chosen[1]) == {0, 1}
+    every = len(whole) / 5
+    places = [int(i * every) for i in range(5)]
+    assert cut.draw(range(5)).sample.tolist() == whole.draw(places).sample.tolist()
+    more = open_data(configure("--eval-samples", "100000")).held_out
+    assert more is not None
+    assert len(more) == len(whole)
+
+
 def test_batches_and_validation_of_a_run(configure: Configure) -> None:
     data = open_data(configure())
     batches = list(data.batches(0, ALONE))

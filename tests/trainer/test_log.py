@@ -71,11 +71,12 @@ def test_nan_and_infinity_are_null(tmp_path: Path) -> None:
 
 def test_lines_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = RunLog(None, step=0, steps=2000, show=True)
-    log.write(TRAIN, 1500, {"loss": 2.34567, "lr": 2e-4, "tokens_per_second": 12345.6, "mfu": 0.41})
+    figures = {"loss": 2.34567, "lr": 2e-4, "tokens_per_second": 12345.6, "mfu": 0.41}
+    log.write(TRAIN, 1500, {**figures, "ms_per_step": 208.9})
     log.advance(1500)
     log.close()
     assert capsys.readouterr().err == (
-        "step 1,500/2,000  train  loss 2.3457  lr 0.0002  tokens/s 12,346  mfu 41.0%\n"
+        "step 1,500/2,000  train  loss 2.3457  lr 0.0002  ms/step 209  mfu 41.0%  tokens/s 12,346\n"
     )
     assert not list(tmp_path.iterdir())
 
@@ -111,10 +112,17 @@ def test_meter(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
         meter.add(tokens=400, samples=4, flops=1e9, waited=0.2)
     assert meter.read(peak_flops=1e9) == pytest.approx(
-        {"tokens_per_second": 200, "samples_per_second": 2, "waiting": 0.1, "mfu": 0.5}
+        {
+            "ms_per_step": 2000,
+            "tokens_per_second": 200,
+            "samples_per_second": 2,
+            "waiting": 0.1,
+            "mfu": 0.5,
+        }
     )
     now[0] += 1
     assert meter.read(peak_flops=None) == {
+        "ms_per_step": 1000,
         "tokens_per_second": 0,
         "samples_per_second": 0,
         "waiting": 0,

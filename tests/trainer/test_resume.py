@@ -115,6 +115,7 @@ def test_a_signal_saves_and_leaves(
     wait_for_step(run, 1, running)
     running.signal(number, 1)  # one rank is asked, all stop
     assert running.wait().codes() == [128 + number] * 2
+    assert running.output().count("stopping: this step is finished") == 1
     last = events(run, "train")[-1]["step"]
     assert (run / f"step-{last}" / "whole-00000.json").is_file()
     trial.run(*zero(trial, 2), "--save", run, world=2)
@@ -189,12 +190,13 @@ def test_each_node_has_its_own_disk(trial: Trial, undisturbed: Callable[..., Pat
 def test_another_number_of_ranks(
     trial: Trial, undisturbed: Callable[..., Path], stage: int, before: int, after: int
 ) -> None:
-    flags = (*zero(trial, stage), "--dropout", 0)
+    flags = zero(trial, stage)
     whole = undisturbed(*flags)
     run = trial.folder / f"world-{stage}-{before}-{after}"
     trial.run(*flags, "--save", run, "--save-every", 5, "--max-steps", 5, "--decay-steps", STEPS,
               world=before)  # fmt: skip
-    trial.run(*flags, "--save", run, world=after)
+    output = trial.run(*flags, "--save", run, "--eps", "1.01e-8", world=after).output()
+    assert output.count("from step 6 on eps is 1.01e-08; it was 1e-08") == 1
     assert len(losses(run)) == STEPS
     assert losses(run) == pytest.approx(losses(whole), abs=2e-5)
     assert not list(run.glob("*universal*"))

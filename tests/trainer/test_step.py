@@ -45,6 +45,18 @@ def test_micro_batches_are_as_wide_as_their_loss() -> None:
         assert torch.equal(part["tokens"], whole["tokens"][i * 2 : i * 2 + rows, :width])
 
 
+def test_micro_batches_may_all_be_as_wide_as_those_of_other_ranks() -> None:
+    whole = batch([10, 65, 0], width=128) | {"pieces": torch.ones(3, 128, dtype=torch.long)}
+    parts = micro_batches(whole, 2, width=192)
+    assert [tuple(part["tokens"].shape) for part in parts] == [(2, 192), (1, 192)]
+    assert parts[0]["position_ids"].shape == (2, 2, 192)
+    assert torch.equal(parts[1]["tokens"][:, :128], whole["tokens"][2:])
+    assert not any(part["loss_mask"][:, 128:].any() for part in parts)
+    assert (parts[0]["pieces"][:, 128:] == -1).all()
+    cut = micro_batches(whole, 3, width=128)
+    assert torch.equal(cut[0]["tokens"], whole["tokens"])
+
+
 @pytest.mark.parametrize(
     ("loss", "targets", "finite"),
     [(1.0, 1, True), (float("inf"), 1, False), (float("nan"), 1, False), (0.0, 0, True)],

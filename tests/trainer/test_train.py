@@ -72,6 +72,24 @@ def test_two_ranks_learn_what_one_does(made: Callable[..., Path], objective: str
     assert losses(alone)[-1] < losses(alone)[0] - 0.1
 
 
+@pytest.mark.parametrize(
+    ("world", "flags"),
+    [
+        (2, ()),
+        (3, ("--scatters", 4)),
+        (3, ("--micro-batch", 2, "--checkpoint-activations")),
+    ],
+)
+def test_dropout_does_not_depend_on_the_ranks(
+    made: Callable[..., Path], world: int, flags: tuple[object, ...]
+) -> None:
+    dropping = ("--dropout", 0.2, "--batch-size", 12, "--max-steps", 3, "--eval-every", 0)
+    scatters = flags if "--scatters" in flags else ()
+    alone, shared = made(*dropping, *scatters), made(*dropping, *flags, world=world)
+    assert losses(shared) == pytest.approx(losses(alone), abs=1e-6)
+    assert losses(alone) != losses(made(*dropping, *scatters, "--dropout", 0))
+
+
 @pytest.mark.parametrize(("stage", "world"), [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2)])
 def test_zero_learns_what_plain_training_does(
     made: Callable[..., Path], stage: int, world: int
@@ -135,6 +153,38 @@ def test_the_batch_may_grow(trial: Trial) -> None:
     samples = [line["samples"] for line in events(run, "train")]
     assert samples == [4, 8, 16, 24, 32, 40]
     assert Run.load(run / "run.json").position_of(6) == 40
+
+
+def test_deepspeeds_monitors_get_the_figures(trial: Trial) -> None:
+    run, settings = trial.folder / "monitored", trial.folder / "monitors.json"
+    section = {"enabled": True, "output_path": str(trial.folder / "csv"), "job_name": "small"}
+    settings.write_text(json.dumps({"csv_monitor": section}))
+    flags = ("--deepspeed", settings, "--save", run, "--max-steps", 2, "--eval-samples", 3)
+    output = trial.run(*flags, "--eval-every", 2, world=2).output()
+    assert re.search(r"validation: 3 of \d+ windows", output)
+    rows = {
+        path.stem.removesuffix(".csv"): path.read_text().splitlines()
+        for path in (trial.folder / "csv" / "small").iterdir()
+    }
+    for name, wanted in (
+        ("Train_Samples_train_loss", losses(run)),
+        ("Train_Samples_grad_norm", [line["grad_norm"] for line in events(run, "train")]),
+        ("Validation_Samples_loss", losses(run, "validation")),
+    ):
+        _, *lines = rows[name]
+        figures = [line.split(",") for line in lines]
+        assert [float(value) for _, value in figures] == pytest.approx(wanted)
+        assert [int(samples) for samples, _ in figures] == [8, 16][-len(wanted) :]
+    assert len(rows["Train_Samples_lr"]) == 3
+    assert "Train_Samples_ms_per_step" in rows
+
+
+def test_a_monitor_without_its_package_is_refused(trial: Trial) -> None:
+    settings = trial.folder / "wandb.json"
+    settings.write_text(json.dumps({"comet": {"enabled": True}}))
+    output = trial.run("--deepspeed", settings, code=2, world=2).output()
+    assert "enables comet, and comet_ml is not installed: pip install comet_ml" in output
+    assert "Traceback" not in output
 
 
 def test_what_a_log_has(made: Callable[..., Path]) -> None:

@@ -4,4 +4,4 @@
 set -euo pipefail
 # Seconds that torchrun gives the ranks to save when asked to stop (torch 2.13; older ones: 30).
 export TORCH_ELASTIC_SHUTDOWN_TIMEOUT=${TORCH_ELASTIC_SHUTDOWN_TIMEOUT:-110}
-exec torchrun --standalone --nproc-per-node "${GPUS:-gpu}" -m trainer.train "$@"
+exec python -m trainer.launcher torchrun --standalone --nproc-per-node "${GPUS:-gpu}" -m trainer.train "$@"

@@ -88,11 +88,14 @@ def answer(judge: Judge, questions: Sequence[Question], *, rows_at_once: int = 3
     Raises:
         UserError: a score is not a finite number.
     """
-    rows = [(question, row) for question in questions for row in question.rows]
-    order = sorted(range(len(rows)), key=lambda at: (_kind(rows[at][0]), -len(rows[at][1])))
+    # Rows are made when they are needed: all of them at once may be too many.
+    owners = [(question, at) for question in questions for at in range(len(question.rows))]
+    sizes = [len(row) for question in questions for row in question.rows]
+    order = sorted(range(len(owners)), key=lambda at: (_kind(owners[at][0]), -sizes[at]))
     values: dict[int, list[float]] = {}
-    for batch in _batches(order, [rows[at][0] for at in order], size=rows_at_once):
-        values.update(zip(batch, _values(judge, [rows[at] for at in batch]), strict=True))
+    for batch in _batches(order, [owners[at][0] for at in order], size=rows_at_once):
+        rows = [(question, question.rows[at]) for question, at in (owners[at] for at in batch)]
+        values.update(zip(batch, _values(judge, rows), strict=True))
     given, first = [], 0
     for question in questions:
         after = first + len(question.rows)

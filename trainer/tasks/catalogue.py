@@ -1,6 +1,11 @@
 """The tasks that are known by name, and those that a file describes."""
 
+from pathlib import Path
+
 from shards.errors import UserError
+from trainer.json_file import is_file
+from trainer.tasks.clue import CLUE
+from trainer.tasks.own import PROMPTED, read_task
 from trainer.tasks.sequences import SEQUENCES
 from trainer.tasks.superglue.boolq import BOOLQ
 from trainer.tasks.superglue.copa import COPA
@@ -11,7 +16,7 @@ from trainer.tasks.superglue.wic import WIC
 from trainer.tasks.superglue.wsc import WSC
 from trainer.tasks.task import Task
 
-_ALL = (COPA, BOOLQ, CB, RTE, WIC, WSC, MULTIRC, RECORD, *SEQUENCES)
+_ALL = (COPA, BOOLQ, CB, RTE, WIC, WSC, MULTIRC, RECORD, *CLUE, *SEQUENCES, PROMPTED)
 
 TASKS = {task.name: task for task in _ALL}
 """By name."""
@@ -28,6 +33,8 @@ def find_task(name: str) -> Task:
     """
     if name in TASKS:
         return TASKS[name]
+    if is_file(Path(name)):
+        return read_task(Path(name))
     raise UserError(
         f"--task {name}: there is no such task, and no such file. Known are "
         f"{', '.join(sorted(TASKS))}; a task of one's own is a JSON file."

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainer.tasks.items import Item
-from trainer.tasks.rows import Row, blank_row
+from trainer.tasks.rows import Blank
 from trainer.tasks.task import Asked
 
 
@@ -17,13 +17,14 @@ from trainer.tasks.task import Asked
 class Piece:
     """A string of a pattern."""
 
-    text: str | None
-    """None: the mask."""
+    text: str
     may_shrink: bool = False
     """Tokens may be taken from its end."""
+    mask: str = ""
+    """The blank: mask, smask or gmask; it has no text."""
 
 
-MASK = Piece(None)
+MASK = Piece("", mask="mask")
 
 
 def cut(text: str) -> Piece:
@@ -48,12 +49,16 @@ class Pattern:
         ]
 
 
-def fill(pattern: Pattern, answer: Sequence[int], asked: Asked, *, item: Item) -> tuple[Row, bool]:
-    """Return the row in which an answer fills a pattern's blank, and whether it was cut.
+def fill(
+    pattern: Pattern, answer: Sequence[int], asked: Asked, *, item: Item
+) -> tuple[Blank, bool]:
+    """Return the blank of a pattern with its answer, and whether it was cut.
+
+    Part A ends with eos, unless it ends with [gMASK], after which a text simply goes on.
 
     Args:
         pattern: filled in.
-        answer: with the token that ends it; none: one token is asked for, after the row.
+        answer: with the token that ends it; none: what follows sop is asked for.
         asked: how.
         item: what an error is about.
 
@@ -61,24 +66,46 @@ def fill(pattern: Pattern, answer: Sequence[int], asked: Asked, *, item: Item) -
         UserError: it does not fit, and nothing is left that may be cut.
     """
     special = asked.tokenizer.special
+    blank = next(piece for group in pattern.groups for piece in group if piece.mask)
+    last = [piece for group in pattern.groups for piece in group][-1]
+    ending = [] if last.mask == "gmask" else [special["eos"]]
+    context, was_cut = fitted(
+        pattern, asked, item=item, taken=1 + len(ending) + max(1, len(answer))
+    )
+    filled = Blank.of(
+        [special["cls"], *context, *ending],
+        mask_at=1 + context.index(special[blank.mask]),
+        sop=special["sop"],
+        answer=answer,
+    )
+    return filled, was_cut
+
+
+def fitted(pattern: Pattern, asked: Asked, *, item: Item, taken: int) -> tuple[list[int], bool]:
+    """Return a pattern's ids, cut to what is left of the length, and whether they were.
+
+    Args:
+        pattern: filled in.
+        asked: how.
+        item: what an error is about.
+        taken: tokens that the row has besides.
+
+    Raises:
+        UserError: they do not fit, and nothing is left that may be cut.
+    """
+    special, groups = asked.tokenizer.special, pattern.groups
     encoded = [
-        [[special["mask"]] if piece.text is None else asked.ids(piece.text) for piece in group]
-        for group in pattern.groups
+        [[special[piece.mask]] if piece.mask else asked.ids(piece.text) for piece in group]
+        for group in groups
     ]
-    # [CLS] and eos; for a single token, sop as well, whose place the answer's end has otherwise.
-    room = asked.length - len(answer) - (2 if answer else 3)
-    shrinkable = [[piece.may_shrink for piece in group] for group in pattern.groups]
-    size = sum(len(ids) for group in encoded for ids in group)
-    was_cut = size > room
-    if was_cut and not _shrink(encoded, shrinkable, by=size - room):
+    shrinkable = [[piece.may_shrink for piece in group] for group in groups]
+    size = taken + sum(len(ids) for group in encoded for ids in group)
+    if size > asked.length and not _shrink(encoded, shrinkable, by=size - asked.length):
         raise item.wrong(
-            f"the pattern with its answer has {size + asked.length - room} tokens, --length is "
-            f"{asked.length}, and cutting all that may be cut is not enough. Make it longer."
+            f"the pattern with its answer has {size} tokens, --length is {asked.length}, and "
+            "cutting all that may be cut is not enough. Make it longer."
         )
-    context = [special["cls"], *(i for group in encoded for ids in group for i in ids)]
-    place = context.index(special["mask"])
-    row = blank_row([*context, special["eos"]], mask_at=place, sop=special["sop"], answer=answer)
-    return row, was_cut
+    return [i for group in encoded for ids in group for i in ids], size > asked.length
 
 
 def _shrink(encoded: list[list[list[int]]], shrinkable: list[list[bool]], *, by: int) -> bool:

@@ -50,14 +50,14 @@ def f1(labels: Sequence[object], predictions: Sequence[object], *, of: object) -
     return 2 * both / either if either else 0.0
 
 
-def labelled(labels: Sequence[object]) -> Lines:
-    """Return what writes {"idx": …, "label": …}, a prediction by its label."""
+def labelled(labels: Sequence[object] | None) -> Lines:
+    """Return what writes {"idx": …, "label": …}, a prediction by its label or its number."""
 
     def lines(
         questions: Sequence[Question], predictions: Sequence[Prediction]
     ) -> list[dict[str, Any]]:
         return [
-            {"idx": question.idx, "label": labels[int(given)]}
+            {"idx": question.idx, "label": labels[int(given)] if labels else int(given)}
             for question, given in zip(questions, predictions, strict=True)
         ]
 

@@ -10,7 +10,7 @@ from shards.errors import UserError
 from trainer.tasks.cloze import Pattern, fill
 from trainer.tasks.items import Item
 from trainer.tasks.question import Question
-from trainer.tasks.rows import Row
+from trainer.tasks.rows import BlankRows, Row
 from trainer.tasks.task import CLASSIFIER, SPELLED, Asked
 
 
@@ -69,25 +69,27 @@ def question_of(draft: Draft, asked: Asked) -> Question:
     if asked.form == CLASSIFIER:
         rows = [_pair(pair, asked, item=draft.item) for pair in draft.pairs]
         classes = 1 if len(draft.pairs) > 1 else len(draft.answers)
-        return _question(draft, asked, rows, classes=classes)
+        cut = sum(was_cut for _, was_cut in rows)
+        return _question(draft, asked, tuple(row for row, _ in rows), cut, classes=classes)
     if draft.are_words and asked.form != SPELLED:
         words = tuple(_word(answer, asked, item=draft.item) for answer in draft.answers)
-        return _question(
-            draft, asked, [fill(draft.patterns[0], (), asked, item=draft.item)], words=words
-        )
+        blank, was_cut = fill(draft.patterns[0], (), asked, item=draft.item)
+        return _question(draft, asked, BlankRows([blank]), int(was_cut), words=words)
     patterns = draft.patterns * (1 if len(draft.patterns) > 1 else len(draft.answers))
     answers = [_spelled(answer, asked, item=draft.item) for answer in draft.answers]
-    rows = [
+    filled = [
         fill(pattern, answer, asked, item=draft.item)
         for pattern, answer in zip(patterns, answers, strict=True)
     ]
-    return _question(draft, asked, rows)
+    blanks = BlankRows([blank for blank, _ in filled])
+    return _question(draft, asked, blanks, sum(was_cut for _, was_cut in filled))
 
 
 def _question(
     draft: Draft,
     asked: Asked,
-    rows: Sequence[tuple[Row, bool]],
+    rows: Sequence[Row],
+    num_shortened: int,
     *,
     words: tuple[int, ...] = (),
     classes: int = 0,
@@ -95,11 +97,11 @@ def _question(
     return Question(
         guid=asked.guid(draft.name),
         idx=draft.idx,
-        rows=tuple(row for row, _ in rows),
+        rows=rows,
         words=words,
         label=draft.label,
         classes=classes,
-        num_shortened=sum(was_cut for _, was_cut in rows),
+        num_shortened=num_shortened,
         facts=draft.facts,
     )
 
@@ -124,17 +126,20 @@ def _word(answer: str, asked: Asked, *, item: Item) -> int:
 
 
 def _pair(pair: tuple[str, str], asked: Asked, *, item: Item) -> tuple[Row, bool]:
-    """Return the row [CLS] a sep b eos for a classifier, cut at its end, and whether it was."""
+    """Return the row [CLS] a sep b eos for a classifier, and whether it was cut.
+
+    The first text gives way. (The reference cuts the row's end, with the choice or question there.)
+    """
     special = asked.tokenizer.special
     first, second = (asked.ids(text) for text in pair)
-    body = [special["cls"], *first, special["sep"], *second]
-    room = asked.length - 1
-    if room < len(body) - len(second) + 1:
+    room = asked.length - len(second) - 3
+    if room < min(1, len(first)):
         raise item.wrong(
-            f"the first of two texts has {len(first)} tokens, which leaves nothing of --length "
-            f"{asked.length} to the second. Make it longer."
+            f"the second of two texts has {len(second)} tokens, which leaves nothing of --length "
+            f"{asked.length} to the first. Make it longer."
         )
-    tokens = np.array([*body[:room], special["eos"]], np.int64)
+    ids = [special["cls"], *first[:room], special["sep"], *second, special["eos"]]
+    tokens = np.array(ids, np.int64)
     positions = np.zeros((2, len(tokens)), np.int64)
     positions[0] = np.arange(len(tokens))
     row = Row(
@@ -144,4 +149,4 @@ def _pair(pair: tuple[str, str], asked: Asked, *, item: Item) -> tuple[Row, bool
         targets=np.zeros(len(tokens), np.int64),
         loss_mask=np.zeros(len(tokens), np.bool_),
     )
-    return row, len(body) > room
+    return row, len(first) > room

@@ -26,7 +26,8 @@ class Question:
     """Unique in its file, such as dev-3."""
     idx: Any
     """What the file calls it, for predictions."""
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
+    """They may be made when they are asked for (`rows.BlankRows`)."""
     words: tuple[int, ...] = ()
     """The ids of the verbalizers, by label."""
     label: int | None = None

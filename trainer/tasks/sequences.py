@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shards.errors import UserError
 from trainer.tasks.items import Item, read_document, read_items
 from trainer.tasks.question import Question
 from trainer.tasks.rouge import rouge
-from trainer.tasks.rows import blank_row
+from trainer.tasks.rows import Blank, BlankRows
 from trainer.tasks.superglue.wording import plain
 from trainer.tasks.task import SPLITS, TEST, Asked, Defaults, Prediction, Task
 
@@ -89,16 +91,18 @@ def _question(
         if len(answer) > asked.target_length:
             cut.append(pair)
             answer = answer[: asked.target_length]
-    row = blank_row(
-        [*pair.context, *[special["pad"]] * padding],
+    blank = Blank(
+        context=np.array(pair.context, np.int32),
         mask_at=pair.context.index(pair.mask),
         sop=special["sop"],
-        answer=answer,
+        answer=np.array(answer, np.int32),
+        padding=padding,
+        pad=special["pad"],
     )
     return Question(
         guid=asked.guid(number),
         idx=pair.idx,
-        rows=(row,),
+        rows=BlankRows([blank]),
         num_shortened=int(pair.was_cut),
         facts={"reference": pair.target},
     )
@@ -117,16 +121,23 @@ def _with_marks(text: str, asked: Asked) -> list[int]:
 
 
 def _summaries(
-    source_text: Callable[[str], str] = plain, target_text: Callable[[str], str] = plain
+    source_text: Callable[[str], str] = plain,
+    target_text: Callable[[str], str] = plain,
+    *,
+    knows_marks: bool = False,
 ) -> Pairs:
-    """Return what reads sources that stand after "Content:", cut at their end."""
+    """Return what reads sources that stand after "Content:", cut at their end.
+
+    With marks, [UNK] and [SEP] in a text are tokens; else texts are only texts.
+    """
 
     def pairs(path: Path, asked: Asked) -> Iterator[_Pair]:
         special = asked.tokenizer.special
         prompt = [special["cls"], _blank(asked), *asked.ids(" Content:")]
         room = _room(asked, len(prompt))
         for number, item in enumerate(read_items(path)):
-            ids = _with_marks(" " + source_text(item.text("source").strip()), asked)
+            text = f" {source_text(item.text('source').strip())}"
+            ids = _with_marks(text, asked) if knows_marks else asked.ids(text)
             yield _Pair(
                 item=item,
                 idx=item.fields.get("idx", number),
@@ -250,11 +261,7 @@ def _hand_in(
     questions: Sequence[Question], predictions: Sequence[Prediction]
 ) -> list[dict[str, Any]]:
     return [
-        {
-            "idx": question.idx,
-            "prediction": text,
-            "reference": (question.facts or {})["reference"],
-        }
+        {"idx": question.idx, "prediction": text, **(question.facts or {})}
         for question, text in zip(questions, predictions, strict=True)
     ]
 
@@ -283,8 +290,8 @@ _cnn_source = _replacing({"<S_SEP>": ""} | _CNN_DM)
 _cnn_target = _replacing({"<S_SEP>": "[SEP]"} | _CNN_DM)
 
 SEQUENCES = (
-    _task("gigaword", _summaries(_gigaword, _gigaword), (192, 32), marks=True),
-    _task("cnn_dm", _summaries(_cnn_source, _cnn_target), (608, 160), marks=True),
+    _task("gigaword", _summaries(_gigaword, _gigaword, knows_marks=True), (192, 32), marks=True),
+    _task("cnn_dm", _summaries(_cnn_source, _cnn_target, knows_marks=True), (608, 160), marks=True),
     _task("cnn_dm_original", _summaries(), (608, 160)),
     _task("xsum", _summaries(), (608, 60)),
     _task("squad_generation", _asked_for, (464, 48), suffix="json"),

@@ -1,0 +1,78 @@
+"""Files that are no files of items."""
+
+from pathlib import Path
+
+import pytest
+
+from shards.errors import UserError
+from trainer.tasks.catalogue import find_task
+from trainer.tasks.items import Item, read_items
+from trainer.tasks.task import Asking
+from trainer.tokenizer import TextTokenizer
+
+
+def test_blank_lines_count_but_hold_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"a": 1}\r\n\n  \n{"a": "\xe2\x80\xa8"}\n')
+    assert [(item.line, item.fields["a"]) for item in read_items(path)] == [(1, 1), (4, "\u2028")]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"a": 1}\n{"a": \n', r"line 2: this is not valid JSON"),
+        (b"[1]\n", r"line 1: this is \[1\]\. Expected an object"),
+        (b'{"a": "\xff"}', r"is not UTF-8: its byte 7 is 0xff"),
+    ],
+)
+def test_wrong_files(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "items.jsonl").write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        read_items(tmp_path / "items.jsonl")
+
+
+def test_no_file(tmp_path: Path, toy_tokenizer: TextTokenizer) -> None:
+    with pytest.raises(UserError, match=r"val\.jsonl cannot be read: No such file"):
+        find_task("copa").questions(tmp_path, split="val", tokenizer=toy_tokenizer, asking=Asking())
+
+
+def test_an_empty_file(tmp_path: Path, toy_tokenizer: TextTokenizer) -> None:
+    (tmp_path / "val.jsonl").write_text("\n")
+    with pytest.raises(UserError, match=r"val\.jsonl holds nothing to ask for the task copa"):
+        find_task("copa").questions(tmp_path, split="val", tokenizer=toy_tokenizer, asking=Asking())
+
+
+def test_labels_are_compared_as_json_has_them() -> None:
+    def label(value: object, labels: list[object]) -> int | None:
+        item = Item(fields={"label": value}, path=Path("x"), line=1)
+        return item.label(labels, is_needed=True)
+
+    assert label(True, ["false", "true"]) == 1
+    assert label("False", ["false", "true"]) == 0
+    assert label("108", ["100", "108"]) == 1
+    assert label(1, [0, 1]) == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"pattern": 3}, "--pattern 3: the task copa has 3, numbered from 0 on"),
+        ({"candidates": True}, "--candidates: the task copa has no use for it"),
+        ({"target_length": 3}, "--target-length: the task copa has no use"),
+    ],
+)
+def test_flags_of_other_tasks(
+    tmp_path: Path, toy_tokenizer: TextTokenizer, flags: dict[str, int], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        find_task("copa").questions(
+            tmp_path,
+            split="val",
+            tokenizer=toy_tokenizer,
+            asking=Asking(**flags),  # type: ignore[arg-type]
+        )
+
+
+def test_no_task() -> None:
+    with pytest.raises(UserError, match=r"--task copy: there is no such task.* Known are afqmc, "):
+        find_task("copy")

@@ -1,0 +1,147 @@
+"""Tasks that a file describes."""
+
+import json
+from typing import Any
+
+import pytest
+
+from shards.errors import UserError
+from tests.trainer.tasks.toy import Desk
+from trainer.tasks.catalogue import find_task
+from trainer.tasks.task import CLASSIFIER, TEST, TRAIN, Task
+
+MOOD = {
+    "pattern": ["{review.text:cut} It was [MASK].", "So [MASK]: {review.text:cut} ({stars})"],
+    "verbalizer": {"bad": " awful", "good": " great"},
+    "label": "mood",
+}
+REVIEW = {"review": {"text": "We [MASK] laughed."}, "stars": 4, "mood": "good", "idx": "r1"}
+
+
+def described(desk: Desk, content: dict[str, Any]) -> Task:
+    path = desk.folder / "mood.json"
+    path.write_text(json.dumps(content))
+    return find_task(str(path))
+
+
+def test_verbalizer(desk: Desk) -> None:
+    task = described(desk, MOOD)
+    (question,) = desk.ask(task, REVIEW)
+    assert desk.text(question.rows[0]) == "<cls>We [MASK] laughed. It was<mask>.<eos><sop>"
+    words = [desk.tokenizer.decode([word]) for word in question.words]
+    assert (words, question.label, question.guid) == ([" awful", " great"], 1, "dev-0")
+    assert task.lines([question], [0]) == [{"idx": "r1", "label": "bad"}]
+    assert task.metrics([question], [1]) == {"accuracy": 100.0, "f1-macro": 1.0}
+    (second,) = desk.ask(task, REVIEW, pattern=1, length=26)
+    assert desk.text(second.rows[0]) == "<cls>So<mask>: We [MASK] laug (4)<eos><sop>"
+    assert second.num_shortened == 1
+    (plain,) = desk.ask(task, REVIEW, form=CLASSIFIER)
+    assert (plain.classes, desk.text(plain.rows[0])) == (
+        2,
+        "<cls>We [MASK] laughed. It was.<sep><eos>",
+    )
+
+
+def test_first_metric(desk: Desk) -> None:
+    task = described(desk, {**MOOD, "metric": "f1-macro"})
+    questions = desk.ask(task, REVIEW, {**REVIEW, "mood": "bad"})
+    figures = task.metrics(questions, [1, 1])
+    assert list(figures.items()) == [("f1-macro", pytest.approx(1 / 3)), ("accuracy", 50.0)]
+
+
+def test_choices_of_every_item(desk: Desk) -> None:
+    task = described(desk, {"pattern": "{a:cut} [MASK]", "choices": [" {b}", " not {b}"]})
+    (question,) = desk.ask(task, {"a": "x", "b": "y", "label": 0})
+    assert [desk.text(row) for row in question.rows] == [
+        "<cls>x<mask><eos><sop> y",
+        "<cls>x<mask><eos><sop> not y",
+    ]
+    assert task.lines([question], [1]) == [{"idx": 0, "label": 1}]
+
+
+def test_choices_in_a_field(desk: Desk) -> None:
+    task = described(desk, {"pattern": "{a}[MASK]", "choices_field": "ends"})
+    two, three = desk.ask(
+        task,
+        {"a": "x", "ends": ["b", "c"], "label": 1},
+        {"a": "x", "ends": ["b", "c", "d"], "label": 2},
+    )
+    assert [len(question.rows) for question in (two, three)] == [2, 3]
+    with pytest.raises(UserError, match=r'"label" is 2, .*one of 0, 1'):
+        desk.ask(task, {"a": "x", "ends": ["b", "c"], "label": 2})
+    with pytest.raises(UserError, match=r'"ends" is no list of at least 2 texts'):
+        desk.ask(task, {"a": "x", "ends": ["b"], "label": 0})
+
+
+def test_prompts_and_answers(desk: Desk) -> None:
+    prompted = find_task("prompted")
+    item = {"prompt": "Say {hi}. ", "answer": "hi [MASK]"}
+    (train,) = desk.ask(prompted, item, split=TRAIN)
+    assert desk.text(train.rows[0]) == "<cls>Say {hi}.<gmask><sop>hi [MASK]"
+    assert desk.answer(train.rows[0]) == "hi [MASK]<eop>"
+    (validated,) = desk.ask(prompted, item)
+    assert desk.text(validated.rows[0]) == "<cls>Say {hi}.<gmask><sop>"
+    assert not validated.rows[0].loss_mask.any()
+    assert prompted.lines([validated], ["ho"]) == [
+        {"idx": 0, "prediction": "ho", "reference": "hi [MASK]"}
+    ]
+    (asked,) = desk.ask(prompted, {"prompt": "Say"}, split=TEST)
+    assert asked.facts == {"reference": None}
+
+
+def test_prompts_and_answers_from_left_to_right(desk: Desk) -> None:
+    prompted, item = find_task("prompted"), {"prompt": "Say ", "answer": "hi"}
+    (train,) = desk.ask(prompted, item, split=TRAIN, is_causal=True)
+    assert desk.text(train.rows[0]) == "Say hi"
+    assert desk.answer(train.rows[0]) == "hi<eos>"
+    (validated,) = desk.ask(prompted, item, is_causal=True)
+    assert desk.text(validated.rows[0]) == "Say "
+    task = described(desk, {"pattern": "{a} [MASK] b", "answer": "{c}"})
+    with pytest.raises(UserError, match="leave the blank out"):
+        desk.ask(task, {"a": "x", "c": "y"}, is_causal=True)
+
+
+def test_an_answer_in_the_middle(desk: Desk) -> None:
+    task = described(desk, {"pattern": "{a:cut} [sMASK] {{b}}", "answer": "{c}"})
+    (question,) = desk.ask(task, {"a": "xyz", "c": "!"}, split=TRAIN, length=12)
+    assert desk.text(question.rows[0]) == "<cls>xyz<smask> {b}<eos><sop>!"
+    with pytest.raises(UserError, match=r"line 1: .* has 13 tokens, --length is 9"):
+        desk.ask(task, {"a": "xyz", "c": "!!"}, split=TRAIN, length=9)
+    with pytest.raises(UserError, match="the answer is empty"):
+        desk.ask(task, {"a": "xyz", "c": ""}, split=TRAIN)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"pattern": "{a} [MASK]"}, "has not one of verbalizer, choices, choices_field and answer"),
+        ({**MOOD, "answer": "x"}, "has not one of verbalizer"),
+        ({**MOOD, "pattern": "{a}"}, r"the pattern '\{a\}' has 0 blanks, not one \[MASK\]"),
+        ({**MOOD, "pattern": "[MASK][MASK]"}, r"has 2 blanks"),
+        ({**MOOD, "pattern": "{a:short} [MASK]"}, r"a field is \{name\} or \{name:cut\}"),
+        ({**MOOD, "pattern": "{a [MASK]"}, r"does not describe a task: "),
+        ({**MOOD, "pattern": []}, r"there is no pattern"),
+        ({**MOOD, "verbalizer": {"good": " great"}}, r"only one answer to choose from"),
+        ({**MOOD, "metric": "bleu"}, r"metric is 'bleu', not one of accuracy, f1-macro"),
+        ({**MOOD, "patern": "x"}, r"the task\.patern is not known"),
+        ({**MOOD, "verbalizer": {"a": 1, "b": " x"}}, r"verbalizer\.a is 1, not of type str"),
+        ({"pattern": "{a}", "answer": "[MASK]"}, r"an answer has a blank"),
+    ],
+)
+def test_wrong_descriptions(desk: Desk, content: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        described(desk, content)
+    assert str(caught.value).startswith(str(desk.folder / "mood.json"))
+
+
+def test_a_word_of_several_tokens(desk: Desk) -> None:
+    task = described(desk, {**MOOD, "verbalizer": {"bad": " poor", "good": " great"}})
+    with pytest.raises(UserError, match=r"the word ' poor' has 5 tokens .* Take --form spelled"):
+        desk.ask(task, REVIEW)
+    (question,) = desk.ask(task, REVIEW, form="spelled")
+    assert [desk.answer(row) for row in question.rows] == [" poor<eop>", " great<eop>"]
+
+
+def test_a_missing_field(desk: Desk) -> None:
+    with pytest.raises(UserError, match=r'line 1: there is no field "review\.text"'):
+        desk.ask(described(desk, MOOD), {"review": "x", "stars": 1, "mood": "bad"})

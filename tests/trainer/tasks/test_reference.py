@@ -1,0 +1,158 @@
+"""Rows, scores, predictions and metrics of the reference (../shared/data/golden/tasks)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shards.errors import UserError
+from tests.trainer.tasks import reference
+from tests.trainer.tasks.reference import TOKENIZERS, asking, figures, items, needs_tasks, option
+from trainer.model import GLM
+from trainer.tasks.answers import Judge, answer
+from trainer.tasks.catalogue import find_task
+from trainer.tasks.question import Question
+from trainer.tasks.rows import Row
+from trainer.tasks.task import CLASSIFIER, VALIDATION, Asking
+from trainer.tokenizer import TextTokenizer
+
+pytestmark = needs_tasks
+
+ENCODINGS = figures("encodings.json")
+SCORES = figures("scores.json").get("cases", {}) if reference.TASKS.is_dir() else {}
+SEQUENCES = figures("seq2seq.json").get("cases", {}) if reference.TASKS.is_dir() else {}
+TOLERANCE = 1e-4
+"""Of scores near -80."""
+
+
+@pytest.fixture(scope="module")
+def gpt2() -> TextTokenizer:
+    return reference.gpt2()
+
+
+@pytest.fixture(scope="module")
+def model() -> GLM:
+    return reference.model()
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_rows_are_the_references(name: str, gpt2: TextTokenizer, tmp_path: Path) -> None:
+    case = ENCODINGS[name]
+    lines = items(f"{case['items']}.jsonl").read_text().splitlines()
+    made, too_long = {}, 0
+    for line in lines:  # one by one: some are too long, which is an error of a file
+        (tmp_path / "one.jsonl").write_text(line)
+        try:
+            made |= _asked(case, tmp_path / "one.jsonl", gpt2)
+        except UserError as error:
+            too_long += "--length" in str(error)
+    assert too_long == sum("error" in sample for sample in case["samples"])
+    for sample in case["samples"]:
+        if "error" not in sample:
+            _compare(made[sample["uid"]], sample, has_classes=case["labels"] == ["False", "True"])
+    if not too_long:
+        assert sorted(made) == sorted(case["guids"])
+        assert sum(question.num_shortened for question in made.values()) == case["truncated"]
+
+
+def test_guids_are_in_the_references_order(gpt2: TextTokenizer) -> None:
+    for name in ("copa.p0.train", "multirc.p0", "wsc.p0.train"):
+        case = ENCODINGS[name]
+        assert list(_asked(case, items(f"{case['items']}.jsonl"), gpt2)) == case["guids"]
+
+
+def _asked(case: dict[str, Any], path: Path, tokenizer: TextTokenizer) -> dict[str, Question]:
+    questions = find_task(case["task"]).questions(
+        path,
+        split="train" if case["split"] == "train" else VALIDATION,
+        tokenizer=tokenizer,
+        asking=asking(case),
+    )
+    return {question.guid: question for question in questions}
+
+
+def _compare(question: Question, sample: dict[str, Any], *, has_classes: bool) -> None:
+    facts = question.facts or {}
+    is_named = has_classes and facts.get("has_candidates") and question.guid.startswith("dev")
+    assert (facts["is_true"] if is_named else question.label) == sample["label"]
+    rows = sample.get("choices", [sample])
+    assert len(question.rows) == len(rows)
+    for row, expected in zip(question.rows, rows, strict=True):
+        _compare_rows(row, expected, has_words=bool(question.words))
+    if question.words:
+        assert list(question.words) == sample["target"]
+
+
+def _compare_rows(row: Row, expected: dict[str, Any], *, has_words: bool) -> None:
+    assert row.tokens.tolist() == expected["text"]
+    assert row.position_ids is not None
+    assert row.position_ids.tolist() == expected["position"]
+    assert row.sep == expected["mask"]
+    if "logit_mask" in expected and not has_words:
+        assert row.loss_mask.tolist() == list(map(bool, expected["logit_mask"]))
+        assert row.targets[row.loss_mask].tolist() == _targets(expected)
+
+
+def _targets(expected: dict[str, Any]) -> list[int]:
+    pairs = zip(expected["target"], expected["logit_mask"], strict=True)
+    return [target for target, is_asked in pairs if is_asked]
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_answers_are_the_references(name: str, gpt2: TextTokenizer, model: GLM) -> None:
+    case = SCORES[name]
+    task, flags = find_task(case["task"]), asking(case)
+    path = items(f"{case['items']}.jsonl")
+    questions = task.questions(path, split=VALIDATION, tokenizer=gpt2, asking=flags)
+    assert [question.guid for question in questions] == case["uids"]
+    judge = Judge(
+        model=model,
+        pad=gpt2.special["pad"],
+        penalty=float(option(case, "--length-penalty", "0")),
+        head=reference.head(questions[0].classes, pool=option(case, "--pool-token", "cls"))
+        if flags.form == CLASSIFIER
+        else None,
+    )
+    answers = answer(judge, questions, rows_at_once=16)
+    given = [answer.prediction for answer in answers]
+    assert _labels(questions, given) == case["predictions"]
+    assert task.metrics(questions, given) == pytest.approx(case["metrics"], rel=1e-9)
+    expected = case.get("scores") or [[-value] for value in case["answer_nll"]]
+    for one, other in zip(answers, expected, strict=True):
+        assert one.scores == pytest.approx(other, abs=TOLERANCE)
+    first = judge.numbers(questions[:4])
+    assert first[0].tolist()[: len(expected[0])] == pytest.approx(expected[0], abs=TOLERANCE)
+
+
+def _labels(questions: list[Question], given: list[int]) -> list[int]:
+    return [
+        int(number == 0) if (question.facts or {}).get("has_candidates") else number
+        for question, number in zip(questions, given, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_sequences_are_the_references(name: str, gpt2: TextTokenizer) -> None:
+    case = SEQUENCES[name]
+    is_chinese = case["tokenizer"] != "gpt2"
+    chinese = f"sentencepiece:{TOKENIZERS / 'cog-pretrain.model'}"
+    files = {"squad_generation": "squad_generation.json", "cmrc": "cmrc.json"}
+    questions = find_task(case["task"]).questions(
+        items(files.get(case["task"], "seq2seq.jsonl")),
+        split=case["split"],
+        tokenizer=TextTokenizer(chinese) if is_chinese else gpt2,
+        asking=Asking(source_length=64, target_length=16, cut_targets=True),
+    )
+    for question, sample in zip(questions, case["samples"], strict=True):
+        (row,) = question.rows
+        size = len(row)
+        assert question.guid == sample["uid"]
+        assert row.position_ids is not None
+        assert row.tokens.tolist() == sample["text"][:size]
+        assert row.position_ids.tolist() == [line[:size] for line in sample["position"]]
+        assert row.sep == sample["mask"]
+        if "target" in sample:
+            assert row.loss_mask.tolist() == list(map(bool, sample["logit_mask"][:size]))
+            assert row.targets[row.loss_mask].tolist() == _targets(sample)
+    if case["task"] != "squad_generation":  # there the reference compares with the answer
+        assert [(question.facts or {})["reference"] for question in questions] == case["refs"]

@@ -1,0 +1,67 @@
+"""--compile: one graph for each shape that must have its own, and no break in any."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch._dynamo.testing import CompileCounter
+from torch._dynamo.utils import counters
+
+from tests.trainer.alone import ALONE
+from trainer.model import GLM
+from trainer.settings import Settings
+from trainer.sizes import ModelConfig
+from trainer.step import Stepper
+
+pytestmark = pytest.mark.slow
+
+SHAPE = ModelConfig(num_layers=2, hidden_size=32, num_heads=2, vocab_size=128, max_positions=256)
+
+
+class Engine:
+    """Stands in for DeepSpeed's."""
+
+    def __init__(self, model: GLM) -> None:
+        self.module = model
+
+    def compile(self, *args: Any, **more: Any) -> None:
+        self.module.compile(*args, **more)
+
+
+def batch(width: int, reach: int) -> dict[str, torch.Tensor]:
+    tokens = torch.randint(0, 128, (2, width))
+    return {
+        "tokens": tokens,
+        "targets": tokens,
+        "loss_mask": (torch.arange(width) < reach).expand(2, width),
+        "position_ids": torch.zeros(2, 2, width, dtype=torch.long),
+        "sep": torch.tensor([5, 9]),
+    }
+
+
+# PyTorch hides this warning of its own, but not where warnings are errors.
+@pytest.mark.filterwarnings(r"ignore:The \.grad attribute of a Tensor that is not a leaf")
+@pytest.mark.parametrize("checkpointed", [False, True])
+def test_two_graphs_for_all_widths_and_no_break(
+    monkeypatch: pytest.MonkeyPatch, checkpointed: bool
+) -> None:
+    counter = CompileCounter()
+    plain = torch.nn.Module.compile
+    monkeypatch.setattr(
+        torch.nn.Module, "compile", lambda module, **_: plain(module, backend=counter)
+    )
+    model = GLM(SHAPE, checkpoint_activations=checkpointed)
+    monkeypatch.setattr(
+        "deepspeed.initialize", lambda *, model, **_: (Engine(model), None, None, None)
+    )
+    settings = {"train_micro_batch_size_per_gpu": 2}
+    Stepper(model, settings=Settings(model="", compile=True), deepspeed=settings, ranks=ALONE)
+    counters.clear()
+    graphs = []
+    for width, reach in ((64, 60), (128, 70), (192, 180), (128, 128)):
+        model(batch(width, reach)).loss.sum().backward()
+        graphs.append(counter.frame_count)
+    # The first width has its own graph, unless others were seen before; the second is for all.
+    assert graphs[1:] == [graphs[1]] * 3
+    assert graphs[1] <= 2
+    assert not counters["graph_break"]
