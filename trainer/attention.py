@@ -19,7 +19,7 @@ PyTorch's memory-efficient kernel draws it, one tile of scores at a time:
 
     seed of step and layer ─▶ Philox numbers ─▶ … | sample at slot 6: H · n · n numbers | slot 7 | …
 
-so it is told at which number a micro-batch begins. Elsewhere nothing fused has dropout at all, and
+so it is told at which number a micro-batch begins. On a CPU nothing fused has dropout at all, and
 the matrix of scores is made in full.
 """
 
@@ -130,7 +130,7 @@ def attend(
         return _fused(query, key, value, mask, 0.0)
     if not dropout.masks.is_in_kernel:
         return _unfused(query, key, value, mask, dropout)
-    if dropout.masks.kernel is None or torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or not dropout.masks.begins_at_slots:
         return _fused(query, key, value, mask, dropout.probability)
     return _from_slot_on(query, key, value, mask, dropout)
 

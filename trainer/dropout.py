@@ -75,8 +75,10 @@ class Dropout:
     def __init__(self, seeds: Seeds, config: ModelConfig, *, tokens: int) -> None:
         """Prepare the masks of samples of so many tokens."""
         self.kernel = seeds.kernel
-        self.is_in_kernel = seeds.keys.is_cuda
+        self.is_in_kernel = seeds.keys.device.type != "cpu"
         """Whether kernels draw the masks of attention weights."""
+        self.begins_at_slots = seeds.keys.is_cuda and seeds.kernel is not None
+        """Whether those kernels can be told from which number on."""
         device = seeds.keys.device
         self._units = _units(max(config.hidden_size, tokens), device)
         sites = 1 + 2 * config.num_layers

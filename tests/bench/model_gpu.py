@@ -3,7 +3,8 @@
 One training step is forward, backward and AdamW (fused) on bf16 weights, without DeepSpeed and
 without a loader: samples of random tokens as blank infilling assembles them, 82 % text with blanks
 and 18 % targets. MFU counts what `ModelConfig.flops_per_token` counts, padding and recomputation
-left out. First the logits of FlexAttention are held against those of a dense mask.
+left out. First the logits of FlexAttention are held against those of a dense mask, and the losses
+of a batch with dropout against those of its halves; the memory-efficient kernel must take it.
 """
 
 import argparse
@@ -13,9 +14,13 @@ from dataclasses import replace
 
 import torch
 from torch import Tensor
+from torch.backends.cuda import SDPAParams, can_use_efficient_attention
 
 from tests.bench.table import machine, render
+from trainer.attention import additive
+from trainer.dropout import Seeds
 from trainer.flops import peak_flops
+from trainer.loss import LossSums
 from trainer.model import GLM
 from trainer.sizes import SIZES, ModelConfig
 
@@ -23,7 +28,7 @@ WARM_UP, STEPS = 5, 20
 TARGET_SHARE = 0.18
 # Batch and assembled length: text of 512 and 1,024 tokens with its blanks, padded to 64.
 SHAPES = {"glm-large": (32, 576), "glm-2b": (8, 1152)}
-HEAD = ("model", "mask", "compiled", "batch", "length", "tokens/s", "MFU", "memory")
+HEAD = ("model", "mask", "dropout", "compiled", "batch", "length", "tokens/s", "MFU", "memory")
 
 
 def main() -> None:
@@ -37,6 +42,7 @@ def main() -> None:
         return
     print(f"{machine()}\n{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
     print(f"FlexAttention and a dense mask differ by {difference():.1e} in logits of fp32")
+    print(f"with dropout, a batch and its halves differ by {split_difference():.1e} in their loss")
     for name in asked.model or SHAPES:
         size, length = SHAPES[name]
         print(render(HEAD, rows(name, asked.batch or size, length=length)), flush=True)
@@ -45,15 +51,16 @@ def main() -> None:
 def rows(name: str, size: int, *, length: int) -> list[Sequence[str]]:
     """A row for each way to compute a model."""
     return [
-        (name, mask, "yes" if compiled else "no", str(size), str(length), *figures)
-        for mask, compiled in (("flex", False), ("sdpa", False), ("flex", True), ("sdpa", True))
-        for figures in [measure(without_dropout(name, length), size, length, mask, compiled)]
+        (name, mask, f"{rate:g}", "yes" if compiled else "no", str(size), str(length), *figures)
+        for compiled in (False, True)
+        for mask, rate in (("flex", 0.0), ("sdpa", 0.0), ("sdpa", 0.1))
+        for figures in [measure(with_dropout(name, length, rate), size, length, mask, compiled)]
     ]
 
 
-def without_dropout(name: str, length: int) -> ModelConfig:
-    """A named size with positions for the length, and no dropout."""
-    return replace(SIZES[name], max_positions=length, hidden_dropout=0.0, attention_dropout=0.0)
+def with_dropout(name: str, length: int, rate: float) -> ModelConfig:
+    """A named size with positions for the length, and one rate of dropout."""
+    return replace(SIZES[name], max_positions=length, hidden_dropout=rate, attention_dropout=rate)
 
 
 def measure(
@@ -72,7 +79,8 @@ def measure(
         if step == WARM_UP:
             torch.cuda.synchronize()
             start = time.perf_counter()
-        sums = model.loss_sum(batches[step % len(batches)])
+        seeds = Seeds.of_slots(0, step, range(size), device=torch.device("cuda"))
+        sums = model(batches[step % len(batches)], seeds=seeds)
         (sums.loss.sum() / sums.num_targets.sum()).backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -117,7 +125,7 @@ def infilling(config: ModelConfig, size: int, length: int, *, seed: int) -> dict
 
 def difference() -> float:
     """The largest difference of logits between the two kinds of mask, over all lengths."""
-    config = replace(without_dropout("glm-large", 640), num_layers=4)
+    config = replace(with_dropout("glm-large", 640, 0.0), num_layers=4)
     torch.manual_seed(0)
     with torch.device("cuda"):
         flex, dense = GLM(config, attention="flex"), GLM(config, attention="sdpa")
@@ -134,6 +142,33 @@ def difference() -> float:
                 ]
             largest = max(largest, (logits[0] - logits[1]).abs().max().item())
     return largest
+
+
+def split_difference() -> float:
+    """The largest difference of a sample's loss alone in a micro-batch and among others.
+
+    Raises:
+        RuntimeError: the memory-efficient kernel does not take the mask.
+    """
+    config = replace(with_dropout("glm-large", 576, 0.1), num_layers=4)
+    torch.manual_seed(0)
+    with torch.device("cuda"):
+        model = GLM(config).bfloat16()
+    batch = infilling(config, 4, 576, seed=0)
+
+    def losses(slots: range) -> Tensor:
+        part = {name: tensor[slots.start : slots.stop] for name, tensor in batch.items()}
+        seeds = Seeds.of_slots(0, 1, slots, device=torch.device("cuda"))
+        sums: LossSums = model(part, seeds=seeds)
+        return sums.loss
+
+    mask = additive(model.mask(batch["tokens"], batch["sep"], None), torch.bfloat16)
+    heads = torch.randn(4, 16, 576, 64, device="cuda", dtype=torch.bfloat16)
+    asked = SDPAParams(heads, heads, heads, mask, 0.1, False, False)
+    if not can_use_efficient_attention(asked, debug=True):
+        raise RuntimeError("the memory-efficient kernel does not take the mask")
+    halves = torch.cat([losses(range(2)), losses(range(2, 4))])
+    return (losses(range(4)) - halves).abs().max().item()
 
 
 if __name__ == "__main__":

@@ -196,7 +196,7 @@ def test_a_kernel_draws_for_each_sample_what_belongs_to_its_slot(
 
     def drawn(slots: range) -> list[int]:
         dropout = weight_dropout(0.1, slots)
-        dropout.masks.is_in_kernel = True
+        dropout.masks.is_in_kernel = dropout.masks.begins_at_slots = True
         parts = [part[: len(slots)] for part in heads()]
         return [int(x) for x in attend(*parts, mask=None, dropout=dropout)[:, 0, 0, 0]]
 
