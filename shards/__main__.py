@@ -1,6 +1,7 @@
 """Inspects and maintains datasets.
 
-`python -m shards inspect|verify|stats|remove|compact|prune|place DIR`, `python -m shards trace RUN`
+`python -m shards inspect|verify|stats|remove|compact|prune|place|export DIR`,
+`python -m shards trace RUN`
 """
 
 import argparse
@@ -14,6 +15,8 @@ from shards import compact, place, prune, show, trace
 from shards.command import Parser, exit_code
 from shards.erasure import Erasure
 from shards.errors import UserError
+from shards.exports.command import add_flags as add_export_flags
+from shards.exports.command import export
 from shards.flags import count, counts, local_path
 from shards.manifest import (
     TRAIN,
@@ -70,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     clean.add_argument("--dry-run", action="store_true", help="list it only")
     _add_compact(commands)
     _add_place(commands)
+    _add_export(commands)
     _add_trace(commands)
     _add_remove(commands)
     return parser
@@ -111,6 +115,13 @@ def _add_place(commands: "argparse._SubParsersAction[Parser]") -> None:
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--list", action="store_true", help="only list what it needs")
     modes.add_argument("--check", action="store_true", help="only check DISK, or DIR without --to")
+
+
+def _add_export(commands: "argparse._SubParsersAction[Parser]") -> None:
+    text = "write the files that another project trains on: llm.c, datatrove, OLMo, NumPy, MDS"
+    parser = _command(commands, "export", text)
+    parser.set_defaults(command=_export)
+    add_export_flags(parser)
 
 
 def _add_trace(commands: "argparse._SubParsersAction[Parser]") -> None:
@@ -357,6 +368,11 @@ def _check_placed(dataset: Dataset, share: place.NodeShare) -> int:
     problems = print_lines(place.check_placed(dataset, share))
     print_line(f"{dataset.directory}: {problems or 'no'} problems")
     return DAMAGED if problems else OK
+
+
+def _export(options: argparse.Namespace) -> int:
+    export(options)
+    return OK
 
 
 def _trace(options: argparse.Namespace) -> int:

@@ -6,21 +6,20 @@
 
 The list holds the size and crc32c of each file, the ranks that wrote them, and the state of the
 run. A crash leaves a folder without a list, and may leave nodes at different steps; at the start
-all ranks agree on the newest step that is complete for every one of them.
+all ranks agree on the newest step that is complete for every one of them. What was saved while
+losses were not finite says so (`bad_streak`), and nothing resumes from it unless it is named.
 """
 
 import logging
-import os
 import re
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from shards.errors import DamageError, UserError
-from shards.records import from_json, to_json
-from shards.storage.files import FileEntry, atomic_write, crc32c, read_json, size, write_json
+from shards.errors import DamageError
+from shards.records import from_json
+from shards.storage.files import FileEntry, crc32c, read_json, size
 from trainer.disk import Disk
 from trainer.ranks import AgreedError, Ranks, describe_problems
 from trainer.torch_file import check, deepspeed_types
@@ -30,8 +29,11 @@ ADVICE = (
     "folder, and the run resumes from the checkpoint before."
 )
 """What to do about a file that could run code."""
+BAD_STREAK = "bad_streak"
+"""In the state of a run: how many losses in a row were not finite; 0: the last one was."""
+_MOST_NAMED = 4
+"""Steps that a message lists."""
 _MOST_RANKS = 2**20
-_VERSION = 1
 _log = logging.getLogger(__name__)
 
 
@@ -83,90 +85,11 @@ class Checkpoint:
         """DeepSpeed's name for it."""
         return self.folder.name
 
-
-def save(
-    engine: Any, disk: Disk, *, step: int, state: Mapping[str, Any], keep: int, ranks: Ranks
-) -> None:
-    """Write a checkpoint; on return it is complete on all nodes, and older ones are pruned.
-
-    Raises:
-        UserError: a disk is full, or a file cannot be written; earlier checkpoints are kept.
-    """
-    folder = disk.folder / f"step-{step}"
-    if ranks.rank == disk.leader:
-        _remove(folder)
-    ranks.barrier()
-    try:
-        engine.save_checkpoint(
-            str(disk.folder), folder.name, client_state={"step": step}, save_latest=False
-        )
-    except (OSError, RuntimeError) as error:
-        raise UserError(
-            f"{folder} could not be written ({error}): free some space on its disk and run the "
-            "same command again; it resumes from the checkpoint before."
-        ) from error
-    ranks.together(lambda: None)  # a rank whose disk is full has left by now
-    files = _entries(folder, disk=disk, ranks=ranks)
-    if ranks.rank == disk.leader:
-        file_list = FileList(
-            version=_VERSION,
-            step=step,
-            ranks=disk.members,
-            world=ranks.world,
-            stage=int(engine.zero_optimization_stage()),
-            files=files,
-            state=state,
-        )
-        write_json(folder / f"whole-{ranks.rank:05d}.json", to_json(file_list))
-        with atomic_write(disk.folder / "latest") as handle:
-            handle.write(folder.name.encode())
-    ranks.barrier()
-    if ranks.rank == disk.leader:
-        _prune(disk.folder, step=step, keep=keep, ranks=ranks)
-
-
-def _prune(root: Path, *, step: int, keep: int, ranks: Ranks) -> None:
-    """Remove what is older than the last `keep` checkpoints up to the one just written.
-
-    Only complete ones count. Folders of later steps, which a run left unfinished or damaged before
-    it went back to an earlier step, stay until it reaches their step again.
-    """
-    older = [old for old in steps_in(root) if old < step]
-    complete = [
-        old
-        for old in older
-        if isinstance(
-            read_checkpoint(root / f"step-{old}", rank=ranks.rank, world=ranks.world), Checkpoint
-        )
-    ]
-    first_kept = [*complete, step][-keep:][0]
-    for old in older:
-        if old < first_kept:
-            _remove(root / f"step-{old}")
-
-
-def _entries(folder: Path, *, disk: Disk, ranks: Ranks) -> dict[str, FileEntry]:
-    """Return the files of a new checkpoint, flushed to the disk; the ranks share the reading."""
-    paths = (path for path in folder.rglob("*") if path.is_file())
-    names = sorted(path.relative_to(folder).as_posix() for path in paths)
-    index = disk.members.index(ranks.rank)
-    own = {name: _entry(folder / name) for name in names[index :: len(disk.members)]}
-    by_rank = ranks.gather(own)
-    entries = {name: entry for rank in disk.members for name, entry in by_rank[rank].items()}
-    return dict(sorted(entries.items()))
-
-
-def _entry(path: Path) -> FileEntry:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-    return FileEntry(bytes=size(path), crc32c=crc32c(path))
-
-
-def _remove(folder: Path) -> None:
-    """Remove a checkpoint, its lists first, so that a crash on the way leaves no list."""
-    for path in folder.glob("whole-*.json"):
-        path.unlink()
-    shutil.rmtree(folder, ignore_errors=True)
+    @property
+    def bad_streak(self) -> int:
+        """How many losses in a row, up to when it was saved or right after, were not finite."""
+        streak = self.state.get(BAD_STREAK)
+        return max(0, streak) if isinstance(streak, int) else 0
 
 
 def steps_in(root: Path) -> list[int]:
@@ -175,10 +98,26 @@ def steps_in(root: Path) -> list[int]:
     return sorted(int(name[1]) for name in names if name)
 
 
+class NothingSavedError(AgreedError):
+    """Of the checkpoints in a folder none was ever finished, or none with finite losses."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sight:
+    """What one rank sees of a step."""
+
+    problem: str | None
+    """Why it is not complete here."""
+    is_unfinished: bool = False
+    """Whether there is a folder for it without any list."""
+    bad_streak: int = 0
+
+
 def find_common_checkpoint(folder: Path, *, ranks: Ranks, disk: Disk | None) -> Checkpoint | None:
     """Return the newest checkpoint that is complete for all ranks, None if there are none at all.
 
-    Newer ones that some rank lacks, or has damaged, are reported and skipped.
+    Newer ones that some rank lacks, or has damaged, are reported and skipped; so are those that
+    were saved while losses were not finite, unless `folder` names one.
 
     Args:
         folder: of a run, or of one of its checkpoints.
@@ -186,19 +125,24 @@ def find_common_checkpoint(folder: Path, *, ranks: Ranks, disk: Disk | None) -> 
         disk: who sees the folder, to share the reading of checksums; None: read everything.
 
     Raises:
+        NothingSavedError: there are only unfinished checkpoints, or such without finite losses.
         AgreedError: there are checkpoints, but none is complete for every rank; lists them.
     """
     single = re.fullmatch(r"step-(\d+)", folder.name)
     root = folder.parent if single else folder
     steps = [int(single[1])] if single else steps_in(root)
-    own = {
-        step: read_checkpoint(root / f"step-{step}", rank=ranks.rank, world=ranks.world)
-        for step in steps
-    }
-    by_rank = ranks.gather({s: c if isinstance(c, str) else None for s, c in own.items()})
+    own = _read_steps(root, steps, ranks=ranks)
+    seen = _seen_by_all(root, own, ranks=ranks)
     skipped: list[str] = []
-    for step in sorted({step for problems in by_rank for step in problems}, reverse=True):
-        problems = [of_rank.get(step, f"{root} has no step-{step}") for of_rank in by_rank]
+    for step, sights in seen.items():
+        problems = [sight.problem for sight in sights]
+        streak = max(sight.bad_streak for sight in sights)
+        if not any(problems) and streak and not single:
+            skipped.append(
+                f"step-{step} is skipped: {streak} losses in a row were not finite there; only "
+                f"--resume {root / f'step-{step}'} would resume from it"
+            )
+            continue
         if not any(problems):
             problems = ranks.gather(_find_damage(own[step], ranks=ranks, disk=disk))
         if not any(problems):
@@ -206,6 +150,10 @@ def find_common_checkpoint(folder: Path, *, ranks: Ranks, disk: Disk | None) -> 
                 _log.warning("%s", "\n  ".join(skipped))
             return _as_checkpoint(own[step])
         skipped.append(f"step-{step} is skipped: {describe_problems(problems)}")
+    if seen and all(_holds_nothing(sights) for sights in seen.values()):
+        raise NothingSavedError(
+            f"{root} holds no checkpoint to resume from: {'; '.join(_nothings(seen))}"
+        )
     if skipped:
         raise AgreedError(
             f"{folder} holds checkpoints, but none that is complete on all ranks:\n  "
@@ -215,13 +163,77 @@ def find_common_checkpoint(folder: Path, *, ranks: Ranks, disk: Disk | None) -> 
     return None
 
 
+def find_later_steps(root: Path, *, after: int, ranks: Ranks) -> tuple[list[int], str]:
+    """Return the steps after one whose folder holds something, and what the other folders hold.
+
+    All ranks call this.
+    """
+    own = _read_steps(root, [step for step in steps_in(root) if step > after], ranks=ranks)
+    seen = _seen_by_all(root, own, ranks=ranks)
+    steps = [step for step, sights in seen.items() if not _holds_nothing(sights)]
+    return steps, "; ".join(_nothings(seen))
+
+
+def _read_steps(root: Path, steps: Sequence[int], *, ranks: Ranks) -> dict[int, "Checkpoint | str"]:
+    return {
+        step: read_checkpoint(root / f"step-{step}", rank=ranks.rank, world=ranks.world)
+        for step in steps
+    }
+
+
+def _seen_by_all(
+    root: Path, own: Mapping[int, "Checkpoint | str"], *, ranks: Ranks
+) -> dict[int, list[Sight]]:
+    """Return what each rank sees of each step, the last step first; all ranks call this."""
+    by_rank = ranks.gather({step: _sight(root / f"step-{step}", own[step]) for step in own})
+    steps = sorted({step for sights in by_rank for step in sights}, reverse=True)
+    return {
+        step: [sights.get(step, Sight(problem=f"{root} has no step-{step}")) for sights in by_rank]
+        for step in steps
+    }
+
+
+def _sight(folder: Path, seen: "Checkpoint | str") -> Sight:
+    if isinstance(seen, Checkpoint):
+        return Sight(problem=None, bad_streak=seen.bad_streak)
+    is_unfinished = folder.is_dir() and not any(folder.glob("whole-*.json"))
+    return Sight(problem=seen, is_unfinished=is_unfinished)
+
+
+def _holds_nothing(sights: Sequence[Sight]) -> bool:
+    """Return whether a checkpoint was never finished, or is none to resume from.
+
+    The ranks of a node are not all done at the same moment: one that found no time for its list
+    tells that the run did not go on from there.
+    """
+    if any(sight.is_unfinished for sight in sights):
+        return True
+    return all(sight.problem is None for sight in sights) and any(s.bad_streak for s in sights)
+
+
+def _nothings(seen: Mapping[int, Sequence[Sight]]) -> Iterator[str]:
+    """Yield what is told of the steps that hold nothing to resume from."""
+    steps = [step for step, sights in seen.items() if _holds_nothing(sights)]
+    unfinished = [step for step in steps if any(sight.is_unfinished for sight in seen[step])]
+    bad = [step for step in steps if step not in unfinished]
+    if unfinished:
+        yield f"{_named(unfinished)} {'is' if len(unfinished) == 1 else 'are'} unfinished"
+    if bad:
+        yield f"{_named(bad)} {'has' if len(bad) == 1 else 'have'} losses that are not finite"
+
+
+def _named(steps: Sequence[int]) -> str:
+    shown = ", ".join(f"step-{step}" for step in sorted(steps)[:_MOST_NAMED])
+    return f"{shown} and {len(steps) - _MOST_NAMED} more" if len(steps) > _MOST_NAMED else shown
+
+
 def read_checkpoint(folder: Path, *, rank: int, world: int) -> "Checkpoint | str":
     """Return the checkpoint in a folder, or what this rank misses of it; checks sizes only.
 
     A rank needs only its own files if as many ranks wrote the checkpoint as read it, else all.
     """
     try:
-        lists = [_read_list(path) for path in sorted(folder.glob("whole-*.json"))]
+        lists = [read_list(path) for path in sorted(folder.glob("whole-*.json"))]
     except DamageError as error:
         return str(error)
     if not lists:
@@ -249,7 +261,12 @@ def read_checkpoint(folder: Path, *, rank: int, world: int) -> "Checkpoint | str
     )
 
 
-def _read_list(path: Path) -> FileList:
+def read_list(path: Path) -> FileList:
+    """Return a list of files.
+
+    Raises:
+        DamageError: it is none.
+    """
     try:
         return from_json(FileList, read_json(path), where="checkpoint")
     except ValueError as error:

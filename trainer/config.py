@@ -91,18 +91,26 @@ def _with_end(given: Mapping[str, Any], settings: Settings) -> Run:
     return run
 
 
-def with_recipe(argv: Sequence[str]) -> list[str]:
-    """Return the command line behind the flags of its recipe, so that its own flags win."""
+def with_recipe(argv: Sequence[str], *, folder: Path = CONFIGS) -> list[str]:
+    """Return the command line behind the flags of its recipe, so that its own flags win.
+
+    Args:
+        argv: the command line.
+        folder: of the recipes that have names.
+
+    Raises:
+        UserError: there is no such recipe.
+    """
     finder = Parser(add_help=False)
     finder.add_argument("--recipe")
     known, rest = finder.parse_known_args(list(argv))
     if known.recipe is None:
         return list(argv)
-    path = next(filter(is_file, (Path(known.recipe), CONFIGS / f"{known.recipe}.args")), None)
+    path = next(filter(is_file, (Path(known.recipe), folder / f"{known.recipe}.args")), None)
     if path is None:
         raise UserError(
             f"--recipe {known.recipe}: there is no such file, and no recipe of that name; the "
-            f"recipes are {', '.join(presets('args'))}."
+            f"recipes are {', '.join(presets('args', folder=folder))}."
         )
     flags = shlex.split(path.read_text("utf-8"), comments=True)
     end, _ = _split_end(rest)

@@ -11,6 +11,9 @@ from trainer.json_file import is_file, read_object
 CONFIGS = Path(__file__).parent / "configs"
 """Presets: NAME.json is the DeepSpeed JSON of a recipe, NAME.args its flags."""
 
+FINETUNE = CONFIGS / "finetune"
+"""The recipes of trainer.finetune."""
+
 BF16, FP16, FP32 = "bf16", "fp16", "fp32"
 AUTO = "auto"
 
@@ -44,9 +47,9 @@ def read_json(name: str) -> dict[str, Any]:
     return checked(read_object(path), where=str(path))
 
 
-def presets(suffix: str) -> list[str]:
+def presets(suffix: str, *, folder: Path = CONFIGS) -> list[str]:
     """Return the names of the presets with a suffix, json or args."""
-    return sorted(path.stem for path in CONFIGS.glob(f"*.{suffix}"))
+    return sorted(path.stem for path in folder.glob(f"*.{suffix}"))
 
 
 def stage_of(content: Mapping[str, Any]) -> int:

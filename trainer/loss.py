@@ -23,7 +23,13 @@ class LossSums(NamedTuple):
 
 
 def loss_sums(
-    hidden: Tensor, project: Project, *, targets: Tensor, loss_mask: Tensor, chunk: int
+    hidden: Tensor,
+    project: Project,
+    *,
+    targets: Tensor,
+    loss_mask: Tensor,
+    chunk: int,
+    smoothing: float = 0.0,
 ) -> LossSums:
     """Return the sums of a batch; logits are made only where there is loss, and in fp32 for it.
 
@@ -35,12 +41,13 @@ def loss_sums(
         targets: int64[b, n].
         loss_mask: [b, n], bool, or 0 and 1.
         chunk: for how many tokens to make logits at a time.
+        smoothing: e; the loss is (1 - e) x cross-entropy + e x the mean of -log p of all tokens.
     """
     mask = loss_mask.bool()
     places = mask.reshape(-1).nonzero().squeeze(1)
     rows = hidden.reshape(-1, hidden.shape[-1]).index_select(0, places)
     row_targets = targets.reshape(-1).index_select(0, places)
-    losses, hits = _losses_and_hits(rows, row_targets, project, chunk=chunk)
+    losses, hits = _losses_and_hits(rows, row_targets, project, chunk=chunk, smoothing=smoothing)
     # Copied to distinct places, then summed along rows: the order of addition is the same on every
     # device, unlike with a scatter.
     loss = losses.new_zeros(mask.numel()).index_copy(0, places, losses)
@@ -49,14 +56,15 @@ def loss_sums(
 
 
 def _losses_and_hits(
-    rows: Tensor, targets: Tensor, project: Project, *, chunk: int
+    rows: Tensor, targets: Tensor, project: Project, *, chunk: int, smoothing: float
 ) -> tuple[Tensor, ...]:
     """Return loss float32[k] and hits int64[k] of rows float[k, h]."""
 
     def of_chunk(rows: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         logits = project(rows).float()
         hits = logits.detach().argmax(1) == targets
-        return F.cross_entropy(logits, targets, reduction="none"), hits.long()
+        losses = F.cross_entropy(logits, targets, reduction="none", label_smoothing=smoothing)
+        return losses, hits.long()
 
     if len(rows) <= chunk:
         return of_chunk(rows, targets)

@@ -197,6 +197,13 @@ class GLM(nn.Module):
         return LossSums(*self.word_embeddings(hidden, reduce=sums_of))
 
 
+def parameter_shapes(config: ModelConfig) -> dict[str, torch.Size]:
+    """Return the shapes of a model's parameters by name, without making them."""
+    with torch.device("meta"):
+        model = GLM(config)
+    return {name: parameter.shape for name, parameter in model.named_parameters()}
+
+
 def _plain_positions(tokens: Tensor) -> Tensor:
     """Return positions 0, 1, 2 … for text without blanks, int64[b, 2, n]."""
     positions = torch.arange(tokens.shape[1], device=tokens.device)
@@ -235,7 +242,7 @@ class Transformer(nn.Module):
             hidden = dropout.hidden(hidden, self.dropout, 0)
         for number, layer in enumerate(self.layers):
             if cache is not None:
-                hidden = layer(hidden, mask, dropout, extend=partial(cache.extend, number))
+                hidden = layer(hidden, mask, None, extend=partial(cache.extend, number))
             elif self.checkpoint_activations and self.training:
                 hidden = checkpoint(layer, hidden, mask, dropout, use_reentrant=False)
             else:

@@ -34,6 +34,8 @@ _BY_COLUMN = ("attention.dense.weight", "mlp.dense_4h_to_h.weight")
 _BY_ROW = ("word_embeddings.weight", "mlp.dense_h_to_4h.weight", "mlp.dense_h_to_4h.bias")
 _FUSED = ("query_key_value.weight", "query_key_value.bias")
 _POSITIONS = "position_embeddings.weight"
+HEAD = "head."
+"""Begins the names of a classifier's head, which is not a part of the model: it stays as it is."""
 _LONGEST_TAG = 255
 """Bytes of the name of a folder."""
 _ADVICE = "If you trust it, load it elsewhere and save its entry 'module' alone, as {'module': …}."
@@ -78,6 +80,57 @@ def load_published(
     )
 
 
+def read_published(path: Path) -> "Weights":
+    """Return the weights in a published checkpoint; what it raises is as for `load_published`."""
+    files = find_checkpoint_files(path)
+    return Weights(parts=[_state_dict(_read(file), file) for file in files], files=files)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weights:
+    """The weights of a checkpoint, joined one at a time."""
+
+    parts: Sequence[Mapping[str, Tensor]]
+    """By rank of model parallelism."""
+    files: Sequence[Path]
+    """The parts come from, for messages."""
+
+    def check(self, shapes: Mapping[str, torch.Size], *, extend_positions: bool) -> list[str]:
+        """Check that they fit a model, and return the position tables in which it has more rows.
+
+        Args:
+            shapes: of the model's parameters.
+            extend_positions: as for `load_published`.
+
+        Raises:
+            UserError: names or shapes differ from the model's.
+            DamageError: the parts do not fit together.
+        """
+        _check_names(shapes, self.parts, self.files)
+        extended = []
+        for name, shape in shapes.items():
+            parts = [part[name].to("meta") for part in self.parts]
+            value = join_parts(name, parts, path=self.files[0].parent)
+            if _needs_extension(name, value, shape, path=self.files[0], allowed=extend_positions):
+                extended.append(name)
+        return extended
+
+    def read(self, name: str) -> Tensor:
+        """Return a value on the CPU, in the file's type."""
+        return join_parts(name, [part[name] for part in self.parts], path=self.files[0].parent)
+
+    def copy_to(self, name: str, parameter: Tensor) -> None:
+        """Copy a value into a parameter that it fits; rows that the parameter has more stay."""
+        value = self.read(name)
+        with torch.no_grad():
+            parameter[: len(value)].copy_(value)
+
+
+def weights_of(model: GLM) -> dict[str, Tensor]:
+    """Return the parameters that a checkpoint gives to a model: all but a classifier's head."""
+    return {name: p for name, p in model.named_parameters() if not name.startswith(HEAD)}
+
+
 def copy_weights(
     model: GLM,
     parts: Sequence[Mapping[str, Tensor]],
@@ -97,15 +150,12 @@ def copy_weights(
         UserError: names or shapes differ from the model's.
         DamageError: the parts do not fit together.
     """
-    named = dict(model.named_parameters())
-    _check_names(named, parts, files)
-    extended = []
-    with torch.no_grad():
-        for name, parameter in named.items():
-            value = join_parts(name, [part[name] for part in parts], path=files[0].parent)
-            if _needs_extension(name, value, parameter, path=files[0], allowed=extend_positions):
-                extended.append(name)
-            parameter[: len(value)].copy_(value)
+    named = weights_of(model)
+    weights = Weights(parts=parts, files=files)
+    shapes = {name: parameter.shape for name, parameter in named.items()}
+    extended = weights.check(shapes, extend_positions=extend_positions)
+    for name, parameter in named.items():
+        weights.copy_to(name, parameter)
     return extended
 
 
@@ -187,13 +237,14 @@ def _state_dict(content: Mapping[str, Any], file: Path) -> Mapping[str, Tensor]:
 
 
 def _check_names(
-    named: Mapping[str, Tensor], parts: Sequence[Mapping[str, Tensor]], files: Sequence[Path]
+    named: Mapping[str, Any], parts: Sequence[Mapping[str, Tensor]], files: Sequence[Path]
 ) -> None:
     """Refuse a file that lacks a parameter of the model, or has one that the model lacks."""
     for part, file in zip(parts, files, strict=True):
+        own = {name for name in part if not name.startswith(HEAD)}
         for names, what in (
-            (named.keys() - part.keys(), "lacks parameters that the model has"),
-            (part.keys() - named.keys(), "has parameters that the model lacks"),
+            (named.keys() - own, "lacks parameters that the model has"),
+            (own - named.keys(), "has parameters that the model lacks"),
         ):
             if names:
                 raise UserError(
@@ -221,22 +272,34 @@ def join_parts(name: str, parts: Sequence[Tensor], *, path: Path) -> Tensor:
     return torch.cat(list(parts), dim=1 if name.endswith(_BY_COLUMN) else 0)
 
 
+def split_part(name: str, whole: Tensor, *, rank: int, num_ranks: int) -> Tensor:
+    """Return what a rank of model parallelism holds of a parameter, as `join_parts` joins it.
+
+    Sizes that are split must be multiples of `num_ranks`.
+    """
+    if num_ranks == 1 or not name.endswith((*_BY_COLUMN, *_BY_ROW, *_FUSED)):
+        return whole
+    if name.endswith(_FUSED):
+        return torch.cat([third.chunk(num_ranks)[rank] for third in whole.chunk(3)])
+    return whole.chunk(num_ranks, dim=1 if name.endswith(_BY_COLUMN) else 0)[rank]
+
+
 def _needs_extension(
-    name: str, value: Tensor, parameter: Tensor, *, path: Path, allowed: bool
+    name: str, value: Tensor, shape: torch.Size, *, path: Path, allowed: bool
 ) -> bool:
     """Return whether a value fills only the first rows of its parameter.
 
     Raises:
         UserError: it does not fit, or only by an extension that is not allowed.
     """
-    if value.shape == parameter.shape:
+    if value.shape == shape:
         return False
-    shorter = value.shape[1:] == parameter.shape[1:] and len(value) < len(parameter)
+    shorter = value.shape[1:] == shape[1:] and len(value) < shape[0]
     if allowed and shorter and name.endswith(_POSITIONS):
         return True
     raise UserError(
         f"{path}: {name} has the shape {tuple(value.shape)}, but the model expects "
-        f"{tuple(parameter.shape)}. {_advice(name, value, extendable=shorter)}"
+        f"{tuple(shape)}. {_advice(name, value, extendable=shorter)}"
     )
 
 

@@ -117,6 +117,12 @@ class Settings:
     save_every: int = option(1000, "Steps between checkpoints.", metavar="N", type=positive)
     keep: int = option(3, "Checkpoints to keep.", metavar="N", type=positive)
     eval_every: int = option(1000, "Steps between validations; 0: none.", metavar="N", type=count)
+    eval_samples: int = option(
+        1024,
+        "Windows of a validation, the same each time, spread over all there are; 0: all.",
+        metavar="N",
+        type=count,
+    )
     eval_task: tuple[str, ...] = option(
         (),
         "At every --eval-every also ask a task of a file, as hellaswag=FILE; may be repeated "
@@ -129,12 +135,6 @@ class Settings:
         "The tokenizer of the data, for --eval-task and --sample-every: sentencepiece:FILE, "
         "tiktoken:NAME, hf:FILE. Default: the one that the data hold.",
         metavar="SPEC",
-    )
-    eval_samples: int = option(
-        1024,
-        "Windows of a validation, the same each time, spread over all there are; 0: all.",
-        metavar="N",
-        type=count,
     )
     sample_every: int = option(
         0,

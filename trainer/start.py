@@ -4,12 +4,10 @@ Everything that can be refused is refused here, before the first step, and by al
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-from torch import Tensor
 
 from shards.errors import DamageError, UserError
 from shards.manifest import read_manifest
@@ -19,12 +17,12 @@ from shards.run import Run
 from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
 from trainer.checkpoint import (
-    ADVICE,
+    BAD_STREAK,
     Checkpoint,
+    NothingSavedError,
     check_files,
     find_common_checkpoint,
-    steps_in,
-    torch_files,
+    find_later_steps,
 )
 from trainer.config import Config
 from trainer.data import RunData, open_data
@@ -39,14 +37,20 @@ from trainer.deepspeed_json import (
 from trainer.disk import Disk, find_disk
 from trainer.follow import run_of
 from trainer.model import GLM
-from trainer.published import copy_weights, load_published
+from trainer.published import Weights, copy_weights, weights_of
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
 from trainer.step import Stepper, check_settings, make_model
-from trainer.torch_file import check, damage_told, deepspeed_types, nothing_runs
 from trainer.universal import convert, needs_conversion, remove
+from trainer.weights import read_weights
 
+_WEIGHTS = tuple(
+    f"model.{name}"
+    for name in ("num_layers", "hidden_size", "num_heads", "vocab_size", "block_positions")
+)
+"""What weights must agree in, by its name in a run's identity."""
+_POSITIONS = "model.max_positions"
 _FOREVER = 2**62
 """Beyond any position."""
 _log = logging.getLogger(__name__)
@@ -106,8 +110,17 @@ class StartedRun:
             return []
         return [f"the data are {shown}; there are newer manifests, which --follow takes"]
 
-    def state(self, step: int, data: RunData, *, bad_losses: int) -> dict[str, Any]:
-        """Return what a checkpoint after a step records about the run and its data then."""
+    def state(
+        self, step: int, data: RunData, *, bad_losses: int, bad_streak: int = 0
+    ) -> dict[str, Any]:
+        """Return what a checkpoint after a step records about the run and its data then.
+
+        Args:
+            step: that was taken last.
+            data: that it was taken with.
+            bad_losses: how many were not finite so far.
+            bad_streak: how many of them came last, in a row.
+        """
         position = data.run.position_of(step)
         return {
             "loader": data.sampler.state_dict(position),
@@ -115,6 +128,7 @@ class StartedRun:
             "identity": _identity(self.config, data, precision=self.precision),
             "schedule": _changeable(self.config.settings, self.schedule),
             "bad_losses": bad_losses,
+            BAD_STREAK: bad_streak,
         }
 
 
@@ -131,7 +145,7 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         UserError: the options, the data, the model, the ranks or the checkpoints do not fit.
     """
     disk = None if config.settings.save is None else find_disk(config.settings.save, ranks)
-    checkpoint = _find_checkpoint(config.settings, disk, ranks)
+    checkpoint = find_checkpoint(config.settings, disk, ranks)
     if checkpoint is not None:
         own = disk is not None and checkpoint.folder.parent == disk.folder
         check_files(checkpoint, ranks=ranks, disk=disk if own else None)
@@ -151,7 +165,7 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         changeable = _changeable(config.settings, schedule)
         ranks.together(lambda: _check_same_run(checkpoint, data, identity=identity))
         if ranks.is_first:
-            _tell_changes(checkpoint, changeable)
+            tell_changes(checkpoint, changeable)
     deepspeed = engine_settings(
         deepspeed,
         micro=micro,
@@ -202,15 +216,24 @@ def _micro_batch(config: Config, deepspeed: Mapping[str, Any], ranks: Ranks) -> 
     return micro_batch_of(deepspeed, config.settings.micro_batch, sizes=sizes, world=ranks.world)
 
 
-def _find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:
+def find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:
     """Return the checkpoint to resume from, None to start from the beginning."""
     if settings.resume == RESUME_AUTO:
         if disk is None:
             return None
-        return find_common_checkpoint(disk.folder, ranks=ranks, disk=disk)
+        try:
+            return find_common_checkpoint(disk.folder, ranks=ranks, disk=disk)
+        except NothingSavedError as error:
+            _tell_fresh_start(str(error), ranks)
+            return None
     checkpoint = None
     if settings.resume != RESUME_NONE:
-        checkpoint = find_common_checkpoint(Path(settings.resume), ranks=ranks, disk=None)
+        try:
+            checkpoint = find_common_checkpoint(Path(settings.resume), ranks=ranks, disk=None)
+        except NothingSavedError as error:
+            raise AgreedError(
+                f"--resume {settings.resume}: {error}. Give a folder with a complete one."
+            ) from error
         if checkpoint is None:
             raise AgreedError(
                 f"--resume {settings.resume}: there is no checkpoint of that name or in that "
@@ -223,18 +246,23 @@ def _find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Che
 
 def _check_no_later_steps(disk: Disk, ranks: Ranks, *, resumed: Checkpoint | None) -> None:
     """Check that a run will not write its checkpoints among those of another run in --save."""
+    is_own = ranks.together(
+        lambda: resumed is not None and resumed.folder.parent.samefile(disk.folder)
+    )
+    last = resumed.step if resumed is not None and is_own else -1
+    steps, nothings = find_later_steps(disk.folder, after=last, ranks=ranks)
+    if steps:
+        raise AgreedError(
+            f"{disk.folder} holds step-{steps[0]} and this run would not resume from it: give "
+            "another --save, or --resume auto."
+        )
+    if nothings and resumed is None:
+        _tell_fresh_start(f"{disk.folder} holds no checkpoint to resume from: {nothings}", ranks)
 
-    def check() -> None:
-        is_own = resumed is not None and resumed.folder.parent.samefile(disk.folder)
-        last = resumed.step if resumed is not None and is_own else -1
-        steps = steps_in(disk.folder)
-        if steps and steps[-1] > last:
-            raise UserError(
-                f"{disk.folder} holds step-{steps[-1]} and this run would not resume from it: "
-                "give another --save, or --resume auto."
-            )
 
-    ranks.together(check)
+def _tell_fresh_start(text: str, ranks: Ranks) -> None:
+    if ranks.is_first:
+        _log.warning("%s; the run starts from the beginning", text)
 
 
 def _check_state(checkpoint: Checkpoint) -> None:
@@ -293,13 +321,12 @@ def _check_same_run(
     Raises:
         UserError: the run differs in something that decides what is learnt; the message names it.
     """
-    differences = list(_differences(checkpoint.state["identity"], identity))
-    if differences:
-        name, before, now = differences[0]
+    changed = differences(checkpoint.state["identity"], identity)
+    if changed:
+        name, before, now = changed[0]
         raise UserError(
             f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
-            f"{now}. Set it back, or start a new run from its weights: "
-            f"--init-from {checkpoint.folder} --save OTHER."
+            f"{now}. Set it back, or {_other_start(changed, checkpoint.folder)}"
         )
     _check_same_text(checkpoint, data)
     try:
@@ -316,11 +343,25 @@ def _check_same_run(
         )
 
 
-def _tell_changes(checkpoint: Checkpoint, changeable: Mapping[str, Any]) -> None:
+def tell_changes(checkpoint: Checkpoint, changeable: Mapping[str, Any]) -> None:
     """Report what is other than it was before a checkpoint, and may be."""
-    for name, before, now in _differences(checkpoint.state["schedule"], changeable):
+    for name, before, now in differences(checkpoint.state["schedule"], changeable):
         first = checkpoint.step + 1
         _log.warning("from step %d on %s is %s; it was %s", first, name, now, before)
+
+
+def _other_start(differences: Sequence[tuple[str, Any, Any]], folder: Path) -> str:
+    """Return how to start a run that differs from a checkpoint's: from its weights, if they fit."""
+    before_and_now = {name: (before, now) for name, before, now in differences}
+    unfit = [name for name in _WEIGHTS if name in before_and_now]
+    before, now = before_and_now.get(_POSITIONS, (0, 0))
+    if unfit or not (isinstance(before, int) and isinstance(now, int)) or now < before:
+        return (
+            f"start a new run with another --save; it cannot begin with the weights of {folder}, "
+            "which do not fit another shape."
+        )
+    more = " --extend-positions" if now > before else ""
+    return f"start a new run from its weights: --init-from {folder}{more} --save OTHER."
 
 
 def _check_same_text(checkpoint: Checkpoint, data: RunData) -> None:
@@ -336,14 +377,14 @@ def _check_same_text(checkpoint: Checkpoint, data: RunData) -> None:
         )
 
 
-def _differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:
+def differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:
     """Return the leaves in which two JSON values differ: name, earlier value, present value."""
     if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
         return [] if before == now else [(name, before, now)]
     return [
         difference
         for key in sorted({*before, *now})
-        for difference in _differences(before.get(key), now.get(key), f"{name}.{key}".lstrip("."))
+        for difference in differences(before.get(key), now.get(key), f"{name}.{key}".lstrip("."))
     ]
 
 
@@ -362,17 +403,16 @@ def _make_stepper(
     )
     if converts:
         deepspeed = {**deepspeed, "checkpoint": {"load_universal": True}}
-    init = None if checkpoint is not None else settings.init_from
     model = make_model(
         data.shape,
         seed=config.run.seed,
         checkpoint_activations=settings.checkpoint_activations,
         deepspeed=deepspeed,
-        whole=init is not None,
+        ranks=ranks,
     )
-    if init is not None:
-        ranks.together(
-            lambda: load_weights(init, model, extend_positions=settings.extend_positions)
+    if checkpoint is None and settings.init_from is not None:
+        hand_out_weights(
+            settings.init_from, model, extend_positions=settings.extend_positions, ranks=ranks
         )
     stepper = Stepper(model, settings=settings, deepspeed=deepspeed, ranks=ranks)
     if checkpoint is not None:
@@ -387,34 +427,43 @@ def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> N
     """Copy the weights of a published checkpoint, or of one of this trainer's, into a model.
 
     Args:
-        path: a file or a folder.
+        path: a file or a folder; GPT-2 as transformers has it, too.
         model: receives the values.
         extend_positions: let the model have more positions than the checkpoint.
 
     Raises:
         UserError: there is no checkpoint, or it has another shape.
     """
-    is_split = list(path.glob("whole-*.json")) and list(path.glob("*optim_states.pt"))
-    if not is_split:
-        load_published(path, model, extend_positions=extend_positions)
-        return
-    copy_weights(model, [_whole_weights(path)], files=[path], extend_positions=extend_positions)
+    weights = read_weights(path, vocab_size=model.config.vocab_size)
+    copy_weights(model, weights.parts, files=weights.files, extend_positions=extend_positions)
 
 
-def _whole_weights(folder: Path) -> Mapping[str, Tensor]:
-    """Return the weights in a checkpoint of which each rank wrote a part."""
-    from deepspeed.utils.zero_to_fp32 import (  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
-        get_fp32_state_dict_from_zero_checkpoint,
+def hand_out_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: Ranks) -> None:
+    """Do as `load_weights` for a model of `make_model`; all ranks call this.
+
+    The first rank reads a parameter at a time. At ZeRO stage 3 each rank gets its part of it at
+    once; below, DeepSpeed sends them all when it makes its engine.
+
+    Raises:
+        AgreedError: there is no checkpoint, or it has another shape.
+    """
+    from deepspeed.runtime.zero import (  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
+        GatheredParameters,
     )
 
-    types = deepspeed_types()
-    for file in torch_files(folder):
-        check(file, types, advice=ADVICE)
-    told = damage_told(
-        folder,
-        f"DeepSpeed could not join the weights in {folder}",
-        ": it was damaged or changed. Copy it again, or give another checkpoint.",
-    )
-    with told, nothing_runs(types):
-        weights = get_fp32_state_dict_from_zero_checkpoint(str(folder.parent), folder.name)
-        return {str(name): weight.detach() for name, weight in weights.items()}
+    named = weights_of(model)
+
+    def read() -> Weights | None:
+        if not ranks.is_first:
+            return None
+        weights = read_weights(path, vocab_size=model.config.vocab_size)
+        shapes = {name: getattr(p, "ds_shape", p.shape) for name, p in named.items()}
+        weights.check(shapes, extend_positions=extend_positions)
+        return weights
+
+    weights = ranks.together(read)
+    for name, parameter in named.items():
+        is_split = hasattr(parameter, "ds_id")
+        with GatheredParameters([parameter], modifier_rank=0, enabled=is_split):
+            if weights is not None:
+                weights.copy_to(name, parameter)

@@ -10,7 +10,7 @@ either, and no state of a random number generator has to be saved.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,7 +25,7 @@ from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
 from shards.shown import visible_line
 from trainer.cache import Cache
-from trainer.deepspeed_json import stage_of
+from trainer.deepspeed_json import BF16, FP16, precision_of, stage_of
 from trainer.dropout import Seeds
 from trainer.loader import Tensors
 from trainer.log import TRAIN
@@ -100,18 +100,55 @@ def make_model(
     seed: int,
     checkpoint_activations: bool,
     deepspeed: Mapping[str, Any],
-    whole: bool,
+    ranks: Ranks,
+    make: Callable[..., GLM] = GLM,
 ) -> GLM:
-    """Return a model with initial values, the same on every rank.
+    """Return a model with initial values, where and in the type that it is trained in.
 
-    At ZeRO stage 3 each rank makes only its part, unless a `whole` model is asked for.
+    No rank holds all of it in fp32 on the way there: its modules are made one after another. At
+    ZeRO stage 3 each rank keeps only its part. Below, the first rank alone has the values, and
+    DeepSpeed sends them to the others when it makes its engine. `make` is the model's class.
     """
     from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR on import
 
-    torch.manual_seed(_seed(seed, "weights", step=0, slot=0))
-    in_parts = stage_of(deepspeed) == WEIGHTS_SPLIT and not whole
-    with Init(config_dict_or_path=dict(deepspeed), enabled=in_parts):
-        return GLM(shape, checkpoint_activations=checkpoint_activations)
+    key = _seed(seed, "weights", step=0, slot=0)
+    if stage_of(deepspeed) == WEIGHTS_SPLIT:
+        torch.manual_seed(key)
+        with Init(config_dict_or_path=dict(deepspeed)):
+            return make(shape, checkpoint_activations=checkpoint_activations)
+    with torch.device("meta"):
+        model = make(shape, checkpoint_activations=checkpoint_activations)
+    torch.manual_seed(key)
+    fill(model, device=ranks.device, dtype=_dtype_of_weights(deepspeed), draws=ranks.is_first)
+    return model
+
+
+def fill(model: torch.nn.Module, *, device: torch.device, dtype: torch.dtype, draws: bool) -> None:
+    """Give the modules of a model on the meta device their memory, one after another.
+
+    Args:
+        model: its modules draw their initial values in `reset_parameters`, as when it is made
+            elsewhere.
+        device: where it goes.
+        dtype: of its parameters.
+        draws: whether they get values: drawn on the CPU in fp32, whatever device and type.
+    """
+    for module in model.modules():
+        reset = getattr(module, "reset_parameters", None)
+        if reset is None:
+            continue
+        if draws:
+            module.to_empty(device="cpu", recurse=False)
+            reset()
+            module.to(device, dtype)
+        else:
+            module.to(dtype).to_empty(device=device, recurse=False)
+
+
+def _dtype_of_weights(deepspeed: Mapping[str, Any]) -> torch.dtype:
+    """Return the type that DeepSpeed gives a model; fp32 where it does not treat all alike."""
+    name = None if "data_types" in deepspeed else precision_of(deepspeed)
+    return {BF16: torch.bfloat16, FP16: torch.float16}.get(name or "", torch.float32)
 
 
 class Stepper:
@@ -123,7 +160,7 @@ class Stepper:
         """Set up the engine.
 
         Args:
-            model: on the CPU; it is moved to the device.
+            model: of `make_model`.
             settings: of the optimizer.
             deepspeed: complete settings (`deepspeed_json.engine_settings`).
             ranks: all of them call this.
@@ -184,7 +221,7 @@ class Stepper:
             loss = loss * torch.where(loss.isfinite(), 1.0, math.nan)
             self.engine.backward(loss, scale_wrt_gas=False)
             results.append(LossSums(*(part.detach() for part in sums)))
-        applied, grad_norm = self._apply()
+        applied, grad_norm = self.apply()
         for part, sums in zip(parts, results, strict=True):
             tally = tally.plus(part, sums)
         return StepResult(
@@ -243,6 +280,27 @@ class Stepper:
         self.engine.train()
         return tally
 
+    def monitor(self, event: str, figures: Mapping[str, float], *, samples: int) -> None:
+        """Give figures to the monitors that DeepSpeed's JSON enables, after so many samples.
+
+        The names are those of DeepSpeed's documentation: Train/Samples/train_loss. The learning
+        rate it writes by itself.
+        """
+        monitor = self.engine.monitor
+        if not monitor.enabled:
+            return
+        own = {name: value for name, value in figures.items() if name not in ("lr", "samples")}
+        if event == TRAIN:
+            own["train_loss"] = own.pop("loss")
+        head = f"{event.capitalize()}/Samples"
+        monitor.write_events(
+            [(f"{head}/{visible_line(name)}", value, samples) for name, value in own.items()]
+        )
+
+    def _common_width(self, batch: Tensors) -> int | None:
+        """Return how wide all micro-batches of the step are; None: each as wide as it needs."""
+        return self._ranks.largest(_reach(batch)) if self._is_even else None
+
     def answer(self, batch: Tensors) -> LossSums:
         """Return the sums of a batch of this rank's rows; learn nothing.
 
@@ -266,28 +324,7 @@ class Stepper:
         self.engine.train()
         return logits
 
-    def monitor(self, event: str, figures: Mapping[str, float], *, samples: int) -> None:
-        """Give figures to the monitors that DeepSpeed's JSON enables, after so many samples.
-
-        The names are those of DeepSpeed's documentation: Train/Samples/train_loss. The learning
-        rate it writes by itself.
-        """
-        monitor = self.engine.monitor
-        if not monitor.enabled:
-            return
-        own = {name: value for name, value in figures.items() if name not in ("lr", "samples")}
-        if event == TRAIN:
-            own["train_loss"] = own.pop("loss")
-        head = f"{event.capitalize()}/Samples"
-        monitor.write_events(
-            [(f"{head}/{visible_line(name)}", value, samples) for name, value in own.items()]
-        )
-
-    def _common_width(self, batch: Tensors) -> int | None:
-        """Return how wide all micro-batches of the step are; None: each as wide as it needs."""
-        return self._ranks.largest(_reach(batch)) if self._is_even else None
-
-    def _apply(self) -> tuple[bool, float]:
+    def apply(self) -> tuple[bool, float]:
         """Update the weights unless a gradient is not finite; return whether, and the norm.
 
         DeepSpeed's ZeRO optimizers skip such a step by themselves; plain AdamW, at stage 0, does

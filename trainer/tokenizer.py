@@ -26,7 +26,8 @@ class TextTokenizer:
         """
         self.spec = spec
         self._tokenizer = load_tokenizer(spec) if tokenizer is None else tokenizer
-        self._vocabulary = Vocabulary(self._tokenizer.vocabulary())
+        self._table = self._tokenizer.vocabulary()
+        self._vocabulary = Vocabulary(self._table)
 
     @classmethod
     def of_data(cls, dataset: Dataset) -> "TextTokenizer | None":
@@ -62,6 +63,16 @@ class TextTokenizer:
     def vocabulary_size(self) -> int:
         """How many ids there are, command tokens and padding included."""
         return self._tokenizer.vocabulary_size
+
+    def pieces(self) -> list[bytes]:
+        """Return the bytes of each id of a text, and its end's name; command tokens come later."""
+        count = max(self._tokenizer.pieces, self.special["eos"] + 1)
+        pieces: list[bytes] = self._table["bytes"][:count].to_pylist()
+        return pieces
+
+    def transformers_json(self) -> str | None:
+        """Return the `tokenizer.json` for transformers; None if its kind cannot be written so."""
+        return self._tokenizer.transformers_json()
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text, without an end; names of special tokens are plain text.

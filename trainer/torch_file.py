@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
-from zipfile import is_zipfile
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import torch
 
@@ -30,6 +30,8 @@ _OF_CONTENT = (None, errno.EINVAL, errno.EOVERFLOW, errno.ENOENT, errno.ENAMETOO
 """errno of an OSError that a damaged file can cause: it names no such place, or no such file."""
 _RANK_GONE = ("gloo/transport/", "Application timeout caused pair closure")
 """In what gloo raises when another rank is gone or late, a plain RuntimeError."""
+_BLOCK_BYTES = 4 << 20
+"""Read at a time for a checksum."""
 _LONGEST = 300
 """Characters of an error of torch or DeepSpeed that a message repeats."""
 _MOST_NAMED = 5
@@ -71,12 +73,15 @@ def deepspeed_types() -> list[Any]:
 def read(path: Path, types: Sequence[Any], *, advice: str) -> Mapping[Any, Any]:
     """Return the dict in a file, its tensors on the CPU, memory-mapped if its format allows that.
 
+    The file is read once before, for the checksums in it.
+
     Raises:
         UserError: as `check`; or it holds no dict.
-        DamageError: it is not a PyTorch file, or cut short.
+        DamageError: it is not a PyTorch file, or cut short, or has other bytes than were written.
     """
     if _is_zip(path, advice):
         _check_zip(path, types, advice)
+        _check_sums(path, advice)
     content = _load(path, types, advice)  # which checks the older format
     if not isinstance(content, dict):
         raise UserError(f"{path} holds a {type(content).__name__}; expected a checkpoint.")
@@ -123,6 +128,27 @@ def _check_zip(path: Path, types: Sequence[Any], advice: str) -> None:
         names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
     if names:
         raise UserError(_foreign(path, sorted(names), advice))
+
+
+def _check_sums(path: Path, advice: str) -> None:
+    """Compare the bytes of each tensor with the CRC-32 beside it, which torch does not read.
+
+    A CRC-32 of 0 was not computed (`torch.serialization.set_crc32_options`). The format before
+    torch 1.6 has none.
+    """
+    with _refused(path, advice), ZipFile(path) as archive:
+        for entry in archive.infolist():
+            if not entry.CRC:
+                continue
+            try:
+                with archive.open(entry) as stream:
+                    while stream.read(_BLOCK_BYTES):
+                        pass
+            except BadZipFile as error:
+                raise DamageError(
+                    f"{path} is damaged: its bytes are not those that were written "
+                    f"({one_line(error)}). Copy it again."
+                ) from error
 
 
 def _load(path: Path, types: Sequence[Any], advice: str) -> Any:

@@ -14,7 +14,6 @@ from pathlib import Path
 import torch
 
 from shards.switches import numbers_of
-from trainer.checkpoint import save
 from trainer.command import run_command
 from trainer.config import Config
 from trainer.data import source_names
@@ -27,6 +26,7 @@ from trainer.log import TASKS, TRAIN, VALIDATION, Meter, RunLog
 from trainer.loss_tally import LossTally
 from trainer.ranks import AgreedError, Ranks
 from trainer.samples import open_samples
+from trainer.saver import Saver
 from trainer.settings import WAIT
 from trainer.start import StartedRun, start
 from trainer.step import StepResult
@@ -74,6 +74,7 @@ class Training:
         self._tally = LossTally.empty(source_names(self._data.sampler.streams))
         self._meter = Meter()
         self._peak = _peak_flops(started)
+        self._saver = _saver(started)
 
     def run(self) -> int:
         """Train to the end, or until asked to stop; return the exit code."""
@@ -85,6 +86,7 @@ class Training:
                 code = self._stop.agreed_exit_code(self._ranks) or self._between_steps()
         if not self._is_saved:
             self._save()
+        self._finish_saving()
         return code
 
     def _prepare_data(self, *, look: bool) -> int:
@@ -128,6 +130,7 @@ class Training:
         """Return once newer manifests have brought a batch, or with the exit code if stopped."""
         if not self._is_saved:
             self._save()
+        self._finish_saving()
         begin, shown, code = time.perf_counter(), -math.inf, 0
         position = self._position(self._step)
         size = self._position(self._step + 1) - position
@@ -188,14 +191,27 @@ class Training:
         self._log.say(f"step {self._step:,}: the loss is {result.tally.loss}; its batch is skipped")
         if self._bad_losses_in_a_row < self._settings.max_bad_losses:
             return
+        self._condemn()
         folder = self._settings.save
+        again = (
+            f"Run it again, and {folder} resumes from the newest checkpoint before that,"
+            if folder
+            else "There is no checkpoint from before (give --save): start again"
+        )
         raise AgreedError(
             f"the loss was not finite {self._bad_losses_in_a_row} times in a row, the last time at "
-            f"step {self._step:,}: the weights have most likely diverged. Resume from an earlier "
-            f"checkpoint ({folder or 'there is none: give --save'}) with a lower --lr or a longer "
-            "--warmup, in bf16 or fp32 rather than fp16. To see what a step trains on: python "
-            f"-m shards trace {folder / 'run.json' if folder else 'RUN'} --step {self._step - 1}."
+            f"step {self._step:,}: the weights have most likely diverged. {again} with a lower "
+            "--lr or a longer --warmup, in bf16 or fp32 rather than fp16. To see what a step "
+            f"trains on: python -m shards trace {folder / 'run.json' if folder else 'RUN'} --step "
+            f"{self._step - 1}."
         )
+
+    def _condemn(self) -> None:
+        """Mark the checkpoint whose weights gave the bad losses: none of them changed weights."""
+        if self._saver is not None:
+            streak = self._bad_losses_in_a_row
+            self._saver.finish(bad_streak=streak)
+            self._saver.condemn(self._step - streak, bad_streak=streak)
 
     def _log_figures(self, *, lr: float, grad_norm: float) -> None:
         figures = {
@@ -214,6 +230,8 @@ class Training:
     def _between_steps(self) -> int:
         """Validate and save when due; return the exit code if asked to stop, else 0."""
         begin = time.perf_counter()
+        if self._saver is not None:
+            self._saver.advance(bad_streak=self._bad_losses_in_a_row)
         every, is_last = self._settings.eval_every, self._step == self._steps
         if every and (is_last or self._step % every == 0):
             self._validate()
@@ -258,15 +276,29 @@ class Training:
 
     def _save(self) -> None:
         self._is_saved = True
-        if self._started.disk is not None:
-            save(
-                self._started.stepper.engine,
-                self._started.disk,
-                step=self._step,
-                state=self._started.state(self._step, self._data, bad_losses=self._bad_losses),
-                keep=self._settings.keep,
-                ranks=self._ranks,
+        if self._saver is not None:
+            state = self._started.state(
+                self._step,
+                self._data,
+                bad_losses=self._bad_losses,
+                bad_streak=self._bad_losses_in_a_row,
             )
+            self._saver.save(step=self._step, state=state)
+
+    def _finish_saving(self) -> None:
+        if self._saver is not None:
+            self._saver.finish(bad_streak=self._bad_losses_in_a_row)
+
+
+def _saver(started: StartedRun) -> Saver | None:
+    if started.disk is None:
+        return None
+    return Saver(
+        started.stepper.engine,
+        started.disk,
+        keep=started.config.settings.keep,
+        ranks=started.ranks,
+    )
 
 
 def train(config: Config, ranks: Ranks) -> int:

@@ -15,10 +15,11 @@ from shards.errors import UserError
 from shards.flags import option
 from shards.mixture import parse_data
 from shards.reader import Dataset
-from shards.records import from_json, to_json
+from shards.records import from_json
 from shards.run import CAUSAL
 from shards.run import GLM as BLANKS
 from trainer.checkpoint import Checkpoint, read_checkpoint, steps_in
+from trainer.hugging_face import is_hugging_face, objective_in, shape_in
 from trainer.model import GLM
 from trainer.sizes import SIZES, ModelConfig
 from trainer.start import StartedRun, load_weights
@@ -93,13 +94,8 @@ class Origin:
     data: tuple[str, ...]
     """Folders or addresses of the data that it was trained on, as far as they are known."""
     step: int | None
-    blanks: Mapping[str, Any] | None = None
-    """Options of its blanks; None: a causal model, or not known."""
-
-    @property
-    def task_mask(self) -> bool:
-        """See `Trained`."""
-        return self.blanks is None or bool(self.blanks.get("task_mask", True))
+    task_mask: bool = True
+    """See `Trained`."""
 
 
 def open_trained(path: Path, opening: Opening) -> Trained:
@@ -111,29 +107,20 @@ def open_trained(path: Path, opening: Opening) -> Trained:
     """
     origin = find_origin(path, opening)
     tokenizer = find_tokenizer(origin, opening)
+    device = _device(opening)
+    with torch.device("meta"):
+        model = GLM(origin.shape)
+    model = model.to(_dtype(opening, device)).to_empty(device=device)
+    load_weights(origin.path, model)
+    model = model.eval().requires_grad_(False)
     return Trained(
-        model=load_model(origin, opening),
+        model=model,
         objective=origin.objective,
         tokenizer=tokenizer,
         origin=origin.path,
         step=origin.step,
         task_mask=origin.task_mask,
     )
-
-
-def load_model(origin: Origin, opening: Opening) -> GLM:
-    """Return a model with its weights, on its device, in evaluation mode, without gradients.
-
-    Raises:
-        UserError: there is no such device, or the weights do not fit.
-        DamageError: a file of it is damaged.
-    """
-    device = _device(opening)
-    with torch.device("meta"):
-        model = GLM(origin.shape)
-    model = model.to_empty(device="cpu")
-    load_weights(origin.path, model)
-    return model.to(device, _dtype(opening, device)).eval().requires_grad_(False)
 
 
 def find_origin(path: Path, opening: Opening) -> Origin:
@@ -144,13 +131,9 @@ def find_origin(path: Path, opening: Opening) -> Origin:
     """
     checkpoint = _newest_checkpoint(path)
     if checkpoint is None:
-        if opening.model is None:
-            raise UserError(
-                f"{path} holds no checkpoint of trainer.train. If it is a published one, say which "
-                f"model it is: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
-            )
-        shape = ModelConfig.named(opening.model)
-        objective = BLANKS if shape.block_positions else CAUSAL
+        shape = _shape_given(path, opening)
+        told = objective_in(path) if is_hugging_face(path) else None
+        objective = told or (BLANKS if shape.block_positions else CAUSAL)
         return Origin(path=path, shape=shape, objective=objective, tokenizer={}, data=(), step=None)
     identity = checkpoint.state["identity"]
     return Origin(
@@ -160,7 +143,7 @@ def find_origin(path: Path, opening: Opening) -> Origin:
         tokenizer=dict(identity["tokenizer"]),
         data=_data_of(checkpoint),
         step=checkpoint.step,
-        blanks=identity.get("blanks"),
+        task_mask=bool((identity.get("blanks") or {}).get("task_mask", True)),
     )
 
 
@@ -175,7 +158,7 @@ def origin_of(started: StartedRun) -> Origin:
         tokenizer=data.tokenizer,
         data=directories,
         step=started.step,
-        blanks=None if data.blanks is None else to_json(data.blanks.options),
+        task_mask=data.blanks is None or data.blanks.options.task_mask,
     )
 
 
@@ -230,17 +213,26 @@ def _kept_tokenizer(origin: Origin) -> TextTokenizer:
 
 
 def _newest_checkpoint(path: Path) -> Checkpoint | None:
-    """Return a run's newest checkpoint that is complete here, or the one that is named."""
+    """Return a run's newest checkpoint that is complete here, or the one that is named.
+
+    Raises:
+        UserError: there are only such that were saved while losses were not finite.
+    """
     if not path.is_dir():
         return None
     named = [path] if path.name.startswith("step-") else []
     folders = named or [path / f"step-{step}" for step in reversed(steps_in(path))]
-    for folder in folders:
-        # One rank of as many as wrote it would need its own files only; -1 is none of them.
-        found = read_checkpoint(folder, rank=0, world=-1)
-        if isinstance(found, Checkpoint):
-            return found
-    return None
+    # One rank of as many as wrote it would need its own files only; -1 is none of them.
+    found = (read_checkpoint(folder, rank=0, world=-1) for folder in folders)
+    complete = [seen for seen in found if isinstance(seen, Checkpoint)]
+    good = [checkpoint for checkpoint in complete if named or not checkpoint.bad_streak]
+    if complete and not good:
+        raise UserError(
+            f"{path} holds only checkpoints that were saved while losses were not finite: their "
+            f"weights have most likely diverged. To use one nevertheless name it: "
+            f"{complete[0].folder}."
+        )
+    return good[0] if good else None
 
 
 def _shape_of(identity: Mapping[str, Any], checkpoint: Checkpoint) -> ModelConfig:
@@ -252,6 +244,18 @@ def _shape_of(identity: Mapping[str, Any], checkpoint: Checkpoint) -> ModelConfi
             "whole-*.json back as they were."
         ) from error
     return replace(shape, hidden_dropout=0.0, attention_dropout=0.0)
+
+
+def _shape_given(path: Path, opening: Opening) -> ModelConfig:
+    """Return the shape of a model that no run of ours is known of."""
+    if opening.model is not None:
+        return ModelConfig.named(opening.model)
+    if is_hugging_face(path):
+        return shape_in(path)
+    raise UserError(
+        f"{path} holds no checkpoint of trainer.train. If it is a published one, say which model "
+        f"it is: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
+    )
 
 
 def _data_of(checkpoint: Checkpoint) -> tuple[str, ...]:

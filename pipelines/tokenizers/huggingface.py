@@ -72,6 +72,7 @@ def huggingface_model(content: bytes, *, path: Path, fast: bool) -> TokenModel:
         unknown=vocabulary.get(str(description["model"].get("unk_token"))),
         commands=commands,
         content=content,
+        transformers_json=content.decode,
     )
 
 

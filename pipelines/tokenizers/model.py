@@ -36,6 +36,8 @@ class TokenModel:
     commands: CommandTokens
     content: bytes
     """What decides the ids, for fingerprints: the bytes of the model file."""
+    transformers_json: Callable[[], str] | None = None
+    """Writes it as a `tokenizer.json`; None: it cannot be written as one here."""
 
 
 def flatten(parts: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:

@@ -138,7 +138,21 @@ def _model(ranks: PieceRanks, encoding: Encoding, *, fast: bool) -> TokenModel:
         unknown=None,
         commands=byte_bpe_commands(encoding.size, end_of_text=encoding.end_of_text),
         content=encoding.pattern.encode() + b"\n" + lines,
+        # Of other patterns transformers has no form that gives the same words.
+        transformers_json=(lambda: _as_json(ranks, encoding))
+        if encoding.pattern == _GPT2
+        else None,
     )
+
+
+def _as_json(ranks: PieceRanks, encoding: Encoding) -> str:
+    """Return GPT-2's model as a `tokenizer.json`, with its end of text."""
+    description = orjson.loads(gpt2_json(ranks))
+    level = description["pre_tokenizer"]
+    end = {"id": encoding.end_of_text, "content": END_OF_TEXT, "special": True}
+    places = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    description.update(decoder=level, post_processor=level, added_tokens=[{**end, **places}])
+    return orjson.dumps(description).decode()
 
 
 def _reference(ranks: PieceRanks, encoding: Encoding) -> Encode:

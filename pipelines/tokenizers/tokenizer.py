@@ -94,6 +94,11 @@ class Tokenizer:
         lengths = np.array([len(part) for part in parts], np.int64)
         return np.concatenate(parts), lengths, failures
 
+    def transformers_json(self) -> str | None:
+        """Return it as a `tokenizer.json`; None if its kind cannot be written as one here."""
+        write = self._model.transformers_json
+        return None if write is None else write()
+
     def vocabulary(self) -> pa.Table:
         """Return the table of shards.vocabulary: bytes, special and sentence_end of each id."""
         pieces = [*self._model.pieces]

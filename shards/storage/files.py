@@ -172,7 +172,7 @@ def atomic_write(path: AnyPath) -> Iterator[Handle]:
             os.fsync(file.fileno())
             file.close()
             temporary.replace(path)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
     except BaseException:
         # On a full disk flushing the buffer fails again; the first error is the one to report.
         with suppress(OSError):
@@ -188,10 +188,11 @@ def make_folder(folder: Path) -> None:
         return
     make_folder(folder.parent)
     folder.mkdir(exist_ok=True)
-    _sync_folder(folder.parent)
+    sync_folder(folder.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a crash of the machine."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

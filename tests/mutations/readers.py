@@ -22,6 +22,7 @@ from pipelines.segments.plan import Earlier
 from shards.__main__ import main as shards
 from shards.batch import read_batch
 from shards.erasure import Erasure
+from shards.exports.formats import NAMES as FORMATS
 from shards.manifest import TRAIN, VALIDATION, read_manifest
 from shards.order.sampler import Sampler
 from shards.order.streams import streams_of
@@ -166,6 +167,11 @@ def _replay(scene: Scene) -> int:
     return replay([str(scene.dataset), "--output", str(scene.scratch / "replayed")])
 
 
+def _export(scene: Scene) -> int:
+    to = FORMATS[scene.rng.integers(len(FORMATS))]
+    return _shards("export", scene.dataset, "--to", to, "--output", scene.scratch / "exported")
+
+
 READERS: Mapping[str, Reader] = {
     "inspect": lambda scene: _shards("inspect", scene.dataset),
     "inspect --doc": _document,
@@ -193,6 +199,7 @@ READERS: Mapping[str, Reader] = {
 
 CHANGERS: Mapping[str, Reader] = {
     "place --to": lambda scene: _shards("place", scene.dataset, "--to", scene.scratch / "placed"),
+    "export": _export,
     "prune": lambda scene: _shards("prune", scene.dataset),
     "remove": _remove_ids,
     "compact": lambda scene: _shards("compact", scene.dataset),
@@ -211,10 +218,10 @@ _DOCUMENTS = (*_TOKENS, *_TRACES, "stats", "remove --url --dry-run", "erasable")
 READS: Mapping[str, Sequence[str]] = {
     "manifest.json": [*READERS, *CHANGERS],
     "vocabulary": (*_TOKENS, *_TRACES[:1], "place --to"),
-    ".arrow": (*_DOCUMENTS, "remove", "compact", "compact --erase"),
-    ".bin": (*_TOKENS, *_TRACES, "compact"),
+    ".arrow": (*_DOCUMENTS, "remove", "compact", "compact --erase", "export"),
+    ".bin": (*_TOKENS, *_TRACES, "compact", "export"),
     ".idx": ("verify", "compact"),
-    "removals": (*_DOCUMENTS, "compact", "compact --erase", "remove"),
+    "removals": (*_DOCUMENTS, "compact", "compact --erase", "remove", "export"),
     "audit": ("rethreshold", "rejected", "erasable", "compact", "compact --erase", "replay"),
     "rejects": ("rejected", "compact", "replay"),
     "dropped": ("erasable", "compact", "compact --erase"),

@@ -14,6 +14,7 @@ from typing import Any
 
 _PRELOADED = [
     "trainer.evaluate",
+    "trainer.finetune",
     "trainer.train",
     # What those load lazily: a second or more in each process.
     "deepspeed.runtime.superoffload.superoffload_stage3",
@@ -119,8 +120,9 @@ def _train(
     prepare: Prepare | None,
 ) -> None:
     # The process that starts these needs no torch.
-    from trainer import evaluate, train  # noqa: PLC0415 - see above
-    from trainer.command import run_command  # noqa: PLC0415 - see above
+    from trainer import evaluate, finetune, train  # noqa: PLC0415 - see above
+    from trainer.command import run_command, run_on_ranks  # noqa: PLC0415 - see above
+    from trainer.tuning.settings import parse  # noqa: PLC0415 - see above
 
     os.environ.update(environment)
     os.chdir(here)
@@ -130,6 +132,8 @@ def _train(
     sys.argv = [command, *arguments]
     if prepare is not None:
         prepare()
+    if command == "finetune":
+        run_on_ranks("trainer.finetune", parse, finetune.finetune)
     run_command(
         f"trainer.{command}",
         {"train": train.train, "evaluate": evaluate.evaluate_checkpoint}[command],

@@ -9,17 +9,26 @@ from shards.records import to_json
 from shards.storage.files import FileEntry, crc32c, size, write_json
 from tests.trainer.alone import ALONE
 from trainer.checkpoint import (
+    BAD_STREAK,
     Checkpoint,
     FileList,
+    NothingSavedError,
     find_common_checkpoint,
+    find_later_steps,
     read_checkpoint,
-    save,
 )
 from trainer.disk import find_disk
+from trainer.ranks import AgreedError
 
 
 def put(
-    run: Path, step: int, *, ranks: Sequence[int] = (0,), world: int = 1, stage: int = 1
+    run: Path,
+    step: int,
+    *,
+    ranks: Sequence[int] = (0,),
+    world: int = 1,
+    stage: int = 1,
+    streak: int = 0,
 ) -> Path:
     """Write the part of a checkpoint that some ranks hold."""
     folder = run / f"step-{step}"
@@ -37,7 +46,7 @@ def put(
         world=world,
         stage=stage,
         files=files,
-        state={"n": step},
+        state={"n": step, BAD_STREAK: streak},
     )
     write_json(folder / f"whole-{ranks[0]:05d}.json", to_json(file_list))
     return folder
@@ -49,7 +58,11 @@ def test_the_newest_complete_one(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     (tmp_path / "step-30").mkdir()
     checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
     assert checkpoint is not None
-    assert (checkpoint.step, checkpoint.tag, checkpoint.state) == (20, "step-20", {"n": 20})
+    assert (checkpoint.step, checkpoint.tag, checkpoint.state) == (
+        20,
+        "step-20",
+        {"n": 20, BAD_STREAK: 0},
+    )
     assert f"step-30 is skipped: {tmp_path / 'step-30'} is unfinished" in caplog.text
 
 
@@ -93,35 +106,46 @@ def test_damage_is_reported_and_the_one_before_is_taken(
         find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
 
 
-class Engine:
-    """Writes checkpoints as DeepSpeed's engine does."""
-
-    def save_checkpoint(self, folder: str, tag: str, **_: object) -> None:
-        (Path(folder) / tag).mkdir()
-        (Path(folder) / tag / "optim-0.pt").write_bytes(b"new")
-
-    def zero_optimization_stage(self) -> int:
-        return 1
+NOTHINGS = {
+    "one": ({3: None}, "step-3 is unfinished"),
+    "several": ({3: None, 6: None}, "step-3, step-6 are unfinished"),
+    "many": (dict.fromkeys(range(1, 8)), "step-1, step-2, step-3, step-4 and 3 more are unf"),
+    "bad": ({3: 2}, "step-3 has losses that are not finite"),
+    "both": ({3: 2, 6: None}, "step-6 is unfinished; step-3 has losses"),
+}
 
 
-@pytest.mark.parametrize(
-    ("keep", "expected"),
-    [(1, [20, 30, 40]), (2, [10, 15, 20, 30, 40]), (9, [9, 10, 15, 20, 30, 40])],
-)
-def test_only_whole_ones_up_to_the_new_one_are_kept(
-    tmp_path: Path, keep: int, expected: list[int]
+@pytest.mark.parametrize(("steps", "message"), NOTHINGS.values(), ids=NOTHINGS)
+def test_nothing_to_resume_from(
+    tmp_path: Path, steps: Mapping[int, int | None], message: str
 ) -> None:
-    for step in (9, 10, 15, 40):
-        put(tmp_path, step)
-    (tmp_path / "step-15" / "whole-00000.json").unlink()
-    (tmp_path / "step-30").mkdir()  # unfinished: the run went back to step 15
-    (tmp_path / "step-40" / "optim-0.pt").write_bytes(b"cut")
-    disk = find_disk(tmp_path, ALONE)
-    save(Engine(), disk, step=20, state={}, keep=keep, ranks=ALONE)
-    assert sorted(int(path.name[5:]) for path in tmp_path.glob("step-*")) == expected
-    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=disk)
+    for step, streak in steps.items():
+        folder = put(tmp_path, step, streak=streak or 0)
+        if streak is None:
+            (folder / "whole-00000.json").unlink()
+    with pytest.raises(NothingSavedError, match=f"no checkpoint to resume from: {message}"):
+        find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
+    assert find_later_steps(tmp_path, after=-1, ranks=ALONE)[0] == []
+    # A lost file of another is no reason to start over.
+    (put(tmp_path, 2) / "optim-0.pt").unlink()
+    with pytest.raises(AgreedError, match=r"(?s)none that is complete .*step-2 .*is missing"):
+        find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
+    assert find_later_steps(tmp_path, after=1, ranks=ALONE)[0] == [2]
+    assert find_later_steps(tmp_path, after=2, ranks=ALONE)[0] == []
+
+
+def test_bad_losses_are_passed_over_unless_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(tmp_path, 3)
+    put(tmp_path, 6, streak=4)
+    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
     assert checkpoint is not None
-    assert checkpoint.step == 20
+    assert checkpoint.step == 3
+    assert "step-6 is skipped: 4 losses in a row were not finite there; only" in caplog.text
+    named = find_common_checkpoint(tmp_path / "step-6", ranks=ALONE, disk=None)
+    assert named is not None
+    assert named.bad_streak == 4
 
 
 def test_what_a_rank_needs(tmp_path: Path) -> None:

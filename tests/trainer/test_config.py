@@ -121,6 +121,15 @@ def test_recipes(name: str) -> None:
     blank_options(config.settings.blanks)
 
 
+def test_the_recipe_of_gpt2_takes_the_steps_of_llm_c() -> None:
+    config = parse(["--recipe", "gpt2-124m", "--data", "x"], world=8)
+    assert config.run.length * config.run.batch_size(0) == 524_288
+    assert (config.run.objective, config.shape.num_layers) == ("causal", 12)
+    schedule = config.settings.schedule_of(18_865)
+    assert [schedule.rate(step) for step in (7, 700, 18_865)] == pytest.approx([6e-6, 6e-4, 0])
+    assert (config.settings.weight_decay, config.settings.betas) == (0.1, (0.9, 0.95))
+
+
 def test_a_recipe_of_one_s_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.args"
     path.write_text("--model tiny --data 'a b'  # a comment\n--batch-size 4 --steps 3\n")

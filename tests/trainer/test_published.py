@@ -20,7 +20,7 @@ from tests.trainer.golden import (
 )
 from tests.trainer.poison import Payload
 from trainer.model import GLM
-from trainer.published import load_published
+from trainer.published import load_published, read_published, split_part
 
 FILE = "mp_rank_{:02}_model_states.pt"
 FUSED = ("query_key_value.weight", "query_key_value.bias")
@@ -98,6 +98,19 @@ def test_a_folder_of_parts(
     model = GLM(SHAPE)
     assert len(load_published(tmp_path, model).files) == num_ranks
     assert_holds(model, weights)
+
+
+@pytest.mark.parametrize("num_ranks", [1, 2, 4])
+def test_parts_are_split_as_they_are_joined(
+    tmp_path: Path, weights: dict[str, Tensor], num_ranks: int
+) -> None:
+    for name, whole in weights.items():
+        for rank in range(num_ranks):
+            expected = part(name, whole, rank=rank, num_ranks=num_ranks)
+            assert torch.equal(split_part(name, whole, rank=rank, num_ranks=num_ranks), expected)
+    save_parts(tmp_path, weights, num_ranks)
+    joined = read_published(tmp_path)
+    assert all(torch.equal(joined.read(name), weights[name]) for name in weights)
 
 
 def test_half_precision_is_converted(tmp_path: Path, weights: dict[str, Tensor]) -> None:
@@ -215,6 +228,28 @@ def test_a_rank_alone_asks_for_its_folder(tmp_path: Path, weights: dict[str, Ten
     save_parts(tmp_path, weights, 2)
     with pytest.raises(UserError, match=r"several model-parallel ones, give their folder"):
         load_published(tmp_path / FILE.format(0), GLM(SHAPE))
+
+
+def test_flipped_bytes_are_damage(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    path = tmp_path / "flipped.pt"
+    save(path, weights)
+    content = bytearray(path.read_bytes())
+    place = content.find(weights[DENSE].numpy().tobytes())
+    content[place + 100] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DamageError, match=r"flipped\.pt is damaged: .*CRC-32.*/data/\d+.*Copy it"):
+        load_published(path, GLM(SHAPE))
+
+
+def test_files_without_checksums(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    torch.serialization.set_crc32_options(False)
+    try:
+        save(tmp_path / "a.pt", weights)
+    finally:
+        torch.serialization.set_crc32_options(True)
+    model = GLM(SHAPE)
+    load_published(tmp_path / "a.pt", model)
+    assert_holds(model, weights)
 
 
 def test_a_cut_file_is_damage(tmp_path: Path, weights: dict[str, Tensor]) -> None:

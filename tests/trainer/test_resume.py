@@ -1,9 +1,11 @@
 """Real runs of the trainer, killed, stopped and resumed."""
 
+import errno
 import json
 import re
 import shutil
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 from shards.storage import files
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
-from trainer import checkpoint
+from trainer import checkpoint_writer, saver
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +94,7 @@ def kill_while_saving() -> None:
         calls.append(path)
         return write(path, value) if len(calls) < 2 else kill_minus_nine()
 
-    vars(checkpoint)["write_json"] = cut
+    vars(saver)["write_json"] = cut
 
 
 def test_killed_while_saving(trial: Trial, undisturbed: Callable[..., Path]) -> None:
@@ -104,6 +106,86 @@ def test_killed_while_saving(trial: Trial, undisturbed: Callable[..., Path]) -> 
     assert "step-6 is unfinished" in again.output()
     assert "resumes after step 3" in again.output()
     assert events(run) == events(undisturbed(*zero(trial, 1)))
+
+
+def wait_with_files() -> None:
+    """Write no file of a checkpoint before there is a file `go`."""
+    write: Callable[..., Any] = checkpoint_writer._write
+
+    def wait(*arguments: Any, **more: Any) -> Any:
+        while not Path("go").exists():
+            time.sleep(0.01)
+        return write(*arguments, **more)
+
+    vars(checkpoint_writer)["_write"] = wait
+
+
+def in_folder(trial: Trial, name: str) -> Trial:
+    """Return a trial whose runs start in a folder of their own."""
+    return Trial(trial.folder / name, trial.flags, trial.started)
+
+
+@pytest.mark.parametrize(("stage", "resume"), [(0, "none"), (2, "auto")])
+def test_killed_while_the_first_checkpoint_is_written(
+    trial: Trial, undisturbed: Callable[..., Path], stage: int, resume: str
+) -> None:
+    run = trial.folder / f"first-{stage}"
+    here = in_folder(trial, f"no-go-{stage}")
+    running = here.start(*zero(trial, stage), "--save", run, world=2, prepare=wait_with_files)
+    wait_for_step(run, 5, running)  # two steps after it was begun
+    running.kill()
+    assert (run / "step-3").is_dir()
+    again = here.run(*zero(trial, stage), "--save", run, "--resume", resume, world=2).output()
+    assert (
+        f"{run} holds no checkpoint to resume from: step-3 is unfinished; the run starts from the "
+        "beginning\n"
+    ) in again
+    assert events(run) == events(undisturbed(*zero(trial, stage), world=2))
+
+
+def test_a_signal_waits_for_what_is_being_written(
+    trial: Trial, undisturbed: Callable[..., Path]
+) -> None:
+    run, here = trial.folder / "waiting", in_folder(trial, "go-later")
+    running = here.start(*zero(trial, 2), "--save", run, world=2, prepare=wait_with_files)
+    wait_for_step(run, 5, running)
+    running.signal(signal.SIGTERM)
+    assert not list(run.glob("step-*/whole-*"))
+    (here.folder / "go").touch()
+    assert running.wait().codes() == [128 + signal.SIGTERM] * 2
+    last = events(run, "train")[-1]["step"]
+    assert {path.parent.name for path in run.glob("step-*/whole-*")} == {"step-3", f"step-{last}"}
+    trial.run(*zero(trial, 2), "--save", run, world=2)
+    assert events(run) == events(undisturbed(*zero(trial, 2), world=2))
+
+
+def fill_the_disk_of_one_rank() -> None:
+    """Let the files of one rank's second checkpoint find no space."""
+    write: Callable[..., Any] = checkpoint_writer._write
+
+    def cut(state: Any, path: Path, **more: Any) -> Any:
+        if path.parent.name == "step-6" and "pp_rank_1" in path.name:
+            with files.disk_errors_explained(path):
+                raise OSError(errno.ENOSPC, "by the test")
+        return write(state, path, **more)
+
+    vars(checkpoint_writer)["_write"] = cut
+
+
+def test_a_disk_that_is_full_ends_the_run(trial: Trial, undisturbed: Callable[..., Path]) -> None:
+    run = trial.folder / "full"
+    flags = (*zero(trial, 2), "--save", run)
+    output = trial.run(*flags, world=2, prepare=fill_the_disk_of_one_rank, code=2).output()
+    assert re.search(
+        r"trainer\.train: rank 1: .*step-6 was not saved: no space left on the disk that holds "
+        r".*: make room and run the same command again",
+        output,
+    )
+    assert output.count("was not saved") == 1
+    assert "Traceback" not in output
+    again = trial.run(*flags, world=2).output()
+    assert "step-6 is unfinished" in again
+    assert events(run) == events(undisturbed(*zero(trial, 2), world=2))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -204,7 +286,19 @@ def test_another_number_of_ranks(
 
 REFUSED = {
     "another seed": (["--seed", 7], "seed was 0, now it is 7"),
-    "another model": (["--dropout", 0], r"model.attention_dropout was 0.1, now it is 0"),
+    "another model": (
+        ["--dropout", 0],
+        r"model.attention_dropout was 0.1, now it is 0.0. Set it back, or .*--init-from .*/step-9 ",
+    ),
+    "another size": (
+        ["--model", "{run}-wider.json"],
+        r"model.hidden_size was 32, now it is 64. Set it back, or start a new run with another "
+        r"--save; it cannot begin with the weights of .*/step-9, which do not fit another shape",
+    ),
+    "more positions": (
+        ["--model", "{run}-longer.json", "--length", 64],
+        r"model.max_positions was 64, now it is 96.*--init-from .*/step-9 --extend-positions --",
+    ),
     "other blanks": (["--blanks", "bert_prob=0.1"], "blanks.bert_prob was 0.5, now it is 0.1"),
     "another batch": (["--batch-size", 16], "--batch-size SIZE 9:SIZE"),
     "another stage": (["--deepspeed", "zero2.json"], "cannot be read at stage 2.*--init-from"),
@@ -226,6 +320,8 @@ def test_another_run_is_refused_by_name(
     other = trial.folder / "other"
     if not other.exists():
         build(other, seed=1)
+    for name, change in (("wider", {"hidden_size": 64}), ("longer", {"max_positions": 96})):
+        run.with_name(f"{run.name}-{name}.json").write_text(json.dumps({**SHAPE, **change}))
     given = [str(flag).format(run=run, other=other) for flag in flags]
     if "zero2.json" in given:
         given[-1] = str(trial.folder / "zero2.json")
@@ -256,6 +352,19 @@ def test_weights_alone(trial: Trial, undisturbed: Callable[..., Path]) -> None:
         ).output()
         validation = next(line for line in output.splitlines() if "validation  loss" in line)
         assert f"loss {trained:.4f}" in validation
+
+
+@pytest.mark.parametrize("stage", [2, 3])
+def test_weights_are_handed_out_to_the_ranks(
+    trial: Trial, undisturbed: Callable[..., Path], stage: int
+) -> None:
+    whole = undisturbed(*zero(trial, 0))
+    flags = (*zero(trial, stage), "--max-steps", 1, "--lr", "1e-9", "--init-from")
+    trained = losses(whole, "validation")[-1]
+    output = trial.run(*flags, whole / "step-9", world=2).output()
+    assert f"validation  loss {trained:.4f}" in output
+    refused = trial.run(*flags, trial.folder / "none", world=2, code=2).output()
+    assert refused.count("there is no checkpoint") == 1
 
 
 @pytest.mark.parametrize("stage", [0, 3])

@@ -265,6 +265,25 @@ def test_too_many_of_them_end_the_run(trial: Trial) -> None:
     assert "Traceback" not in output
 
 
+@pytest.mark.parametrize(("stage", "world"), [(0, 1), (2, 2)])
+def test_they_push_no_good_checkpoint_out(
+    trial: Trial, made: Callable[..., Path], stage: int, world: int
+) -> None:
+    run, zero = trial.folder / f"pushed-{stage}", trial.folder / f"zero{stage}.json"
+    flags = ("--deepspeed", zero, "--micro-batch", 8 // world, "--save", run, "--save-every", 1)
+    flags = (*flags, "--keep", 1, "--max-bad-losses", 3)
+    trial.run(*flags, prepare=infinite_from_three, code=2, world=world)
+    assert sorted(path.name for path in run.glob("step-*")) == ["step-1", "step-2", "step-4"]
+    # Step 2 has the weights that gave the bad losses, step 4 was saved while they lasted.
+    again = trial.run(*flags, world=world).output()
+    assert "step-4 is skipped: 2 losses in a row were not finite there" in again
+    assert "step-2 is skipped: 3 losses in a row were not finite there" in again
+    assert "the run resumes after step 1 " in again
+    whole = made("--micro-batch", 8 // world, stage=stage, world=world)
+    assert losses(run) == losses(whole)
+    assert [path.name for path in run.glob("step-*")] == ["step-6"]
+
+
 REFUSED = {
     "no room for the vocabulary": (
         lambda folder: ["--model", small_model(folder)],

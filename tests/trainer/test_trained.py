@@ -1,5 +1,7 @@
 """A trained model opens with its tokenizer, which its data keep."""
 
+import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from shards.errors import UserError
 from shards.reader import Dataset
 from tests.pipelines.tokenizers.trained import train
 from tests.trainer.runs import Trial
+from trainer.checkpoint import BAD_STREAK
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Opening, Origin, find_origin, find_tokenizer, open_trained
 
@@ -51,6 +54,22 @@ def test_a_checkpoint_is_opened_by_its_name(place: Path) -> None:
     assert (first.step, second.step) == (1, 2)
     one, other = (trained.model.word_embeddings.weight for trained in (first, second))
     assert not torch.equal(one, other)
+
+
+def test_checkpoints_of_bad_losses_are_passed_over(place: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(place / "run", run)
+    for step in (2, 1):
+        path = run / f"step-{step}" / "whole-00000.json"
+        content = json.loads(path.read_text())
+        assert content["state"][BAD_STREAK] == 0
+        content["state"][BAD_STREAK] = 3
+        path.write_text(json.dumps(content))
+        if step == 2:
+            assert find_origin(run, Opening()).step == 1
+    assert find_origin(run / "step-2", Opening()).step == 2
+    with pytest.raises(UserError, match=r"losses were not finite.* name it: .*step-2\."):
+        find_origin(run, Opening())
 
 
 def test_a_tokenizer_of_other_data_is_refused(place: Path, tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
     [CLS] [sMASK] Content: source …padding  |  sop target eop      gigaword, cnn_dm, xsum
     [CLS] source [sMASK] eos …padding       |  sop target eop      customization, seq2seq
 
-Files are JSON lines {"source": …, "target": …}. As in THUDM/GLM (commit 4f61ed7,
+Files are JSON lines {"source": …, "target": …}, or two files of lines, NAME.source and NAME.target.
+As in THUDM/GLM (commit 4f61ed7,
 tasks/seq2seq/dataset), a source is padded, and the padding is seen, unless --hide-padding.
 """
 
@@ -16,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from shards.errors import UserError
-from trainer.tasks.items import Item, read_document, read_items
+from trainer.tasks.items import Item, read_document, read_items, read_text
 from trainer.tasks.question import Question
 from trainer.tasks.rouge import rouge
 from trainer.tasks.rows import Blank, BlankRows
 from trainer.tasks.superglue.wording import plain
 from trainer.tasks.task import SPLITS, TEST, Asked, Defaults, Prediction, Task
 
+_SOURCES = ".source"
 _MARKS = re.compile(r"\[(UNK|SEP)\]")
 _GIGAWORD = {"UNK": "[UNK]", "<unk>": "[UNK]"} | {
     f"-{name}-": sign
@@ -135,7 +137,7 @@ def _summaries(
         special = asked.tokenizer.special
         prompt = [special["cls"], _blank(asked), *asked.ids(" Content:")]
         room = _room(asked, len(prompt))
-        for number, item in enumerate(read_items(path)):
+        for number, item in enumerate(_items(path)):
             text = f" {source_text(item.text('source').strip())}"
             ids = _with_marks(text, asked) if knows_marks else asked.ids(text)
             yield _Pair(
@@ -154,7 +156,7 @@ def _plain_pairs(path: Path, asked: Asked) -> Iterator[_Pair]:
     """Yield sources with the blank at their end, which is kept where they are too long."""
     special = asked.tokenizer.special
     room = _room(asked, 3)
-    for number, item in enumerate(read_items(path)):
+    for number, item in enumerate(_items(path)):
         ids = asked.ids(item.text("source").strip())
         yield _Pair(
             item=item,
@@ -164,6 +166,31 @@ def _plain_pairs(path: Path, asked: Asked) -> Iterator[_Pair]:
             target=_target(item, asked, str),
             was_cut=len(ids) > room,
         )
+
+
+def _items(path: Path) -> list[Item]:
+    """Return the items of JSON lines, or of a file of sources with its targets beside it."""
+    if path.suffix != _SOURCES:
+        return read_items(path)
+    sources, beside = _lines(path), path.with_suffix(".target")
+    targets = _lines(beside) if beside.exists() else None
+    if targets is not None and len(targets) != len(sources):
+        raise UserError(
+            f"{path} has {len(sources):,} lines and {beside} {len(targets):,}: each source needs "
+            "its target in the line of the same number."
+        )
+    return [
+        Item(
+            fields={"source": source} | ({} if targets is None else {"target": targets[at]}),
+            path=path,
+            line=at + 1,
+        )
+        for at, source in enumerate(sources)
+    ]
+
+
+def _lines(path: Path) -> list[str]:
+    return read_text(path).removesuffix("\n").split("\n")
 
 
 def _target(item: Item, asked: Asked, clean: Callable[[str], str]) -> str | None:
@@ -281,6 +308,7 @@ def _task(
             takes=("source_length", "target_length", "cut_targets", "hide_padding"),
         ),
         files=dict(zip(SPLITS, (f"{stem}.{suffix}" for stem in names), strict=True)),
+        other_files={split: f"{split}{_SOURCES}" for split in SPLITS if suffix == "jsonl"},
         is_written=True,
     )
 

@@ -139,6 +139,8 @@ class Task:
         default_factory=lambda: {split: f"{split}.jsonl" for split in SPLITS}
     )
     """Name of the file by split."""
+    other_files: Mapping[str, str] = field(default_factory=dict)
+    """Another name by split, taken where there is only that."""
     is_written: bool = False
     """Answers are written by a decoder, not chosen; predictions are texts."""
 
@@ -187,7 +189,9 @@ class Task:
 
     def file(self, folder: Path, split: str) -> Path:
         """Return a split's file in a folder."""
-        return folder / self.files[split]
+        file = folder / self.files[split]
+        other = folder / self.other_files.get(split, file.name)
+        return other if other.is_file() and not file.exists() else file
 
     def _asked(
         self, split: str, tokenizer: TextTokenizer, asking: Asking, *, is_causal: bool

@@ -156,3 +156,20 @@ def test_sequences_are_the_references(name: str, gpt2: TextTokenizer) -> None:
             assert row.targets[row.loss_mask].tolist() == _targets(sample)
     if case["task"] != "squad_generation":  # there the reference compares with the answer
         assert [(question.facts or {})["reference"] for question in questions] == case["refs"]
+
+
+def test_words_of_chinese_tasks(tmp_path: Path) -> None:
+    """AFQMC's and CLUEWSC's words are one token of the reference's tokenizer; TNEWS's are not."""
+    tokenizer = TextTokenizer(f"sentencepiece:{TOKENIZERS / 'cog-pretrain.model'}")
+    path = tmp_path / "dev.json"
+    path.write_text(
+        '{"sentence1": "茶", "sentence2": "水", "sentence": "茶", "keywords": "水", "label": "0"}'
+    )
+    afqmc = find_task("afqmc")
+    (question,) = afqmc.questions(path, split="test", tokenizer=tokenizer, asking=Asking())
+    assert question.words == (2350, 570)
+    path.write_text(path.read_text().replace('"0"', '"100"'))
+    with pytest.raises(UserError, match=r"the word '居家' has 2 tokens .* Take --form spelled"):
+        find_task("tnews").questions(
+            path, split="test", tokenizer=tokenizer, asking=Asking(form="cloze")
+        )

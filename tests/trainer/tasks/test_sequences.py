@@ -115,3 +115,30 @@ def test_rouge(desk: Desk) -> None:
 def test_an_empty_target(desk: Desk) -> None:
     with pytest.raises(UserError, match="line 1: the target is empty"):
         desk.ask(find_task("seq2seq"), {**ITEM, "target": " "}, split=TRAIN)
+
+
+def test_files_of_lines(desk: Desk) -> None:
+    xsum = find_task("xsum")
+    source, target = desk.folder / "train.source", desk.folder / "train.target"
+    source.write_text("Tea\n\nIce\n")
+    target.write_text("a\nb\nc\n")
+
+    def texts() -> list[str]:
+        questions = xsum.questions(
+            desk.folder,
+            split=TRAIN,
+            tokenizer=desk.tokenizer,
+            asking=Asking(hide_padding=True),
+        )
+        return [desk.text(question.rows[0]) for question in questions]
+
+    prompt = "<cls><smask> Content:"
+    assert texts() == [f"{prompt} Tea<sop> a", f"{prompt}<sop> b", f"{prompt} Ice<sop> c"]
+    target.write_text("a\nb\n")
+    with pytest.raises(UserError, match=r"train\.source has 3 lines and .*train\.target 2: each"):
+        texts()
+    target.unlink()
+    with pytest.raises(UserError, match=r'train\.source, line 1: there is no field "target"'):
+        texts()
+    desk.file(ITEM, name="train.jsonl")
+    assert len(texts()) == 1

@@ -1,0 +1,1 @@
+"""Datasets as the files that other projects train on."""

@@ -1,0 +1,318 @@
+import itertools
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from shards.__main__ import main
+from shards.exports.formats import NAMES
+from shards.manifest import TRAIN, read_manifest
+from shards.storage import links
+from shards.storage.remote import RemotePath
+from tests.shards.datasets import remove
+from tests.shards.exports.worlds import World, build, export, tree
+from tests.shards.test_compact import tree as files_of
+
+FLAGS = {"llm.c": ["--tokens-per-file", "300"], "mds": ["--tokens-per-file", "400"]}
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> World:
+    """A dataset of the test's own."""
+    return build(tmp_path / "own")
+
+
+def kill_at(world: World, to: str, out: Path, moment: int) -> bool:
+    """Export in a process that is killed before the n-th file gets its name."""
+    child = os.fork()
+    if not child:
+        renamed = itertools.count(1)
+        rename = Path.replace
+
+        def replace_or_die(path: Path, target: Path) -> Path:
+            if moment == next(renamed):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return rename(path, target)
+
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            monkeypatch.setattr(Path, "replace", replace_or_die)
+            os._exit(export(world, to, out, *FLAGS.get(to, [])))
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize("to", NAMES)
+def test_a_kill_costs_the_file_under_way(
+    world: World, tmp_path: Path, to: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert export(world, to, tmp_path / "calm", *FLAGS.get(to, [])) == 0
+    out = tmp_path / "out"
+    for moment in (1, 4, 4):
+        assert kill_at(world, to, out, moment)
+        assert not (out / "export.json").exists()
+    assert any(name.rpartition("/")[2].startswith(".tmp-") for name in tree(out))
+    before = {path: path.stat().st_ino for path in out.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    assert export(world, to, out, *FLAGS.get(to, [])) == 0
+    kept = [line for line in capsys.readouterr().out.splitlines() if line.endswith(": was there")]
+    assert len(kept) >= 2
+    for line in kept:
+        path = out / line.split()[4].rstrip(":")
+        assert path.stat().st_ino == before[path]
+    assert tree(out) == tree(tmp_path / "calm")
+    assert not (out / ".export").exists()
+
+
+def test_a_finished_export_is_checked_and_mended(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert export(world, "numpy", out) == 0
+    calm = tree(out)
+    flipped = bytearray(calm["train/000002_news.npy"])
+    flipped[-1] ^= 1
+    (out / "train" / "000002_news.npy").write_bytes(flipped)
+    (out / "train_ends" / "000000_news.npy").unlink()
+    capsys.readouterr()
+    assert export(world, "numpy", out) == 0
+    lines = capsys.readouterr().out.splitlines()
+    written = [line.split()[4] for line in lines if " of " in line and line.endswith(".npy")]
+    assert written == ["train_ends/000000_news.npy", "train/000002_news.npy"]
+    assert tree(out) == calm
+
+
+@pytest.mark.parametrize("to", ["olmo", "datatrove"])
+def test_payloads_are_linked_where_nothing_was_removed(
+    world: World, tmp_path: Path, to: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert export(world, to, out) == 0
+    linked = [
+        line.split()[4] for line in capsys.readouterr().out.splitlines() if line.endswith(" link")
+    ]
+    suffix = {"olmo": "npy", "datatrove": "ds"}[to]
+    payloads = {path.relative_to(out).as_posix(): path for path in out.glob(f"*/*.{suffix}")}
+    inodes = {path.stat().st_ino for path in world.directory.rglob("*.bin")}
+    shared = {name for name, path in payloads.items() if path.stat().st_ino in inodes}
+    # Four of seven shards lost documents, and a removed one must not be reached through a link.
+    assert shared == {f"validation/000000_news.{suffix}"} | {
+        f"train/{name}.{suffix}" for name in ("000001_news", "000003_web", "000004_news")
+    }
+    assert {name.rstrip(":") for name in linked} == shared
+    assert export(world, to, tmp_path / "copy", "--copy") == 0
+    assert tree(tmp_path / "copy") == tree(out)
+    copies = [path for path in (tmp_path / "copy").rglob("*") if path.is_file()]
+    assert all(path.stat().st_nlink == 1 for path in copies)
+
+
+def test_where_links_are_refused_it_copies(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert export(world, "olmo", tmp_path / "calm") == 0
+    monkeypatch.setattr(links, "_hard_link", lambda *_: False)
+    monkeypatch.setattr(links, "_reflink", lambda *_: False)
+    out = tmp_path / "out"
+    assert export(world, "olmo", out) == 0
+    assert tree(out) == tree(tmp_path / "calm")
+    assert all(path.stat().st_nlink == 1 for path in out.rglob("*.npy"))
+
+
+def test_an_earlier_number_has_its_generations_and_no_removed_document(
+    world: World, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert export(f"{world.directory}@1", "olmo", out) == 0
+    documents = [each for each in world.documents[TRAIN] if each.generation == "g0001-00aa"]
+    assert 0 < len(documents) < len(world.documents[TRAIN])
+    content = b"".join(path.read_bytes() for path in sorted((out / "train").glob("*.npy")))
+    wanted = [token for document in documents for token in document.tokens]
+    assert memoryview(content).cast("H").tolist() == wanted
+
+
+def test_what_is_removed_later_makes_it_another_export(
+    own: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert export(own, "numpy", out) == 0
+    before = tree(out)
+    remove(own.directory, [("web", TRAIN, 1, 0)], number=4)
+    assert export(own, "numpy", out) == 2
+    assert "holds an export of another dataset (world, manifest 3)" in capsys.readouterr().err
+    assert tree(out) == before
+    assert export(f"{own.directory}@3", "numpy", out) == 2
+    assert "from before more of its documents were removed" in capsys.readouterr().err
+    assert export(own, "numpy", tmp_path / "new") == 0
+    gone = set(own.shards()[3][0].tokens) - {3}
+    names = [path for path in (tmp_path / "new" / "train").iterdir()]
+    left = {token for path in names for token in memoryview(path.read_bytes()[128:]).cast("H")}
+    assert gone
+    assert not gone & left
+
+
+@pytest.mark.parametrize("to", NAMES)
+def test_behind_a_url_the_files_are_the_same(world: World, tmp_path: Path, to: str) -> None:
+    remote = RemotePath(f"memory://{uuid.uuid4().hex}")
+    for name, content in files_of(world.directory).items():
+        (remote / name).write(content)
+    assert export(str(remote), to, tmp_path / "far") == 0
+    assert export(world, to, tmp_path / "near") == 0
+    assert tree(tmp_path / "far") == tree(tmp_path / "near")
+    remote.remove([*remote.files()])
+
+
+@pytest.mark.parametrize("suffix", ["bin", "arrow"])
+def test_a_damaged_shard_is_not_handed_on(
+    own: World, tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = own.directory / "g0001-00aa" / "news" / f"00002.{suffix}"
+    content = bytearray(path.read_bytes())
+    content[-5 if suffix == "bin" else 20] ^= 1
+    path.write_bytes(content)
+    for to in NAMES:
+        out = tmp_path / to
+        assert export(own, to, out) == 2
+        error = capsys.readouterr().err
+        assert re.search(rf"news/00002\.{suffix} .*is damaged", error), error
+        assert not (out / "export.json").exists()
+        assert not (out / "train" / "000001_news.npy").exists()
+
+
+def test_other_folders_are_refused(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (out := tmp_path / "mine").mkdir()
+    (out / "notes.txt").write_text("mine")
+    (out / "photos").mkdir()
+    for output, message in (
+        (out, r"mine exists and holds notes\.txt and 1 more, which no export has put there"),
+        (out / "notes.txt", r"notes\.txt is a file: name an empty folder"),
+        (world.directory / "out", "lies in the dataset's own folder"),
+        (world.directory, "lies in the dataset's own folder"),
+    ):
+        assert export(world, "olmo", output) == 2
+        assert re.search(message, capsys.readouterr().err)
+    assert sorted(path.name for path in out.iterdir()) == ["notes.txt", "photos"]
+    assert not (world.directory / "out").exists()
+
+
+def test_another_export_is_refused(
+    world: World, plain: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert kill_at(world, "olmo", out, 3)
+    for dataset, to, flags, message in (
+        (world, "numpy", [], "holds an export --to olmo with other settings"),
+        (world, "olmo", ["--source", "web"], "holds an export --to olmo with other settings"),
+        (plain, "olmo", [], r"holds an export of another dataset \(world, manifest 3\)"),
+    ):
+        assert export(dataset, to, out, *flags) == 2
+        assert re.search(message, capsys.readouterr().err)
+    assert export(world, "olmo", out) == 0
+    (out / "export.json").write_text("{}")
+    assert export(world, "olmo", out) == 2
+    assert "export.json does not say what was exported" in capsys.readouterr().err
+
+
+def test_a_link_out_of_the_folder_is_refused(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    out = tmp_path / "out"
+    assert kill_at(world, "olmo", out, 2)
+    shutil.rmtree(out / "validation", ignore_errors=True)
+    (out / "validation").symlink_to(tmp_path / "elsewhere")
+    assert export(world, "olmo", out) == 2
+    assert "is a link to" in capsys.readouterr().err
+    assert not [*(tmp_path / "elsewhere").iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--to", "npz"], r"argument --to: invalid choice: 'npz' \(choose from .*llm\.c"),
+        (["--to", "olmo", "--source", "x"], "no such source; it has news, web"),
+        (["--to", "olmo", "--prefix", "x"], "--prefix x is for --to llm.c only; --to olmo has no"),
+        (["--to", "numpy", "--sequence-length", "8"], "--sequence-length 8 is for --to mds only"),
+        (["--to", "olmo", "--tokens-per-file", "8"], "is for --to llm.c and mds only"),
+        (["--to", "llm.c", "--prefix", "a/b"], "--prefix begins the names of files: 'a/b' is no"),
+        (["--to", "llm.c", "--tokens-per-file", "0"], "0 is not at least 1"),
+    ],
+)
+def test_what_no_format_has_is_refused(
+    world: World,
+    tmp_path: Path,
+    flags: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["export", str(world.directory), "--output", str(tmp_path / "out"), *flags]
+    assert main(words) == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_to_train_on_is_told(
+    own: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [("web", TRAIN, 1, row) for row in range(3)]
+    remove(own.directory, rows, number=4)
+    assert export(own, "olmo", tmp_path / "out", "--source", "web") == 2
+    assert "nothing to export: web has no tokens to train on" in capsys.readouterr().err
+
+
+def test_room_is_asked_for_first(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = shutil.disk_usage(tmp_path)._replace(free=1000)
+    with patch("shards.exports.export.shutil.disk_usage", return_value=full):
+        assert export(world, "numpy", tmp_path / "out") == 2
+    assert "0 MB are to be written to" in capsys.readouterr().err
+    assert not [*tmp_path.rglob("*.npy")]
+
+
+def test_a_dataset_by_its_number_is_the_same(world: World, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert export(world, "olmo", out) == 0
+    number = read_manifest(world.directory).number
+    assert export(f"{world.directory}@{number}", "olmo", out) == 0
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_one_paragraph_and_the_rest_follows(world: World, tmp_path: Path) -> None:
+    unshare = ["unshare", "-rm"]
+    tried = subprocess.run([*unshare, "true"], capture_output=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"no mount namespaces here: {tried.stderr.decode().strip()}")
+    assert export(world, "numpy", tmp_path / "calm") == 0
+    (disk := tmp_path / "disk").mkdir()
+    command = f"{sys.executable} -m shards export {world.directory} --to numpy --output out"
+    script = f"""
+        mount -t tmpfs -o size=200k tmpfs {disk} && cd {disk}
+        dd if=/dev/zero of=ballast bs=1k count=160 2> /dev/null
+        {command} > /dev/null 2> ../first
+        echo code $?
+        find out -name export.json -o -name '.tmp-*'
+        rm ballast
+        {command} > ../second
+        echo then $?
+        cp -r out ../saved
+    """
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run(
+        [*unshare, "bash", "-c", script],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+    )
+    assert done.stdout.split() == ["code", "2", "then", "0"], done.stderr
+    first = (tmp_path / "first").read_text()
+    assert re.search(r"^shards: no space left on the disk that holds .*\n\Z", first), first
+    assert ": was there" in (tmp_path / "second").read_text()
+    assert tree(tmp_path / "saved") == tree(tmp_path / "calm")

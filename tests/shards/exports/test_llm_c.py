@@ -1,0 +1,152 @@
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shards.exports import llm_c
+from shards.manifest import TRAIN, VALIDATION
+from tests.shards.exports.worlds import EOS, World, export
+
+READER = Path(__file__).parents[4] / "shared" / "data" / "readers" / "llm.c"
+
+PROGRAM = r"""
+#include "llmc/dataloader.h"
+
+/* Prints the tokens of the loader, batch by batch, and the target that comes after each batch. */
+int main(int argc, char *argv[]) {
+    DataLoader loader;
+    size_t T = atoi(argv[2]);
+    dataloader_init(&loader, argv[1], 1, T, 0, 1, 0);
+    printf("%zu tokens in %zu files\n", loader.num_tokens, loader.glob_result.gl_pathc);
+    for (size_t file = 0; file < loader.glob_result.gl_pathc; file++) {
+        if (file) dataloader_advance_(&loader);
+        for (size_t i = 0; i < loader.shard_num_samples; i++) {
+            dataloader_next_batch(&loader);
+            for (size_t t = 0; t < T; t++) printf("%d ", loader.inputs[t]);
+            printf("%d\n", loader.targets[T - 1]);
+        }
+    }
+    dataloader_free(&loader);
+    return 0;
+}
+"""
+
+
+def theirs(stream: list[int]) -> list[int]:
+    """A stream whose documents begin with the token that ours end with."""
+    documents: list[list[int]] = [[]]
+    for token in stream:
+        if token == EOS:
+            documents.append([])
+        else:
+            documents[-1].append(token)
+    assert not documents.pop()
+    return [token for document in documents for token in (EOS, *document)]
+
+
+def read(path: Path) -> list[int]:
+    """The tokens of a file, after a look at its header."""
+    content = path.read_bytes()
+    header = np.frombuffer(content, "<i4", 256)
+    tokens = np.frombuffer(content, "<u2", offset=1024)
+    assert header[:3].tolist() == [20240520, 1, len(tokens)]
+    assert not header[3:].any()
+    return tokens.tolist()
+
+
+@pytest.mark.parametrize("limit", [None, 50, 802, 803, 804])
+def test_every_document_begins_with_the_token(
+    world: World, tmp_path: Path, limit: int | None
+) -> None:
+    flags = [] if limit is None else ["--tokens-per-file", str(limit)]
+    out = tmp_path / "out"
+    assert export(world, "llm.c", out, *flags) == 0
+    for split, word, first in ((TRAIN, "train", 1), (VALIDATION, "val", 0)):
+        paths = sorted(out.glob(f"fineweb_{word}_*.bin"))
+        wanted = theirs(world.stream(split))
+        total = -(-len(wanted) // (limit or 10**8))
+        assert [path.name for path in paths] == [
+            f"fineweb_{word}_{first + number:06d}.bin" for number in range(total)
+        ]
+        files = [read(path) for path in paths]
+        assert [token for file in files for token in file] == wanted
+        sizes = {len(file) for file in files}
+        assert max(sizes) <= (limit or 10**8)
+        assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """llm.c's own data loader, in a program that prints what it reads."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not READER.is_dir():
+        pytest.skip("llm.c's data loader is not at ../shared/data/readers/llm.c")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    folder = tmp_path_factory.mktemp("reader")
+    (folder / "read.c").write_text(PROGRAM)
+    subprocess.run(
+        [compiler, "-std=gnu99", "-w", "-O1", f"-I{READER}", "read.c", "-o", "read", "-lm"],
+        cwd=folder,
+        check=True,
+    )
+    return folder / "read"
+
+
+@pytest.mark.parametrize(("limit", "length"), [(10_000, 1), (10_000, 64), (150, 16)])
+def test_llm_c_reads_it(
+    world: World, tmp_path: Path, reader: Path, limit: int, length: int
+) -> None:
+    out = tmp_path / "out"
+    assert export(world, "llm.c", out, "--tokens-per-file", str(limit)) == 0
+    for split, word in ((TRAIN, "train"), (VALIDATION, "val")):
+        pattern, size = f"{out}/fineweb_{word}_*.bin", min(length, 16 if word == "val" else 64)
+        done = subprocess.run(
+            [reader, pattern, str(size)], capture_output=True, text=True, check=True
+        )
+        head, *lines = done.stdout.splitlines()
+        wanted = theirs(world.stream(split))
+        files = [read(path) for path in sorted(out.glob(f"fineweb_{word}_*.bin"))]
+        assert head == f"{len(wanted)} tokens in {len(files)} files"
+        batches = [
+            file[start : start + size + 1]
+            for file in files
+            for start in range(0, (len(file) - 1) // size * size, size)
+        ]
+        assert [[*map(int, line.split())] for line in lines] == batches
+        assert len(batches) > 1
+
+
+def test_a_prefix_and_a_source(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert export(world, "llm.c", out, "--prefix", "tiny", "--source", "web") == 0
+    assert read(out / "tiny_train_000001.bin") == theirs(world.stream(TRAIN, "web"))
+    shown = capsys.readouterr().out
+    assert f'./train_gpt2cu -i "{out}/tiny_train_*.bin" -j "{out}/tiny_val_*.bin"' in shown
+    assert "sources follow one another" not in shown
+
+
+def test_a_large_vocabulary_is_refused(
+    plain: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert export(plain, "llm.c", tmp_path / "out") == 2
+    assert re.search(
+        r"writes tokens as uint16, .* vocabulary of 30,080, and its tokens are int32\. .* at most "
+        r"65,536 .* --to datatrove, olmo, numpy or mds take it",
+        capsys.readouterr().err,
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_its_loader_cannot_seek_in_is_refused(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 1024 + 2 * llm_c.MOST_TOKENS < 2**31
+    flags = ["--tokens-per-file", str(llm_c.MOST_TOKENS + 1)]
+    assert export(world, "llm.c", tmp_path / "out", *flags) == 2
+    assert "makes files over 2 GiB, in which llm.c's loader cannot" in capsys.readouterr().err

@@ -1,0 +1,60 @@
+import errno
+from pathlib import Path
+
+import pytest
+
+from shards.errors import UserError
+from shards.storage import links
+from shards.storage.links import HARD_LINK, REFLINK, link
+
+
+def test_a_link_has_the_bytes_and_takes_no_room(tmp_path: Path) -> None:
+    (source := tmp_path / "a").write_bytes(b"tokens")
+    target = tmp_path / "deep" / "folder" / "b"
+    kind = link(source, target)
+    assert kind in (HARD_LINK, REFLINK)
+    assert target.read_bytes() == b"tokens"
+    assert target.samefile(source) == (kind == HARD_LINK)
+    assert [path.name for path in target.parent.iterdir()] == ["b"]
+
+
+def test_twice_and_over_another_file(tmp_path: Path) -> None:
+    (source := tmp_path / "a").write_bytes(b"tokens")
+    (target := tmp_path / "b").write_bytes(b"others")
+    for _ in range(2):  # the second time both are names of one file already
+        assert link(source, target) is not None
+        assert target.read_bytes() == b"tokens"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_a_link_stands_for_its_file(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"tokens")
+    (tmp_path / "link").symlink_to("a")
+    assert link(tmp_path / "link", tmp_path / "b") is not None
+    assert not (tmp_path / "b").is_symlink()
+    assert (tmp_path / "b").read_bytes() == b"tokens"
+
+
+def refuse(number: int) -> object:
+    def hardlink_to(_: Path, __: Path) -> None:
+        raise OSError(number, "refused")
+
+    return hardlink_to
+
+
+def test_where_there_are_no_links_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (source := tmp_path / "a").write_bytes(b"tokens")
+    monkeypatch.setattr(links, "_reflink", lambda *_: False)
+    monkeypatch.setattr(Path, "hardlink_to", refuse(errno.EXDEV))
+    assert link(source, tmp_path / "b") is None
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (source := tmp_path / "a").write_bytes(b"tokens")
+    monkeypatch.setattr(links, "_reflink", lambda *_: False)
+    monkeypatch.setattr(Path, "hardlink_to", refuse(errno.ENOSPC))
+    with pytest.raises(UserError, match="no space left on the disk that holds"):
+        link(source, tmp_path / "b")

@@ -1,0 +1,190 @@
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from shards.errors import DamageError, UserError
+from tests.trainer.export.tokens import put_tokenizer
+from tests.trainer.saved import GPT2_SHAPE, SHAPE, causal_logits, random_model, save_run
+from trainer.export.__main__ import main
+from trainer.export.export import Exporting, export
+from trainer.model import GLM
+from trainer.safetensors import SafeTensors
+from trainer.start import load_weights
+from trainer.trained import Opening, find_origin
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    save_run(folder / "gpt", random_model(GPT2_SHAPE), objective="causal")
+    save_run(folder / "glm", random_model(SHAPE), objective="glm")
+    return folder
+
+
+def export_to(form: str, path: Path, output: Path, **options: Any) -> list[str]:
+    return export(path, Exporting(to=form, output=output, **options))
+
+
+@pytest.mark.parametrize("shard_bytes", [None, 20_000, 1])
+@pytest.mark.parametrize("name", ["gpt", "glm"])
+def test_safetensors_are_read_back(
+    runs: Path, tmp_path: Path, name: str, shard_bytes: int | None
+) -> None:
+    output = tmp_path / "out"
+    export_to("safetensors", runs / name, output, shard_bytes=shard_bytes)
+    origin = find_origin(output, Opening())
+    assert origin.objective == {"gpt": "causal", "glm": "glm"}[name]
+    model = GLM(origin.shape)
+    load_weights(output, model)
+    expected = random_model({"gpt": GPT2_SHAPE, "glm": SHAPE}[name])
+    assert model.config == expected.config
+    for ours, theirs in zip(model.parameters(), expected.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+    sizes = [path.stat().st_size for path in output.glob("*.safetensors")]
+    most = max(p.numel() for p in expected.parameters()) * 4 + 2000
+    assert len(sizes) == 1 if shard_bytes is None else max(sizes) < max(shard_bytes + 2000, most)
+    assert len(sizes) == len([*expected.parameters()]) or shard_bytes != 1
+
+
+def test_types_are_converted(runs: Path, tmp_path: Path) -> None:
+    for name, dtype in (("bf16", torch.bfloat16), ("fp16", torch.float16)):
+        export_to("safetensors", runs / "glm", tmp_path / name, dtype=name)
+        found = SafeTensors(tmp_path / name)
+        for key, value in random_model(SHAPE).state_dict().items():
+            assert torch.equal(found[key], value.to(dtype))
+        assert json.loads((tmp_path / name / "config.json").read_bytes())["torch_dtype"] in str(
+            dtype
+        )
+
+
+def test_what_it_says(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, output = str(runs / "glm" / "step-7"), str(tmp_path / "out")
+    assert main([path, "--to", "safetensors", "--output", output]) == 0
+    first, config, weights, missing = capsys.readouterr().out.splitlines()
+    assert first == f"{path}: 39,360 parameters after step 7, as fp32"
+    assert re.fullmatch(rf"{output}/config\.json  \d+ bytes", config)
+    size = (tmp_path / "out" / "model.safetensors").stat().st_size
+    assert weights == f"{output}/model.safetensors  {size:,} bytes"
+    assert missing.startswith("no tokenizer's files: the run does not hold them; give --tokenizer")
+    assert main([path, "--to", "safetensors", "--output", output]) == 2
+    assert "exists: name a folder that does not, or remove it first" in capsys.readouterr().err
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "blanks for transformers": ("glm", {"to": "hf"}, r"fills blanks .*--to hf .* --to reference"),
+    "blanks for llm.c": ("glm", {"to": "llm.c"}, r"fills blanks .*--to llm\.c"),
+    "fp16 for llm.c": ("gpt", {"to": "llm.c", "dtype": "fp16"}, r"llm\.c reads none; give bf16"),
+    "shards of the reference": ("glm", {"to": "reference", "shard_bytes": 9}, r"--shard-bytes is"),
+    "parts for transformers": ("gpt", {"to": "hf", "model_parallel": 2}, r"is for --to reference,"),
+    "ids that are no rows": ("gpt", {"to": "hf", "vocabulary": 385}, r"385: .* has 384 rows"),
+    "no even parts": ("glm", {"to": "reference", "model_parallel": 3}, r"3 does not divide hidden"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_a_form_cannot_hold(runs: Path, tmp_path: Path, case: str) -> None:
+    name, options, complaint = REFUSED[case]
+    with pytest.raises(UserError, match=complaint):
+        export(runs / name, Exporting(output=tmp_path / "out", **options))
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_weights_that_no_reader_could_use(tmp_path: Path) -> None:
+    model = random_model(SHAPE)
+    model.transformer.final_layernorm.weight[3] = 1e6
+    save_run(tmp_path / "large", model, objective="glm")
+    with pytest.raises(UserError, match=r"final_layernorm\.weight has values up to 1e\+06.*bf16"):
+        export_to("safetensors", tmp_path / "large", tmp_path / "out", dtype="fp16")
+    model.transformer.final_layernorm.weight[3] = torch.nan
+    save_run(tmp_path / "nan", model, objective="glm")
+    with pytest.raises(UserError, match=r"NaN or infinite: the run had diverged"):
+        export_to("safetensors", tmp_path / "nan", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert not [*tmp_path.glob(".tmp-*")]
+
+
+def test_a_changed_checkpoint_is_not_handed_on(tmp_path: Path) -> None:
+    run = save_run(tmp_path / "run", random_model(SHAPE), objective="glm")
+    path = run / "step-7" / "mp_rank_00_model_states.pt"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DamageError, match=r"is damaged: its checksum differs"):
+        export_to("safetensors", run, tmp_path / "out")
+
+
+def test_another_model_than_the_one_named(tmp_path: Path) -> None:
+    torch.save({"module": random_model(SHAPE).state_dict()}, tmp_path / "a.pt")
+    for change, complaint in (
+        ({"num_layers": 3}, r"lacks parameters .*12 of them; the first is transformer\.layers\.2"),
+        ({"num_layers": 1}, r"has parameters that the model lacks, 12 of them"),
+        ({"max_positions": 25}, r"\(25, 32\), but the model expects \(26, 32\)"),
+    ):
+        shape = replace(SHAPE, **change)
+        (tmp_path / "other.json").write_text(json.dumps(vars(shape)))
+        with pytest.raises(UserError, match=complaint):
+            export_to(
+                "reference", tmp_path / "a.pt", tmp_path / "out", model=str(tmp_path / "other.json")
+            )
+
+
+def test_an_empty_folder_is_filled(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    export_to("safetensors", runs / "glm", tmp_path / "out")
+    assert (tmp_path / "out" / "model.safetensors").is_file()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from trainer.export import export, source
+read = source.Tensors.read
+def read_and_die(self, name):
+    if "layers.1" in name:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return read(self, name)
+source.Tensors.read = read_and_die
+export.export(Path(sys.argv[1]), export.Exporting(to=sys.argv[3], output=Path(sys.argv[2])))
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_export_leaves_nothing_that_looks_whole(runs: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    command = [sys.executable, "-c", KILLED, str(runs / "glm"), str(output), "reference"]
+    here = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    assert subprocess.run(command, check=False, env=here).returncode == -signal.SIGKILL
+    assert not output.exists()
+    assert [path.name for path in tmp_path.iterdir()] == [".tmp-export-out"]
+    export_to("safetensors", runs / "glm", output)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_tokenizer_of_another_size(tmp_path: Path) -> None:
+    run = save_run(
+        tmp_path / "run",
+        random_model(replace(GPT2_SHAPE, vocab_size=128)),
+        objective="causal",
+    )
+    with pytest.raises(UserError, match=r"has 384 ids, and the model in .* has 128"):
+        export_to("hf", run, tmp_path / "out", tokenizer=put_tokenizer(tmp_path))
+
+
+def test_a_causal_model_with_block_positions_is_a_gpt2_too(tmp_path: Path) -> None:
+    model = random_model(SHAPE)
+    export_to("hf", save_run(tmp_path / "run", model, objective="causal"), tmp_path / "out")
+    read = GLM(find_origin(tmp_path / "out", Opening()).shape).eval()
+    load_weights(tmp_path / "out", read)
+    assert read.config == replace(GPT2_SHAPE, max_positions=25)
+    tokens = torch.randint(384, (2, 24))
+    with torch.no_grad():
+        assert (causal_logits(read, tokens) - causal_logits(model, tokens)).abs().max() < 1e-5

@@ -1,0 +1,333 @@
+"""Real runs of fine-tuning: they learn, survive kills, and agree however they are split."""
+
+import json
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
+from tests.trainer.tuning.lessons import TOKENIZER, pets, write_lesson, write_lines, write_model
+from trainer import saver
+from trainer.tasks.answers import Judge, answer
+from trainer.tasks.catalogue import find_task
+from trainer.tasks.task import TEST, VALIDATION, Asking
+from trainer.trained import Opening, open_trained
+
+pytestmark = pytest.mark.slow
+
+SHORT = ("--epochs", 2, "--batch-size", 8, "--micro-batch", 4, "--lr", "1e-3", "--log-every", 1)
+STEPS = 6
+"""Of a short run: 24 items, mirrors included."""
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    folder = tmp_path_factory.mktemp("tuning")
+    write_lesson(folder / "lesson")
+    write_lesson(folder / "short", train=12, others=5)
+    for stage in range(4):
+        content = {"zero_optimization": {"stage": stage}, "gradient_clipping": 1.0}
+        (folder / f"zero{stage}.json").write_text(json.dumps(content))
+    return Trial(folder, ("--task", "copa", *write_model(folder / "model")))
+
+
+@pytest.fixture(scope="module")
+def finetune(trial: Trial) -> Callable[..., Any]:
+    def start(*flags: object, data: str = "short", **more: Any) -> Any:
+        flags = (*(SHORT if data == "short" else ()), *flags)
+        return trial.start("--data", trial.folder / data, *flags, command="finetune", **more)
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def finished(trial: Trial, finetune: Callable[..., Any]) -> Callable[..., Path]:
+    """Return the folder of an undisturbed run, made once for its flags."""
+
+    def run(*flags: object, world: int = 1, **more: Any) -> Path:
+        folder = trial.folder / "-".join(["run", str(world), *map(str, flags)]).replace("/", "_")
+        if not folder.exists():
+            running = finetune("--save", folder, *flags, world=world, **more).wait()
+            assert running.codes() == [0] * world, running.output()
+        return folder
+
+    return run
+
+
+def zero(trial: Trial, stage: int) -> tuple[object, ...]:
+    return ("--deepspeed", trial.folder / f"zero{stage}.json")
+
+
+def test_it_learns_by_heart_and_finds_the_rule(trial: Trial, finished: Callable[..., Path]) -> None:
+    run = finished(
+        *("--epochs", 8, "--batch-size", 8, "--lr", "2e-3", "--dropout", 0, "--log-every", 12),
+        data="lesson",
+    )
+    last = events(run, "train")[-1]
+    assert last["accuracy"] == 1
+    assert last["loss"] < 0.05
+    accuracies = [event["accuracy"] for event in events(run, "evaluation")]
+    assert len(accuracies) == 8
+    assert accuracies[-1] == 100
+    # Of the test items, whose labels it never saw: they are those of the rule.
+    told = lines_of(run / "predictions.jsonl")
+    labels = {
+        json.dumps({**item, "label": 0, "idx": 0}): item["label"] for item in pets(96, seed=3)
+    }
+    items = lines_of(trial.folder / "lesson" / "test.jsonl")
+    right = [labels[json.dumps({**item, "label": 0, "idx": 0})] for item in reordered(items)]
+    hits = sum(line["label"] == label for line, label in zip(told, right, strict=True))
+    # The best epoch is the first that gets all of the other items right.
+    assert hits >= 18, hits
+    assert [line["idx"] for line in told] == list(range(24))
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def reordered(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Items with a label where `pets` has it."""
+    names = ("premise", "choice1", "choice2", "question", "label", "idx")
+    return [{name: item.get(name, 0) for name in names} for item in items]
+
+
+def test_the_best_epoch_opens_as_a_trained_model(
+    trial: Trial, finished: Callable[..., Path]
+) -> None:
+    run = finished()
+    best = max(events(run, "evaluation"), key=lambda event: (event["accuracy"], -event["epoch"]))
+    (folder,) = (run / "best").iterdir()
+    assert folder.name == f"step-{best['step']}"
+    trained = open_trained(run / "best", Opening(tokenizer=TOKENIZER, device="cpu"))
+    assert trained.step == best["step"]
+    assert trained.objective == "glm"
+    judge = Judge(model=trained.model, pad=trained.tokenizer.special["pad"])
+    task = find_task("copa")
+    for split in (VALIDATION, TEST):
+        questions = task.questions(
+            trial.folder / "short", split=split, tokenizer=trained.tokenizer, asking=Asking()
+        )
+        given = [one.prediction for one in answer(judge, questions)]
+        if split == VALIDATION:
+            assert task.metrics(questions, given) == {"accuracy": best["accuracy"]}
+        else:
+            assert task.lines(questions, given) == lines_of(run / "predictions.jsonl")
+
+
+@pytest.mark.parametrize("stage", [1, 3])
+def test_killed_and_run_again_is_as_if_it_had_not_been(
+    trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path], stage: int
+) -> None:
+    whole = finished(*zero(trial, stage))
+    run = trial.folder / f"killed-{stage}"
+    running = finetune("--save", run, *zero(trial, stage))
+    wait_for_step(run, 4, running)
+    running.kill()
+    again = finetune("--save", run, *zero(trial, stage)).wait()
+    assert again.codes() == [0], again.output()
+    assert events(run) == events(whole)
+    assert [event["step"] for event in events(run, "train")] == list(range(1, STEPS + 1))
+    assert len(set(losses(run))) == STEPS
+    for name in ("best", "predictions.jsonl"):
+        assert content(run / name) == content(whole / name)
+
+
+def content(path: Path) -> object:
+    return path.read_text() if path.is_file() else sorted(one.name for one in path.iterdir())
+
+
+def kill_while_saving() -> None:
+    """Make the second checkpoint end in a power cut, before its list is written."""
+    write: Callable[..., Any] = saver.write_json
+    calls: list[Path] = []
+
+    def cut(path: Path, value: object) -> Any:
+        calls.append(path)
+        return write(path, value) if len(calls) < 2 else kill_minus_nine()
+
+    vars(saver)["write_json"] = cut
+
+
+def test_killed_while_saving(
+    trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path]
+) -> None:
+    run = trial.folder / "cut"
+    cut = finetune("--save", run, "--save-every", 2, prepare=kill_while_saving).wait()
+    assert cut.codes() == [-signal.SIGKILL], cut.output()
+    again = finetune("--save", run, "--save-every", 2).wait()
+    assert "resumes after step 2" in again.output()
+    assert events(run) == events(finished())
+
+
+def test_stopped_by_a_signal(
+    trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path]
+) -> None:
+    run = trial.folder / "stopped"
+    running = finetune("--save", run, world=2)
+    wait_for_step(run, 1, running)
+    running.signal(signal.SIGTERM, 1)
+    assert running.wait().codes() == [128 + signal.SIGTERM] * 2, running.output()
+    assert finetune("--save", run, world=2).wait().codes() == [0, 0]
+    assert events(run) == events(finished(world=2))
+
+
+@pytest.mark.parametrize("stage", [3])
+def test_ranks_and_micro_batches_change_nothing(
+    trial: Trial, finished: Callable[..., Path], stage: int
+) -> None:
+    # Dropout is on. 24 items in batches of 10: the last one is short, and one rank has more of it.
+    flags = ("--batch-size", 10, "--micro-batch", 1, *zero(trial, stage))
+    alone = finished("--batch-size", 10, "--micro-batch", 10)
+    both = finished(*flags, world=2)
+    assert len(losses(alone)) == 6
+    assert losses(both) == pytest.approx(losses(alone), rel=1e-4)
+    assert content(both / "predictions.jsonl") == content(alone / "predictions.jsonl")
+
+
+def test_another_number_of_ranks(
+    trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path]
+) -> None:
+    whole = finished(*zero(trial, 1))
+    run = trial.folder / "fewer"
+    running = finetune("--save", run, *zero(trial, 1), world=2)
+    while not list(run.glob("step-3/whole-*.json")):
+        assert all(process.is_alive() for process in running.processes), running.output()
+        time.sleep(0.02)
+    running.kill()
+    again = finetune("--save", run, *zero(trial, 1)).wait()
+    assert "resumes after step" in again.output()
+    assert losses(run) == pytest.approx(losses(whole), rel=1e-4)
+
+
+@pytest.mark.parametrize("stage", [0])
+def test_a_classifier(trial: Trial, finished: Callable[..., Path], stage: int) -> None:
+    run = finished("--form", "classifier", "--pool", "start", *zero(trial, stage))
+    assert len(events(run, "evaluation")) == 2
+    # The head stays behind: what is under it opens as a model.
+    trained = open_trained(run, Opening(tokenizer=TOKENIZER, device="cpu"))
+    assert torch.isfinite(trained.model.word_embeddings.weight).all()
+
+
+@pytest.mark.parametrize("loss", ["hinge", "generative", "mix"])
+def test_other_losses(finished: Callable[..., Path], loss: str) -> None:
+    run = finished("--loss", loss, "--epochs", 1, "--length-penalty", 1)
+    assert len(losses(run)) == 3
+
+
+@pytest.fixture(scope="module")
+def said(trial: Trial) -> list[object]:
+    """Return the flags of a task whose answers are written: a prompt names what is to be said."""
+    folder = trial.folder / "said"
+    folder.mkdir()
+    words = ("dog", "cat", "house", "river", "book", "tree", "song", "door")
+    for number, split in enumerate(("train", "val", "test")):
+        chosen = words[: 8 if not number else 3]
+        items = [
+            {"prompt": f"The word is {word}.", "answer": f"A {word} it is."} for word in chosen
+        ]
+        items = [item | {"prompt": item["prompt"] * (1 + i % 2)} for i, item in enumerate(items)]
+        write_lines(folder / f"{split}.jsonl", items * (1 if number else 10))
+    flags = ["--task", "prompted", "--data", folder, "--epochs", 4, "--batch-size", 8]
+    return [*flags, "--micro-batch", 2, "--lr", "5e-3", "--dropout", 0, "--max-answer", 16]
+
+
+@pytest.mark.parametrize(("stage", "world"), [(0, 1), (3, 2)])
+def test_texts(
+    trial: Trial, finetune: Callable[..., Any], said: list[object], stage: int, world: int
+) -> None:
+    run = trial.folder / f"texts-{stage}"
+    more = ("--by-loss", "--save-every", 1000) if stage == 0 else ("--across-epochs",)
+    more = (*more, *zero(trial, stage), "--beams", 1 + world)
+    running = finetune("--save", run, *said, *more, data="said", world=world).wait()
+    assert running.codes() == [0] * world, running.output()
+    last = events(run, "evaluation")[-1]
+    assert last["token_accuracy"] > 0.95
+    assert ("rouge-l" in last) is (stage == 3)
+    told = lines_of(run / "predictions.jsonl")
+    assert [line["prediction"] for line in told] == [line["reference"] for line in told]
+    assert told[0]["prediction"] == "A dog it is."
+
+
+def test_seeds(trial: Trial, finetune: Callable[..., Any]) -> None:
+    run = trial.folder / "seeds"
+    for _ in range(2):  # the second time there is nothing left to train
+        output = finetune("--save", run, "--seeds", "1,2", "--epochs", 1).wait().output()
+        lines = output.splitlines()
+        table = lines[lines.index(next(line for line in lines if line.startswith("seed  "))) :]
+        assert [line.split()[0] for line in table] == ["seed", "1", "2", "mean", "spread"]
+        figures = [float(line.split()[-1]) for line in table[1:]]
+        assert figures[2] == pytest.approx(sum(figures[:2]) / 2)
+    told = json.loads((run / "seeds.json").read_text())
+    assert [told[seed]["metrics"]["accuracy"] for seed in ("1", "2")] == figures[:2]
+    assert losses(run / "seed-1") != losses(run / "seed-2")
+
+
+def test_without_other_files(trial: Trial, finetune: Callable[..., Any]) -> None:
+    (trial.folder / "alone").mkdir()
+    write_lines(trial.folder / "alone" / "train.jsonl", pets(8, seed=4))
+    run = trial.folder / "lonely"
+    output = finetune("--save", run, *SHORT, data="alone").wait().output()
+    assert "there is no val.jsonl" in output
+    assert (run / "best" / "step-4").is_dir()
+    assert not (run / "predictions.jsonl").exists()
+
+
+REFUSED = {
+    "no such task": (["--task", "capo"], "--task capo: there is no such task"),
+    "another seed": (["--seed", 7], "seed was 1234, now it is 7"),
+    "another loss": (["--loss", "hinge"], "loss was cross_entropy, now it is hinge"),
+    "another pattern": (["--pattern", 1], "asking.pattern was None, now it is 1"),
+    "other items": (["--data", "{folder}/lesson"], "items.test was .* now it is"),
+    "another batch": (["--batch-size", 16], "batch_size was 8, now it is 16"),
+    "too long": (["--length", 300, "--save", "{folder}/new"], None),
+    "a wrong file": (["--data", "{folder}/wrong", "--save", "{folder}/new"], "train.jsonl, line 2"),
+    "no folder": (["--data", "{folder}/nowhere", "--save", "{folder}/new"], "no such folder"),
+    "no model": (
+        ["--init-from", "{folder}/nowhere", "--save", "{folder}/newer"],
+        "there is no checkpoint",
+    ),
+}
+
+
+@pytest.mark.parametrize(("flags", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused(
+    trial: Trial,
+    finetune: Callable[..., Any],
+    finished: Callable[..., Path],
+    flags: list[object],
+    message: str | None,
+) -> None:
+    wrong = trial.folder / "wrong"
+    if not wrong.exists():
+        shutil.copytree(trial.folder / "short", wrong)
+        write_lines(wrong / "train.jsonl", [pets(1, seed=0)[0], {"premise": "A man."}])
+    given = [str(flag).format(folder=trial.folder) for flag in flags]
+    running = finetune("--save", finished(), *given).wait()
+    if message is None:
+        assert running.codes() == [0], running.output()
+        return
+    assert running.codes() == [2], running.output()
+    output = " ".join(running.output().split())
+    assert message.split(".*")[0] in output, output
+    assert "Traceback" not in output
+
+
+def test_a_folder_of_pretraining_is_refused(
+    trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path]
+) -> None:
+    run = trial.folder / "pretrained"
+    shutil.copytree(finished(), run)
+    (listed,) = run.glob("step-*/whole-*.json")
+    record = json.loads(listed.read_text())
+    del record["state"]["tuning"]
+    listed.write_text(json.dumps(record))
+    running = finetune("--save", run).wait()
+    assert running.codes() == [2]
+    assert "is no checkpoint of trainer.finetune" in running.output()

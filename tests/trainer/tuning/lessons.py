@@ -1,0 +1,81 @@
+"""Small tasks with a rule behind them, and a model that has learnt nothing yet."""
+
+import json
+import random
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import torch
+
+from shards.records import to_json
+from trainer.model import GLM
+from trainer.sizes import ModelConfig
+
+TOKENIZER = f"sentencepiece:{Path(__file__).parents[3] / 'pipelines' / 'sample' / 'sample.model'}"
+SHAPE = ModelConfig(
+    num_layers=2,
+    hidden_size=64,
+    num_heads=4,
+    vocab_size=4096,
+    max_positions=128,
+    init_std=0.05,
+)
+_NOUNS = ("house", "river", "book", "man", "girl", "tree", "city", "song", "door", "game")
+_VERBS = ("was old", "was new", "came back", "went away", "stood there", "was lost")
+_PETS = ("dog", "cat")
+
+
+def pets(count: int, *, seed: int) -> list[dict[str, object]]:
+    """Items as COPA has them: what has to do with a dog is a cause, with a cat an effect."""
+    rng = random.Random(seed)
+    items = []
+    for number in range(count):
+        right, relation = rng.randrange(2), rng.randrange(2)
+        noun = rng.choice(_NOUNS)
+        choices = [f"A {pet} saw the {noun}." for pet in _PETS]
+        if right != relation:
+            choices.reverse()
+        items.append(
+            {
+                "premise": f"The {rng.choice(_NOUNS)} {rng.choice(_VERBS)}.",
+                "choice1": choices[0],
+                "choice2": choices[1],
+                "question": ("cause", "effect")[relation],
+                "label": right,
+                "idx": number,
+            }
+        )
+    return items
+
+
+def write_lines(path: Path, items: Iterable[Mapping[str, object]]) -> None:
+    path.write_text("".join(json.dumps(item) + "\n" for item in items))
+
+
+def write_lesson(folder: Path, *, train: int = 48, others: int = 24) -> Path:
+    """Write the three files of a task whose test items have no labels; return the folder."""
+    folder.mkdir()
+    seen = {json.dumps({**item, "idx": 0}) for item in pets(train, seed=1)}
+    write_lines(folder / "train.jsonl", pets(train, seed=1))
+    for seed, split in ((2, "val"), (3, "test")):
+        fresh = [
+            item
+            for item in pets(4 * others, seed=seed)
+            if json.dumps({**item, "idx": 0}) not in seen
+        ]
+        items = [{**item, "idx": number} for number, item in enumerate(fresh[:others])]
+        if split == "test":
+            items = [{k: v for k, v in item.items() if k != "label"} for item in items]
+        write_lines(folder / f"{split}.jsonl", items)
+    return folder
+
+
+def write_model(folder: Path, shape: ModelConfig = SHAPE) -> list[str]:
+    """Write a published checkpoint with random weights; return the flags that name it."""
+    folder.mkdir()
+    torch.manual_seed(0)
+    model = GLM(shape)
+    torch.save({"module": model.state_dict()}, folder / "mp_rank_00_model_states.pt")
+    (folder / "model.json").write_text(json.dumps(to_json(shape)))
+    named = ["--init-from", str(folder), "--model", str(folder / "model.json")]
+    return [*named, "--tokenizer", TOKENIZER]

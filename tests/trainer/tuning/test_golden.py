@@ -1,0 +1,154 @@
+"""Losses and gradients of one batch as the reference has them (THUDM/GLM 4f61ed7)."""
+
+import json
+import shlex
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.trainer.golden import SHARED, needs_shared
+from trainer.sizes import ModelConfig
+from trainer.tasks.catalogue import find_task
+from trainer.tasks.question import Question
+from trainer.tasks.task import CLASSIFIER, CLOZE, TRAIN, Asking
+from trainer.tokenizer import TextTokenizer
+from trainer.tuning.batches import Scoring, are_chosen, target_count
+from trainer.tuning.losses import CROSS_ENTROPY, losses
+from trainer.tuning.model import Answering, TunedGLM
+
+pytestmark = needs_shared
+
+TASKS = SHARED / "tasks"
+TOKENIZERS = SHARED.parent / "tokenizers"
+CASES = (
+    *("copa.p0", "copa.p0.length_penalty_1", "copa.p0.hinge", "copa.p0.generative", "copa.p0.mix"),
+    *("copa.classification", "wsc_negative.p2", "wsc.p0", "rte.p0", "cb.classification"),
+)
+SHAPE = ModelConfig(
+    num_layers=2,
+    hidden_size=32,
+    num_heads=4,
+    vocab_size=50304,
+    max_positions=256,
+    hidden_dropout=0.0,
+    attention_dropout=0.0,
+)
+
+
+@pytest.fixture(scope="module")
+def figures() -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((TASKS / "scores.json").read_text())["training"]
+    return content
+
+
+@pytest.fixture(scope="module")
+def weights() -> dict[str, torch.Tensor]:
+    arrays = np.load(TASKS / "model.npz")
+    return {name: torch.from_numpy(arrays[name].astype("f4")) for name in arrays.files}
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> TextTokenizer:
+    return TextTokenizer(f"tiktoken:{TOKENIZERS / 'gpt2-merges.txt'}")
+
+
+def options_of(text: str) -> dict[str, str]:
+    words = shlex.split(text)
+    given, name = {}, ""
+    for word in words:
+        if word.startswith("--"):
+            name = word
+            given[name] = ""
+        else:
+            given[name] = word
+    return given
+
+
+def model_of(weights: dict[str, torch.Tensor], classes: int, **more: Any) -> TunedGLM:
+    model = TunedGLM(SHAPE, answering=Answering(classes=classes, **more))
+    state = {name[7:]: value for name, value in weights.items() if name.startswith("weight/")}
+    for name, value in weights.items():
+        for here, there in (
+            ("pool_layer", "pool_layer"),
+            ("output", f"multichoice_head_{classes}"),
+        ):
+            if name.startswith(f"head/{there}."):
+                state[f"head.{here}.{name.rpartition('.')[2]}"] = value
+    model.load_state_dict(state if classes else {k: v for k, v in state.items() if "head" not in k})
+    return model
+
+
+def gradient_norm(model: torch.nn.Module) -> float:
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    return float(torch.nn.utils.get_total_norm(gradients))
+
+
+def loss_of(
+    model: TunedGLM, scoring: Scoring, questions: list[Question], kind: str
+) -> torch.Tensor:
+    outputs = model.outputs(scoring.batch(scoring.units(questions)))
+    if not scoring.chosen:
+        return outputs.loss.sum() / target_count(questions)
+    labels = torch.tensor([question.label for question in questions])
+    return losses(
+        scoring.scores(outputs, [len(question.rows) for question in questions]), labels, kind
+    ).mean()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_loss_and_gradients_of_a_batch(
+    name: str,
+    figures: dict[str, Any],
+    weights: dict[str, torch.Tensor],
+    tokenizer: TextTokenizer,
+) -> None:
+    case = figures[name]
+    options = options_of(case["options"])
+    asking = Asking(
+        form=CLOZE if "--cloze-eval" in options else CLASSIFIER,
+        length=int(options["--seq-length"]),
+        pattern=int(options.get("--pattern-id", 0)),
+        candidates="--wsc-negative" in options,
+    )
+    path = TASKS / "items" / f"{case['items']}.jsonl"
+    every = find_task(case["task"]).questions(path, split=TRAIN, tokenizer=tokenizer, asking=asking)
+    by_guid = {question.guid: question for question in every}
+    questions = [by_guid[guid] for guid in case["uids"]]
+    model = model_of(weights, questions[0].classes)
+    scoring = Scoring(
+        pad=tokenizer.special["pad"],
+        chosen=are_chosen(questions),
+        penalty=float(options.get("--length-penalty", 0)),
+    )
+    loss = loss_of(model, scoring, questions, options.get("--loss-func", CROSS_ENTROPY))
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert loss.item() == pytest.approx(case["loss"], abs=1e-3)
+    assert gradient_norm(model) == pytest.approx(case["grad_norm"], rel=2e-3)
+    norms = {
+        name: p.grad.norm().item() for name, p in model.named_parameters() if p.grad is not None
+    }
+    for long_name, norm in case["grad_norms"].items():
+        own = long_name.removeprefix("model.")
+        if own in norms:
+            assert norms[own] == pytest.approx(norm, rel=5e-3, abs=1e-5), own
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_loss_of_texts(
+    smoothing: float, weights: dict[str, torch.Tensor], tokenizer: TextTokenizer
+) -> None:
+    content = json.loads((TASKS / "seq2seq.json").read_text())
+    figure = content["loss_of_the_first_four_gigaword_train"][str(smoothing)]
+    asking = Asking(source_length=64, target_length=16, cut_targets=True)
+    path = TASKS / "items" / "seq2seq.jsonl"
+    questions = find_task("gigaword").questions(
+        path, split=TRAIN, tokenizer=tokenizer, asking=asking
+    )
+    model = model_of(weights, 0, smoothing=smoothing).train()
+    scoring = Scoring(pad=tokenizer.special["pad"], chosen=False)
+    loss = loss_of(model, scoring, questions[:4], CROSS_ENTROPY)
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert loss.item() == pytest.approx(figure["loss"], abs=1e-3)
+    assert gradient_norm(model) == pytest.approx(figure["grad_norm"], rel=2e-3)

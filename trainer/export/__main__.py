@@ -1,0 +1,38 @@
+"""The command `python -m trainer.export RUN|CHECKPOINT --to FORM --output FOLDER`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from shards.command import Parser, log_plainly, print_text
+from shards.flags import add_flags, local_path, options_of
+from trainer.export.export import Exporting, export
+
+
+def main(argv: Sequence[str]) -> int:
+    """Export what the command line names and return the exit code."""
+    log_plainly()
+    return print_text("trainer.export", lambda: _run(argv), stopped="nothing was exported")
+
+
+def _run(argv: Sequence[str]) -> str:
+    parser = Parser(
+        prog="python -m trainer.export",
+        description="Write a trained model as files that other programs read.",
+        argument_default=argparse.SUPPRESS,
+    )
+    parser.add_argument(
+        "path",
+        type=local_path,
+        metavar="RUN|CHECKPOINT",
+        help="a run's folder, one of its step-N, a published checkpoint, or a folder of "
+        "transformers",
+    )
+    add_flags(parser, Exporting)
+    given = parser.parse_args(argv)
+    options = Exporting(**options_of(Exporting, vars(given)))
+    return "\n".join(export(given.path, options))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,215 @@
+"""An export: options in, a folder out that is whole or absent.
+
+Files are made in `.tmp-export-NAME` beside the output, which is renamed when all of them are on the
+disk. What a killed export left there is removed by the next one to the same output.
+"""
+
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+
+import torch
+
+from shards.errors import UserError
+from shards.flags import count, local_path, option, positive
+from shards.manifest import TokenizerEntry, read_manifest
+from shards.run import CAUSAL
+from shards.storage.disk import disk_errors_explained
+from shards.storage.files import files, make_folder
+from shards.storage.lock import locked
+from shards.storage.remote import any_path
+from trainer.export.glm import write_glm
+from trainer.export.gpt2 import write_gpt2
+from trainer.export.llmc import write_llmc
+from trainer.export.reference import write_reference
+from trainer.export.source import open_tensors
+from trainer.export.subject import Subject
+from trainer.tokenizer import TextTokenizer
+from trainer.trained import Opening, Origin, find_origin, find_tokenizer
+
+TRANSFORMERS, SAFETENSORS, REFERENCE, LLMC = "hf", "safetensors", "reference", "llm.c"
+_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exporting:
+    """What is exported, and how; the flags of the command."""
+
+    to: str = option(
+        MISSING,
+        "The form. hf: GPT-2 of transformers; safetensors: names and shape of ours; reference: "
+        "THUDM/GLM's file; llm.c: its model.bin.",
+        choices=(TRANSFORMERS, SAFETENSORS, REFERENCE, LLMC),
+        required=True,
+    )
+    output: Path = option(
+        MISSING, "The folder to make.", metavar="DIR", type=local_path, required=True
+    )
+    dtype: str = option("fp32", "The type of the weights.", choices=tuple(_DTYPES))
+    shard_bytes: int | None = option(
+        None,
+        "hf and safetensors: split the weights into files of at most this size (5G). Default: one "
+        "file.",
+        metavar="N",
+        type=positive,
+    )
+    model_parallel: int | None = option(
+        None,
+        "reference: split the weights for this many ranks of model parallelism; 1 joins them.",
+        metavar="N",
+        type=positive,
+    )
+    vocabulary: int | None = option(
+        None,
+        "hf and llm.c: how many ids mean something; the embedding's rows after them are padding, "
+        "which hf leaves out. Default: hf: all rows; llm.c: the tokenizer's own.",
+        metavar="N",
+        type=count,
+    )
+    model: str | None = option(
+        None,
+        "The model's shape, as of trainer.train: needed for a published checkpoint only.",
+        metavar="NAME",
+    )
+    tokenizer: str | None = option(
+        None,
+        "The tokenizer of the model's data, as of the pipelines (sentencepiece:FILE, "
+        "tiktoken:NAME, hf:FILE). Default: the one that the data hold.",
+        metavar="SPEC",
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what a form does not have.
+
+        Raises:
+            UserError: a flag does not belong to it.
+        """
+        for flag, given, forms in (
+            ("--shard-bytes", self.shard_bytes, (TRANSFORMERS, SAFETENSORS)),
+            ("--model-parallel", self.model_parallel, (REFERENCE,)),
+            ("--vocabulary", self.vocabulary, (TRANSFORMERS, LLMC)),
+        ):
+            if given is not None and self.to not in forms:
+                raise UserError(f"{flag} is for --to {' and '.join(forms)}, not {self.to}.")
+        if self.to == LLMC and self.dtype == "fp16":
+            raise UserError(
+                "--dtype fp16: llm.c reads none; give bf16, or fp32 for a build in FP32."
+            )
+
+
+def export(path: Path, options: Exporting) -> list[str]:
+    """Write a trained model in another form, and return lines about it for the user.
+
+    Args:
+        path: a run's folder, one of its checkpoints, a published checkpoint, or a folder of
+            transformers.
+        options: the form and the output.
+
+    Raises:
+        UserError: there is no model, the form cannot hold it, or the output exists.
+        DamageError: a file of it is damaged.
+    """
+    output = options.output
+    _check_absent(output)
+    opening = Opening(model=options.model, tokenizer=options.tokenizer)
+    origin = find_origin(path, opening)
+    _check_objective(origin, options)
+    if not torch.accelerator.is_available():
+        os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else DeepSpeed warns when it is imported
+    subject = _subject(origin, opening, options)
+    place = output.absolute().parent / f".tmp-export-{output.name}"
+    with locked(place):
+        staged = place / "files"
+        with disk_errors_explained(staged):
+            shutil.rmtree(staged, ignore_errors=True)
+            make_folder(staged)
+        try:
+            notes = _write(subject, staged, options)
+            with disk_errors_explained(output):
+                staged.replace(output)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+    where = f" after step {origin.step:,}" if origin.step is not None else ""
+    return [
+        f"{origin.path}: {origin.shape.num_parameters():,} parameters{where}, as {options.dtype}",
+        *(f"{output / name}  {size:,} bytes" for name, size in files(output).items()),
+        *notes,
+    ]
+
+
+def _check_absent(output: Path) -> None:
+    with disk_errors_explained(output):
+        if output.is_dir() and not any(output.iterdir()):
+            return
+        if output.exists() or output.is_symlink():
+            raise UserError(
+                f"--output {output} exists: name a folder that does not, or remove it first. An "
+                "export never changes what is there."
+            )
+
+
+def _check_objective(origin: Origin, options: Exporting) -> None:
+    """Refuse to hand a model on to a reader that would ask something else of it."""
+    if options.to in (TRANSFORMERS, LLMC) and origin.objective != CAUSAL:
+        raise UserError(
+            f"the model in {origin.path} fills blanks (objective {origin.objective}), and --to "
+            f"{options.to} is for models that predict the next token: give --to {REFERENCE} or "
+            f"--to {SAFETENSORS}."
+        )
+
+
+def _write(subject: Subject, folder: Path, options: Exporting) -> list[str]:
+    if options.to == TRANSFORMERS:
+        return write_gpt2(subject, folder, shard_bytes=options.shard_bytes)
+    if options.to == SAFETENSORS:
+        return write_glm(subject, folder, shard_bytes=options.shard_bytes)
+    if options.to == LLMC:
+        return write_llmc(subject, folder)
+    return write_reference(subject, folder, num_ranks=options.model_parallel or 1)
+
+
+def _subject(origin: Origin, opening: Opening, options: Exporting) -> Subject:
+    tokenizer = _tokenizer(origin, opening)
+    rows = origin.shape.vocab_size
+    entry = _entry(origin)
+    own = rows if options.to != LLMC else _own_ids(entry, tokenizer, rows=rows)
+    vocabulary = own if options.vocabulary is None else options.vocabulary
+    if not 0 < vocabulary <= rows:
+        raise UserError(f"--vocabulary {vocabulary:,}: the embedding has {rows:,} rows.")
+    return Subject(
+        tensors=open_tensors(origin, _DTYPES[options.dtype]),
+        shape=origin.shape,
+        objective=origin.objective,
+        step=origin.step,
+        vocabulary=vocabulary,
+        special=tokenizer.special if tokenizer else entry.special if entry else {},
+        tokenizer=tokenizer,
+    )
+
+
+def _tokenizer(origin: Origin, opening: Opening) -> TextTokenizer | None:
+    """Return the tokenizer; None if no flag names one and the data do not hold theirs."""
+    if opening.tokenizer is not None:
+        return find_tokenizer(origin, opening)
+    with suppress(UserError):  # what is missing is told with the export
+        return find_tokenizer(origin, opening)
+    return None
+
+
+def _entry(origin: Origin) -> TokenizerEntry | None:
+    """Return what the manifest of the data says of their tokenizer, if the data are there."""
+    for directory in origin.data:
+        with suppress(UserError):
+            return read_manifest(any_path(directory)).tokenizer
+    return None
+
+
+def _own_ids(entry: TokenizerEntry | None, tokenizer: TextTokenizer | None, *, rows: int) -> int:
+    """Return how many ids mean text or its end; all rows if it is not known."""
+    if tokenizer is not None:
+        return len(tokenizer.pieces())
+    if entry is None:
+        return rows
+    return max(entry.pieces, entry.special["eos"] + 1)

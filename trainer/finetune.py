@@ -1,0 +1,261 @@
+"""Trains a model on a task, and tells how well it does it.
+
+python -m trainer.finetune --task copa --data COPA --init-from build/run --save build/copa
+deepspeed --module trainer.finetune …        torchrun --nproc-per-node 8 -m trainer.finetune …
+
+    RUN/step-N               the newest checkpoint
+    RUN/best/step-N          that of the best epoch, by the task's first metric
+    RUN/predictions.jsonl    its answers to test.jsonl, as they are handed in
+    RUN/log.jsonl            losses, and the metrics of each epoch
+"""
+
+import gc
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import torch
+
+from shards.shown import json_text, print_line
+from shards.storage.files import atomic_write, write_json
+from trainer.checkpoint import BAD_STREAK
+from trainer.command import run_on_ranks
+from trainer.log import TRAIN, Meter, RunLog
+from trainer.ranks import AgreedError, Ranks
+from trainer.saver import Saver
+from trainer.stop import Stop
+from trainer.tasks.task import TRAIN as ITEMS
+from trainer.tuning import best as best_of_run
+from trainer.tuning.best import Best
+from trainer.tuning.progress import Progress, Since
+from trainer.tuning.settings import Config, parse
+from trainer.tuning.start import Started, start
+from trainer.tuning.step import Outcome
+
+EVALUATION = "evaluation"
+PREDICTIONS = "predictions.jsonl"
+SEEDS = "seeds.json"
+
+
+class Finetuning:
+    """The steps of a run, from where it starts to its end."""
+
+    def __init__(self, started: Started, *, log: RunLog, stop: Stop) -> None:
+        """Take over a run that is ready."""
+        self._started = started
+        self._tuning = started.config.tuning
+        self._items = started.evaluation.questions[ITEMS]
+        self._evaluation = started.evaluation
+        self._ranks = started.ranks
+        self._tuner = started.tuner
+        self._order = started.order
+        self._log = log
+        self._stop = stop
+        self._step = started.step
+        self._evaluated = started.progress.evaluated
+        self.best = started.progress.best
+        """Of the epochs so far."""
+        self._bad_losses = started.progress.bad_losses
+        self._bad_losses_in_a_row = 0
+        self._is_saved = True
+        self._since = started.progress.since
+        self._meter = Meter()
+        self._saver = Saver(
+            started.tuner.stepper.engine, started.disk, keep=self._tuning.keep, ranks=self._ranks
+        )
+
+    def run(self) -> int:
+        """Train to the end, or until asked to stop; return the exit code."""
+        self._keep_best()
+        code = self._between_steps() if self._step else 0
+        while self._step < self._order.steps and not code:
+            self._take_step()
+            code = self._asked_to_stop() or self._between_steps()
+        if not self._is_saved:
+            self._save()
+        self._saver.finish(bad_streak=self._bad_losses_in_a_row)
+        self._keep_best()
+        return code
+
+    def _take_step(self) -> None:
+        self._step += 1
+        self._is_saved = False
+        batch = [self._items[number] for number in self._order.items(self._step)]
+        lr = self._started.schedule.rate(self._step)
+        outcome = self._tuner.learn(batch, lr=lr, seed=self._tuning.seed, step=self._step)
+        self._count(outcome)
+        self._meter.add(tokens=outcome.num_tokens, samples=len(batch), flops=0, waited=0)
+        self._log.advance(self._step)
+        if self._step % self._tuning.log_every == 0 or self._step == self._order.steps:
+            figures = {
+                **self._since.means(),
+                "lr": lr,
+                "grad_norm": outcome.grad_norm,
+                "bad_losses": self._bad_losses,
+                **self._meter.read(peak_flops=None),
+            }
+            self._log.write(TRAIN, self._step, figures)
+            self._monitor(TRAIN, figures)
+            self._since = Since()
+
+    def _count(self, outcome: Outcome) -> None:
+        """Add a step to the figures of the next log line, unless its loss is not finite.
+
+        Raises:
+            AgreedError: too many losses in a row were not finite.
+        """
+        if math.isfinite(outcome.loss):
+            self._since = self._since.plus(outcome)
+            self._bad_losses_in_a_row = 0
+            return
+        self._bad_losses += 1
+        self._bad_losses_in_a_row += 1
+        self._log.say(f"step {self._step:,}: the loss is {outcome.loss}; its batch is skipped")
+        streak = self._bad_losses_in_a_row
+        if streak < self._tuning.max_bad_losses:
+            return
+        self._saver.finish(bad_streak=streak)
+        self._saver.condemn(self._step - streak, bad_streak=streak)
+        raise AgreedError(
+            f"the loss was not finite {streak} times in a row, the last time at step "
+            f"{self._step:,}: the weights have most likely diverged. Start again in another --save "
+            f"than {self._tuning.save}, with a lower --lr or a longer --warmup, in bf16 or fp32 "
+            "rather than fp16."
+        )
+
+    def _between_steps(self) -> int:
+        """Evaluate and save when due; return the exit code if asked to stop, else 0."""
+        self._saver.advance(bad_streak=self._bad_losses_in_a_row)
+        self._keep_best()
+        epoch = self._order.ended_epoch(self._step)
+        is_due = epoch is not None and epoch > self._evaluated
+        if epoch is not None and is_due:
+            self._is_saved = False
+            if not self._evaluate(epoch):
+                return self._asked_to_stop()
+        every = self._tuning.save_every
+        if is_due or (every and self._step % every == 0 and not self._is_saved):
+            self._save()
+        return 0
+
+    def _evaluate(self, epoch: int) -> bool:
+        """Evaluate an epoch and note if it is the best; return whether it was not stopped."""
+        metrics = self._evaluation.metrics(stop=self._asked_to_stop)
+        if metrics is None:
+            return False
+        # Without anything to tell epochs apart, the last one is the best.
+        metrics = metrics or {"steps": self._step}
+        here = Best(epoch=epoch, step=self._step, metrics=metrics)
+        best = best_of_run.better(self.best, here)
+        if best is here and not self._predict():
+            return False
+        self._log.record(EVALUATION, self._step, {"epoch": epoch, **metrics})
+        self._monitor(EVALUATION, metrics)
+        shown = "  ".join(f"{name} {figure:.4g}" for name, figure in metrics.items())
+        note = "the best so far" if best is here else f"the best was epoch {best.epoch}"
+        self._log.say(f"epoch {epoch:,}/{self._tuning.epochs:,}  {shown}  ({note})")
+        self.best, self._evaluated = best, epoch
+        return True
+
+    def _monitor(self, event: str, figures: Mapping[str, float]) -> None:
+        """Give figures to the monitors that DeepSpeed's JSON enables."""
+        samples = self._step * self._tuning.batch_size
+        self._tuner.stepper.monitor(event, figures, samples=samples)
+
+    def _predict(self) -> bool:
+        """Write the answers to the test items, if there are any; return whether not stopped."""
+        lines = self._evaluation.predictions(stop=self._asked_to_stop)
+        if lines and self._ranks.is_first:
+            with atomic_write(self._tuning.save / PREDICTIONS) as handle:
+                for line in lines:
+                    handle.write(json_text(line).encode() + b"\n")
+        return lines is not None
+
+    def _asked_to_stop(self) -> int:
+        return self._stop.agreed_exit_code(self._ranks)
+
+    def _save(self) -> None:
+        self._is_saved = True
+        progress = Progress(
+            evaluated=self._evaluated,
+            bests=() if self.best is None else (self.best,),
+            bad_losses=self._bad_losses,
+            since=self._since,
+        )
+        state = {**self._started.state(progress), BAD_STREAK: self._bad_losses_in_a_row}
+        self._saver.save(step=self._step, state=state)
+        self._keep_best()
+
+    def _keep_best(self) -> None:
+        if self.best is not None:
+            best_of_run.keep(self._started.disk, self.best.step, self._ranks)
+
+
+def finetune(config: Config, ranks: Ranks) -> int:
+    """Train and return the exit code: 0, or that of the signal that stopped it."""
+    if not config.tuning.seeds:
+        return _finetune_once(config, ranks)[0]
+    results: dict[int, Best] = {}
+    for seed in config.tuning.seeds:
+        folder = config.tuning.save / f"seed-{seed}"
+        own = replace(config.tuning, seed=seed, seeds=(), save=folder)
+        code, best = _finetune_once(replace(config, tuning=own), ranks)
+        if code:
+            return code
+        assert best is not None  # a run that has ended was evaluated
+        results[seed] = best
+        # The engines refer to themselves, so that their memory comes back only now.
+        gc.collect()
+        if torch.accelerator.is_available():
+            torch.accelerator.memory.empty_cache()
+    if ranks.is_first:
+        _tell_seeds(config, results)
+    return 0
+
+
+def _finetune_once(config: Config, ranks: Ranks) -> tuple[int, Best | None]:
+    """Train with one seed; return the exit code, and the best epoch if it ended."""
+    started = start(config, ranks)
+    with Stop() as stop:
+        folder = config.tuning.save if ranks.is_first else None
+        log = RunLog(folder, step=started.step, steps=started.order.steps, show=ranks.is_first)
+        for line in started.lines():
+            log.say(line)
+        try:
+            run = Finetuning(started, log=log, stop=stop)
+            code = run.run()
+            if run.best is not None and not code:
+                log.say(f"the best is {best_of_run.folder_of(config.tuning.save, run.best)}")
+            return code, run.best
+        finally:
+            log.close()
+
+
+def _tell_seeds(config: Config, results: Mapping[int, Best]) -> None:
+    """Print the best epoch of each seed, mean and spread, and write them to a file."""
+    names = list(next(iter(results.values())).metrics)
+    columns = {name: [best.metrics[name] for best in results.values()] for name in names}
+    print_line("".join(["seed      epoch", *(f"{name:>16}" for name in names)]))
+    for seed, best in results.items():
+        figures = (f"{best.metrics[name]:16.4f}" for name in names)
+        print_line("".join([f"{seed:<9} {best.epoch:>5}", *figures]))
+    for title, figure in (("mean", statistics.fmean), ("spread", _spread)):
+        figures = (f"{figure(column):16.4f}" for column in columns.values())
+        print_line("".join([f"{title:<15}", *figures]))
+    write_json(
+        config.tuning.save / SEEDS,
+        {
+            str(seed): {"epoch": best.epoch, "step": best.step, "metrics": dict(best.metrics)}
+            for seed, best in results.items()
+        },
+    )
+
+
+def _spread(figures: Sequence[float]) -> float:
+    """Return the standard deviation of a sample, 0 of a single figure."""
+    return statistics.stdev(figures) if len(figures) > 1 else 0.0
+
+
+if __name__ == "__main__":
+    run_on_ranks("trainer.finetune", parse, finetune)

@@ -1,0 +1,1 @@
+"""Fine-tuning: questions of a task in, a model that answers them out."""

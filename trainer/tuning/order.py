@@ -1,0 +1,83 @@
+"""In which order the items of a task are trained on, and when an epoch ends.
+
+    epoch 1: a permutation of all items      epoch 2: another one      …
+    | batch | batch | batch | short |          an epoch's last batch is short, or
+    | batch | batch | batch | batch…           (across epochs) the next epoch fills it
+
+A step's items depend on seed and step alone, so there is no state to keep.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """The order of a run's items; steps and epochs are counted from 1."""
+
+    num_items: int
+    batch_size: int
+    epochs: int
+    seed: int
+    across_epochs: bool = False
+    """Whether a batch may hold the end of an epoch and the beginning of the next, as gradient
+    accumulation does in THUDM/GLM: without it an epoch's last batch is short."""
+
+    @property
+    def steps(self) -> int:
+        """The last step."""
+        return self.last_step(self.epochs)
+
+    def last_step(self, epoch: int) -> int:
+        """Return the step after which an epoch counts as over: the last that lies within it.
+
+        Across epochs, the last step of the run takes what is left, and an epoch that is smaller
+        than a batch may end with the same step as another.
+        """
+        if not self.across_epochs:
+            return epoch * -(-self.num_items // self.batch_size)
+        seen = epoch * self.num_items
+        ended = -(-seen // self.batch_size) if epoch == self.epochs else seen // self.batch_size
+        return max(1, ended)
+
+    def ended_epoch(self, step: int) -> int | None:
+        """Return the epoch that ends with a step, None if none does."""
+        if step == self.steps:
+            return self.epochs
+        if self.across_epochs:
+            # The last whose end lies before the end of the next step.
+            epoch = min(self.epochs, -(-(step + 1) * self.batch_size // self.num_items) - 1)
+        else:
+            epoch = step // self.last_step(1)
+        return epoch if epoch > 0 and self.last_step(epoch) == step else None
+
+    def items(self, step: int) -> list[int]:
+        """Return the numbers of a step's items, in order."""
+        if self.across_epochs:
+            begin = (step - 1) * self.batch_size
+            end = min(begin + self.batch_size, self.epochs * self.num_items)
+        else:
+            batches = self.last_step(1)
+            epoch, number = divmod(step - 1, batches)
+            begin = epoch * self.num_items + number * self.batch_size
+            end = min(begin + self.batch_size, (epoch + 1) * self.num_items)
+        return list(self._slice(begin, end))
+
+    def _slice(self, begin: int, end: int) -> Iterator[int]:
+        """Yield the items at positions from a beginning to an end, counted over all epochs."""
+        for epoch in range(begin // self.num_items, -(-end // self.num_items)):
+            first = epoch * self.num_items
+            numbers = _permutation(self.num_items, self.seed + epoch)
+            yield from numbers[max(0, begin - first) : end - first]
+
+
+@lru_cache(maxsize=2)
+def _permutation(num_items: int, seed: int) -> list[int]:
+    """Return the order of an epoch, as torch's DistributedSampler(seed) has it for all ranks."""
+    numbers: list[int] = torch.randperm(
+        num_items, generator=torch.Generator().manual_seed(seed)
+    ).tolist()
+    return numbers

@@ -1,0 +1,252 @@
+"""How a run of fine-tuning learns: the flags of `trainer.finetune`.
+
+The defaults are those of THUDM/GLM (commit 4f61ed7, scripts/finetune_superglue.sh).
+"""
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from shards.command import Parser
+from shards.errors import UserError
+from shards.flags import add_flags, count, counts, flag_of, local_path, option, options_of, positive
+from trainer.config import with_recipe
+from trainer.deepspeed_json import (
+    AUTO,
+    BF16,
+    FINETUNE,
+    FP16,
+    FP32,
+    adam_of,
+    batch_size_of,
+    presets,
+    read_json,
+)
+from trainer.schedule import CONSTANT, COSINE, LINEAR
+from trainer.settings import RESUME_AUTO, Settings
+from trainer.tasks.catalogue import TASKS, find_task
+from trainer.tasks.heads import POOLS
+from trainer.tasks.task import Asking, Task
+from trainer.tuning.losses import CROSS_ENTROPY, LOSSES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """How a run learns a task."""
+
+    task: str = option(MISSING, "A task's name, or FILE.json of one's own.", metavar="NAME")
+    data: Path = option(
+        MISSING,
+        "Folder of train.jsonl, val.jsonl and test.jsonl; the first must be there.",
+        metavar="FOLDER",
+        type=local_path,
+    )
+    init_from: Path = option(
+        MISSING,
+        "The trained model: a run of trainer.train, one of its checkpoints, or a published one.",
+        metavar="PATH",
+        type=local_path,
+    )
+    model: str | None = option(
+        None, "The shape of a published checkpoint, as of trainer.train.", metavar="NAME"
+    )
+    tokenizer: str | None = option(
+        None,
+        "The tokenizer of the model (sentencepiece:FILE, tiktoken:NAME, hf:FILE). Default: the one "
+        "that its data hold.",
+        metavar="SPEC",
+    )
+    epochs: int = option(50, "How often each item is learnt.", metavar="N", type=positive)
+    batch_size: int = option(
+        16, "Items of a step, on all ranks together.", metavar="B", type=positive
+    )
+    across_epochs: bool = option(
+        False,
+        "The next epoch fills an epoch's last batch up. Default: that batch is short.",
+        action="store_true",
+    )
+    loss: str = option(
+        CROSS_ENTROPY, "Of questions with choices (docs/finetuning.md).", choices=LOSSES
+    )
+    length_penalty: float = option(
+        0.0,
+        "Divide a choice's score by (its tokens)^P; 0: do not.",
+        metavar="P",
+        type=float,
+    )
+    label_smoothing: float = option(
+        0.0,
+        "Of texts: the share of each target that is spread over the vocabulary.",
+        metavar="E",
+        type=float,
+    )
+    beams: int = option(
+        1, "Of texts: follow this many at once, and take the best.", metavar="N", type=positive
+    )
+    beam_penalty: float = option(
+        0.0,
+        "Divide what a beam is worth by (its tokens)^P: 0 prefers short texts.",
+        metavar="P",
+        type=float,
+    )
+    no_repeat_ngram: int = option(
+        0, "No sequence of this many tokens twice in a text.", metavar="N", type=count
+    )
+    min_answer: int = option(0, "The fewest tokens of a text.", metavar="N", type=count)
+    max_answer: int | None = option(
+        None,
+        "The most tokens of a text. Default: --target-length, the task's.",
+        metavar="N",
+        type=positive,
+    )
+    by_loss: bool = option(
+        False,
+        "Of texts: the loss on val.jsonl picks the best epoch; nothing is written for it, only for "
+        "test.jsonl.",
+        action="store_true",
+    )
+    pool: str = option(
+        POOLS[0],
+        "Where a classifier looks: at [CLS], at the end of the text, after it.",
+        choices=POOLS,
+    )
+    dropout: float = option(0.1, "All dropout probabilities.", metavar="P", type=float)
+    seed: int = option(
+        1234, "Of the order, of dropout and of a new head's values.", metavar="S", type=count
+    )
+    seeds: tuple[int, ...] = option(
+        (),
+        "Train once for each, as 1,2,3, in --save/seed-S, and tell mean and spread.",
+        metavar="S,S",
+        type=counts,
+    )
+    deepspeed: str | None = option(
+        None, "DeepSpeed's JSON: a file, or the name of a preset.", metavar="FILE"
+    )
+    precision: str | None = option(
+        None,
+        "Precision of the computation. Default: what the JSON says, else the best of the device.",
+        choices=(AUTO, BF16, FP16, FP32),
+    )
+    micro_batch: int | None = option(
+        None, "Items that a rank computes at once.", metavar="N", type=positive
+    )
+    lr: float = option(1e-5, "Peak learning rate.", metavar="LR", type=float)
+    schedule: str = option(
+        LINEAR, "How the learning rate decays.", choices=(COSINE, LINEAR, CONSTANT)
+    )
+    warmup: float = option(
+        0.1, "Steps of warm-up; below 1: share of all steps.", metavar="N", type=float
+    )
+    lr_floor: float = option(0.1, "The last rate as a share of --lr.", metavar="F", type=float)
+    betas: tuple[float, ...] = option((0.9, 0.999), "Of AdamW.", metavar="B", nargs=2, type=float)
+    eps: float = option(1e-8, "Of AdamW.", metavar="EPS", type=float)
+    weight_decay: float = option(
+        0.1, "Of all weights but biases and LayerNorms.", metavar="F", type=float
+    )
+    save: Path = option(
+        MISSING,
+        "Folder of checkpoints, log and predictions.",
+        metavar="DIR",
+        type=local_path,
+    )
+    resume: str = option(
+        RESUME_AUTO,
+        "auto: from the newest whole checkpoint in --save, if there is any; none: --save must "
+        "hold none.",
+        metavar="WHAT",
+    )
+    save_every: int | None = option(
+        None, "Steps between checkpoints. Default: an epoch.", metavar="N", type=positive
+    )
+    keep: int = option(1, "Checkpoints to keep, besides the best one.", metavar="N", type=positive)
+    log_every: int = option(10, "Steps between lines of the log.", metavar="N", type=positive)
+    max_bad_losses: int = option(
+        10, "Give up after this many NaN or infinite losses in a row.", metavar="N", type=positive
+    )
+    checkpoint_activations: bool = option(
+        False, "Recompute layers in the backward pass to save memory.", action="store_true"
+    )
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("label_smoothing", 0, 1), ("dropout", 0, 1)):
+            if not low <= getattr(self, name) < high:
+                raise UserError(
+                    f"{flag_of(name)} {getattr(self, name)}: from {low} to below {high}."
+                )
+        if self.beam_penalty and self.beams == 1:
+            raise UserError("--beam-penalty compares beams: give --beams N with it.")
+        if not 0 <= self.length_penalty < math.inf:
+            raise UserError(f"--length-penalty {self.length_penalty}: a number from 0 on.")
+
+    def settings(self) -> Settings:
+        """Return what trainer.train calls these settings."""
+        shared = {field.name for field in fields(Settings)} & {field.name for field in fields(self)}
+        values = {name: getattr(self, name) for name in shared}
+        return Settings(**{**values, "model": self.model or "", "save_every": self.save_every or 1})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A run of fine-tuning as the command line describes it."""
+
+    tuning: Tuning
+    asking: Asking
+    task: Task
+    deepspeed: Mapping[str, Any]
+    """DeepSpeed's settings as they were given, checked."""
+
+
+def parse(argv: Sequence[str], *, world: int) -> Config:
+    """Return the run that a command line describes.
+
+    Args:
+        argv: the command line.
+        world: the number of ranks.
+
+    Raises:
+        UserError: a flag is unknown or missing, or a value is invalid.
+    """
+    given = vars(_parser().parse_args(with_recipe(argv, folder=FINETUNE)))
+    for field in fields(Tuning):
+        if field.default is MISSING and field.name not in given:
+            shown = f"{flag_of(field.name)} {field.metadata['flag']['metavar']}"
+            raise UserError(f"{shown} is missing: {field.metadata['help']}{_known(field.name)}")
+    content = read_json(given["deepspeed"]) if "deepspeed" in given else {}
+    given = {**adam_of(content), **given}
+    size = batch_size_of(content, given.get("micro_batch"), world=world)
+    if size is not None:
+        given.setdefault("batch_size", size)
+    return Config(
+        tuning=Tuning(**options_of(Tuning, given)),
+        asking=Asking(**options_of(Asking, given)),
+        task=find_task(given["task"]),
+        deepspeed=content,
+    )
+
+
+def _known(name: str) -> str:
+    return f" Known are {', '.join(sorted(TASKS))}." if name == "task" else ""
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="python -m trainer.finetune",
+        description="Trains a model on a task.",
+        argument_default=argparse.SUPPRESS,
+    )
+    parser.add_argument(
+        "--recipe",
+        metavar="NAME",
+        help=f"flags of a file: {', '.join(presets('args', folder=FINETUNE))}",
+    )
+    add_flags(parser, Tuning)
+    add_flags(
+        parser.add_argument_group("how items are asked", argument_default=argparse.SUPPRESS), Asking
+    )
+    # DeepSpeed's launcher gives it to every process; the environment says the same.
+    parser.add_argument("--local_rank", "--local-rank", help=argparse.SUPPRESS)
+    return parser

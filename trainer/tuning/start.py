@@ -1,0 +1,367 @@
+"""From a command line to a run of fine-tuning that is ready to take its next step.
+
+Everything that can be refused is refused here, before the first step, and by all ranks together.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shards.errors import DamageError, UserError
+from shards.records import from_json, to_json
+from shards.run import CAUSAL
+from trainer.checkpoint import Checkpoint, check_files
+from trainer.decode.decoding import Decoding
+from trainer.deepspeed_json import (
+    FP32,
+    engine_settings,
+    micro_batch_of,
+    precision_of,
+    stage_of,
+    with_precision,
+)
+from trainer.disk import Disk, find_disk
+from trainer.model import GLM
+from trainer.ranks import Ranks
+from trainer.schedule import Schedule
+from trainer.sizes import ModelConfig
+from trainer.start import differences, find_checkpoint, hand_out_weights, tell_changes
+from trainer.step import Stepper, check_settings, make_model
+from trainer.tasks.question import Question
+from trainer.tasks.rouge import rouge
+from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
+from trainer.tokenizer import TextTokenizer
+from trainer.trained import Opening, Origin, find_origin, find_tokenizer
+from trainer.tuning.batches import Scoring, are_chosen
+from trainer.tuning.evaluation import KNOWN, Evaluation
+from trainer.tuning.model import Answering, TunedGLM
+from trainer.tuning.order import Order
+from trainer.tuning.progress import Progress
+from trainer.tuning.settings import Config
+from trainer.tuning.step import Tuner
+from trainer.tuning.writing import Scribe
+from trainer.universal import convert, needs_conversion, remove
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Started:
+    """A run that is ready to take its next step."""
+
+    config: Config
+    ranks: Ranks
+    evaluation: Evaluation
+    order: Order
+    schedule: Schedule
+    tuner: Tuner
+    disk: Disk
+    step: int
+    """The last step taken; 0 at the beginning."""
+    progress: Progress
+    fixed: Mapping[str, Any]
+    """What a checkpoint records besides."""
+
+    def lines(self) -> list[str]:
+        """Return a summary of the run for its user."""
+        tuning, stepper = self.config.tuning, self.tuner.stepper
+        questions = self.evaluation.questions
+        counts = ", ".join(f"{len(questions[s]):,} {s}" for s in SPLITS if s in questions)
+        begin = f"resumes after step {self.step:,}" if self.step else "starts from the beginning"
+        identity = self.fixed["identity"]
+        model = from_json(ModelConfig, identity["model"], where="model")
+        size, world = tuning.batch_size, self.ranks.world
+        shortened = sum(q.num_shortened for several in questions.values() for q in several)
+        lines = [
+            f"{self.config.task.name}: {counts}; the model has {model.num_parameters():,} "
+            f"parameters, {identity['precision']}, ZeRO stage {stepper.stage}",
+            f"batch {size:,} = micro-batch {stepper.micro_batch} x accumulation "
+            f"{size // (stepper.micro_batch * world)} x {world} ranks",
+            f"the run {begin} and ends after step {self.order.steps:,}, {tuning.epochs} epochs; it "
+            f"is saved to {tuning.save}",
+        ]
+        if shortened:
+            lines.append(f"{shortened:,} rows are shortened to fit")
+        if VALIDATION not in questions:
+            file = self.config.task.file(tuning.data, VALIDATION)
+            lines.append(f"there is no {file.name}: the last epoch counts as the best")
+        return lines
+
+    def state(self, progress: Progress) -> dict[str, Any]:
+        """Return what a checkpoint records about the run."""
+        return {**self.fixed, "progress": to_json(progress)}
+
+
+def start(config: Config, ranks: Ranks) -> Started:
+    """Return a run that is ready to train; all ranks call this.
+
+    Raises:
+        UserError: the options, the files, the model, the ranks or the checkpoints do not fit.
+    """
+    tuning, settings = config.tuning, config.tuning.settings()
+    disk = find_disk(tuning.save, ranks)
+    checkpoint = find_checkpoint(settings, disk, ranks)
+    if checkpoint is not None:
+        check_files(checkpoint, ranks=ranks, disk=disk)
+        ranks.together(lambda: _check_state(checkpoint))
+    origin = ranks.together(lambda: _origin(config, checkpoint))
+    tokenizer, questions = ranks.together(lambda: _read(config, origin))
+    shape = replace(origin.shape, hidden_dropout=tuning.dropout, attention_dropout=tuning.dropout)
+    order = Order(
+        num_items=len(questions[TRAIN]),
+        batch_size=tuning.batch_size,
+        epochs=tuning.epochs,
+        seed=tuning.seed,
+        across_epochs=tuning.across_epochs,
+    )
+    schedule = ranks.together(lambda: settings.schedule_of(order.steps))
+    precisions = ranks.precisions()
+    content, precision = ranks.together(lambda: _deepspeed(config, precisions))
+    sizes = (tuning.batch_size,)
+    micro = ranks.together(
+        lambda: micro_batch_of(content, tuning.micro_batch, sizes=sizes, world=ranks.world)
+    )
+    fixed = {
+        "identity": _identity(origin, shape, tokenizer, precision=precision),
+        "tuning": _decisive(config, questions),
+        "schedule": {**to_json(schedule), "epochs": tuning.epochs},
+        "run": {"mixes": [{"data": list(origin.data)}]},
+    }
+    if checkpoint is not None:
+        ranks.together(lambda: _check_same_run(checkpoint, fixed))
+        if ranks.is_first:
+            tell_changes(checkpoint, fixed["schedule"])
+    complete = engine_settings(
+        content, micro=micro, size=tuning.batch_size, world=ranks.world, node_local=disk.node_local
+    )
+    ranks.together(lambda: check_settings(complete))
+    answering = Answering(
+        classes=questions[TRAIN][0].classes, pool=tuning.pool, smoothing=tuning.label_smoothing
+    )
+    stepper = _make_stepper(
+        config, shape, complete, answering=answering, checkpoint=checkpoint, ranks=ranks
+    )
+    tuner = Tuner(
+        stepper=stepper,
+        scoring=Scoring(
+            pad=tokenizer.special.get("pad", tokenizer.special["eos"]),
+            chosen=are_chosen(questions[TRAIN]),
+            penalty=tuning.length_penalty,
+        ),
+        loss=tuning.loss,
+        ranks=ranks,
+    )
+    evaluation = Evaluation(
+        task=config.task,
+        questions=questions,
+        tuner=tuner,
+        scribe=Scribe(
+            stepper=stepper,
+            shape=shape,
+            tokenizer=tokenizer,
+            decoding=_decoding(config),
+            ranks=ranks,
+        ),
+        by_loss=tuning.by_loss,
+    )
+    return Started(
+        config=config,
+        ranks=ranks,
+        evaluation=evaluation,
+        order=order,
+        schedule=schedule,
+        tuner=tuner,
+        disk=disk,
+        step=0 if checkpoint is None else checkpoint.step,
+        progress=Progress() if checkpoint is None else _progress(checkpoint),
+        fixed=fixed,
+    )
+
+
+def _check_state(checkpoint: Checkpoint) -> None:
+    """Check that a checkpoint is one of fine-tuning.
+
+    Raises:
+        UserError: it is not.
+    """
+    parts = ("tuning", "identity", "schedule", "progress")
+    if any(not isinstance(checkpoint.state.get(name), dict) for name in parts):
+        raise UserError(
+            f"{checkpoint.folder} is no checkpoint of trainer.finetune: --save is where this run "
+            "writes its own; give another folder. The model to start from is --init-from PATH."
+        )
+
+
+def _progress(checkpoint: Checkpoint) -> Progress:
+    try:
+        return from_json(Progress, checkpoint.state["progress"], where="progress")
+    except ValueError as error:
+        raise DamageError(
+            f"{checkpoint.folder} does not say how far its run has come ({error}): bring its "
+            "whole-*.json back as it was, or remove the folder, and the run resumes from the "
+            "checkpoint before."
+        ) from error
+
+
+def _origin(config: Config, checkpoint: Checkpoint | None) -> Origin:
+    """Return the model that the run resumes or starts with."""
+    tuning = config.tuning
+    path = tuning.init_from if checkpoint is None else checkpoint.folder
+    return find_origin(path, Opening(model=tuning.model, tokenizer=tuning.tokenizer))
+
+
+def _read(config: Config, origin: Origin) -> tuple[TextTokenizer, dict[str, list[Question]]]:
+    """Return the tokenizer and the questions of all splits that there are.
+
+    Raises:
+        UserError: there is nothing to learn from, or items do not fit the task or the model.
+    """
+    tuning, task = config.tuning, config.task
+    opening = Opening(model=tuning.model, tokenizer=tuning.tokenizer)
+    tokenizer = find_tokenizer(origin, opening)
+    if task.is_written and not tuning.by_loss:
+        rouge(["here"], ["here"])  # tells now, not after an epoch, that its library is not here
+    if not tuning.data.is_dir():
+        raise UserError(f"--data {tuning.data}: there is no such folder.")
+    questions = {}
+    asked_as = {split: split for split in SPLITS}
+    if task.is_written:
+        # With their answers: those of training alone have them.
+        asked_as[KNOWN] = TRAIN
+    for name, split in asked_as.items():
+        path = task.file(tuning.data, VALIDATION if name == KNOWN else split)
+        if name != TRAIN and not path.is_file():
+            continue
+        questions[name] = task.questions(
+            path,
+            split=split,
+            tokenizer=tokenizer,
+            asking=config.asking,
+            is_causal=origin.objective == CAUSAL,
+        )
+        _check_positions(questions[name], origin.shape, where=path)
+    return tokenizer, questions
+
+
+def _check_positions(questions: Sequence[Question], shape: ModelConfig, *, where: Any) -> None:
+    """Check that a model has a position for each token."""
+    for question in questions:
+        for row in question.rows:
+            last = len(row) - 1 if row.position_ids is None else int(row.position_ids.max())
+            if last >= shape.position_rows:
+                raise UserError(
+                    f"{where}: {question.guid} takes {len(row)} tokens, and the model has "
+                    f"{shape.max_positions} positions: give --length {shape.max_positions}, and "
+                    "longer text is shortened, or a model with more positions."
+                )
+
+
+def _decoding(config: Config) -> Decoding:
+    """Return how texts are written."""
+    tuning, asking = config.tuning, config.asking
+    own = asking.target_length or config.task.defaults.target_length
+    return Decoding(
+        max_new_tokens=tuning.max_answer or own,
+        min_new_tokens=tuning.min_answer,
+        beams=tuning.beams,
+        length_penalty=tuning.beam_penalty,
+        no_repeat_ngram=tuning.no_repeat_ngram,
+    )
+
+
+def _deepspeed(config: Config, supported: tuple[str, ...]) -> tuple[dict[str, Any], str]:
+    content = with_precision(config.deepspeed, config.tuning.precision, supported=supported)
+    return content, precision_of(content) or FP32
+
+
+def _identity(
+    origin: Origin, shape: ModelConfig, tokenizer: TextTokenizer, *, precision: str
+) -> dict[str, Any]:
+    """Return what a checkpoint of trainer.train records, so that this one opens like those."""
+    name = origin.tokenizer.get("name", tokenizer.spec)
+    return {
+        "model": to_json(shape),
+        "objective": origin.objective,
+        "blanks": {"task_mask": origin.task_mask},
+        "isolate_documents": True,
+        "tokenizer": {"name": name, "sha256": tokenizer.sha256},
+        "precision": precision,
+    }
+
+
+def _decisive(config: Config, questions: Mapping[str, Sequence[Question]]) -> dict[str, Any]:
+    """Return what decides what is learnt and must stay, besides the identity."""
+    tuning = config.tuning
+    names = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing", "pool")
+    return {
+        "task": config.task.name,
+        "asking": to_json(config.asking),
+        "seed": tuning.seed,
+        **{name: getattr(tuning, name) for name in names},
+        "items": {split: _fingerprint(several) for split, several in questions.items()},
+    }
+
+
+def _fingerprint(questions: Sequence[Question]) -> str:
+    """Return what tells items apart as the model sees them."""
+    digest = hashlib.sha256()
+    for question in questions:
+        digest.update(f"{question.guid} {question.label} {question.words}".encode())
+        for row in question.rows:
+            digest.update(row.tokens.tobytes() + row.targets.tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _check_same_run(checkpoint: Checkpoint, fixed: Mapping[str, Any]) -> None:
+    """Check that a checkpoint belongs to this run.
+
+    Raises:
+        UserError: the run differs in something that decides what is learnt; the message names it.
+    """
+    for part in ("identity", "tuning"):
+        for name, before, now in differences(checkpoint.state[part], fixed[part]):
+            raise UserError(
+                f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
+                f"{now}. Set it back, or start a new run: give another --save."
+            )
+
+
+def _make_stepper(
+    config: Config,
+    shape: ModelConfig,
+    deepspeed: Mapping[str, Any],
+    *,
+    answering: Answering,
+    checkpoint: Checkpoint | None,
+    ranks: Ranks,
+) -> Stepper:
+    """Return the engine with the weights that the run resumes or starts with."""
+    tuning, settings = config.tuning, config.tuning.settings()
+    stage = stage_of(deepspeed)
+    converts = checkpoint is not None and needs_conversion(
+        checkpoint, world=ranks.world, stage=stage
+    )
+    if converts:
+        deepspeed = {**deepspeed, "checkpoint": {"load_universal": True}}
+
+    def make(shape: ModelConfig, *, checkpoint_activations: bool) -> GLM:
+        return TunedGLM(shape, answering=answering, checkpoint_activations=checkpoint_activations)
+
+    model = make_model(
+        shape,
+        seed=tuning.seed,
+        checkpoint_activations=settings.checkpoint_activations,
+        deepspeed=deepspeed,
+        ranks=ranks,
+        make=make,
+    )
+    if checkpoint is None:
+        # The newest of a run's checkpoints, where init_from is its folder.
+        path = ranks.together(lambda: _origin(config, None).path)
+        hand_out_weights(path, model, extend_positions=False, ranks=ranks)
+    stepper = Stepper(model, settings=settings, deepspeed=deepspeed, ranks=ranks)
+    if checkpoint is not None:
+        tag = convert(checkpoint, ranks=ranks) if converts else checkpoint.tag
+        stepper.load(checkpoint.folder.parent, tag, step=checkpoint.step)
+        if converts:
+            remove(checkpoint, ranks=ranks)
+    return stepper

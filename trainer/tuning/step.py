@@ -1,0 +1,195 @@
+"""A step of fine-tuning, and an evaluation, on DeepSpeed's engine.
+
+The loss of a step is the mean over the questions of the global batch, or over their answers' tokens
+where texts are asked for, however the batch is split into ranks and micro-batches.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from shards.errors import UserError
+from shards.order.permutation import derive, text_key
+from trainer.dropout import Seeds
+from trainer.ranks import Ranks
+from trainer.step import Stepper
+from trainer.tasks.question import Question
+from trainer.tasks.rows import placed
+from trainer.tuning.batches import Scoring, Unit, longest, num_rows, target_count
+from trainer.tuning.losses import losses
+from trainer.tuning.model import Outputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """Of a step, the same on every rank."""
+
+    loss: float
+    accuracy: float
+    """Share of the questions answered right, or of the tokens where texts are asked for."""
+    num_tokens: int
+    """Of the global batch, padding not counted."""
+    grad_norm: float
+    """Before clipping."""
+    applied: bool
+    """Whether the weights changed; they do not if the loss or a gradient was not finite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a model gives for a question."""
+
+    prediction: int
+    """The number of the best choice, word or class; 1 or 0 for a text that is the most probable or
+    not."""
+    loss: float
+    """Of a text in nats, summed over its tokens."""
+    correct: int
+    """Tokens of a text that were the most probable ones."""
+    num_targets: int
+
+
+class _Part(NamedTuple):
+    """A micro-batch."""
+
+    units: Sequence[Unit]
+    slot: int
+    """Where its rows begin among those of the global batch."""
+    share: int
+    """1, or 0 where it counts nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuner:
+    """The engine of a run, and how it learns and answers."""
+
+    stepper: Stepper
+    scoring: Scoring
+    loss: str
+    """One of `LOSSES`."""
+    ranks: Ranks
+
+    def learn(self, questions: Sequence[Question], *, lr: float, seed: int, step: int) -> Outcome:
+        """Take a step; all ranks call this with the same questions.
+
+        Args:
+            questions: the global batch; each rank learns from its part.
+            lr: learning rate.
+            seed: of dropout.
+            step: its number.
+        """
+        engine = self.stepper.engine
+        total = len(questions) if self.scoring.chosen else target_count(questions)
+        for group in engine.optimizer.param_groups:
+            group["lr"] = lr
+        figures = torch.zeros(2, dtype=torch.float64)
+        units = self.scoring.units(questions)
+        # Kernels that draw dropout themselves draw as many numbers as a micro-batch is wide.
+        width = longest(units) if self.ranks.device.type == "cuda" else 0
+        parts = list(self._parts(units))
+        for i, part in enumerate(parts):
+            engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
+            slots = range(part.slot, part.slot + sum(map(num_rows, part.units)))
+            # Of the dropout in a head.
+            torch.manual_seed(_dropout_seed(seed, step, part.slot))
+            seeds = Seeds.of_slots(seed, step, slots, device=self.ranks.device)
+            outputs = self._forward(part.units, width=width, seeds=seeds)
+            lost, right = self._lost(part.units, outputs)
+            loss = lost * (part.share * self.ranks.world / max(total, 1))
+            # As in Stepper: all ranks skip a step whose loss is not finite on one of them.
+            loss = loss * torch.where(loss.isfinite(), 1.0, math.nan)
+            engine.backward(loss, scale_wrt_gas=False)
+            figures += part.share * torch.stack([lost.detach(), right]).double().cpu()
+        applied, grad_norm = self.stepper.apply()
+        loss_sum, right_sum = self.ranks.sum(figures).tolist()
+        return Outcome(
+            loss=loss_sum / max(total, 1),
+            accuracy=right_sum / max(total, 1),
+            num_tokens=sum(len(row) for question in questions for row in question.rows),
+            grad_norm=grad_norm,
+            applied=applied,
+        )
+
+    def answer(
+        self, questions: Sequence[Question], *, stop: Callable[[], int] = lambda: 0
+    ) -> list[Answer] | None:
+        """Return the answers to questions, in their order, or None if stopped; learn nothing.
+
+        Args:
+            questions: all ranks give the same; each computes its part.
+            stop: called between batches, with the same result on all ranks; nonzero: stop.
+        """
+        engine, own = self.stepper.engine, []
+        engine.eval()
+        with torch.no_grad():
+            for part in self._parts(questions):
+                answers = self._answers(part.units, self._forward(part.units))
+                own.extend(answers[: len(part.units) * part.share])
+                if stop():
+                    break
+        engine.train()
+        if stop():
+            return None
+        return [answer for share in self.ranks.gather(own) for answer in share]
+
+    def _parts(self, units: Sequence[Unit]) -> Iterator[_Part]:
+        """Yield this rank's micro-batches, as many on every rank.
+
+        Where a rank has none left it computes a unit of others again, which counts nothing.
+        """
+        size, share = self.stepper.micro_batch, -(-len(units) // self.ranks.world)
+        first = share * self.ranks.rank
+        slots = [0, *accumulate(map(num_rows, units))]
+        for begin in range(first, first + share, size):
+            end = min(begin + size, first + share, len(units))
+            if begin < end:
+                yield _Part(units[begin:end], slots[begin], 1)
+            else:
+                yield _Part(units[:1], 0, 0)
+
+    def _forward(
+        self, part: Sequence[Unit], *, width: int = 0, seeds: Seeds | None = None
+    ) -> Outputs:
+        batch = placed(self.scoring.batch(part, width=width), self.ranks.device)
+        outputs: Outputs = self.stepper.engine(batch, seeds=seeds)
+        return outputs
+
+    def _lost(self, part: Sequence[Unit], outputs: Outputs) -> tuple[Tensor, Tensor]:
+        """Return the sum of the losses, and how many questions or tokens were right."""
+        if not self.scoring.chosen:
+            return outputs.loss.sum(), outputs.correct.sum()
+        scores = self.scoring.scores(outputs, [num_rows(unit) for unit in part])
+        labels = torch.tensor([_label(unit) for unit in part], device=scores.device)
+        right = scores.detach().argmax(1) == labels
+        return losses(scores, labels, self.loss).sum(), right.sum()
+
+    def _answers(self, part: Sequence[Unit], outputs: Outputs) -> list[Answer]:
+        chosen = (outputs.correct == outputs.num_targets).int()
+        if self.scoring.chosen:
+            chosen = self.scoring.scores(outputs, [num_rows(unit) for unit in part]).argmax(1)
+        columns = [chosen.tolist(), *([0] * len(part) for _ in range(3))]
+        if not self.scoring.chosen:
+            columns[1:] = [column.tolist() for column in outputs[1:]]
+        return [
+            Answer(prediction=choice, loss=loss, correct=correct, num_targets=count)
+            for choice, loss, correct, count in zip(*columns, strict=True)
+        ]
+
+
+def _dropout_seed(seed: int, step: int, slot: int) -> int:
+    key = np.array([text_key(seed, "head")], np.uint64)
+    return int(derive(derive(key, np.array([step])), np.array([slot]))[0])
+
+
+def _label(unit: Unit) -> int:
+    """Return the number of the right choice; in training every question has one."""
+    assert isinstance(unit, Question)
+    if unit.label is None:
+        raise UserError(f"{unit.guid} has no label, and training needs one.")
+    return unit.label
