@@ -147,7 +147,7 @@ def test_the_blank_is_one_that_the_run_has_seen() -> None:
     special, plain = tokenizer().special, Examining()
     assert plain.phrasing(tokenizer(), origin("glm", 32)).mask == special["gmask"]
     for task_mask, role in ((True, "gmask"), (False, "mask")):
-        run = replace(origin("glm", 32), blanks={"task_mask": task_mask})
+        run = replace(origin("glm", 32), task_mask=task_mask)
         assert plain.phrasing(tokenizer(), run).mask == special[role]
     assert plain.phrasing(tokenizer(), origin("causal", 32)).mask is None
 
