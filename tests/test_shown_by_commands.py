@@ -97,6 +97,11 @@ COMMANDS = (
     ["trainer.plot", "none", "--output", "{}"],
     *([*TRAIN, flag, "{}"] for flag in ("--save", "--init-from", "--data", "--deepspeed")),
     *([*TRAIN, flag, "{}"] for flag in ("--recipe", "--model")),
+    ["trainer.generate", "{}"],
+    *(
+        ["trainer.generate", "none", "--model", "tiny", flag, "{}"]
+        for flag in ("--prompts", "--tokenizer", "--device")
+    ),
 )
 
 

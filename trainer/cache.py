@@ -42,6 +42,8 @@ class Cache:
         self._starts = self._sizes = self.lengths
         self._width = 0
         self._sees_ahead = False
+        self._places: tuple[Tensor, Tensor] | None = None
+        """Rows and slots of the new tokens; None: the same slots in all rows."""
 
     def begin(
         self, tokens: Tensor, position_ids: Tensor, *, sizes: Sequence[int], sees_ahead: bool
@@ -60,6 +62,11 @@ class Cache:
         self._width = tokens.shape[1]
         self._sees_ahead = sees_ahead
         self.lengths = self._starts + self._sizes
+        self._places = None
+        if (self._starts != self._starts[0]).any():
+            slots = torch.from_numpy(self._starts[:, None] + np.arange(self._width))
+            rows = torch.arange(len(slots), device=tokens.device)[:, None]
+            self._places = rows, slots.to(tokens.device)
 
     @property
     def last(self) -> Tensor:
@@ -86,14 +93,12 @@ class Cache:
         stores = self._with_room(self._stores[layer], keys)
         self._stores[layer] = stores
         extent, first = self._extent, int(self._starts[0])
-        if (self._starts == first).all():
-            for store, new in zip(stores, (keys, values), strict=True):
+        for store, new in zip(stores, (keys, values), strict=True):
+            if self._places is None:
                 store[:, :, first:extent] = new
-        else:
-            slots = torch.from_numpy(self._starts[:, None] + np.arange(self._width))
-            rows = torch.arange(len(slots), device=keys.device)[:, None]
-            for store, new in zip(stores, (keys, values), strict=True):
-                store[rows, :, slots.to(keys.device)] = new.transpose(1, 2)
+            else:
+                rows, slots = self._places
+                store[rows, :, slots] = new.transpose(1, 2)
         return stores[0][:, :, :extent], stores[1][:, :, :extent]
 
     def select(self, rows: Sequence[int]) -> None:

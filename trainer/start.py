@@ -269,9 +269,15 @@ def _check_state(checkpoint: Checkpoint) -> None:
     """Check that a checkpoint has the state of a run, as `StartedRun.state` makes it.
 
     Raises:
+        UserError: it is of another command.
         DamageError: something is missing, or of another type.
     """
     state, loader = checkpoint.state, checkpoint.state.get("loader")
+    if "tuning" in state:
+        raise UserError(
+            f"{checkpoint.folder} is a checkpoint of trainer.finetune, and this run cannot resume "
+            f"from it. Start from its weights: --init-from {checkpoint.folder} --save OTHER."
+        )
     types = {"loader": dict, "identity": dict, "schedule": dict, "bad_losses": int}
     wrong = [name for name, kind in types.items() if not isinstance(state.get(name), kind)]
     if isinstance(loader, dict):

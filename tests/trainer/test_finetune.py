@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.trainer.golden import SHARED, needs_shared
 from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
 from tests.trainer.tuning.lessons import TOKENIZER, pets, write_lesson, write_lines, write_model
 from trainer import saver
@@ -21,6 +22,7 @@ from trainer.trained import Opening, open_trained
 
 pytestmark = pytest.mark.slow
 
+COPA = SHARED.parent / "tasks" / "copa"
 SHORT = ("--epochs", 2, "--batch-size", 8, "--micro-batch", 4, "--lr", "1e-3", "--log-every", 1)
 STEPS = 6
 """Of a short run: 24 items, mirrors included."""
@@ -90,6 +92,23 @@ def test_it_learns_by_heart_and_finds_the_rule(trial: Trial, finished: Callable[
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@needs_shared
+def test_it_learns_items_of_the_real_copa_by_heart(
+    trial: Trial, finetune: Callable[..., Any]
+) -> None:
+    folder = trial.folder / "copa"
+    folder.mkdir()
+    for split, count in (("train", 30), ("val", 10)):
+        lines = (COPA / f"{split}.jsonl").read_text().splitlines(keepends=True)
+        (folder / f"{split}.jsonl").write_text("".join(lines[:count]))
+    run = trial.folder / "real"
+    flags = ("--epochs", 8, "--batch-size", 10, "--lr", "2e-3", "--dropout", 0, "--log-every", 6)
+    running = finetune("--save", run, *flags, data="copa").wait()
+    assert running.codes() == [0], running.output()
+    assert [event["accuracy"] for event in events(run, "train")][-1] == 1
+    assert losses(run)[-1] < 0.1
 
 
 def reordered(items: list[dict[str, Any]]) -> list[dict[str, Any]]:

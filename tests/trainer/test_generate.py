@@ -117,6 +117,27 @@ def test_lines_of_the_standard_input(
     assert streamed == capsys.readouterr().out.replace("\n\n", "\n")
 
 
+class Terminal(io.StringIO):
+    """What a person types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_conversation(
+    published: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal("\n".join(["Bread", "word " * 99, "Paper"])))
+    assert main([*published, "--samples", "2", "--top-k", "5"]) == 0
+    shown = capsys.readouterr()
+    answers = shown.out.splitlines()
+    assert [answer[:5] for answer in answers] == ["Bread", "Bread", "Paper", "Paper"]
+    assert len(set(answers)) == 4
+    assert shown.err.count("> ") == 4
+    assert "a prompt a line; Ctrl-D ends" in shown.err
+    assert "shorten it by hand" in shown.err
+
+
 def test_characters_come_whole(tokenizer: TextTokenizer) -> None:
     tokens = tokenizer.encode("a🜁b")  # not among the pieces: a token a byte
     growing = Unfolding(tokenizer)
