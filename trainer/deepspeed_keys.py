@@ -187,12 +187,6 @@ KEYS: Section = {
         "tag_validation": _one_of("Ignore", "Warn", "Fail"),
         "checkpoint_serialization": _FLAG,
         "parallel_write": _flags("pipeline_stage"),
-        "writer": {
-            "type": _one_of("mock", "python", "fast"),
-            **_flags("decoupled", "io_buffer_double", "show_statistics"),
-            "data_parallel": _or_none(_one_of("replica", "socket", "machine")),
-            **dict.fromkeys(("io_buffer_size", "io_multiplier"), _COUNT),
-        },
     },
     "flops_profiler": {
         **_flags("enabled", "detailed"),
@@ -247,6 +241,7 @@ _REFUSED: Mapping[str, str] = {
     "tensor_parallel": "there is no tensor parallelism here",
     "aio.thread_count": "its name in DeepSpeed is now intra_op_parallelism",
     "checkpoint.load_universal": "the trainer converts checkpoints itself",
+    "checkpoint.writer": "the trainer writes checkpoints itself, while training goes on",
     "checkpoint.use_node_local_storage": "the trainer finds out whether nodes share a folder",
     "zero_optimization.compute_grad_norm": "the log has the norm of the gradients",
     "zero_optimization.cpu_offload": "give offload_optimizer",

@@ -2,27 +2,43 @@
 
     python -m trainer.evaluate --resume RUN, with the flags of the run
 
-prints the loss and token accuracy of the newest checkpoint: in total, by objective, by source.
-`python -m trainer.evaluate MODEL --task NAME=FILE` is in `examine`.
+prints the loss and token accuracy of the newest checkpoint: in total, by objective, by source; and
+what its --eval-task give.
+The same of a model alone, whose checkpoint says all that, and of tasks (`examine`):
+
+    python -m trainer.evaluate MODEL [--data DIR] [--task NAME=FILE]
 """
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from shards.errors import UserError
 from shards.shown import print_line
 from trainer.command import run_command, run_on_ranks
 from trainer.config import Config
 from trainer.data import RunData, source_names
-from trainer.examine import examine, parse_examination
+from trainer.examine import (
+    Examination,
+    answers_of,
+    examine,
+    exams_asked,
+    exams_of,
+    parse_examination,
+)
+from trainer.held_out import HeldOutReader, open_held_out
 from trainer.loss_tally import LossTally
-from trainer.ranks import Ranks
+from trainer.ranks import AgreedError, Ranks
 from trainer.start import start
 from trainer.step import Stepper
+from trainer.trained import find_origin, load_model
 
 
 def evaluate(
-    stepper: Stepper, data: RunData, *, ranks: Ranks, stop: Callable[[], int] = lambda: 0
+    stepper: Stepper | HeldOutReader,
+    data: RunData,
+    *,
+    ranks: Ranks,
+    stop: Callable[[], int] = lambda: 0,
 ) -> LossTally | None:
     """Return the tally of the validation windows, None without any, or if stopped.
 
@@ -49,14 +65,53 @@ def evaluate_checkpoint(config: Config, ranks: Ranks) -> int:
         UserError: the data have no validation documents.
     """
     started = start(config, ranks)
+    exams = ranks.together(lambda: exams_of(started))
     tally = evaluate(started.stepper, started.data, ranks=ranks)
-    if tally is None:
-        raise UserError("the data have no validation documents: build them with --validation 0.01.")
-    if ranks.is_first:
-        print_line(f"step {started.step:,}: {tally.num_targets:,} tokens with loss")
-        for name, value in tally.figures().items():
-            print_line(f"{value:10.4f}  {name}")
+    _print_tally(tally, f"step {started.step:,}", ranks)
+    examine(started.stepper.answer, exams, ranks)
     return 0
+
+
+def evaluate_model(asked: Examination, ranks: Ranks) -> int:
+    """Print what a model knows of held-out text and of tasks, and return the exit code.
+
+    Raises:
+        UserError: the model, its tokenizer, the data or a task's file cannot be used.
+    """
+    opening = asked.opening
+    if ranks.world > 1 and opening.device is None:
+        opening = replace(opening, device=str(ranks.device))
+    origin = ranks.together(lambda: find_origin(asked.path, opening))
+    exams = ranks.together(lambda: exams_asked(asked, origin))
+    is_read = bool(asked.examining.data) or not exams
+    data = ranks.together(
+        lambda: (
+            open_held_out(origin, asked.examining.data, eval_samples=asked.examining.eval_samples)
+            if is_read
+            else None
+        )
+    )
+    model = ranks.together(lambda: load_model(origin, opening))
+    step = "" if origin.step is None else f", step {origin.step:,}"
+    if ranks.is_first:
+        print_line(f"{origin.path}{step}: {origin.objective}")
+    if data is not None:
+        size = max(1, asked.examining.batch_tokens // data.run.length)
+        tally = evaluate(HeldOutReader(model=model, micro_batch=size), data, ranks=ranks)
+        _print_tally(tally, "held-out text", ranks)
+    examine(answers_of(model), exams, ranks, batch_tokens=asked.examining.batch_tokens)
+    return 0
+
+
+def _print_tally(tally: LossTally | None, name: str, ranks: Ranks) -> None:
+    if tally is None:
+        raise AgreedError(
+            "the data have no validation documents: build them with --validation 0.01."
+        )
+    if ranks.is_first:
+        print_line(f"{name}: {tally.num_targets:,} tokens with loss")
+        for figure, value in tally.figures().items():
+            print_line(f"{value:10.4f}  {figure}")
 
 
 def is_of_run(argv: Sequence[str]) -> bool:
@@ -68,4 +123,4 @@ def is_of_run(argv: Sequence[str]) -> bool:
 if __name__ == "__main__":
     if is_of_run(sys.argv[1:]):
         run_command("trainer.evaluate", evaluate_checkpoint)
-    run_on_ranks("trainer.evaluate", parse_examination, examine)
+    run_on_ranks("trainer.evaluate", parse_examination, evaluate_model)

@@ -8,7 +8,7 @@ Under a launcher each rank answers its share; the figures are the same on any nu
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -16,19 +16,20 @@ from torch import Tensor
 
 from shards.command import Parser
 from shards.errors import UserError
-from shards.flags import add_flags, local_path, option, options_of, positive
+from shards.flags import add_flags, count, local_path, option, options_of, positive
 from shards.run import CAUSAL
 from shards.shown import print_line
 from trainer.log import TASK_FIGURES
 from trainer.loss import LossSums
+from trainer.model import GLM
 from trainer.ranks import Ranks
 from trainer.start import StartedRun
-from trainer.tasks.exam import BATCH_TOKENS, Exam, sit
+from trainer.tasks.exam import BATCH_TOKENS, Ask, Exam, sit
 from trainer.tasks.exams import NAMES, open_exams, parse_exams
 from trainer.tasks.phrasing import Phrasing
 from trainer.tasks.rows import placed
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import Opening, Trained, find_tokenizer, open_trained, origin_of
+from trainer.trained import Opening, Origin, find_tokenizer, origin_of
 
 MASK, GMASK = "mask", "gmask"
 
@@ -42,6 +43,19 @@ class Examining:
         f"A task and its file; may be repeated. The tasks: {', '.join(NAMES)}.",
         metavar="NAME=FILE",
         action="append",
+    )
+    data: tuple[str, ...] = option(
+        (),
+        "Held-out loss on the validation documents of these data; may be repeated. Default "
+        "without --task: those of the model's run.",
+        metavar="DIR",
+        action="append",
+    )
+    eval_samples: int = option(
+        1024,
+        "Held-out loss: windows that are read, the same as in training; 0: all.",
+        type=count,
+        metavar="N",
     )
     length: int | None = option(
         None,
@@ -59,27 +73,25 @@ class Examining:
     unidirectional: bool = option(
         False, "A glm sees the first token, and reads the rest left to right.", action="store_true"
     )
-    blank: str = option(
-        GMASK,
-        "What a glm fills: [gMASK], or [MASK] for a model without task masks.",
+    blank: str | None = option(
+        None,
+        "What a glm fills: [gMASK], or [MASK]. Default: gmask, but mask for a run without task "
+        "masks.",
         choices=(GMASK, MASK),
     )
     batch_tokens: int = option(
         BATCH_TOKENS, "Tokens that a device computes at once.", type=positive, metavar="N"
     )
 
-    def phrasing(self, tokenizer: TextTokenizer, *, objective: str, positions: int) -> Phrasing:
+    def phrasing(self, tokenizer: TextTokenizer, origin: Origin) -> Phrasing:
         """Return how a model is asked.
 
-        Args:
-            tokenizer: of its data.
-            objective: glm or causal.
-            positions: how many it has.
-
         Raises:
-            UserError: the model cannot be asked so.
+            UserError: it cannot be asked so.
         """
-        is_causal = objective == CAUSAL
+        is_causal, positions = origin.objective == CAUSAL, origin.shape.max_positions
+        # A run without task masks has seen no other blank.
+        blank = self.blank or (GMASK if origin.task_mask else MASK)
         if self.length is not None and self.length > positions:
             raise UserError(
                 f"--length {self.length:,}: the model has {positions:,} positions; give as many or "
@@ -93,7 +105,7 @@ class Examining:
             tokenizer=tokenizer,
             is_causal=is_causal,
             length=self.length or positions,
-            mask=None if is_causal else tokenizer.special[self.blank],
+            mask=None if is_causal else tokenizer.special[blank],
             unidirectional=self.unidirectional,
         )
 
@@ -104,6 +116,7 @@ class Examination:
 
     path: Path
     files: Mapping[str, Path]
+    """Of tasks, by name."""
     examining: Examining
     opening: Opening
 
@@ -136,8 +149,6 @@ def parse_examination(
         name: value for name, value in vars(parser.parse_args(argv)).items() if value is not None
     }
     examining = Examining(**options_of(Examining, values))
-    if not examining.task:
-        raise UserError(f"say what to evaluate: --task NAME=FILE, NAME one of {', '.join(NAMES)}.")
     return Examination(
         path=values["path"],
         files=parse_exams("--task", examining.task),
@@ -146,38 +157,38 @@ def parse_examination(
     )
 
 
-def examine(asked: Examination, ranks: Ranks) -> int:
-    """Print what a model's answers are worth, and return the exit code.
-
-    Raises:
-        UserError: the model, its tokenizer or a task's file cannot be used.
-    """
-    opening = asked.opening
-    if ranks.world > 1 and opening.device is None:
-        opening = replace(opening, device=str(ranks.device))
-    trained = ranks.together(lambda: open_trained(asked.path, opening))
-    exams = ranks.together(lambda: _exams(asked, trained))
+def answers_of(model: GLM) -> Ask:
+    """Return what a model makes of batches, where it is."""
+    device = model.word_embeddings.weight.device
 
     def answer(batch: dict[str, Tensor]) -> LossSums:
         with torch.no_grad():
-            return trained.model.loss_sum(placed(batch, trained.device))
+            return model.loss_sum(placed(batch, device))
 
-    if ranks.is_first:
-        step = "" if trained.step is None else f", step {trained.step:,}"
-        print_line(f"{trained.origin}{step}: {trained.objective}")
+    return answer
+
+
+def examine(
+    answer: Ask, exams: Mapping[str, Exam], ranks: Ranks, *, batch_tokens: int = BATCH_TOKENS
+) -> None:
+    """Print what a model's answers are worth; all ranks call this."""
     for name, exam in exams.items():
-        figures = sit(exam, answer, ranks=ranks, batch_tokens=asked.examining.batch_tokens)
+        figures = sit(exam, answer, ranks=ranks, batch_tokens=batch_tokens)
         assert figures is not None  # nothing stops it
         if ranks.is_first:
             for line in _lines(name, exam, figures):
                 print_line(line)
-    return 0
 
 
-def _exams(asked: Examination, trained: Trained) -> dict[str, Exam]:
-    phrasing = asked.examining.phrasing(
-        trained.tokenizer, objective=trained.objective, positions=trained.shape.max_positions
-    )
+def exams_asked(asked: Examination, origin: Origin) -> dict[str, Exam]:
+    """Return the exams that a command line asks for, by name.
+
+    Raises:
+        UserError: a file, or the tokenizer of the model, cannot be used.
+    """
+    if not asked.files:
+        return {}
+    phrasing = asked.examining.phrasing(find_tokenizer(origin, asked.opening), origin)
     return open_exams(asked.files, phrasing, stride=asked.examining.stride)
 
 
@@ -203,18 +214,13 @@ def exams_of(started: StartedRun) -> dict[str, Exam]:
     Raises:
         UserError: a file, or the tokenizer of the data, cannot be used.
     """
-    settings, data = started.config.settings, started.data
+    settings = started.config.settings
     files = parse_exams("--eval-task", settings.eval_task)
     if not files:
         return {}
     origin = origin_of(started)
     tokenizer = find_tokenizer(origin, Opening(tokenizer=settings.tokenizer))
-    # A run without task masks has never seen the other blank.
-    has_gmask = data.blanks is not None and data.blanks.options.task_mask
-    phrasing = Examining(blank=GMASK if has_gmask else MASK).phrasing(
-        tokenizer, objective=origin.objective, positions=data.shape.max_positions
-    )
-    return open_exams(files, phrasing)
+    return open_exams(files, Examining().phrasing(tokenizer, origin))
 
 
 def told(figures: Mapping[str, float]) -> str:

@@ -271,6 +271,8 @@ class Training:
         if figures:
             self._log.record(TASKS, self._step, figures)
             self._log.say(f"step {self._step:,}/{self._steps:,}  {TASKS}  {told(figures)}")
+            samples = self._position(self._step)
+            self._started.stepper.monitor(TASKS, figures, samples=samples)
 
     def _save(self) -> None:
         self._is_saved = True

@@ -107,20 +107,29 @@ def open_trained(path: Path, opening: Opening) -> Trained:
     """
     origin = find_origin(path, opening)
     tokenizer = find_tokenizer(origin, opening)
-    device = _device(opening)
-    with torch.device("meta"):
-        model = GLM(origin.shape)
-    model = model.to(_dtype(opening, device)).to_empty(device=device)
-    load_weights(origin.path, model)
-    model = model.eval().requires_grad_(False)
     return Trained(
-        model=model,
+        model=load_model(origin, opening),
         objective=origin.objective,
         tokenizer=tokenizer,
         origin=origin.path,
         step=origin.step,
         task_mask=origin.task_mask,
     )
+
+
+def load_model(origin: Origin, opening: Opening) -> GLM:
+    """Return a model with its weights, on its device, in evaluation mode, without gradients.
+
+    Raises:
+        UserError: there is no such device, or the weights do not fit.
+        DamageError: a file of it is damaged.
+    """
+    device = _device(opening)
+    with torch.device("meta"):
+        model = GLM(origin.shape)
+    model = model.to(_dtype(opening, device)).to_empty(device=device)
+    load_weights(origin.path, model)
+    return model.eval().requires_grad_(False)
 
 
 def find_origin(path: Path, opening: Opening) -> Origin:
@@ -188,11 +197,14 @@ def find_tokenizer(origin: Origin, opening: Opening) -> TextTokenizer:
 
 
 def _kept_tokenizer(origin: Origin) -> TextTokenizer:
-    """Return the tokenizer that the data of a model keep.
+    """Return the tokenizer that the data of a model keep, or that lies beside it.
 
     Raises:
         UserError: the data are not here, or do not keep it.
     """
+    beside = origin.path / "tokenizer.json"
+    if is_hugging_face(origin.path) and beside.is_file():
+        return TextTokenizer(f"hf:{beside}")
     name = origin.tokenizer.get("name", "")
     problem = "does not say its data" if not origin.data else ""
     for directory in origin.data:

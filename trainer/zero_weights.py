@@ -23,8 +23,8 @@ from torch import Tensor
 from shards.errors import DamageError
 from shards.storage.files import shape_expected
 from trainer import torch_file
-from trainer.checkpoint import ADVICE
-from trainer.torch_file import deepspeed_types
+from trainer.checkpoint import ADVICE, torch_files
+from trainer.torch_file import check, deepspeed_types
 
 _PART = re.compile(r"(?:bf16_)?zero_pp_rank_(\d+)_mp_rank_00_optim_states\.pt")
 _PARTITIONED = 3
@@ -52,6 +52,8 @@ class ZeroWeights(Mapping[str, Tensor]):
             DamageError: a file is missing, cut short or does not fit the others.
         """
         self._folder = folder
+        for file in torch_files(folder):  # those of other ranks' models, too, which are not read
+            check(file, deepspeed_types(), advice=ADVICE)
         paths = _by_rank(folder)
         states = [_read(path)["optimizer_state_dict"] for path in paths]
         model = _read(min(folder.glob("*mp_rank_00_model_states.pt")))

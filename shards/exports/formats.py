@@ -1,5 +1,6 @@
 """The formats of an export: what each takes, its files, and how its project opens them."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -83,6 +84,11 @@ def _check_choices(choices: Choices) -> None:
             check_name(choices.prefix)
         except ValueError as error:
             raise UserError(f"--prefix begins the names of files: {error}.") from error
+        if wildcard := re.search(r"[*?\[\]]", choices.prefix):
+            raise UserError(
+                f"--prefix {choices.prefix} has {wildcard[0]!r} in it, which llm.c takes for a "
+                "wildcard: leave it out."
+            )
 
 
 def files(splits: Mapping[str, Kept], settings: Settings) -> Iterator[ExportFile]:

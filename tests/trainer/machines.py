@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-LAUNCHER = Path(__file__).parents[2] / "trainer" / "launch" / "torchrun-nodes.sh"
+LAUNCH = Path(__file__).parents[2] / "trainer" / "launch"
 NETWORK = "10.77.0"
 
 _MAKE = f"""
@@ -37,8 +37,36 @@ for name in "$@"; do
     ip -n "$name" link set lo up
     number=$((number + 1))
 done
+ip netns exec "$1" unshare --pid --fork --kill-child --mount-proc true
 echo ready
 cat
+"""
+
+RANKS_NEED = {"GLOO_SOCKET_IFNAME": "eth0", "OMP_NUM_THREADS": "1"}
+"""In the environment of every rank."""
+
+_PDSH = """#!/bin/sh
+# pdsh -S -f N -w a,b,c COMMAND: run a command on each machine, %n being its number.
+hosts=$(echo "$5" | tr , " ")
+shift 5
+number=0
+started=
+for host in $hosts; do
+    command=$(echo "$*" | sed "s/%n/$number/")
+    ip netns exec "$host" sh -c "mount --bind $MACHINES/$host $MACHINES/here && $command" \\
+        > "$MACHINES/$host/by-pdsh.txt" 2>&1 &
+    started="$started $!"
+    number=$((number + 1))
+done
+code=0
+for child in $started; do wait "$child" || code=1; done
+exit $code
+"""
+
+_SSH = """#!/bin/sh
+# ssh -o OPTION HOST COMMAND
+shift 2
+exec ip netns exec "$@"
 """
 
 
@@ -63,7 +91,8 @@ class Machine:
     @property
     def output(self) -> str:
         """What its ranks have printed since they were started."""
-        return (self.folder / "output.txt").read_text()
+        paths = (self.folder / name for name in ("output.txt", "by-pdsh.txt"))
+        return "".join(path.read_text() for path in paths if path.exists())
 
 
 @dataclass
@@ -108,27 +137,49 @@ class Machines:
         spaces = ["--user", "--net", "--mount", "--preserve-credentials"]
         return ["nsenter", "--target", str(self._holder.pid), *spaces, *command]
 
-    def start(self, machine: Machine, *flags: str, environment: Mapping[str, str]) -> None:
-        """Start the ranks of a machine, as the page on several machines says."""
-        own = {
+    def start(self, machine: Machine, *flags: str) -> None:
+        """Start the ranks of a machine with torchrun; every machine is to be started."""
+        own = {"NODES": len(self.all), "NODE": self.all.index(machine), "GPUS": machine.ranks}
+        self._start(machine, "torchrun-nodes.sh", flags, {**own, **RANKS_NEED})
+
+    def start_all(self, *flags: str) -> None:
+        """Start the ranks of all machines with DeepSpeed's launcher, from the first."""
+        tools = self.folder / "bin"
+        tools.mkdir(exist_ok=True)
+        for name, text in {"pdsh": _PDSH, "ssh": _SSH}.items():
+            (tools / name).write_text(text)
+            (tools / name).chmod(0o755)
+        first = self.all[0].folder
+        hosts = "".join(f"{machine.name} slots={machine.ranks}\n" for machine in self.all)
+        (first / "hosts").write_text(hosts)
+        needed = "".join(f"{name}={value}\n" for name, value in RANKS_NEED.items())
+        (first / ".deepspeed_env").write_text(needed)
+        own = {"HOSTFILE": "hosts", "MACHINES": self.folder}
+        self._start(self.all[0], "deepspeed-nodes.sh", flags, own)
+
+    def _start(
+        self, machine: Machine, script: str, flags: Sequence[str], own: Mapping[str, object]
+    ) -> None:
+        """Run a script of trainer/launch on a machine, in a folder that all see under one name."""
+        tools = (self.folder / "bin", Path(sys.executable).parent)
+        environment = {
             **os.environ,
-            **environment,
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(LAUNCHER.parents[2]),
+            "PATH": os.pathsep.join([*map(str, tools), os.environ["PATH"]]),
+            "PYTHONPATH": str(LAUNCH.parents[1]),
             "MASTER": f"{NETWORK}.1",
-            "NODES": str(len(self.all)),
-            "NODE": str(self.all.index(machine)),
-            "GPUS": str(machine.ranks),
-            "GLOO_SOCKET_IFNAME": "eth0",
+            **{name: str(value) for name, value in own.items()},
         }
+        here = self.folder / "here"
+        here.mkdir(exist_ok=True)
         # Whoever ends `unshare` ends all processes of the machine, as a power cut does.
         alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        here = ["sh", "-c", 'cd "$0" && exec "$@"', str(machine.folder)]
-        command = [*alone, *here, str(LAUNCHER), *flags]
+        mounted = 'mount --bind "$0" "$1" && cd "$1" && shift && exec "$@"'
+        within = ["sh", "-c", mounted, str(machine.folder), str(here)]
+        command = [*alone, *within, str(LAUNCH / script), *flags]
         with (machine.folder / "output.txt").open("wb") as output:
             machine.running = subprocess.Popen(
                 self._inside("ip", "netns", "exec", machine.name, *command),
-                env=own,
+                env=environment,
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )

@@ -8,6 +8,7 @@ from torch._dynamo.testing import CompileCounter
 from torch._dynamo.utils import counters
 
 from tests.trainer.alone import ALONE
+from trainer.loss import LossSums
 from trainer.model import GLM
 from trainer.settings import Settings
 from trainer.sizes import ModelConfig
@@ -26,6 +27,15 @@ class Engine:
 
     def compile(self, *args: Any, **more: Any) -> None:
         self.module.compile(*args, **more)
+
+    def eval(self) -> None:
+        self.module.eval()
+
+    def train(self) -> None:
+        self.module.train()
+
+    def __call__(self, batch: dict[str, torch.Tensor]) -> LossSums:
+        return self.module.loss_sum(batch)
 
 
 def batch(width: int, reach: int) -> dict[str, torch.Tensor]:
@@ -55,7 +65,9 @@ def test_two_graphs_for_all_widths_and_no_break(
         "deepspeed.initialize", lambda *, model, **_: (Engine(model), None, None, None)
     )
     settings = {"train_micro_batch_size_per_gpu": 2}
-    Stepper(model, settings=Settings(model="", compile=True), deepspeed=settings, ranks=ALONE)
+    stepper = Stepper(
+        model, settings=Settings(model="", compile=True), deepspeed=settings, ranks=ALONE
+    )
     counters.clear()
     graphs = []
     for width, reach in ((64, 60), (128, 70), (192, 180), (128, 128)):
@@ -65,3 +77,7 @@ def test_two_graphs_for_all_widths_and_no_break(
     assert graphs[1:] == [graphs[1]] * 3
     assert graphs[1] <= 2
     assert not counters["graph_break"]
+    # Rows of tasks are of any width.
+    for width in (10, 20, 30):
+        assert stepper.answer(batch(width, width)).num_targets.tolist() == [width] * 2
+    assert counter.frame_count == graphs[-1]

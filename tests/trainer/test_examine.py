@@ -10,12 +10,13 @@ from shards.manifest import read_manifest, write_manifest
 from tests.trainer.alone import ALONE
 from tests.trainer.corpus import build
 from tests.trainer.runs import Trial, events
-from tests.trainer.tasks.harness import FOLDER, SHAPE, gpt2, tokenizer
+from tests.trainer.tasks.harness import FOLDER, SHAPE, tokenizer
 from trainer import plot
-from trainer.evaluate import is_of_run
-from trainer.examine import examine, parse_examination, told
-from trainer.log import TASKS, read_run_log
+from trainer.evaluate import evaluate_model, is_of_run
+from trainer.examine import Examining, parse_examination, told
+from trainer.log import TASKS, VALIDATION, read_run_log
 from trainer.plot import curves
+from trainer.trained import Origin
 
 TOKENIZER = f"hf:{FOLDER / 'tokenizer.json'}"
 EXAMS = ("hellaswag", "lambada", "wikitext")
@@ -23,6 +24,17 @@ EXAMS = ("hellaswag", "lambada", "wikitext")
 
 def flags(name: str) -> list[str]:
     return [word for exam in EXAMS for word in (name, f"{exam}={FOLDER / exam}.jsonl")]
+
+
+def origin(objective: str, positions: int) -> Origin:
+    return Origin(
+        path=Path("run"),
+        shape=replace(SHAPE, max_positions=positions),
+        objective=objective,
+        tokenizer={},
+        data=(),
+        step=None,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +62,11 @@ def figures(run: Path) -> list[dict[str, Any]]:
     ]
 
 
+def held_out(run: Path) -> str:
+    """Return the line of the loss that was logged last."""
+    return f"{events(run, VALIDATION)[-1]['loss']:10.4f}  loss\n"
+
+
 @pytest.mark.slow
 def test_a_causal_run_in_training_and_after_it(
     trial: Trial, capsys: pytest.CaptureFixture[str]
@@ -64,7 +81,7 @@ def test_a_causal_run_in_training_and_after_it(
     for one, other in zip(figures(alone), figures(parted), strict=True):
         assert one == pytest.approx(other, rel=1e-4)
     argv = [str(alone), "--dtype", "fp32", "--tokenizer", TOKENIZER, *flags("--task")]
-    assert examine(parse_examination(argv, world=1), ALONE) == 0
+    assert evaluate_model(parse_examination(argv, world=1), ALONE) == 0
     shown = capsys.readouterr().out
     assert f"{alone / 'step-2'}, step 2: causal" in shown
     assert "hellaswag: 16 items, 1 cut" in shown
@@ -72,6 +89,9 @@ def test_a_causal_run_in_training_and_after_it(
         if "/" in name:
             assert f"{value:12.4f}  {name.partition('/')[0]}" in shown
     assert set(curves(read_run_log(alone), TASKS, "acc")) == {"hellaswag", "lambada"}
+    resumed = trial.run(*causal, "--resume", alone, command="evaluate").output()
+    assert held_out(alone) in resumed
+    assert shown.partition("causal\n")[2] in resumed
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     assert plot.main([str(alone), str(parted)]) == 0
     assert (alone / "curves.png").is_file()
@@ -82,12 +102,18 @@ def test_a_glm_in_training_and_after_it(trial: Trial, capsys: pytest.CaptureFixt
     run = trial.folder / "glm"
     trial.run("--model", trial.folder / "glm.json", "--save", run)
     argv = [str(run), "--dtype", "fp32", "--tokenizer", TOKENIZER, *flags("--task")]
-    assert examine(parse_examination(argv, world=1), ALONE) == 0
+    assert evaluate_model(parse_examination(argv, world=1), ALONE) == 0
     shown = capsys.readouterr().out
+    assert held_out(run) not in shown
+    assert evaluate_model(parse_examination([str(run), "--dtype", "fp32"], world=1), ALONE) == 0
+    assert held_out(run) in capsys.readouterr().out
+    data = ("--data", str(trial.folder / "data"))
+    assert evaluate_model(parse_examination([*argv, *data], world=1), ALONE) == 0
+    assert held_out(run) in capsys.readouterr().out
     for name, value in figures(run)[-1].items():
         if "/" in name:
             assert f"{value:12.4f}  {name.partition('/')[0]}" in shown
-    assert examine(parse_examination([*argv, "--unidirectional"], world=1), ALONE) == 0
+    assert evaluate_model(parse_examination([*argv, "--unidirectional"], world=1), ALONE) == 0
     assert capsys.readouterr().out != shown
 
 
@@ -104,19 +130,26 @@ def test_flags(tmp_path: Path) -> None:
     assert is_of_run(["--resume", "RUN"])
     assert is_of_run(["--save=RUN"])
     assert not is_of_run(["RUN", "--task", "arc=FILE"])
-    with pytest.raises(UserError, match="say what to evaluate: --task NAME=FILE"):
-        parse_examination([str(tmp_path)], world=1)
     asked = parse_examination(
         [str(tmp_path), *flags("--task"), "--length", "16", "--blank", "mask"], world=1
     )
     assert list(asked.files) == list(EXAMS)
-    glm = asked.examining.phrasing(tokenizer(), objective="glm", positions=32)
+    glm = asked.examining.phrasing(tokenizer(), origin("glm", 32))
     assert (glm.length, glm.mask, glm.is_causal) == (16, tokenizer().special["mask"], False)
     with pytest.raises(UserError, match="--length 16: the model has 8 positions"):
-        asked.examining.phrasing(tokenizer(), objective="glm", positions=8)
+        asked.examining.phrasing(tokenizer(), origin("glm", 8))
     left = replace(asked.examining, unidirectional=True)
     with pytest.raises(UserError, match="--unidirectional is for a glm"):
-        left.phrasing(tokenizer(), objective="causal", positions=gpt2().config.max_positions)
+        left.phrasing(tokenizer(), origin("causal", 32))
+
+
+def test_the_blank_is_one_that_the_run_has_seen() -> None:
+    special, plain = tokenizer().special, Examining()
+    assert plain.phrasing(tokenizer(), origin("glm", 32)).mask == special["gmask"]
+    for task_mask, role in ((True, "gmask"), (False, "mask")):
+        run = replace(origin("glm", 32), task_mask=task_mask)
+        assert plain.phrasing(tokenizer(), run).mask == special[role]
+    assert plain.phrasing(tokenizer(), origin("causal", 32)).mask is None
 
 
 def test_what_is_told_at_a_step() -> None:

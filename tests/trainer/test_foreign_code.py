@@ -10,10 +10,12 @@ import pytest
 import torch
 
 from shards.__main__ import main as shards_main
+from shards.errors import UserError
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.poison import POISONS, mend_lists, poison
 from tests.trainer.runs import Running, Trial, losses
-from trainer import checkpoint, plot, start, torch_file, universal
+from trainer import checkpoint, plot, start, torch_file, universal, zero_weights
+from trainer.export.export import Exporting, export
 
 pytestmark = pytest.mark.slow
 
@@ -102,7 +104,7 @@ def assert_one_paragraph(output: str) -> None:
 
 def trust_everything() -> None:
     """Let the check of names find nothing, so that only torch is left to refuse."""
-    for module in (checkpoint, start, torch_file, universal):
+    for module in (checkpoint, start, torch_file, universal, zero_weights):
         for name in ("check", "_check_names"):
             if hasattr(module, name):
                 setattr(module, name, lambda *_, **__: None)
@@ -122,6 +124,18 @@ def test_torch_itself_refuses_too(trial: Trial, stage: int, command: str) -> Non
     torch.load(run / "step-1" / name, weights_only=False)  # it would have run
     assert trace.exists()
     trace.rmdir()
+
+
+@pytest.mark.parametrize("stage", [0, 1, 3])
+def test_an_export_refuses_too(trial: Trial, stage: int) -> None:
+    for way, name in zip(list(POISONS) * 2, tensors(stage), strict=False):
+        run, trace = copy(trial, stage, "exported")
+        poison(run / "step-1" / name, trace, way)
+        output = trial.folder / "exported"
+        with pytest.raises(UserError, match=re.escape(name)):
+            export(run, Exporting(to="reference", output=output))
+        assert not trace.exists()
+        assert not output.exists()
 
 
 def test_other_files_are_no_pickles(trial: Trial) -> None:

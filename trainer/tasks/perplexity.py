@@ -90,7 +90,7 @@ class PerplexityExam:
                 f"--stride {step} would leave out text between windows of {width:,} tokens: give "
                 f"1 to {width:,}."
             )
-        cut = _causal_windows if phrasing.is_causal else _glm_windows
+        cut = causal_windows if phrasing.is_causal else glm_windows
         windows = tuple(w for i, tokens in enumerate(ids) for w in cut(i, len(tokens), width, step))
         if not any(window.scored for window in windows):
             raise UserError("the text has no token that another one comes before: give more text.")
@@ -167,7 +167,7 @@ class PerplexityExam:
         }
 
 
-def _glm_windows(document: int, size: int, width: int, step: int) -> Iterable[Window]:
+def glm_windows(document: int, size: int, width: int, step: int) -> Iterable[Window]:
     """Yield the windows of a document as the reference cuts them; the last may be short."""
     first = reached = 0
     while reached < size:
@@ -177,7 +177,7 @@ def _glm_windows(document: int, size: int, width: int, step: int) -> Iterable[Wi
         first, reached = first + step, end
 
 
-def _causal_windows(document: int, size: int, width: int, step: int) -> Iterable[Window]:
+def causal_windows(document: int, size: int, width: int, step: int) -> Iterable[Window]:
     """Yield the windows of a document as lm-evaluation-harness does; the last begins earlier."""
     reached = 0
     while reached < size:

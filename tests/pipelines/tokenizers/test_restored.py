@@ -51,3 +51,17 @@ def test_the_file_of_a_vocabulary_keeps_it(kept: Kept, tmp_path: Path) -> None:
     entry = write_vocabulary(tmp_path, tokenizer.vocabulary())
     read = Vocabulary.open(tmp_path / entry.path, entry)
     assert read.tokenizer == content
+
+
+def test_as_a_tokenizer_json_it_gives_the_same_ids(kept: Kept, tmp_path: Path) -> None:
+    tokenizer, entry, content = kept
+    for written in (tokenizer, restore_tokenizer(entry, content, where="v.arrow")):
+        text = written.transformers_json()
+        if entry.spec == "sentencepiece":
+            assert text is None
+            continue
+        assert text is not None
+        (tmp_path / "tokenizer.json").write_text(text, "utf-8")
+        again = load_tokenizer(f"hf:{tmp_path / 'tokenizer.json'}")
+        assert again.special == tokenizer.special
+        assert [ids(again, t) for t in SENTENCES] == [ids(tokenizer, t) for t in SENTENCES]

@@ -241,6 +241,7 @@ def test_a_link_out_of_the_folder_is_refused(
         (["--to", "numpy", "--sequence-length", "8"], "--sequence-length 8 is for --to mds only"),
         (["--to", "olmo", "--tokens-per-file", "8"], "is for --to llm.c and mds only"),
         (["--to", "llm.c", "--prefix", "a/b"], "--prefix begins the names of files: 'a/b' is no"),
+        (["--to", "llm.c", "--prefix", "a*"], r"--prefix a\* has '\*' in it, which llm\.c takes"),
         (["--to", "llm.c", "--tokens-per-file", "0"], "0 is not at least 1"),
     ],
 )

@@ -10,6 +10,7 @@ from tests.trainer.export.tokens import put_tokenizer
 from tests.trainer.saved import GPT2_SHAPE, causal_logits, random_model, save_run
 from trainer.export.export import Exporting, export
 from trainer.tokenizer import TextTokenizer
+from trainer.trained import Opening, find_origin, find_tokenizer
 
 pytestmark = pytest.mark.slow  # transformers takes seconds to import
 
@@ -59,4 +60,7 @@ def test_the_tokenizer_gives_the_same_ids(tmp_path: Path) -> None:
         assert theirs.encode(text, split_special_tokens=True, truncation=False) == ids
         assert theirs.decode(ids) == ours.decode(ids)
     assert theirs.eos_token_id == ours.special["eos"] == 261
+    assert (
+        find_tokenizer(find_origin(tmp_path / "out", Opening()), Opening()).special == ours.special
+    )
     assert GenerationConfig.from_pretrained(tmp_path / "out").eos_token_id == 261

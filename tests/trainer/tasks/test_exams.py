@@ -5,6 +5,7 @@ import math
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.trainer.golden import SHARED, needs_shared
 from tests.trainer.tasks.harness import FOLDER, figures, gpt2, phrasing
 from trainer.loss import LossSums
 from trainer.model import GLM
+from trainer.published import copy_weights
 from trainer.ranks import Ranks
 from trainer.sizes import ModelConfig
 from trainer.tasks.exam import Answers, Exam, sit
@@ -178,6 +180,11 @@ class ReferenceTokenizer(TextTokenizer):
     special = {"eos": 50256, "pad": 50256, **GLM_IDS, "gmask": 50263, "smask": 50264}  # type: ignore[assignment]  # noqa: RUF012 - a property there
 
 
+@cache
+def _reference_tokenizer() -> TextTokenizer:
+    return ReferenceTokenizer(f"tiktoken:{GPT2_MERGES}")
+
+
 @needs_shared
 @pytest.mark.parametrize("case", CASES)
 def test_the_reference_rows_and_figures(case: str) -> None:
@@ -185,7 +192,7 @@ def test_the_reference_rows_and_figures(case: str) -> None:
     name, options = CASES[case]
     stride = options.get("stride")
     asked = Phrasing(
-        tokenizer=ReferenceTokenizer(f"tiktoken:{GPT2_MERGES}"),
+        tokenizer=_reference_tokenizer(),
         is_causal=False,
         length=33 if stride else 96,
         mask=50263,
@@ -220,6 +227,7 @@ def _check_metrics(golden: Mapping[str, Any], found: Mapping[str, float]) -> Non
     assert adjusted == pytest.approx(metrics["adjusted ppl"], rel=2e-4)
 
 
+@cache
 def _reference_model() -> GLM:
     shape = ModelConfig(
         num_layers=2,
@@ -237,8 +245,6 @@ def _reference_model() -> GLM:
         for name in arrays.files
         if name.startswith("weight/")
     }
-    from trainer.published import copy_weights  # noqa: PLC0415 - only here
-
     copy_weights(model, [weights], files=[REFERENCE / "model.npz"], extend_positions=False)
     return model.eval().requires_grad_(False)
 
