@@ -205,12 +205,11 @@ def test_stopped_by_a_signal(
     assert events(run) == events(finished(world=2))
 
 
-@pytest.mark.parametrize("stage", [3])
 def test_ranks_and_micro_batches_change_nothing(
-    trial: Trial, finished: Callable[..., Path], stage: int
+    trial: Trial, finished: Callable[..., Path]
 ) -> None:
     # Dropout is on. 24 items in batches of 10: the last one is short, and one rank has more of it.
-    flags = ("--batch-size", 10, "--micro-batch", 1, *zero(trial, stage))
+    flags = ("--batch-size", 10, "--micro-batch", 1, *zero(trial, 3))
     alone = finished("--batch-size", 10, "--micro-batch", 10)
     both = finished(*flags, world=2)
     assert len(losses(alone)) == 6
@@ -233,9 +232,8 @@ def test_another_number_of_ranks(
     assert losses(run) == pytest.approx(losses(whole), rel=1e-4)
 
 
-@pytest.mark.parametrize("stage", [0])
-def test_a_classifier(trial: Trial, finished: Callable[..., Path], stage: int) -> None:
-    run = finished("--form", "classifier", "--pool", "start", *zero(trial, stage))
+def test_a_classifier(trial: Trial, finished: Callable[..., Path]) -> None:
+    run = finished("--form", "classifier", "--pool", "start", *zero(trial, 1))
     assert len(events(run, "evaluation")) == 2
     # The head stays behind: what is under it opens as a model.
     trained = open_trained(run, Opening(tokenizer=TOKENIZER, device="cpu"))
