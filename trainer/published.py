@@ -119,6 +119,11 @@ class Weights:
         """Return a value on the CPU, in the file's type."""
         return join_parts(name, [part[name] for part in self.parts], path=self.files[0].parent)
 
+    @property
+    def has_head(self) -> bool:
+        """Whether a classifier's head lies beside the model."""
+        return any(name.startswith(HEAD) for name in self.parts[0])
+
     def copy_to(self, name: str, parameter: Tensor) -> None:
         """Copy a value into a parameter that it fits; rows that the parameter has more stay."""
         value = self.read(name)

@@ -56,7 +56,7 @@ class Samples:
                     log.write_sample(step, number, prompt=found.prompt, text=found.text)
             elif self._is_split:
                 keys = draw_keys(self._decoding.seed, range(first, first + len(batch)))
-                fill(self._reader, batch, self._decoding, keys=keys, on_token=_nobody_listens)
+                fill(self._reader, batch, self._decoding, keys=keys)
 
 
 def open_samples(started: StartedRun) -> Samples | None:
@@ -101,7 +101,3 @@ def open_samples(started: StartedRun) -> Samples | None:
     writer, prompts = ranks.together(prepare)
     prompts = ranks.gather(prompts)[0]
     return Samples(prompts, reader, decoding, writer=writer, is_split=is_split)
-
-
-def _nobody_listens(_number: int, _blank: int, _token: int | None) -> None:
-    pass

@@ -55,7 +55,6 @@ def _kept(model: GLM, shape: ModelConfig, device: torch.device, batch: int) -> f
             prompts,
             decoding,
             keys=range(batch),
-            on_token=lambda *_: None,
         )
 
     return batch * TOKENS / _seconds(write, device)

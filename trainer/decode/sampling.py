@@ -80,7 +80,7 @@ def fill(
     decoding: Decoding,
     *,
     keys: Sequence[int],
-    on_token: OnToken,
+    on_token: OnToken | None = None,
 ) -> list[list[Filling]]:
     """Return what fills the blanks of each prompt.
 
@@ -102,15 +102,21 @@ def fill(
         for row, token in zip(active, _choose(logits, active, decoding), strict=True):
             number = len(row.fillings)
             row.take(token, limit=decoding.max_new_tokens)
-            if token not in row.prompt.ends:
-                on_token(row.number, number, token)
-            if len(row.fillings) > number:
-                on_token(row.number, number, None)
+            if on_token is not None:
+                _tell(on_token, row, number, token)
         left = [i for i, row in enumerate(active) if not row.is_full]
         if len(left) < len(active):
             reader.select(left)
         active = [active[i] for i in left]
     return [row.fillings for row in rows]
+
+
+def _tell(on_token: OnToken, row: _Row, blank: int, token: int) -> None:
+    """Tell of a token that a row has taken, and whether it fills its blank."""
+    if token not in row.prompt.ends:
+        on_token(row.number, blank, token)
+    if len(row.fillings) > blank:
+        on_token(row.number, blank, None)
 
 
 def _choose(logits: Tensor, rows: Sequence[_Row], decoding: Decoding) -> list[int]:

@@ -87,8 +87,10 @@ class Writer:
                     on_text(number, generation.text)
             return generations
         keys = draw_keys(self._decoding.seed, range(first, first + len(prompts)))
-        growing = _GrowingTexts(prompts, self._tokenizer, on_text or _nobody_listens)
-        filled = fill(self._reader, prompts, self._decoding, keys=keys, on_token=growing.add)
+        on_token = None
+        if on_text is not None:
+            on_token = _GrowingTexts(prompts, self._tokenizer, on_text).add
+        filled = fill(self._reader, prompts, self._decoding, keys=keys, on_token=on_token)
         return [self._told(*pair) for pair in zip(prompts, filled, strict=True)]
 
     def _told(self, prompt: Prompt, fillings: Sequence[Filling]) -> Generation:
@@ -101,10 +103,6 @@ class Writer:
             texts=tuple(texts),
             fillings=tuple(fillings),
         )
-
-
-def _nobody_listens(_number: int, _text: str) -> None:
-    pass
 
 
 class _GrowingTexts:

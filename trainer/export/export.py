@@ -136,6 +136,7 @@ def export(path: Path, options: Exporting) -> list[str]:
         f"{origin.path}: {origin.shape.num_parameters():,} parameters{where}, as {options.dtype}",
         *(f"{output / name}  {size:,} bytes" for name, size in files(output).items()),
         *notes,
+        *(["the classifier's head is left out"] if subject.tensors.lacks_head else []),
     ]
 
 
@@ -178,13 +179,19 @@ def _subject(origin: Origin, opening: Opening, options: Exporting) -> Subject:
     vocabulary = own if options.vocabulary is None else options.vocabulary
     if not 0 < vocabulary <= rows:
         raise UserError(f"--vocabulary {vocabulary:,}: the embedding has {rows:,} rows.")
+    special = tokenizer.special if tokenizer else entry.special if entry else {}
+    if special.get("eos", 0) >= vocabulary:
+        raise UserError(
+            f"--vocabulary {vocabulary:,} leaves out the end of a text, id {special['eos']:,}: "
+            "give at least one more than that."
+        )
     return Subject(
         tensors=open_tensors(origin, _DTYPES[options.dtype]),
         shape=origin.shape,
         objective=origin.objective,
         step=origin.step,
         vocabulary=vocabulary,
-        special=tokenizer.special if tokenizer else entry.special if entry else {},
+        special=special,
         tokenizer=tokenizer,
     )
 

@@ -24,6 +24,8 @@ class Tensors:
     make: Callable[[str], Tensor]
     dtype: torch.dtype
     """What they are converted to."""
+    lacks_head: bool = False
+    """Whether a classifier's head lies beside them in the checkpoint, which no form has."""
 
     def read(self, name: str) -> Tensor:
         """Return a tensor.
@@ -61,7 +63,7 @@ def open_tensors(origin: Origin, dtype: torch.dtype) -> Tensors:
     weights = read_weights(origin.path, vocab_size=origin.shape.vocab_size)
     shapes = parameter_shapes(origin.shape)
     weights.check(shapes, extend_positions=False)
-    return Tensors(shapes=shapes, make=weights.read, dtype=dtype)
+    return Tensors(shapes=shapes, make=weights.read, dtype=dtype, lacks_head=weights.has_head)
 
 
 def _check_whole(path: Path) -> None:

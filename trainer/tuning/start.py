@@ -250,8 +250,9 @@ def _check_positions(questions: Sequence[Question], shape: ModelConfig, *, where
             if last >= shape.position_rows:
                 raise UserError(
                     f"{where}: {question.guid} takes {len(row)} tokens, and the model has "
-                    f"{shape.max_positions} positions: give --length {shape.max_positions}, and "
-                    "longer text is shortened, or a model with more positions."
+                    f"{shape.max_positions} positions: give --length {shape.max_positions} (of "
+                    "texts to be written, --source-length and --target-length), so that its text "
+                    "is shortened, or a model with more positions."
                 )
 
 

@@ -68,7 +68,6 @@ def test_greedy(name: str, limit: int, size: int) -> None:
             part,
             Decoding(max_new_tokens=limit),
             keys=[0] * len(part),
-            on_token=lambda *_: None,
         )
         check(filled, cases[first : first + size])
 
@@ -93,7 +92,6 @@ def test_every_step_of_greedy() -> None:
         prompts_of([case]),
         Decoding(max_new_tokens=24),
         keys=[0],
-        on_token=lambda *_: None,
     )
     assert steps == case["steps"]
 

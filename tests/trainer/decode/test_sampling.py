@@ -10,10 +10,6 @@ GREEDY = Decoding(max_new_tokens=6)
 DRAWN = Decoding(max_new_tokens=6, temperature=1.5, top_k=20)
 
 
-def nobody(_number: int, _blank: int, _token: int | None) -> None:
-    pass
-
-
 def filled(prompts: tuple[Prompt, ...], decoding: Decoding, size: int) -> list[list[Filling]]:
     """In batches of a size; each prompt's draws derive from its number."""
     return [
@@ -24,7 +20,6 @@ def filled(prompts: tuple[Prompt, ...], decoding: Decoding, size: int) -> list[l
             prompts[first : first + size],
             decoding,
             keys=list(range(first, first + size))[: len(prompts) - first],
-            on_token=nobody,
         )
     ]
 

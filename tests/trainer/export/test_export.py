@@ -79,6 +79,15 @@ def test_what_it_says(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "exists: name a folder that does not, or remove it first" in capsys.readouterr().err
 
 
+def test_a_classifier_is_exported_without_its_head(tmp_path: Path) -> None:
+    model = random_model(SHAPE)
+    model.head = torch.nn.Linear(32, 3)
+    run = save_run(tmp_path / "run", model, objective="glm")
+    lines = export_to("safetensors", run, tmp_path / "out")
+    assert lines[-1] == "the classifier's head is left out"
+    assert {*SafeTensors(tmp_path / "out")} == {*random_model(SHAPE).state_dict()}
+
+
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "blanks for transformers": ("glm", {"to": "hf"}, r"fills blanks .*--to hf .* --to reference"),
     "blanks for llm.c": ("glm", {"to": "llm.c"}, r"fills blanks .*--to llm\.c"),
@@ -177,6 +186,12 @@ def test_a_tokenizer_of_another_size(tmp_path: Path) -> None:
     )
     with pytest.raises(UserError, match=r"has 384 ids, and the model in .* has 128"):
         export_to("hf", run, tmp_path / "out", tokenizer=put_tokenizer(tmp_path))
+
+
+def test_a_vocabulary_without_the_end_of_a_text(runs: Path, tmp_path: Path) -> None:
+    spec = put_tokenizer(tmp_path)
+    with pytest.raises(UserError, match=r"--vocabulary 261 leaves out the end of a text, id 261"):
+        export_to("hf", runs / "gpt", tmp_path / "out", tokenizer=spec, vocabulary=261)
 
 
 def test_a_causal_model_with_block_positions_is_a_gpt2_too(tmp_path: Path) -> None:
