@@ -1,16 +1,24 @@
-"""The section on a corpus that grows: each of its commands is run, and says what the page shows."""
+"""The commands of README's sections are run, and say what the page shows."""
 
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-HEADINGS = {"README.md": "## A corpus that grows", "README.zh.md": "## 不断增长的语料"}
+GROWING = {"README.md": "## A corpus that grows", "README.zh.md": "## 不断增长的语料"}
+AFTERWARDS = {"README.md": "## After training", "README.zh.md": "## 训练之后"}
+MAIN_JOB = (
+    "python -m pipelines.wudao --runner=DirectRunner --output build/wudao",
+    "python -m trainer.train --data build/wudao --model tiny --length 128 --batch-size 16 "
+    "--max-steps 30 --lr 2e-3 --log-every 5 --eval-every 15 --save build/run",
+)
+"""Of make run, which comes before."""
 
 _VARYING = re.compile(
     r"((?:loss|accuracy|lr|grad norm|ms/step|tokens/s|lag|documents/s|files/s) )[\d.,e-]+|"
@@ -48,10 +56,10 @@ def _pattern(text: str) -> str:
     return pattern + re.escape(text[end:])
 
 
-def commands(page: str) -> list[Command]:
-    """Return the commands of the section, in order."""
+def commands(page: str, headings: Mapping[str, str] = GROWING) -> list[Command]:
+    """Return the commands of a section, in order."""
     text = (ROOT / page).read_text("utf-8")
-    section = text.partition(f"\n{HEADINGS[page]}\n")[2].partition("\n## ")[0]
+    section = text.partition(f"\n{headings[page]}\n")[2].partition("\n## ")[0]
     found: list[Command] = []
     for block in re.findall(r"```console\n(.*?)```", section, re.DOTALL):
         for part in block.removeprefix("$ ").split("\n$ "):
@@ -88,8 +96,9 @@ def make_place(folder: Path) -> Path:
     return folder
 
 
-def test_both_pages_have_the_same_commands() -> None:
-    english, chinese = map(commands, HEADINGS)
+@pytest.mark.parametrize("headings", [GROWING, AFTERWARDS], ids=["growing", "afterwards"])
+def test_both_pages_have_the_same_commands(headings: Mapping[str, str]) -> None:
+    english, chinese = (commands(page, headings) for page in headings)
     assert english == chinese
     assert len(english) >= 4
 
@@ -109,6 +118,15 @@ def test_every_command_says_what_the_page_shows(tmp_path: Path) -> None:
     page = (place / "build" / "news" / "report.html").read_text("utf-8")
     assert '<section id="generations">' in page
     assert "The dataset came in 4 generations." in page
+
+
+@pytest.mark.slow
+def test_what_is_done_with_a_model_says_what_the_page_shows(tmp_path: Path) -> None:
+    place = make_place(tmp_path)
+    for text in MAIN_JOB:
+        run(Command(text, ()), place)
+    for command in commands("README.md", AFTERWARDS):
+        command.check(run(command, place))
 
 
 @pytest.mark.parametrize(
