@@ -68,9 +68,7 @@ class Scribe:
         if self.decoding.beams > 1:
             filled = search(reader, prompts, self.decoding, counts_start=False)
         else:
-            filled = fill(
-                reader, prompts, self.decoding, keys=[0] * len(prompts), on_token=_nobody_listens
-            )
+            filled = fill(reader, prompts, self.decoding, keys=[0] * len(prompts))
         return [text_of(fillings[0].tokens, self.tokenizer).strip() for fillings in filled]
 
     def _prompt(self, question: Question) -> Prompt:
@@ -95,10 +93,6 @@ class Scribe:
             ends=frozenset({special["eos" if causal else "eop"]}),
             causal=causal,
         )
-
-
-def _nobody_listens(_number: int, _blank: int, _token: int | None) -> None:
-    pass
 
 
 class _Caller:
