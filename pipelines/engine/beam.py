@@ -23,10 +23,10 @@ try:
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
     from apache_beam.runners.runner import PipelineResult
     from apache_beam.transforms.periodicsequence import (
-        ImpulseSeqGenDoFn,
         ImpulseSeqGenRestrictionProvider,
     )
     from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
+    from apache_beam.transforms.window import TimestampedValue
     from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 finally:
     logging.disable(_disabled)
@@ -40,7 +40,6 @@ __all__ = [
     "FnApiRunner",
     "GoogleCloudOptions",
     "Impulse",
-    "ImpulseSeqGenDoFn",
     "ImpulseSeqGenRestrictionProvider",
     "ManualWatermarkEstimator",
     "Map",
@@ -59,4 +58,5 @@ __all__ = [
     "Reshuffle",
     "StandardOptions",
     "Timestamp",
+    "TimestampedValue",
 ]

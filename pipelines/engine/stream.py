@@ -10,10 +10,14 @@ caller gives; here is how they are wired.
 Files share a few groups, and what is remembered of a group is one value: with a key for each file,
 an engine's own work for thousands of keys, states and timers takes longer than the mapping.
 
-Ticks are Beam's PeriodicImpulse, but for their end: an engine cannot be relied on to cancel a job
-(Flink's session clusters let it run on), so the ticks end when the steps say so. Then the watermark
-passes everything, what is in flight is finished, and the job is done. What is remembered of a file
-is forgotten when it is of no more use, or an hour after its last sighting.
+Ticks are those of Beam's PeriodicImpulse, but for two things. They end when the steps say so: an
+engine cannot be relied on to cancel a job (Flink's session clusters let it run on). Then the
+watermark passes everything, what is in flight is finished, and the job is done. And a bundle has
+one tick: Beam's goes on in the same bundle as long as ticks are late, so that nothing would ever be
+handed on where a look takes longer than the time between two.
+
+What is remembered of a file is forgotten when it is of no more use, or an hour after its last
+sighting.
 """
 
 import pickle
@@ -95,11 +99,10 @@ _MEMORIES = beam.ReadModifyWriteStateSpec("memories", beam.PickleCoder())
 _MEMORIES_PARAM: Any = beam.DoFn.StateParam(_MEMORIES)
 
 
-class Ticks(beam.ImpulseSeqGenDoFn):
-    """Beam's periodic impulse, until the steps have ended."""
+class Ticks(beam.DoFn):
+    """A periodic impulse, until the steps have ended; ticks that are late are one."""
 
     def __init__(self, steps: bytes) -> None:
-        super().__init__()
         self._payload = steps
 
     @beam.DoFn.unbounded_per_element()  # type: ignore[untyped-decorator] # Beam's has no types
@@ -109,17 +112,27 @@ class Ticks(beam.ImpulseSeqGenDoFn):
         restriction_tracker: Any = _RESTRICTION,
         watermark_estimator: Any = _WATERMARK,
     ) -> Iterator[Any]:
-        """Yield the ticks that are due."""
+        """Yield the tick that is due."""
+        restriction = restriction_tracker.current_restriction()
         if _steps(self._payload).ended():
             # To claim what lies beyond the range ends it.
-            restriction_tracker.try_claim(restriction_tracker.current_restriction().stop)
+            restriction_tracker.try_claim(restriction.stop)
             return
         # What is left after a tick is a table of its own in Flink's memory for ever, and Flink
         # comes back to it at once, not when it is due: so the waiting is done here.
-        first, _, seconds = element
-        due = first.micros / 1e6 + seconds * restriction_tracker.current_restriction().start
+        start, _, seconds = element
+        first = start.micros / 1e6
+        due = first + seconds * restriction.start
         time.sleep(min(max(0.0, due - time.time()), seconds))
-        yield from super().process(element, restriction_tracker, watermark_estimator)
+        number = max(restriction.start, int((time.time() - first) // seconds))
+        if not restriction_tracker.try_claim(number):
+            return
+        tick = beam.Timestamp(first + seconds * number)
+        watermark_estimator.set_watermark(tick)
+        yield beam.TimestampedValue(tick, tick)
+        restriction_tracker.defer_remainder(
+            beam.Timestamp(max(first + seconds * (number + 1), time.time()))
+        )
 
 
 class Look(beam.DoFn):

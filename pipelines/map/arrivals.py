@@ -43,6 +43,9 @@ REPEATED_AFTER = 60.0
 MOST_REPEATED = 50.0
 """Files a second that are judged again for that reason, about: with more, they wait longer."""
 
+MOST_AT_ONCE = 500
+"""Files that one look hands on: what is found is judged before any of it is mapped."""
+
 RETRIED_AFTER = 60.0
 """Seconds until a file that failed is tried again; twice as long each time, up to an hour."""
 
@@ -87,6 +90,8 @@ class Sighting:
     file: InputFile
     at: float
     """In seconds since 1970."""
+    first: float | None = None
+    """When this version of it was seen first; None: now."""
     in_dataset: bool = False
     """Whether the dataset already has a file of this name."""
 
@@ -94,6 +99,11 @@ class Sighting:
     def look(self) -> Look:
         """The file's version."""
         return look_of(self.file)
+
+    @property
+    def since(self) -> float:
+        """From when on it has been as it is, as far as it was looked at."""
+        return self.at if self.first is None else self.first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +178,7 @@ class Arrivals:
             return
         repeat = max(REPEATED_AFTER, len(self._shown) / MOST_REPEATED)
         shown: dict[str, tuple[Look, float, int]] = {}
+        count = 0
         for file in listing.files:
             key = file_key(file.source, file.relative)
             look = look_of(file)
@@ -178,9 +189,10 @@ class Arrivals:
                 since, times = now, 0
             # After the first sighting: once it has settled, and then from time to time.
             due = since + (times > 0) * self._options.settle + max(0, times - 1) * repeat
-            if now >= due:
-                yield key, Sighting(file=file, at=now, in_dataset=key in self._seen)
+            if now >= due and count < MOST_AT_ONCE:
+                yield key, Sighting(file=file, at=now, first=since, in_dataset=key in self._seen)
                 times += 1
+                count += 1
             shown[key] = look, since, times
         self._shown = shown
 
@@ -226,14 +238,14 @@ class Arrivals:
             return self._judge(key, sighting, memory)
         except (UserError, OSError) as error:  # no note can be written: it is judged again
             _LOG.warning("%s", error)
-            fresh = Memory(look=sighting.look, first=sighting.at, since=sighting.at)
+            fresh = Memory(look=sighting.look, first=sighting.since, since=sighting.since)
             return memory or fresh, []
 
     def _judge(
         self, key: str, sighting: Sighting, memory: Memory | None
     ) -> tuple[Memory, list[Assignment]]:
         look, now = sighting.look, sighting.at
-        fresh = Memory(look=look, first=now, since=now, told=now)
+        fresh = Memory(look=look, first=sighting.since, since=sighting.since, told=now)
         if sighting.in_dataset:
             self._report(key, sighting, BACK)
             return replace(fresh, taken=True), []
@@ -245,7 +257,7 @@ class Arrivals:
         if memory is None or memory.taken:
             memory = fresh
         elif look != memory.look:
-            memory = replace(memory, look=look, since=now)
+            memory = replace(memory, look=look, since=sighting.since)
         if _quiet(memory, sighting) < self._options.settle:
             if now - memory.told >= TOLD_AFTER:
                 self._report(key, sighting, GROWING)

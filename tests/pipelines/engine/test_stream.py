@@ -2,11 +2,13 @@
 
 import pickle
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pipelines.engine.stream import FORGOTTEN_AFTER, NUM_GROUPS, Judge, Look, Map
+from pipelines.engine import beam
+from pipelines.engine.stream import FORGOTTEN_AFTER, NUM_GROUPS, Judge, Look, Map, Ticks
 from pipelines.engine.task import packed
 from shards.errors import UserError
 
@@ -55,6 +57,10 @@ class Counting:
 
     def __init__(self) -> None:
         self.useless: set[str] = set()
+        self.over = False
+
+    def ended(self) -> bool:
+        return self.over
 
     def look(self, _: float) -> Iterator[tuple[str, str]]:
         return ((f"file-{i}", "seen") for i in range(1000))
@@ -117,3 +123,45 @@ def test_a_key_that_was_not_sighted_for_an_hour_is_forgotten(
     now += FORGOTTEN_AFTER
     assert [*judge.process((7, [("b", "seen")]), state)] == ["b"]
     assert list(state.read()) == ["b"]
+
+
+class Tracker:
+    """What an engine knows of the ticks that are left."""
+
+    def __init__(self) -> None:
+        self.start = 0
+        self.resumes: list[float] = []
+
+    def current_restriction(self) -> Any:
+        return SimpleNamespace(start=self.start, stop=1000)
+
+    def try_claim(self, number: int) -> bool:
+        self.start = number + 1
+        return number < 1000
+
+    def defer_remainder(self, at: Any) -> None:
+        self.resumes.append(at.micros / 1e6)
+
+    def set_watermark(self, at: Any) -> None:
+        self.watermark = at.micros / 1e6
+
+
+def test_ticks_that_are_late_are_one_and_a_bundle_has_no_other(
+    counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("pipelines.engine.stream.time.time", lambda: now)
+    monkeypatch.setattr("pipelines.engine.stream.time.sleep", lambda _: None)
+    tracker, ticks = Tracker(), Ticks(b"")
+    element = (beam.Timestamp(100), beam.MAX_TIMESTAMP, 5.0)
+    seen = []
+    for seconds_of_a_look in (1.0, 23.0, 0.0):
+        for tick in ticks.process(element, tracker, tracker):
+            seen.append(tick.timestamp.micros / 1e6)
+            now += seconds_of_a_look  # what follows is in the same bundle
+    assert seen == [100.0, 105.0, 120.0]
+    assert tracker.resumes == [105.0, 124.0, 125.0]
+    assert tracker.watermark == 120.0
+    counting.over = True
+    assert [*ticks.process(element, tracker, tracker)] == []
+    assert tracker.start > 1000

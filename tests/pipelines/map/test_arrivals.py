@@ -124,6 +124,17 @@ def test_a_file_without_a_time_is_judged_by_when_it_was_seen(place: Place) -> No
     assert place.arrivals.judge(key, Sighting(file=other, at=NOW + 21), memory)[0].taken
 
 
+def test_many_files_are_handed_on_some_at_a_time(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.map.arrivals.MOST_AT_ONCE", 3)
+    for number in range(7):
+        place.write(f"part-{number}.json", at=NOW)
+    seen = [[sighting for _, sighting in place.arrivals.look(NOW + at)] for at in range(4)]
+    assert list(map(len, seen)) == [3, 3, 1, 0]
+    assert {(sighting.since, sighting.at) for sighting in seen[2]} == {(NOW, NOW + 2)}
+
+
 @pytest.mark.parametrize("name", [".part-1.json", "part-1.json.tmp", "part-1.json.part"])
 def test_a_name_that_says_unfinished_is_left_alone(place: Place, name: str) -> None:
     place.write(name, at=NOW - 1000)
