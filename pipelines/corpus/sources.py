@@ -162,6 +162,10 @@ class Folders:
         """Travel to workers without what was found here."""
         return Folders, (self.groups,)
 
+    def look_once(self) -> Listing:
+        """Return what `look` does, without remembering it for the next look."""
+        return Folders(self.groups).look()
+
     def look(self) -> Listing:
         """Return the files that lie there now, by source and path.
 

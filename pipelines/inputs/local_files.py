@@ -67,7 +67,7 @@ class Known:
 
     def __init__(self) -> None:
         """Know none."""
-        self._files: dict[str, tuple[tuple[int, ...], FoundFile]] = {}
+        self._files: dict[str, tuple[int, FoundFile]] = {}
 
     def describe(self, paths: Sequence[Path], *, root: Path) -> Iterator[tuple[FoundFile, str]]:
         """Yield what lies at each path, and why it cannot be an input; empty if it can."""
@@ -82,11 +82,11 @@ class Known:
                 yield unknown, why_not(path, error, what="read")
                 continue
             name, version, why = str(path), _version(status), ""
-            same, file = before.get(name, ((), None))
+            same, file = before.get(name, (0, None))
             if file is None or same != version:
                 file, why = _describe(path, status, root=root)
             if not why:
-                self._files[name] = version, file
+                self._files[file.path if file.path == name else name] = version, file
             yield file, why
 
 
@@ -186,9 +186,10 @@ def _described(
     return files, refused
 
 
-def _version(status: os.stat_result) -> tuple[int, ...]:
-    """Return what differs once a file, or what may be done with it, has changed."""
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+def _version(status: os.stat_result) -> int:
+    """Return what differs once a file, or what may be done with it, has changed: 64 bits of it."""
+    times = status.st_mtime_ns, status.st_ctime_ns
+    return hash((status.st_dev, status.st_ino, status.st_size, *times))
 
 
 def _describe(path: Path, status: os.stat_result, *, root: Path) -> tuple[FoundFile, str]:

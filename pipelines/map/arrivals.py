@@ -63,7 +63,10 @@ class FileNames(Protocol):
     """A source of files."""
 
     def look(self) -> Listing:
-        """Return the files that are there now."""
+        """Return the files that are there now; what it remembers makes the next look cheaper."""
+
+    def look_once(self) -> Listing:
+        """Return what `look` does, without remembering it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pyarrow as pa
+
 from pipelines import compiled
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus, Folders, watched_corpora
@@ -536,7 +538,7 @@ class Watch:
         if not waiting or time.monotonic() < self._next_search:
             return
         self._next_search = time.monotonic() + TOLD_EVERY
-        listing = self._stream.source.look()
+        listing = self._stream.source.look_once()
         now = time.time()
         for key, arrived in waiting.items():
             is_there = listing.may_have(arrived.file.source, arrived.file.relative)
@@ -666,6 +668,7 @@ class Watch:
                 self._arrived.pop(key, None)
         self._making = ()
         self._generation = None
+        pa.default_memory_pool().release_unused()  # tables of all its documents are gone
 
     def _drain(self) -> None:
         """Take no more files, wait for what is in flight, and commit the open generation."""
