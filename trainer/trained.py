@@ -264,6 +264,8 @@ def _shape_given(path: Path, opening: Opening) -> ModelConfig:
         return ModelConfig.named(opening.model)
     if is_hugging_face(path):
         return shape_in(path)
+    if not path.exists():
+        raise UserError(f"there is no file or folder {path}: give a run's folder or a checkpoint.")
     raise UserError(
         f"{path} holds no checkpoint of trainer.train. If it is a published one, say which model "
         f"it is: --model NAME, one of {', '.join(SIZES)}, or FILE.json."

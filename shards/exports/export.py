@@ -123,7 +123,9 @@ class Export:
             for file in files:
                 entry = known.get(file.path) or self._recorded(file.path)
                 how = KEPT
-                if entry is None or not intact(self._output / file.path, entry):
+                path = self._output / file.path
+                is_link = self._copy and path.exists() and path.stat().st_nlink > 1
+                if entry is None or is_link or not intact(path, entry):
                     entry, how = self._make(file, progress)
                     write_json(self._record(file.path), sealed(entry))
                 made[file.path] = entry

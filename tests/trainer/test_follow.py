@@ -67,6 +67,7 @@ def generations_come(data: Path, comes: dict[int, int], kill_after: int | None =
     def take_step(self: train.Training) -> None:
         take(self)
         if self._step == kill_after:
+            self._saver.finish(bad_streak=0)  # else the checkpoint may not be whole yet
             kill_minus_nine()
 
     vars(train)["_POLL"] = 0.05

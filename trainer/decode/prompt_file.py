@@ -19,7 +19,7 @@ def read_prompts(path: Path) -> list[str]:
         UserError: it cannot be read, has no prompt, or a line of it is none.
     """
     try:
-        lines = path.read_text("utf-8").split("\n")
+        lines = path.read_text("utf-8-sig").split("\n")
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:

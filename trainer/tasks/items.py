@@ -98,12 +98,14 @@ class Item:
                 )
             return None
         given = _shown(self.fields[key])
-        if given.lower() not in (lower := [label.lower() for label in known]):
+        found = [i for i, label in enumerate(known) if label == given]
+        found = found or [i for i, label in enumerate(known) if label.lower() == given.lower()]
+        if len(found) != 1:
             raise self.wrong(
                 f'the field "{key}" is {reprlib.repr(self.fields[key])}, which the task does not '
                 f"know. Expected one of {', '.join(known)}."
             )
-        return lower.index(given.lower())
+        return found[0]
 
     def _typed(self, expected: type, name: str, keys: tuple[str, ...]) -> Any:
         value = self.value(*keys)

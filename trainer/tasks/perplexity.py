@@ -84,6 +84,8 @@ class PerplexityExam:
         encoded = phrasing.tokenizer.encode_all([document.text for document in documents])
         ids = tuple(np.array(tokens, np.int32) for tokens in encoded)
         width = phrasing.length - (0 if phrasing.is_causal else 1)
+        if width < 1:
+            raise UserError("--length 1 leaves a glm no token beside the blank: give 2 or more.")
         step = stride or (width if phrasing.is_causal else min(width, GLM_STRIDE))
         if step > width:
             raise UserError(

@@ -107,7 +107,9 @@ def test_payloads_are_linked_where_nothing_was_removed(
     assert {name.rstrip(":") for name in linked} == shared
     assert export(world, to, tmp_path / "copy", "--copy") == 0
     assert tree(tmp_path / "copy") == tree(out)
-    copies = [path for path in (tmp_path / "copy").rglob("*") if path.is_file()]
+    assert export(world, to, out, "--copy") == 0  # what was linked before is so no longer
+    assert tree(tmp_path / "copy") == tree(out)
+    copies = [path for path in (*out.rglob("*"), *(tmp_path / "copy").rglob("*")) if path.is_file()]
     assert all(path.stat().st_nlink == 1 for path in copies)
 
 

@@ -94,7 +94,7 @@ def test_no_prompt_is_cut(tokenizer: TextTokenizer, causal: bool) -> None:
 
 def test_files(tmp_path: Path) -> None:
     plain, lines = tmp_path / "prompts.txt", tmp_path / "prompts.jsonl"
-    plain.write_text("one [MASK]\r\n\n  two \n")
+    plain.write_text("one [MASK]\r\n\n  two \n", "utf-8-sig")
     lines.write_text('{"prompt": "one\\ntwo", "id": 3}\n\n{"prompt": ""}\n')
     assert read_prompts(plain) == ["one [MASK]", "  two "]
     assert read_prompts(lines) == ["one\ntwo", ""]

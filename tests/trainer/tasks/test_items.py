@@ -51,6 +51,9 @@ def test_labels_are_compared_as_json_has_them() -> None:
     assert label("False", ["false", "true"]) == 0
     assert label("108", ["100", "108"]) == 1
     assert label(1, [0, 1]) == 1
+    assert label("us", ["US", "us"]) == 1
+    with pytest.raises(UserError, match=r"\"label\" is 'Us', which the task does not know"):
+        label("Us", ["US", "us"])
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,11 @@ def test_a_glm_scores_every_token_but_the_first_once(
     assert max(len(asked.row(i)) for i in range(len(asked.windows))) <= 17
 
 
+def test_a_row_of_one_token_is_refused() -> None:
+    with pytest.raises(UserError, match=r"--length 1 leaves a glm no token"):
+        exam("a b c", length=1, **GLM)
+
+
 def test_figures() -> None:
     asked = exam("a b", "c d e", **GLM)
     targets = np.array([int(asked.row(i).loss_mask.sum()) for i in range(2)])
