@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from shards.errors import DamageError
+from shards.errors import DamageError, UserError
 from shards.records import from_json
 from shards.storage.files import FileEntry, crc32c, read_json, size
 from trainer.disk import Disk
@@ -259,6 +259,32 @@ def read_checkpoint(folder: Path, *, rank: int, world: int) -> "Checkpoint | str
         state=lists[0].state,
         files=files,
     )
+
+
+def newest_good_checkpoint(path: Path) -> Checkpoint | None:
+    """Return a run's newest checkpoint that is complete here, or the one that is named.
+
+    Args:
+        path: of a run, of one of its checkpoints, or of anything else, which has none.
+
+    Raises:
+        UserError: there are only such that were saved while losses were not finite.
+    """
+    if not path.is_dir():
+        return None
+    named = [path] if re.fullmatch(r"step-\d+", path.name) else []
+    folders = named or [path / f"step-{step}" for step in reversed(steps_in(path))]
+    # One rank of as many as wrote it would need its own files only; -1 is none of them.
+    found = (read_checkpoint(folder, rank=0, world=-1) for folder in folders)
+    complete = [seen for seen in found if isinstance(seen, Checkpoint)]
+    good = [checkpoint for checkpoint in complete if named or not checkpoint.bad_streak]
+    if complete and not good:
+        raise UserError(
+            f"{path} holds only checkpoints that were saved while losses were not finite: their "
+            f"weights have most likely diverged. To use one nevertheless name it: "
+            f"{complete[0].folder}."
+        )
+    return good[0] if good else None
 
 
 def read_list(path: Path) -> FileList:

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from shards.errors import UserError
 from shards.room import is_lack_of_memory
 from shards.storage.files import FileEntry, Handle, atomic_write
 from trainer.free_memory import free_memory
@@ -77,8 +78,15 @@ class CheckpointWriter:
 
 def _write(state: Any, path: Path, *, zipped: bool) -> FileEntry:
     with atomic_write(path) as handle:
-        blocks: Any = _Blocks(handle)  # of a file torch uses these two methods alone
-        torch.save(state, blocks, _use_new_zipfile_serialization=zipped)
+        blocks = _Blocks(handle)
+        file: Any = blocks  # of which torch uses two methods alone
+        try:
+            torch.save(state, file, _use_new_zipfile_serialization=zipped)
+        except Exception as error:
+            # torch ends its archive nevertheless, and raises for that what tells nothing.
+            if blocks.error is not None:
+                raise blocks.error from error
+            raise
     return handle.entry
 
 
@@ -87,12 +95,22 @@ class _Blocks:
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
+        self.error: UserError | None = None
+        """The first one of the disk."""
 
     def write(self, data: bytes | memoryview) -> int:
-        """Append data and return its size."""
+        """Append data and return its size.
+
+        Raises:
+            UserError: the disk does not take it.
+        """
         view = memoryview(data)
-        for start in range(0, len(view), _BLOCK_BYTES):
-            self._handle.write(view[start : start + _BLOCK_BYTES])
+        try:
+            for start in range(0, len(view), _BLOCK_BYTES):
+                self._handle.write(view[start : start + _BLOCK_BYTES])
+        except UserError as error:
+            self.error = self.error or error
+            raise
         return len(view)
 
     def flush(self) -> None:

@@ -56,6 +56,8 @@ class Finetuning:
         self._evaluated = started.progress.evaluated
         self.best = started.progress.best
         """Of the epochs so far."""
+        self._kept: Best | None = None
+        """The best whose checkpoint is known to be kept."""
         self._bad_losses = started.progress.bad_losses
         self._bad_losses_in_a_row = 0
         self._is_saved = True
@@ -188,8 +190,10 @@ class Finetuning:
         self._keep_best()
 
     def _keep_best(self) -> None:
-        if self.best is not None:
-            best_of_run.keep(self._started.disk, self.best.step, self._ranks)
+        if self.best is None or self.best is self._kept:
+            return
+        if best_of_run.keep(self._started.disk, self.best.step, self._ranks):
+            self._kept = self.best
 
 
 def finetune(config: Config, ranks: Ranks) -> int:

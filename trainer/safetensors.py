@@ -111,6 +111,8 @@ class _Stored:
         self._dtype = _NAMES.get(entry["dtype"])
         self._name_of_dtype = entry["dtype"]
         self._shape = torch.Size(entry["shape"])
+        if any(length < 0 for length in self._shape):
+            raise ValueError(f"{[*self._shape]} is no shape")
         first, end = entry["data_offsets"]
         if not 0 <= first <= end <= file.size - start:
             raise ValueError(f"bytes {first} to {end} lie outside")
@@ -131,6 +133,8 @@ class _Stored:
                 f"of a type among {', '.join(_NAMES)}: save it in one of these, without "
                 "quantization."
             )
+        if not self._bytes.size:  # which has no stride that another type could be seen through
+            return torch.empty(self._shape, dtype=self._dtype)
         return torch.from_numpy(np.array(self._bytes)).view(self._dtype).view(self._shape)
 
 

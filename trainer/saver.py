@@ -12,7 +12,7 @@ weights still are any good.
 import os
 import shutil
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -159,8 +159,21 @@ class Saver:
                     handle.write(pending.folder.name.encode())
 
         self._ranks.together(commit)
-        self._remove_bad(before=pending.step)
         self._complete_step = pending.step
+        self._agree(lambda: self._remove_bad(before=pending.step))
+
+    def _agree(self, work: Callable[[], None]) -> None:
+        """Do work on this rank's disk; what goes wrong on one rank all of them tell.
+
+        Raises:
+            AgreedError: it failed on some rank.
+        """
+
+        def explained() -> None:
+            with disk_errors_explained(self._disk.folder):
+                work()
+
+        self._ranks.together(explained)
 
     def _gathered(self, own: dict[str, FileEntry]) -> dict[str, FileEntry]:
         """Return what the ranks that see this rank's disk know of a checkpoint's files."""
@@ -184,8 +197,11 @@ class Saver:
         step again.
         """
         newest, self._complete_step = self._complete_step, None
-        if newest is None:
-            return
+        if newest is not None:
+            self._agree(lambda: self._remove_old(newest))
+
+    def _remove_old(self, newest: int) -> None:
+        """Remove what is older than the last checkpoints to keep, of those up to one."""
         kept = [step for step, streak in self._complete_up_to(newest) if not streak][-self._keep :]
         for step in steps_in(self._disk.folder):
             if kept and step < kept[0]:

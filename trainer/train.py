@@ -77,7 +77,20 @@ class Training:
         self._saver = _saver(started)
 
     def run(self) -> int:
-        """Train to the end, or until asked to stop; return the exit code."""
+        """Train to the end, or until asked to stop; return the exit code.
+
+        What is being written when all ranks fail is completed: it is of steps that went well.
+        """
+        try:
+            return self._take_steps()
+        except AgreedError as error:
+            try:
+                self._finish_saving()
+            except AgreedError as other:
+                raise AgreedError(f"{error}\n  {other}") from error
+            raise
+
+    def _take_steps(self) -> int:
         code = self._prepare_data(look=True)
         with _profiler(self._settings.save, self._ranks, on=self._settings.profile) as after_step:
             while self._step < self._steps and not code:

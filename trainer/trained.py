@@ -18,7 +18,7 @@ from shards.reader import Dataset
 from shards.records import from_json
 from shards.run import CAUSAL
 from shards.run import GLM as BLANKS
-from trainer.checkpoint import Checkpoint, read_checkpoint, steps_in
+from trainer.checkpoint import Checkpoint, newest_good_checkpoint
 from trainer.hugging_face import is_hugging_face, objective_in, shape_in
 from trainer.model import GLM
 from trainer.sizes import SIZES, ModelConfig
@@ -138,7 +138,7 @@ def find_origin(path: Path, opening: Opening) -> Origin:
     Raises:
         UserError: there is no model, or its shape is not known.
     """
-    checkpoint = _newest_checkpoint(path)
+    checkpoint = newest_good_checkpoint(path)
     if checkpoint is None:
         shape = _shape_given(path, opening)
         told = objective_in(path) if is_hugging_face(path) else None
@@ -222,29 +222,6 @@ def _kept_tokenizer(origin: Origin) -> TextTokenizer:
         f"{origin.path} {problem}: give the tokenizer{f' ({name})' if name else ''}, --tokenizer "
         "sentencepiece:FILE, tiktoken:NAME or hf:FILE."
     )
-
-
-def _newest_checkpoint(path: Path) -> Checkpoint | None:
-    """Return a run's newest checkpoint that is complete here, or the one that is named.
-
-    Raises:
-        UserError: there are only such that were saved while losses were not finite.
-    """
-    if not path.is_dir():
-        return None
-    named = [path] if path.name.startswith("step-") else []
-    folders = named or [path / f"step-{step}" for step in reversed(steps_in(path))]
-    # One rank of as many as wrote it would need its own files only; -1 is none of them.
-    found = (read_checkpoint(folder, rank=0, world=-1) for folder in folders)
-    complete = [seen for seen in found if isinstance(seen, Checkpoint)]
-    good = [checkpoint for checkpoint in complete if named or not checkpoint.bad_streak]
-    if complete and not good:
-        raise UserError(
-            f"{path} holds only checkpoints that were saved while losses were not finite: their "
-            f"weights have most likely diverged. To use one nevertheless name it: "
-            f"{complete[0].folder}."
-        )
-    return good[0] if good else None
 
 
 def _shape_of(identity: Mapping[str, Any], checkpoint: Checkpoint) -> ModelConfig:

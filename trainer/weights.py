@@ -5,6 +5,7 @@ from pathlib import Path
 
 from torch import Tensor
 
+from trainer.checkpoint import newest_good_checkpoint
 from trainer.hugging_face import HuggingFaceWeights, is_hugging_face
 from trainer.published import Weights, read_published
 from trainer.zero_weights import ZeroWeights, is_partitioned
@@ -14,14 +15,16 @@ def read_weights(path: Path, *, vocab_size: int) -> Weights:
     """Return the weights in a checkpoint of this trainer, a published one, or transformers' GPT-2.
 
     Args:
-        path: a file or a folder.
+        path: a file or a folder; of a run's folder, its newest checkpoint with finite losses.
         vocab_size: rows of the model's embedding.
 
     Raises:
-        UserError: there are none.
+        UserError: there are none, or in a run only such that were saved with bad losses.
         DamageError: a file is damaged.
     """
     part: Mapping[str, Tensor]
+    checkpoint = newest_good_checkpoint(path)
+    path = path if checkpoint is None else checkpoint.folder
     if is_hugging_face(path):
         part = HuggingFaceWeights(path, vocab_size=vocab_size)
     elif is_partitioned(path):

@@ -27,6 +27,7 @@ from trainer.checkpoint import ADVICE, torch_files
 from trainer.torch_file import check, deepspeed_types
 
 _PART = re.compile(r"(?:bf16_)?zero_pp_rank_(\d+)_mp_rank_00_optim_states\.pt")
+_MODEL_FILES = "*mp_rank_00_model_states.pt"
 _PARTITIONED = 3
 """The ZeRO stage that cuts up every parameter."""
 
@@ -55,10 +56,12 @@ class ZeroWeights(Mapping[str, Tensor]):
         for file in torch_files(folder):  # those of other ranks' models, too, which are not read
             check(file, deepspeed_types(), advice=ADVICE)
         paths = _by_rank(folder)
-        states = [_read(path)["optimizer_state_dict"] for path in paths]
-        model = _read(min(folder.glob("*mp_rank_00_model_states.pt")))
+        contents = [_read(path) for path in paths]
+        model = _read(_model_file(folder))
         with shape_expected(folder, "bring its files back as they were"):
-            self._stage = int(states[0]["zero_stage"])
+            states = [content["optimizer_state_dict"] for content in contents]
+            # DeepSpeed's bf16 optimizer, which works as stage 1 does, names no stage.
+            self._stage = int(states[0].get("zero_stage", 1))
             is_cut = self._stage == _PARTITIONED
             key = "fp32_flat_groups" if is_cut else "single_partition_of_fp32_groups"
             # [rank][group]
@@ -118,6 +121,18 @@ def _by_rank(folder: Path) -> list[Path]:
             f"{folder} lacks what rank {missing[0]} wrote: copy it there from that rank's node."
         )
     return [paths[rank] for rank in sorted(paths)]
+
+
+def _model_file(folder: Path) -> Path:
+    """Return a file that tells the shapes of all parameters.
+
+    Raises:
+        DamageError: there is none.
+    """
+    path = min(folder.glob(_MODEL_FILES), default=None)
+    if path is None:
+        raise DamageError(f"{folder} has no {_MODEL_FILES}: copy it again.")
+    return path
 
 
 def _read(path: Path) -> Mapping[Any, Any]:

@@ -81,6 +81,7 @@ ENTRY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
         (header({"a": ENTRY})[:20], r"is no safetensors file, or was cut short"),
         (header({"a": ENTRY}) + bytes(7), r"bytes 0 to 8 lie outside"),
         (header({"a": {**ENTRY, "shape": [3]}}) + bytes(8), r"8 bytes are no F32 of \[3\]"),
+        (header({"a": {**ENTRY, "shape": [-1, -2]}}) + bytes(8), r"\[-1, -2\] is no shape"),
         (header({"a": {**ENTRY, "data_offsets": [-8, 0]}}) + bytes(8), r"-8 to 0 lie outside"),
         (header({"a": {"dtype": "F32"}}) + bytes(8), r"is no file of safetensors.*'shape'"),
         (header([1]) + bytes(8), r"is no file of safetensors, or was damaged"),
@@ -91,6 +92,16 @@ def test_damage(tmp_path: Path, content: bytes, complaint: str) -> None:
     (tmp_path / WHOLE).write_bytes(content)
     with pytest.raises(DamageError, match=complaint):
         SafeTensors(tmp_path)
+
+
+def test_tensors_without_elements(tmp_path: Path) -> None:
+    values = {"rows": torch.ones(0, 3), "columns": torch.ones(3, 0, dtype=torch.bfloat16)}
+    save_file(values, tmp_path / WHOLE)
+    found = SafeTensors(tmp_path)
+    assert_equal({name: found[name] for name in values}, values)
+    shapes = {"rows": values["rows"].shape}
+    write_safetensors(tmp_path / "ours", shapes, values.__getitem__, dtype=torch.float32)
+    assert_equal(load_file(tmp_path / "ours"), {"rows": values["rows"]})
 
 
 def test_a_folder_without_any(tmp_path: Path) -> None:

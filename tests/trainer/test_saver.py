@@ -1,5 +1,6 @@
 import errno
 import json
+import shutil
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,13 +10,16 @@ import pytest
 import torch
 
 from shards.errors import UserError
-from shards.storage.files import crc32c
+from shards.storage.disk import explain
+from shards.storage.files import Handle, crc32c
 from tests.trainer.alone import ALONE
 from tests.trainer.test_checkpoint import put
 from trainer import checkpoint_writer
 from trainer.checkpoint import BAD_STREAK, find_common_checkpoint, read_list
 from trainer.disk import find_disk
+from trainer.ranks import AgreedError
 from trainer.saver import Saver
+from trainer.train import Training
 
 GOOD: Mapping[str, Any] = {BAD_STREAK: 0}
 
@@ -99,6 +103,30 @@ def test_a_checkpoint_is_completed_between_steps(tmp_path: Path) -> None:
         saving.advance(bad_streak=0)
 
 
+def test_a_run_that_fails_between_steps_completes_its_checkpoint(
+    tmp_path: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, saving = saver(tmp_path)
+    training = Training.__new__(Training)
+    training._saver, training._bad_losses_in_a_row = saving, 0
+
+    def fail(*, look: bool) -> int:
+        assert look
+        saving.save(step=3, state=GOOD)
+        gate.open.set()
+        raise AgreedError("no such data.")
+
+    monkeypatch.setattr(training, "_prepare_data", fail)
+    with pytest.raises(AgreedError, match=r"^no such data\.$"):
+        training.run()
+    assert list(tmp_path.glob("step-3/whole-*"))
+    gate.open.clear()
+    gate.error = errno.ENOSPC
+    shutil.rmtree(tmp_path / "step-3")
+    with pytest.raises(AgreedError, match=r"^no such data\.\n  .*step-3 was not saved: no space"):
+        training.run()
+
+
 def test_without_memory_training_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine, saving = saver(tmp_path)
     engine.save_checkpoint(str(tmp_path), "other", client_state={"step": 3})
@@ -147,6 +175,55 @@ def test_a_disk_that_does_not_take_it(
     checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
     assert checkpoint is not None
     assert checkpoint.step == 1
+
+
+@pytest.mark.parametrize("in_background", [True, False])
+def test_a_disk_that_is_full_within_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_background: bool
+) -> None:
+    engine, saving = saver(tmp_path)
+    engine.weights = torch.zeros(600_000)
+    write = Handle.write
+
+    def full(handle: Handle, data: Any) -> int:
+        if len(data) > 1_000_000:  # torch ends its archive after that, with less
+            raise explain(OSError(errno.ENOSPC, "by the test"), tmp_path / "x")
+        return write(handle, data)
+
+    monkeypatch.setattr(Handle, "write", full)
+    if not in_background:
+        monkeypatch.setattr(checkpoint_writer, "free_memory", lambda: 0)
+
+    def run() -> None:
+        saving.save(step=2, state=GOOD)
+        saving.finish(bad_streak=0)
+
+    with pytest.raises(UserError, match=r"step-2 was not saved: no space left on the disk"):
+        run()
+    assert not list(tmp_path.glob("step-2/*.pt"))
+
+
+@pytest.mark.parametrize("removing", ["bad ones", "old ones"])
+def test_all_ranks_hear_of_what_cannot_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, removing: str
+) -> None:
+    _, saving = saver(tmp_path, keep=1)
+    put(tmp_path, 1, streak=int(removing == "bad ones"))
+    unlink = Path.unlink
+
+    def refuse(path: Path, **more: Any) -> None:
+        if path.parent.name == "step-1":
+            raise OSError(errno.EACCES, "by the test")
+        unlink(path, **more)
+
+    def run() -> None:
+        saving.save(step=2, state=GOOD)
+        saving.finish(bad_streak=0)
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(AgreedError, match=r"step-1: Permission denied: you lack permission here"):
+        run()
+    assert list(tmp_path.glob("step-2/whole-*"))
 
 
 @pytest.mark.parametrize(

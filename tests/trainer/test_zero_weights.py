@@ -94,6 +94,29 @@ def test_files_without_what_deepspeed_writes(tmp_path: Path) -> None:
         ZeroWeights(folder)
 
 
+def test_without_any_file_of_the_model(tmp_path: Path) -> None:
+    folder = put(tmp_path / "step-1", 1, 1)
+    (folder / "mp_rank_00_model_states.pt").unlink()
+    with pytest.raises(DamageError, match=r"step-1 has no \*mp_rank_00_model_states\.pt: copy"):
+        ZeroWeights(folder)
+
+
+def test_a_part_without_an_optimizer(tmp_path: Path) -> None:
+    folder = put(tmp_path / "step-1", 1, 1)
+    torch.save({"ds_version": "0"}, folder / "zero_pp_rank_0_mp_rank_00_optim_states.pt")
+    with pytest.raises(DamageError, match=r"KeyError: 'optimizer_state_dict'.*bring its files"):
+        ZeroWeights(folder)
+
+
+def test_the_optimizer_of_bf16_names_no_stage(tmp_path: Path) -> None:
+    folder = put(tmp_path / "step-1", 1, 2, name="bf16_zero_pp_rank_{}")
+    for path in folder.glob("*optim_states.pt"):
+        content = torch.load(path)
+        del content["optimizer_state_dict"]["zero_stage"]
+        torch.save(content, path)
+    assert torch.equal(ZeroWeights(folder)["d"], GROUPS[1]["d"])
+
+
 def test_one_whole_file_is_no_parts(tmp_path: Path) -> None:
     (tmp_path / "whole-00000.json").touch()
     (tmp_path / "mp_rank_00_model_states.pt").touch()

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from shards.storage.disk import disk_errors_explained
 from trainer.disk import Disk
 from trainer.ranks import Ranks
 
@@ -38,16 +39,31 @@ def better(best: Best | None, other: Best) -> Best:
     return other if best is None or other.figure > best.figure else best
 
 
-def keep(disk: Disk, step: int, ranks: Ranks) -> None:
-    """Make the checkpoint of a step the best one, once it is whole, unless it is already.
+def keep(disk: Disk, step: int, ranks: Ranks) -> bool:
+    """Make the checkpoint of a step the best one, once it is whole; return whether it is now.
 
-    Wherever a crash interrupts it, there is a best one that is whole: the list of the new one's
-    files comes last, and the former best goes after that.
+    All ranks call this. Wherever a crash interrupts it, there is a best one that is whole: the
+    list of the new one's files comes last, and the former best goes after that.
+
+    Raises:
+        AgreedError: it could not be kept on the disk of some rank.
     """
     source = disk.folder / f"step-{step}"
     target = disk.folder / FOLDER / source.name
-    if ranks.rank != disk.leader or list(target.glob(_LISTS)) or not list(source.glob(_LISTS)):
-        return
+
+    def keep_here() -> bool:
+        if ranks.rank != disk.leader:
+            return True
+        with disk_errors_explained(target):
+            if not list(target.glob(_LISTS)) and list(source.glob(_LISTS)):
+                _replace(source, target)
+            return any(target.glob(_LISTS))
+
+    return all(ranks.gather(ranks.together(keep_here)))
+
+
+def _replace(source: Path, target: Path) -> None:
+    """Make a checkpoint the best one, in the place of all that are there."""
     shutil.rmtree(target, ignore_errors=True)
     paths = sorted(path for path in source.rglob("*") if path.is_file())
     for path in sorted(paths, key=lambda path: path.match(_LISTS)):

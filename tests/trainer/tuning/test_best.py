@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from trainer.disk import Disk
-from trainer.ranks import Ranks
+from trainer.ranks import AgreedError, Ranks
 from trainer.tuning.best import Best, better, folder_of, keep
 
 RANKS = Ranks(rank=0, world=1, local_rank=0, device=torch.device("cpu"))
@@ -27,10 +27,10 @@ def write_checkpoint(folder: Path, step: int) -> Path:
 
 def test_a_checkpoint_is_kept_once_it_is_whole(tmp_path: Path) -> None:
     source = write_checkpoint(tmp_path, 3)
-    keep(disk_of(tmp_path), 3, RANKS)
+    assert not keep(disk_of(tmp_path), 3, RANKS)
     assert not (tmp_path / "best").exists()
     (source / LIST).write_text("{}")
-    keep(disk_of(tmp_path), 3, RANKS)
+    assert keep(disk_of(tmp_path), 3, RANKS)
     kept = tmp_path / "best" / "step-3"
     assert (kept / "weights.pt").samefile(source / "weights.pt")
     assert (kept / "deep" / "more.pt").read_text() == "more"
@@ -68,6 +68,13 @@ def test_where_files_have_one_name_only_they_are_copied(
     copied = tmp_path / "best" / "step-3" / "weights.pt"
     assert copied.read_text() == "weights 3"
     assert not copied.samefile(source / "weights.pt")
+
+
+def test_a_disk_that_does_not_take_it(tmp_path: Path) -> None:
+    (write_checkpoint(tmp_path, 3) / LIST).write_text("{}")
+    (tmp_path / "best").write_text("a file")
+    with pytest.raises(AgreedError, match=r"best/step-3: .* is a file where a folder is needed"):
+        keep(disk_of(tmp_path), 3, RANKS)
 
 
 def test_the_first_of_equals_is_the_best() -> None:
