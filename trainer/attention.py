@@ -173,27 +173,42 @@ def _from_slot_on(
 
     with sdpa_kernel(_KERNELS):
         is_counted = drawn == apart and num_samples * drawn < _COUNTER
-        if is_counted and _draws_by_slot(query.device, query.dtype):
+        like = query.device, query.dtype, (queries, query.shape[-1])
+        if is_counted and _draws_by_slot(*like, masked=mask is not None):
             return attention(slice(0, num_samples))
         return torch.cat([attention(slice(i, i + 1)) for i in range(num_samples)])
 
 
 @cache
-def _draws_by_slot(device: torch.device, dtype: torch.dtype) -> bool:
+def _draws_by_slot(
+    device: torch.device, dtype: torch.dtype, shape: tuple[int, int], *, masked: bool
+) -> bool:
     """Try whether a sample's dropout is the same alone, at its slot, as among others.
 
     It is by the code of PyTorch's kernel, and nothing documents it; where it is not, samples are
-    computed one by one.
+    computed one by one. Which kernel is taken depends on all that is given.
+
+    Args:
+        device: where.
+        dtype: of queries and of the mask.
+        shape: tokens, and the width of a head.
+        masked: there is a mask that is added, one for each sample.
     """
+    tokens, width = shape
+    mask: Tensor | None = None
+    if masked:
+        mask = torch.zeros(2, 1, tokens, tokens, device=device, dtype=dtype)
+        mask[..., tokens // 2 :] = float("-inf")
     generator = torch.cuda.default_generators[device.index]
 
     def attention(samples: Tensor, first: int) -> Tensor:
         generator.manual_seed(0)
-        generator.set_offset(first * samples[0, :, :, 0].numel() * samples.shape[2])
-        return _fused(samples, samples, samples, None, 0.5)
+        generator.set_offset(first * _PHILOX * tokens * tokens)
+        seen = None if mask is None else mask[: len(samples)]
+        return _fused(samples, samples, samples, seen, 0.5)
 
     with torch.no_grad():
-        both = torch.randn(2, 2, 64, 64, device=device, dtype=dtype)
+        both = torch.randn(2, _PHILOX, tokens, width, device=device, dtype=dtype)  # heads
         return torch.equal(attention(both, 0)[1:], attention(both[1:], 1))
 
 

@@ -4,8 +4,9 @@
     python -m trainer.launcher deepspeed --num_gpus 8 --module trainer.train …
 
 Asked to stop (SIGTERM, Ctrl-C), torchrun by itself ends with a traceback and code 1, and the
-launcher of DeepSpeed leaves its ranks running. Here the ranks save, and the code is 143 or 130. If
-a rank fails, its own exit code is that of the launcher.
+launcher of DeepSpeed leaves its ranks running. Here the ranks save, and the code is 143 or 130; a
+closed terminal (SIGHUP) is heard likewise, with 129. If a rank fails, also while it saves, its own
+exit code is that of the launcher.
 """
 
 import os
@@ -13,6 +14,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -22,6 +24,8 @@ from shards.shown import tell
 _LAUNCHERS = ("torchrun", "deepspeed")
 _RUNNER, _LAUNCH = "deepspeed.launcher.runner", "deepspeed.launcher.launch"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_OF_SIGNALS = 128
+"""Exit codes from here on say which signal ended a process."""
 _TOLD_BY_RANKS = (2, 130, 143)
 """Exit codes of ranks that have said why they end."""
 
@@ -40,11 +44,24 @@ def _torchrun(arguments: Sequence[str]) -> int:
     from torch.distributed.elastic.multiprocessing.api import SignalException  # noqa: PLC0415
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError  # noqa: PLC0415
 
+    heard = 0
+
+    def hear_hangup(number: int, _frame: FrameType | None) -> None:
+        nonlocal heard
+        heard = number
+        raise SignalException("the terminal was closed", signal.SIGTERM)
+
     elastic: Any = import_module("torch.distributed.run")  # which has no types
+    parsed = elastic.parse_args(list(arguments))
+    # torchrun would pass SIGHUP on as it is, even below nohup, and the ranks would end unsaved.
+    heard_by_torchrun = getattr(parsed, "signals_to_handle", "").split(",")
+    parsed.signals_to_handle = ",".join(x for x in heard_by_torchrun if x.strip() != "SIGHUP")
+    if _is_hangup_heard():
+        signal.signal(signal.SIGHUP, hear_hangup)
     try:
-        elastic.run(elastic.parse_args(list(arguments)))
+        elastic.run(parsed)
     except SignalException as stopped:
-        return 128 + int(stopped.sigval)
+        return _OF_SIGNALS + (heard or int(stopped.sigval))
     except ChildFailedError as failed:
         _, first = failed.get_first_failure()
         if first.exitcode not in _TOLD_BY_RANKS:
@@ -56,37 +73,53 @@ def _torchrun(arguments: Sequence[str]) -> int:
 def _deepspeed(arguments: Sequence[str]) -> int:
     # Its own session: a terminal's Ctrl-C then reaches the ranks once, from here.
     runner = subprocess.Popen([sys.executable, "-m", _RUNNER, *arguments], start_new_session=True)
-    heard = 0
+    heard, ranks_told = 0, False
 
     def hear(number: int, _frame: FrameType | None) -> None:
-        nonlocal heard
+        nonlocal heard, ranks_told
         heard = heard or number
-        _pass_on(runner.pid, signal.Signals(number))
+        ranks_told = _pass_on(runner.pid, signal.Signals(number))
 
-    for number in _SIGNALS:
+    for number in (*_SIGNALS, *([signal.SIGHUP] if _is_hangup_heard() else [])):
         signal.signal(number, hear)
     code = runner.wait()
-    return 128 + heard if heard else code if code >= 0 else 128 - code
+    if heard and not (ranks_told and 0 < code < _OF_SIGNALS):
+        return _OF_SIGNALS + heard
+    return code if code >= 0 else _OF_SIGNALS - code
 
 
-def _pass_on(runner: int, number: signal.Signals) -> None:
-    """Send a signal to all ranks at once: DeepSpeed stops one after the other.
+def _is_hangup_heard() -> bool:
+    """Return whether a closed terminal ends this process: not below nohup."""
+    return signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
+
+
+def _pass_on(runner: int, number: signal.Signals) -> bool:
+    """Send a signal to all ranks at once, SIGHUP as SIGTERM: DeepSpeed stops one after the other.
 
     Where there are none yet, or on other machines only, its own processes get it.
+
+    Returns:
+        Whether there are ranks here.
     """
     import psutil  # type: ignore[import-untyped]  # noqa: PLC0415 - DeepSpeed brings it
 
-    try:
+    below: list[Any] = []
+    launches, ranks = set(), []
+    with suppress(psutil.Error):  # it ends just now
         below = psutil.Process(runner).children(recursive=True)
-        launches = {p.pid for p in below if _LAUNCH in p.cmdline()}
-        ranks = [p.pid for p in below if p.ppid() in launches]
-    except psutil.Error:  # one of them ends just now
-        return
-    for process in ranks or [*launches, runner]:
-        try:
-            os.kill(process, number)
-        except ProcessLookupError:
-            continue
+    # One by one: a process that has ended, a zombie among them, tells nothing.
+    for process in below:
+        with suppress(psutil.Error):
+            if _LAUNCH in process.cmdline():
+                launches.add(process.pid)
+    for process in below:
+        with suppress(psutil.Error):
+            if process.ppid() in launches:
+                ranks.append(process.pid)
+    for pid in ranks or [*launches, runner]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM if number == signal.SIGHUP else number)
+    return bool(ranks)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ Initial values come from PyTorch's default generator and are drawn where each le
 because `deepspeed.zero.Init` partitions parameters as soon as their module exists.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal, overload
 
@@ -57,7 +58,7 @@ class GLM(nn.Module):
                 f"{config.attention_dropout}; set it to 0 or use attention='sdpa'"
             )
         self.config = config
-        self.attention = attention
+        self.attention: Literal["auto", "sdpa", "flex"] = attention
         self.chunk = max(1, CHUNK_LOGITS // config.vocab_size)
         self.word_embeddings = TiedEmbedding(
             config.vocab_size, config.hidden_size, std=config.init_std
@@ -127,6 +128,15 @@ class GLM(nn.Module):
         """Return the sums of a batch, one row per sample, as `forward` does."""
         sums: LossSums = self(batch)
         return sums
+
+    @contextmanager
+    def attending_by(self, attention: Literal["auto", "sdpa", "flex"]) -> Iterator[None]:
+        """Compute masks otherwise for a while; see `__init__`."""
+        former, self.attention = self.attention, attention
+        try:
+            yield
+        finally:
+            self.attention = former
 
     def mask(self, tokens: Tensor, sep: Tensor | None, pieces: Tensor | None) -> Mask:
         """Return the attention mask of tokens int64[b, n], in the form that this model uses."""

@@ -6,7 +6,7 @@ writes, and the others wait. Where no rank has the whole model (ZeRO stage 3) al
 same: each token takes the same calls on all of them, because all take the first one's logits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -47,9 +47,17 @@ class Samples:
         self._writer = writer
         self._is_split = is_split
 
-    def write(self, step: int, log: RunLog) -> None:
-        """Fill the prompts and log them; all ranks call this."""
+    def write(self, step: int, log: RunLog, *, stop: Callable[[], int]) -> None:
+        """Fill the prompts and log them; all ranks call this.
+
+        Args:
+            step: the one before.
+            log: where they go.
+            stop: called before each batch, with the same result on all ranks; nonzero: stop.
+        """
         for first in range(0, len(self._prompts), _BATCH):
+            if stop():
+                return
             batch = self._prompts[first : first + _BATCH]
             if self._writer is not None:
                 for number, found in enumerate(self._writer.write(batch, first=first), first):

@@ -305,10 +305,11 @@ class Stepper:
         """Return the sums of a batch of this rank's rows; learn nothing.
 
         At ZeRO stage 3 all ranks call this equally often. Nothing is compiled: rows are of many
-        widths.
+        widths. FlexAttention, when it is not, makes the full matrix of scores, so it is not used.
         """
         self.engine.eval()
-        with torch.no_grad(), torch.compiler.set_stance("force_eager"):
+        is_eager = torch.compiler.set_stance("force_eager")
+        with torch.no_grad(), is_eager, self.engine.module.attending_by("sdpa"):
             sums: LossSums = self.engine(self._placed(batch))
         self.engine.train()
         return sums

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -42,7 +43,8 @@ class Stop:
         """Say once, on the first rank, what comes."""
         if not self._is_told:
             self._is_told = True
-            tell("stopping: this step is finished, then the run is saved", start="\n")
+            with suppress(OSError):  # the terminal may be closed
+                tell("stopping: this step is finished, then the run is saved", start="\n")
 
     def agreed_exit_code(self, ranks: Ranks) -> int:
         """Return 128 + the signal if any rank was asked to stop, else 0; all ranks call this."""

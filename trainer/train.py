@@ -96,7 +96,7 @@ class Training:
             while self._step < self._steps and not code:
                 self._take_step()
                 after_step()
-                code = self._stop.agreed_exit_code(self._ranks) or self._between_steps()
+                code = self._asked_to_stop() or self._between_steps()
         if not self._is_saved:
             self._save()
         self._finish_saving()
@@ -158,7 +158,7 @@ class Training:
             time.sleep(_POLL)
             self._follower.look_again(self._data, position, size=size)
             self._switch_if_decided()
-            code = self._stop.agreed_exit_code(self._ranks)
+            code = self._asked_to_stop()
         return code
 
     def _take_step(self) -> None:
@@ -251,20 +251,24 @@ class Training:
             self._examine()
         every = self._settings.sample_every
         if self._samples is not None and (is_last or self._step % every == 0):
-            self._samples.write(self._step, self._log)
+            self._samples.write(self._step, self._log, stop=self._asked_to_stop)
         is_due = is_last or self._step % self._settings.save_every == 0
         if is_due:
             self._save()
-        code = self._stop.agreed_exit_code(self._ranks) or self._prepare_data(look=is_due)
+        code = self._asked_to_stop() or self._prepare_data(look=is_due)
         self._meter.pause(time.perf_counter() - begin)
         return code
+
+    def _asked_to_stop(self) -> int:
+        """Return the exit code if a rank was asked to stop, else 0; all ranks call this."""
+        return self._stop.agreed_exit_code(self._ranks)
 
     def _validate(self) -> None:
         tally = evaluate(
             self._started.stepper,
             self._data,
             ranks=self._ranks,
-            stop=lambda: self._stop.agreed_exit_code(self._ranks),
+            stop=self._asked_to_stop,
         )
         if tally is not None:
             self._write(VALIDATION, tally.figures())
@@ -279,7 +283,7 @@ class Training:
             self._exams,
             self._started.stepper.answer,
             ranks=self._ranks,
-            stop=lambda: self._stop.agreed_exit_code(self._ranks),
+            stop=self._asked_to_stop,
         )
         if figures:
             self._log.record(TASKS, self._step, figures)

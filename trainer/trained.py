@@ -126,7 +126,8 @@ def load_model(origin: Origin, opening: Opening) -> GLM:
     """
     device = _device(opening)
     with torch.device("meta"):
-        model = GLM(origin.shape)
+        # Rows are of many widths, and FlexAttention would be compiled for each.
+        model = GLM(origin.shape, attention="sdpa")
     model = model.to(_dtype(opening, device)).to_empty(device=device)
     load_weights(origin.path, model)
     return model.eval().requires_grad_(False)

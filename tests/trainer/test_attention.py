@@ -191,7 +191,7 @@ def test_a_kernel_draws_for_each_sample_what_belongs_to_its_slot(
         return drawn.view(-1, 1, 1, 1).expand(query.shape)
 
     monkeypatch.setattr(attention, "scaled_dot_product_attention", kernel)
-    monkeypatch.setattr(attention, "_draws_by_slot", lambda *_: by_slot)
+    monkeypatch.setattr(attention, "_draws_by_slot", lambda *_, **__: by_slot)
     monkeypatch.setattr(torch.cuda, "default_generators", {-1: philox})
 
     def drawn(slots: range) -> list[int]:
@@ -204,3 +204,32 @@ def test_a_kernel_draws_for_each_sample_what_belongs_to_its_slot(
     assert calls == (1 if by_slot else 4)
     assert len(set(whole)) == 4
     assert [*drawn(range(3)), *drawn(range(3, 4))] == whole
+
+
+@pytest.mark.parametrize("fails", ["masked", "narrow", "bf16", "never"])
+def test_kernels_are_tried_with_what_they_are_used_for(
+    monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    philox = Philox()
+
+    def kernel(query: Tensor, *_: object, attn_mask: Tensor | None, **__: object) -> Tensor:
+        """Draw by slot, but for some inputs."""
+        assert query.shape[2] == 128
+        is_masked = attn_mask is not None
+        if attn_mask is not None:
+            assert attn_mask.dtype == query.dtype
+            assert attn_mask.shape == (len(query), 1, 128, 128)
+        is_narrow, is_short = query.shape[3] == 20, query.dtype == torch.bfloat16
+        is_bad = {"masked": is_masked, "narrow": is_narrow, "bf16": is_short, "never": False}
+        apart = 1 if is_bad[fails] else query.shape[1] * 128 * 128
+        drawn = philox.offset + torch.arange(len(query)) * apart
+        return drawn.view(-1, 1, 1, 1).expand(query.shape)
+
+    monkeypatch.setattr(attention, "scaled_dot_product_attention", kernel)
+    monkeypatch.setattr(torch.cuda, "default_generators", {None: philox})
+    tried = attention._draws_by_slot.__wrapped__
+    cpu = torch.device("cpu")
+    assert tried(cpu, torch.float32, (128, 64), masked=False)
+    assert tried(cpu, torch.float32, (128, 64), masked=True) is (fails != "masked")
+    assert tried(cpu, torch.float32, (128, 20), masked=False) is (fails != "narrow")
+    assert tried(cpu, torch.bfloat16, (128, 64), masked=False) is (fails != "bf16")

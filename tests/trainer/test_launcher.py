@@ -20,6 +20,35 @@ LAUNCHERS = {
     "deepspeed": ["deepspeed", "--num_gpus", "2", "--module", "trainer.train"],
 }
 
+RUNNER = """
+import os, subprocess, sys
+# A zombie, which nobody waits for, as a rank's worker may leave it.
+gone = subprocess.Popen([sys.executable, "-c", ""])
+os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)
+rank, launch = sys.argv[1:]
+command = [sys.executable, "-c", launch, "deepspeed.launcher.launch", rank]
+sys.exit(subprocess.Popen(command).wait())
+"""
+LAUNCH = """
+import subprocess, sys
+sys.exit(subprocess.run([sys.executable, "-c", sys.argv[2]]).returncode)
+"""
+RANK = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit({code}))
+print("ready", flush=True)
+time.sleep(60)
+"""
+LAUNCHING = """
+import sys
+from trainer import launcher
+popen = launcher.subprocess.Popen
+runner = [sys.executable, "-c", *sys.argv[1:]]
+launcher.subprocess.Popen = lambda _, **options: popen(runner, **options)
+sys.exit(launcher.main(["deepspeed"]))
+"""
+"""Processes that stand in for those of DeepSpeed's launcher."""
+
 
 def start(launcher: str, *flags: object) -> "subprocess.Popen[str]":
     # The launchers start the Python of the environment that the tests run in.
@@ -36,9 +65,16 @@ def start(launcher: str, *flags: object) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", LAUNCHERS)
+@pytest.mark.parametrize(
+    ("launcher", "number", "code"),
+    [
+        ("torchrun", signal.SIGTERM, 143),
+        ("torchrun", signal.SIGHUP, 129),
+        ("deepspeed", signal.SIGTERM, 143),
+    ],
+)
 def test_asked_to_stop_it_saves_and_ends_with_the_signals_code(
-    tmp_path: Path, launcher: str
+    tmp_path: Path, launcher: str, number: signal.Signals, code: int
 ) -> None:
     build(tmp_path / "data")
     (tmp_path / "model.json").write_text(json.dumps(SHAPE))
@@ -51,9 +87,9 @@ def test_asked_to_stop_it_saves_and_ends_with_the_signals_code(
     while not events(run):
         assert process.poll() is None, process.communicate()
         time.sleep(0.1)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     output, _ = process.communicate(timeout=240)
-    assert process.returncode == 143, output
+    assert process.returncode == code, output
     assert "Traceback" not in output
     assert output.count("stopping: this step is finished") == 1
     (saved,) = run.glob("step-*")
@@ -64,3 +100,29 @@ def test_another_launcher_is_not_known(capsys: pytest.CaptureFixture[str]) -> No
     assert main(["mpirun"]) == 2
     assert main([]) == 2
     assert "torchrun|deepspeed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "expected"),
+    [
+        (signal.SIGTERM, 143, 143),
+        (signal.SIGTERM, 2, 2),
+        (signal.SIGTERM, 0, 143),
+        (signal.SIGHUP, 143, 129),
+    ],
+)
+def test_ranks_hear_beside_processes_that_have_ended(
+    number: signal.Signals, code: int, expected: int
+) -> None:
+    rank = RANK.format(code=code)
+    process = subprocess.Popen(
+        [sys.executable, "-c", LAUNCHING, RUNNER, rank, LAUNCH],
+        text=True,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == expected

@@ -1,6 +1,8 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -8,9 +10,10 @@ from shards.errors import UserError
 from shards.manifest import read_manifest, write_manifest
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, losses
+from trainer.decode.decoding import Decoding
 from trainer.generate import main
-from trainer.log import SAMPLE
-from trainer.samples import TEMPERATURE, TOP_K
+from trainer.log import SAMPLE, RunLog
+from trainer.samples import TEMPERATURE, TOP_K, Samples
 from trainer.settings import Settings
 from trainer.tokenizer import TextTokenizer
 
@@ -79,6 +82,26 @@ def test_prompts_that_cannot_be_used(trial: Trial) -> None:
     running = trial.run("--sample-every", 1, "--sample-prompts", long, code=2)
     assert 'the prompt "paper paper' in running.output()
     assert "Traceback" not in running.output()
+
+
+def test_between_batches_it_may_be_stopped(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def write(batch: list[Any], *, first: int) -> list[Any]:
+        asked.append(first)
+        return [SimpleNamespace(prompt="", text="") for _ in batch]
+
+    prompts: list[Any] = [None] * 20
+    writer: Any = SimpleNamespace(write=write)
+    reader: Any = None
+    samples = Samples(prompts, reader, Decoding(), writer=writer, is_split=False)
+    log = RunLog(tmp_path, step=0, steps=1, show=False)
+    samples.write(1, log, stop=lambda: 143)
+    assert asked == []
+    samples.write(1, log, stop=lambda: 143 if asked else 0)
+    assert asked == [0]
+    log.close()
+    assert len(events(tmp_path, SAMPLE)) == 8
 
 
 @pytest.mark.parametrize("given", [{"sample_every": 3}, {"sample_prompts": Path("prompts.txt")}])

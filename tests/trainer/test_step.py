@@ -1,4 +1,5 @@
 import errno
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -112,3 +113,24 @@ def test_what_a_checkpoint_is_blamed_for(
         Stepper.load(stepper, tmp_path, "step-1", step=1)
     assert type(caught.value) is expected
     assert ("remove it" in str(caught.value)) is (expected is DamageError)
+
+
+def test_rows_of_many_widths_are_answered_without_flex_attention() -> None:
+    shape = ModelConfig.named("tiny")
+    shape = replace(shape, hidden_dropout=0.0, attention_dropout=0.0)
+    with torch.device("meta"):
+        model = GLM(shape, attention="flex")
+    used: list[object] = []
+
+    class Engine:
+        module = model
+        eval, train = model.eval, model.train
+
+        def __call__(self, _: object) -> None:
+            used.append(model.attention)
+
+    engine = Engine()
+    stepper: Any = SimpleNamespace(engine=engine, _placed=lambda part: part)
+    Stepper.answer(stepper, {})
+    assert used == ["sdpa"]
+    assert model.attention == "flex"

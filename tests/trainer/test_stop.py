@@ -1,4 +1,6 @@
+import errno
 import signal
+import sys
 
 import pytest
 
@@ -16,3 +18,18 @@ def test_signals_are_remembered(number: int, code: int, capsys: pytest.CaptureFi
         assert stop.agreed_exit_code(ALONE) == code
     assert signal.getsignal(number) is before
     assert capsys.readouterr().err.count("stopping") == 1
+
+
+class Closed:
+    """A terminal that is gone."""
+
+    def write(self, _: str) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_they_are_where_the_terminal_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Stop() as stop:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", Closed())
+            signal.raise_signal(signal.SIGTERM)
+        assert stop.agreed_exit_code(ALONE) == 143

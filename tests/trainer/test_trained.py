@@ -41,6 +41,7 @@ def test_a_run_opens_with_its_newest_weights_and_the_tokenizer_of_its_data(place
     assert (trained.step, trained.objective) == (2, "glm")
     assert trained.device == torch.device("cpu")
     assert not trained.model.training
+    assert trained.model.attention == "sdpa"
     given = TextTokenizer(f"sentencepiece:{SAMPLE}")
     text = "大模型 and a small one"
     assert trained.tokenizer.encode(text) == given.encode(text)

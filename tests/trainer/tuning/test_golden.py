@@ -2,21 +2,25 @@
 
 import json
 import shlex
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from tests.trainer.alone import ALONE
 from tests.trainer.golden import SHARED, needs_shared
+from tests.trainer.tasks import reference
 from trainer.sizes import ModelConfig
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.question import Question
-from trainer.tasks.task import CLASSIFIER, CLOZE, TRAIN, Asking
+from trainer.tasks.task import CLASSIFIER, CLOZE, TRAIN, VALIDATION, Asking
 from trainer.tokenizer import TextTokenizer
 from trainer.tuning.batches import Scoring, are_chosen, target_count
 from trainer.tuning.losses import CROSS_ENTROPY, losses
 from trainer.tuning.model import Answering, TunedGLM
+from trainer.tuning.step import Tuner
 
 pytestmark = needs_shared
 
@@ -26,6 +30,7 @@ CASES = (
     *("copa.p0", "copa.p0.length_penalty_1", "copa.p0.hinge", "copa.p0.generative", "copa.p0.mix"),
     *("copa.classification", "wsc_negative.p2", "wsc.p0", "rte.p0", "cb.classification"),
 )
+SCORES = reference.figures("scores.json").get("cases", {})
 SHAPE = ModelConfig(
     num_layers=2,
     hidden_size=32,
@@ -152,3 +157,35 @@ def test_loss_of_texts(
     loss.backward()  # type: ignore[no-untyped-call]
     assert loss.item() == pytest.approx(figure["loss"], abs=1e-3)
     assert gradient_norm(model) == pytest.approx(figure["grad_norm"], rel=2e-3)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_answers_of_a_validation(
+    name: str, weights: dict[str, torch.Tensor], tokenizer: TextTokenizer
+) -> None:
+    case = SCORES[name]
+    task, path = find_task(case["task"]), reference.items(f"{case['items']}.jsonl")
+    questions = task.questions(
+        path, split=VALIDATION, tokenizer=tokenizer, asking=reference.asking(case)
+    )
+    pool = reference.option(case, "--pool-token", "cls")
+    model = model_of(weights, questions[0].classes, pool=pool).eval()
+    scoring = Scoring(
+        pad=tokenizer.special["pad"],
+        chosen=are_chosen(questions),
+        penalty=float(reference.option(case, "--length-penalty", "0")),
+    )
+    stepper: Any = SimpleNamespace(engine=model, micro_batch=4)
+    tuner = Tuner(stepper=stepper, scoring=scoring, loss=CROSS_ENTROPY, ranks=ALONE)
+    answers = tuner.answer(questions)
+    assert answers is not None
+    given = [answer.prediction for answer in answers]
+    assert task.metrics(questions, given) == pytest.approx(case["metrics"], rel=1e-9)
+    if not scoring.chosen:
+        assert [answer.loss for answer in answers] == pytest.approx(case["answer_nll"], abs=1e-4)
+        return
+    with torch.no_grad():
+        outputs = model.eval().outputs(scoring.batch(questions))
+    scores = scoring.scores(outputs, [len(question.rows) for question in questions])
+    for one, other in zip(scores.tolist(), case["scores"], strict=True):
+        assert one[: len(other)] == pytest.approx(other, abs=1e-4)
