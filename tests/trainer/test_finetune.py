@@ -334,10 +334,13 @@ def test_texts(
     assert told[0]["prediction"] == "A dog it is."
 
 
-def test_texts_that_diverge(trial: Trial, finetune: Callable[..., Any], said: list[object]) -> None:
+@pytest.mark.parametrize("judged", [("--by-loss",), ("--beams", 3)])
+def test_texts_that_diverge(
+    trial: Trial, finetune: Callable[..., Any], said: list[object], judged: tuple[object, ...]
+) -> None:
     # One step an epoch: the loss of the first is finite, that of the evaluation after it is not.
-    run = trial.folder / "texts-diverged"
-    flags = ("--by-loss", "--lr", "1e30", "--warmup", 0, "--batch-size", 80)
+    run = trial.folder / f"texts-diverged{judged[0]}"
+    flags = (*judged, "--lr", "1e30", "--warmup", 0, "--batch-size", 80)
     running = finetune("--save", run, *said, *flags, data="said").wait()
     assert running.codes() == [2], running.output()
     assert "none counts so far" in running.output()
