@@ -29,7 +29,7 @@ from trainer.tasks.task import TRAIN as ITEMS
 from trainer.tuning import best as best_of_run
 from trainer.tuning.best import Best
 from trainer.tuning.progress import Progress, Since
-from trainer.tuning.settings import Config, parse
+from trainer.tuning.settings import Config, Tuning, parse
 from trainer.tuning.start import Started, start
 from trainer.tuning.step import Outcome
 
@@ -61,6 +61,7 @@ class Finetuning:
         self._bad_losses = started.progress.bad_losses
         self._bad_losses_in_a_row = 0
         self._is_saved = True
+        """Whether nothing has changed since the last checkpoint."""
         self._since = started.progress.since
         self._meter = Meter()
         self._saver = Saver(
@@ -78,6 +79,11 @@ class Finetuning:
             self._save()
         self._saver.finish(bad_streak=self._bad_losses_in_a_row)
         self._keep_best()
+        if self.best is None and not code:
+            raise AgreedError(
+                "no epoch counts as the best: at the end of each the loss or the deciding figure "
+                f"was not finite. {_diverged(self._tuning)}"
+            )
         return code
 
     def _take_step(self) -> None:
@@ -121,9 +127,7 @@ class Finetuning:
         self._saver.condemn(self._step - streak, bad_streak=streak)
         raise AgreedError(
             f"the loss was not finite {streak} times in a row, the last time at step "
-            f"{self._step:,}: the weights have most likely diverged. Start again in another --save "
-            f"than {self._tuning.save}, with a lower --lr or a longer --warmup, in bf16 or fp32 "
-            "rather than fp16."
+            f"{self._step:,}. {_diverged(self._tuning)}"
         )
 
     def _between_steps(self) -> int:
@@ -134,29 +138,44 @@ class Finetuning:
         is_due = epoch is not None and epoch > self._evaluated
         if epoch is not None and is_due:
             self._is_saved = False
-            if not self._evaluate(epoch):
+            if self._bad_losses_in_a_row:
+                self._pass_over(epoch)
+            elif not self._evaluate(epoch):
                 return self._asked_to_stop()
         every = self._tuning.save_every
         if is_due or (every and self._step % every == 0 and not self._is_saved):
             self._save()
         return 0
 
+    def _pass_over(self, epoch: int) -> None:
+        """Let an epoch count for nothing, because nobody knows whether its weights are any good."""
+        self._evaluated = epoch
+        self._log.say(
+            f"epoch {epoch:,}/{self._tuning.epochs:,} is not evaluated: the loss was not finite "
+            f"{self._bad_losses_in_a_row} times in a row at its end"
+        )
+
     def _evaluate(self, epoch: int) -> bool:
         """Evaluate an epoch and note if it is the best; return whether it was not stopped."""
         metrics = self._evaluation.metrics(stop=self._asked_to_stop)
         if metrics is None:
             return False
+        is_judged = bool(metrics)
         # Without anything to tell epochs apart, the last one is the best.
         metrics = metrics or {"steps": self._step}
         here = Best(epoch=epoch, step=self._step, metrics=metrics)
         best = best_of_run.better(self.best, here)
-        if best is here and not self._predict():
-            return False
+        if best is here:
+            # JSON, of which checkpoints are made, has no other figures.
+            finite = {name: figure for name, figure in metrics.items() if math.isfinite(figure)}
+            best = here = replace(here, metrics=finite)
+            if not self._predict():
+                return False
         self._log.record(EVALUATION, self._step, {"epoch": epoch, **metrics})
         self._monitor(EVALUATION, metrics)
         shown = "  ".join(f"{name} {figure:.4g}" for name, figure in metrics.items())
-        note = "the best so far" if best is here else f"the best was epoch {best.epoch}"
-        self._log.say(f"epoch {epoch:,}/{self._tuning.epochs:,}  {shown}  ({note})")
+        note = f"  ({_standing(here, best)})" if is_judged else ""
+        self._log.say(f"epoch {epoch:,}/{self._tuning.epochs:,}  {shown}{note}")
         self.best, self._evaluated = best, epoch
         return True
 
@@ -186,7 +205,10 @@ class Finetuning:
             since=self._since,
         )
         state = {**self._started.state(progress), BAD_STREAK: self._bad_losses_in_a_row}
-        self._saver.save(step=self._step, state=state)
+        if self._started.is_saved and self._step == self._started.step:
+            self._saver.amend(self._step, state)
+        else:
+            self._saver.save(step=self._step, state=state)
         self._keep_best()
 
     def _keep_best(self) -> None:
@@ -194,6 +216,19 @@ class Finetuning:
             return
         if best_of_run.keep(self._started.disk, self.best.step, self._ranks):
             self._kept = self.best
+
+
+def _standing(here: Best, best: Best | None) -> str:
+    if best is None:
+        return "none counts so far: its figure is not finite"
+    return "the best so far" if best is here else f"the best was epoch {best.epoch}"
+
+
+def _diverged(tuning: Tuning) -> str:
+    return (
+        "The weights have most likely diverged. Start again in another --save than "
+        f"{tuning.save}, with a lower --lr or a longer --warmup, in bf16 or fp32 rather than fp16."
+    )
 
 
 def finetune(config: Config, ranks: Ranks) -> int:
@@ -238,7 +273,8 @@ def _finetune_once(config: Config, ranks: Ranks) -> tuple[int, Best | None]:
 
 def _tell_seeds(config: Config, results: Mapping[int, Best]) -> None:
     """Print the best epoch of each seed, mean and spread, and write them to a file."""
-    names = list(next(iter(results.values())).metrics)
+    first, *others = (best.metrics for best in results.values())
+    names = [name for name in first if all(name in metrics for metrics in others)]
     columns = {name: [best.metrics[name] for best in results.values()] for name in names}
     print_line("".join(["seed      epoch", *(f"{name:>16}" for name in names)]))
     for seed, best in results.items():

@@ -58,6 +58,11 @@ def open_held_out(origin: Origin, data: Sequence[str], *, eval_samples: int) -> 
             f"flags of a run: --data DIR --model NAME --batch-size N --max-steps 1 --init-from "
             f"{origin.path}."
         )
+    if "tuning" in checkpoint.state:
+        raise UserError(
+            f"{origin.path} was fine-tuned by trainer.finetune: it has no held-out text. Give what "
+            "it is to be asked: --task NAME=FILE."
+        )
     try:
         run = _run(checkpoint, data)
         settings = _settings(origin, checkpoint, eval_samples=eval_samples)

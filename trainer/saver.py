@@ -113,15 +113,27 @@ class Saver:
 
     def condemn(self, step: int, *, bad_streak: int) -> None:
         """Note in the checkpoint of a step, if there is one, that its weights gave bad losses."""
+        self.amend(step, {BAD_STREAK: bad_streak})
 
-        def note() -> None:
+    def amend(self, step: int, changes: Mapping[str, Any]) -> None:
+        """Change the state in the checkpoint of a step, if there is one; its files stay.
+
+        It is complete at any moment: where nothing but the state is new, saving it again would take
+        the only one away first.
+
+        Args:
+            step: of the checkpoint.
+            changes: parts of the state, by name; the others stay.
+        """
+
+        def write() -> None:
             path = self._disk.folder / f"step-{step}" / f"whole-{self._disk.leader:05d}.json"
             if self._ranks.rank == self._disk.leader and path.is_file():
                 file_list = read_list(path)
-                state = {**file_list.state, BAD_STREAK: bad_streak}
+                state = {**file_list.state, **changes}
                 write_json(path, to_json(replace(file_list, state=state)))
 
-        self._ranks.together(note)
+        self._ranks.together(write)
 
     def _complete_if_written(self) -> None:
         if self._pending is None:

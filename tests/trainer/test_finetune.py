@@ -1,6 +1,7 @@
 """Real runs of fine-tuning: they learn, survive kills, and agree however they are split."""
 
 import json
+import os
 import shutil
 import signal
 import time
@@ -27,6 +28,7 @@ from trainer.tasks.answers import Judge, answer
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.task import TEST, VALIDATION, Asking
 from trainer.trained import Opening, open_trained
+from trainer.tuning.step import Tuner
 
 pytestmark = pytest.mark.slow
 
@@ -193,6 +195,54 @@ def test_killed_while_saving(
     assert events(run) == events(finished())
 
 
+def stop_in_evaluation() -> None:
+    """Ask the run to stop when it has answered the first questions of its first evaluation."""
+    answers: Callable[..., Any] = Tuner._answers
+
+    def stop(*arguments: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return answers(*arguments)
+
+    setattr(Tuner, "_answers", stop)  # noqa: B010 - in a process of its own
+
+
+def kill_at_a_list() -> None:
+    """Cut the power when the first list of a checkpoint is to be written."""
+    vars(saver)["write_json"] = lambda *_: kill_minus_nine()
+
+
+def test_stopped_in_an_evaluation_and_killed_after_the_next(
+    trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path]
+) -> None:
+    run = trial.folder / "evaluating"
+    stopped = finetune("--save", run, prepare=stop_in_evaluation).wait()
+    assert stopped.codes() == [128 + signal.SIGTERM], stopped.output()
+    assert not events(run, "evaluation")
+    cut = finetune("--save", run, prepare=kill_at_a_list).wait()
+    assert cut.codes() == [-signal.SIGKILL], cut.output()
+    again = finetune("--save", run).wait()
+    assert "resumes after step 3" in again.output()
+    logged = events(run)
+    # The evaluation that the cut run had logged is there twice.
+    assert logged.count(events(run, "evaluation")[0]) == 2
+    assert [e for at, e in enumerate(logged) if e not in logged[:at]] == events(finished())
+    for name in ("best", "predictions.jsonl"):
+        assert content(run / name) == content(finished() / name)
+
+
+def test_a_choice_that_diverges_has_no_best_epoch(
+    trial: Trial, finetune: Callable[..., Any]
+) -> None:
+    run = trial.folder / "diverged"
+    running = finetune("--save", run, "--lr", "1e30", "--warmup", 0).wait()
+    assert running.codes() == [2], running.output()
+    assert "epoch 2/2 is not evaluated: the loss was not finite" in running.output()
+    assert "no epoch counts as the best" in running.output()
+    assert "Traceback" not in running.output()
+    assert not (run / "best").exists()
+    assert not (run / "predictions.jsonl").exists()
+
+
 def test_stopped_by_a_signal(
     trial: Trial, finetune: Callable[..., Any], finished: Callable[..., Path]
 ) -> None:
@@ -284,6 +334,20 @@ def test_texts(
     assert told[0]["prediction"] == "A dog it is."
 
 
+@pytest.mark.parametrize("judged", [("--by-loss",), ("--beams", 3)])
+def test_texts_that_diverge(
+    trial: Trial, finetune: Callable[..., Any], said: list[object], judged: tuple[object, ...]
+) -> None:
+    # One step an epoch: the loss of the first is finite, that of the evaluation after it is not.
+    run = trial.folder / f"texts-diverged{judged[0]}"
+    flags = (*judged, "--lr", "1e30", "--warmup", 0, "--batch-size", 80)
+    running = finetune("--save", run, *said, *flags, data="said").wait()
+    assert running.codes() == [2], running.output()
+    assert "none counts so far" in running.output()
+    assert "no epoch counts as the best" in running.output()
+    assert "Traceback" not in running.output()
+
+
 def test_seeds(trial: Trial, finetune: Callable[..., Any]) -> None:
     run = trial.folder / "seeds"
     for _ in range(2):  # the second time there is nothing left to train
@@ -304,6 +368,8 @@ def test_without_other_files(trial: Trial, finetune: Callable[..., Any]) -> None
     run = trial.folder / "lonely"
     output = finetune("--save", run, *SHORT, data="alone").wait().output()
     assert "there is no val.jsonl" in output
+    assert "epoch 2/2  steps 4\n" in output
+    assert "the best so far" not in output
     assert (run / "best" / "step-4").is_dir()
     assert not (run / "predictions.jsonl").exists()
 

@@ -272,3 +272,16 @@ def test_bad_losses_push_nothing_out(tmp_path: Path) -> None:
     assert steps(tmp_path) == [2, 3, 4, 7]
     saving.advance(bad_streak=0)
     assert steps(tmp_path) == [3, 4, 7]
+
+
+def test_a_state_is_amended_beside_its_files(tmp_path: Path) -> None:
+    _, saving = saver(tmp_path)
+    saving.save(step=3, state={**GOOD, "evaluated": 0, "other": "stays"})
+    saving.finish(bad_streak=0)
+    before = read_list(tmp_path / "step-3/whole-00000.json")
+    saving.amend(3, {"evaluated": 1})
+    saving.amend(4, {"evaluated": 1})  # which was not saved
+    after = read_list(tmp_path / "step-3/whole-00000.json")
+    assert after.state == {**GOOD, "evaluated": 1, "other": "stays"}
+    assert after.files == before.files
+    assert steps(tmp_path) == [3]

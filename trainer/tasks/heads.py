@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from trainer.dropout import Seeds, classifier_dropout
 from trainer.model import GLM
 
 POOLS = ("cls", "pad", "start")
@@ -32,15 +33,24 @@ class Head(nn.Module):
         super().__init__()
         self.pool = pool
         self.pool_layer = nn.Linear(hidden_size, hidden_size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = dropout
         self.output = nn.Linear(hidden_size, classes)
 
-    def forward(self, hidden: Tensor, lengths: Tensor) -> Tensor:
-        """Return float32[b, classes] of hidden states [b, n, h] of rows that are so long."""
+    def forward(self, hidden: Tensor, lengths: Tensor, seeds: Seeds | None = None) -> Tensor:
+        """Return float32[b, classes] of hidden states [b, n, h] of rows that are so long.
+
+        Args:
+            hidden: the states.
+            lengths: int64[b], of the rows.
+            seeds: of dropout while training; None: they come from PyTorch's generator.
+        """
         places = {"cls": torch.zeros_like(lengths), "pad": lengths - 1, "start": lengths}
         rows = torch.arange(len(hidden), device=hidden.device)
         pooled = torch.tanh(self.pool_layer(hidden[rows, places[self.pool]]))
-        numbers: Tensor = self.output(self.dropout(pooled))
+        if self.training and self.dropout:
+            seeds = seeds or Seeds.random(len(pooled), pooled.device)
+            pooled = classifier_dropout(pooled, self.dropout, seeds)
+        numbers: Tensor = self.output(pooled)
         return numbers.float()
 
 

@@ -54,8 +54,7 @@ class Scoring:
         questions = [unit for unit in units if isinstance(unit, Question)]
         batch = collate(rows_of(questions), pad=self.pad)
         if questions[0].classes:
-            # A head may look at the place after the longest row's text.
-            return self._widened(batch, max(width, batch["tokens"].shape[1] + 1))
+            return self._widened(batch, max(width, longest(units)))
         if questions[0].words:
             widest = max(len(question.words) for question in questions)
             words = [[*q.words, *[ABSENT] * (widest - len(q.words))] for q in questions]
@@ -92,9 +91,12 @@ def num_rows(unit: Unit) -> int:
 
 
 def longest(units: Sequence[Unit]) -> int:
-    """Return the number of tokens in the longest row of units."""
+    """Return the number of tokens that the longest row of units needs.
+
+    A classifier's head may look at the place after the text.
+    """
     return max(
-        len(row)
+        len(row) + bool(isinstance(unit, Question) and unit.classes)
         for unit in units
         for row in (unit.rows if isinstance(unit, Question) else (unit.row,))
     )

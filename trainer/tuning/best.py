@@ -4,6 +4,7 @@ RUN/step-150           the newest, pruned as others come
 RUN/best/step-100      the best: the same files under a second name, so it costs no room or time
 """
 
+import math
 import os
 import shutil
 from collections.abc import Mapping
@@ -34,8 +35,10 @@ class Best:
         return next(iter(self.metrics.values()))
 
 
-def better(best: Best | None, other: Best) -> Best:
-    """Return the better one; the earlier of equals. The first evaluation always counts."""
+def better(best: Best | None, other: Best) -> Best | None:
+    """Return the better one; the earlier of equals. What has no finite figure never counts."""
+    if not math.isfinite(other.figure):
+        return best
     return other if best is None or other.figure > best.figure else best
 
 

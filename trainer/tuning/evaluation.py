@@ -1,5 +1,6 @@
 """How well a model answers while it is being trained: metrics of an epoch, predictions."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,10 @@ from trainer.tuning.writing import Scribe
 
 KNOWN = "known"
 """The split of the validation items with their answers, where texts are asked for."""
+
+
+_DECISIVE = "log_probability"
+"""The first figure of texts that are judged by their loss."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,19 +36,20 @@ class Evaluation:
         """
         if VALIDATION not in self.questions:
             return {}
-        questions = self.questions[VALIDATION]
-        figures: dict[str, float] = {}
-        if not (self.task.is_written and self.by_loss):
-            predictions = self._predictions(questions, stop=stop)
-            if predictions is None:
-                return None
-            figures = self.task.metrics(questions, predictions)
+        known: dict[str, float] = {}
         if self.task.is_written:
             answers = self.tuner.answer(self.questions[KNOWN], stop=stop)
             if answers is None:
                 return None
-            figures |= _text_figures(answers)
-        return figures
+            known = _text_figures(answers)
+            # A model that has diverged writes nothing that could be judged.
+            if self.by_loss or not math.isfinite(known[_DECISIVE]):
+                return known
+        questions = self.questions[VALIDATION]
+        predictions = self._predictions(questions, stop=stop)
+        if predictions is None:
+            return None
+        return self.task.metrics(questions, predictions) | known
 
     def predictions(self, *, stop: Callable[[], int]) -> list[dict[str, object]] | None:
         """Return the lines of answers to the test items, none without them; None if stopped."""
@@ -68,4 +74,4 @@ def _text_figures(answers: Sequence[Answer]) -> dict[str, float]:
     count = max(1, sum(answer.num_targets for answer in answers))
     loss = sum(answer.loss for answer in answers) / count
     accuracy = sum(answer.correct for answer in answers) / count
-    return {"log_probability": -loss, "token_accuracy": accuracy}
+    return {_DECISIVE: -loss, "token_accuracy": accuracy}

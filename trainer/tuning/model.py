@@ -78,7 +78,7 @@ class TunedGLM(GLM):
         mask = self.mask(batch["tokens"], batch.get("sep"), batch.get("pieces"))
         hidden = self.hidden_states(batch["tokens"], batch.get("position_ids"), mask, seeds=seeds)
         if self.head is not None:
-            return _scored(self.head(hidden, batch["lengths"]))
+            return _scored(self.head(hidden, batch["lengths"], seeds))
         if "words" in batch:
             rows = torch.arange(len(hidden), device=hidden.device)
             last = hidden[rows, batch["lengths"] - 1]

@@ -57,6 +57,8 @@ class Started:
     disk: Disk
     step: int
     """The last step taken; 0 at the beginning."""
+    is_saved: bool
+    """Whether the checkpoint of that step lies where the run is saved."""
     progress: Progress
     fixed: Mapping[str, Any]
     """What a checkpoint records besides."""
@@ -100,8 +102,9 @@ def start(config: Config, ranks: Ranks) -> Started:
     tuning, settings = config.tuning, config.tuning.settings()
     disk = find_disk(tuning.save, ranks)
     checkpoint = find_checkpoint(settings, disk, ranks)
+    is_saved = checkpoint is not None and checkpoint.folder.parent == disk.folder
     if checkpoint is not None:
-        check_files(checkpoint, ranks=ranks, disk=disk)
+        check_files(checkpoint, ranks=ranks, disk=disk if is_saved else None)
         ranks.together(lambda: _check_state(checkpoint))
     origin = ranks.together(lambda: _origin(config, checkpoint))
     tokenizer, questions = ranks.together(lambda: _read(config, origin))
@@ -172,6 +175,7 @@ def start(config: Config, ranks: Ranks) -> Started:
         tuner=tuner,
         disk=disk,
         step=0 if checkpoint is None else checkpoint.step,
+        is_saved=is_saved,
         progress=Progress() if checkpoint is None else _progress(checkpoint),
         fixed=fixed,
     )

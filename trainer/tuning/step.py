@@ -17,13 +17,16 @@ from torch import Tensor
 from shards.errors import UserError
 from shards.order.permutation import derive, text_key
 from trainer.dropout import Seeds
-from trainer.ranks import Ranks
+from trainer.ranks import AgreedError, Ranks
 from trainer.step import Stepper
 from trainer.tasks.question import Question
 from trainer.tasks.rows import placed
 from trainer.tuning.batches import Scoring, Unit, longest, num_rows, target_count
 from trainer.tuning.losses import losses
 from trainer.tuning.model import Outputs
+
+_NONE = -1
+"""In place of an answer: scores that are not finite choose nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +99,7 @@ class Tuner:
         for i, part in enumerate(parts):
             engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
             slots = range(part.slot, part.slot + sum(map(num_rows, part.units)))
-            # Of the dropout in a head.
+            # Of kernels that go on with PyTorch's generator.
             torch.manual_seed(_dropout_seed(seed, step, part.slot))
             seeds = Seeds.of_slots(seed, step, slots, device=self.ranks.device)
             outputs = self._forward(part.units, width=width, seeds=seeds)
@@ -124,6 +127,9 @@ class Tuner:
         Args:
             questions: all ranks give the same; each computes its part.
             stop: called between batches, with the same result on all ranks; nonzero: stop.
+
+        Raises:
+            AgreedError: the scores of a question are not finite.
         """
         engine, own = self.stepper.engine, []
         engine.eval()
@@ -136,7 +142,15 @@ class Tuner:
         engine.train()
         if stop():
             return None
-        return [answer for share in self.ranks.gather(own) for answer in share]
+        given = [answer for share in self.ranks.gather(own) for answer in share]
+        for question, answer in zip(questions, given, strict=True):
+            if answer.prediction == _NONE:
+                raise AgreedError(
+                    f"the model's scores of {question.guid} are not finite numbers: its weights "
+                    "have most likely diverged. Start again in another --save, with a lower --lr "
+                    "or a longer --warmup, in bf16 or fp32 rather than fp16."
+                )
+        return given
 
     def _parts(self, units: Sequence[Unit]) -> Iterator[_Part]:
         """Yield this rank's micro-batches, as many on every rank.
@@ -172,7 +186,9 @@ class Tuner:
     def _answers(self, part: Sequence[Unit], outputs: Outputs) -> list[Answer]:
         chosen = (outputs.correct == outputs.num_targets).int()
         if self.scoring.chosen:
-            chosen = self.scoring.scores(outputs, [num_rows(unit) for unit in part]).argmax(1)
+            scores = self.scoring.scores(outputs, [num_rows(unit) for unit in part])
+            best = scores.max(1)  # NaN if any is
+            chosen = best.indices.masked_fill(~best.values.isfinite(), _NONE)
         columns = [chosen.tolist(), *([0] * len(part) for _ in range(3))]
         if not self.scoring.chosen:
             columns[1:] = [column.tolist() for column in outputs[1:]]

@@ -7,6 +7,7 @@ others until all have.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -41,13 +42,16 @@ class Scribe:
         Args:
             questions: all ranks give the same; each writes the answers to its part.
             stop: called between batches, with the same result on all ranks; nonzero: stop.
+
+        Raises:
+            AgreedError: some rank could not write, as what a model gives is no number.
         """
-        engine, own = self.stepper.engine, []
+        engine = self.stepper.engine
+        own: list[str] = []
         engine.eval()
         caller = _Caller(self)
         for part in self._parts(questions):
-            own.extend(self._texts(part, caller) if part else [])
-            caller.wait()
+            own.extend(self.ranks.together(partial(self._batch, part, caller)))
             if stop():
                 break
         engine.train()
@@ -61,6 +65,13 @@ class Scribe:
         first = share * self.ranks.rank
         for begin in range(first, first + share, size):
             yield questions[begin : min(begin + size, first + share)]
+
+    def _batch(self, part: Sequence[Question], caller: "_Caller") -> list[str]:
+        """Return the texts that answer a batch, once all ranks have written theirs."""
+        try:
+            return self._texts(part, caller) if part else []
+        finally:
+            caller.wait()
 
     def _texts(self, questions: Sequence[Question], caller: "_Caller") -> list[str]:
         reader = Reader(caller, self.shape, self.ranks.device)

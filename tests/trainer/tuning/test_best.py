@@ -1,3 +1,4 @@
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -86,3 +87,13 @@ def test_the_first_of_equals_is_the_best() -> None:
     assert better(first, second) is first
     assert better(first, third) is third
     assert folder_of(Path("run"), third) == Path("run/best/step-30")
+
+
+def test_what_is_no_number_is_never_the_best() -> None:
+    broken, fair = (
+        Best(epoch=epoch, step=epoch, metrics={"log_probability": figure})
+        for epoch, figure in ((1, math.nan), (2, -7.0))
+    )
+    assert better(None, broken) is None
+    assert better(fair, broken) is fair
+    assert better(None, fair) is fair
