@@ -134,6 +134,8 @@ def test_a_late_note_of_a_committed_file_is_dropped_even_while_a_generation_is_m
     place.take()
     place.commit()
     monkeypatch.setattr(watches.Watch, "_being_made", lambda _: True)
+    # A worker that has not heard of the commit.
+    monkeypatch.setattr(place.arrivals, "_has", lambda _: False)
     for key, sighting in late:
         assert place.judge(key, sighting) == 1
     place.watch._read_notes()
