@@ -152,7 +152,7 @@ def input_specs(options: Options) -> list[str]:
 class Folders:
     """Where a run that goes on for ever finds files: folders, globs and URLs.
 
-    Other sources of file names, such as a topic, would have the same method.
+    Other sources of file names, such as a topic, would have the same methods.
     """
 
     groups: Sequence[tuple[Corpus, Sequence[str]]]

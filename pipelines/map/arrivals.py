@@ -7,7 +7,7 @@ any other run, under the same names.
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -31,7 +31,7 @@ from pipelines.map.phase import map_tasks
 from pipelines.readers.reading import check_head, splits
 from pipelines.segments.rows import KEPT
 from shards.errors import DamageError, UserError
-from shards.storage.files import file_names, read_json
+from shards.storage.files import read_json
 from shards.storage.remote import AnyPath
 
 TOLD_AFTER = 3600.0
@@ -384,14 +384,6 @@ def _quiet(memory: Memory, sighting: Sighting) -> float:
 def tasks_of(note: Taken, job: WatchJob) -> tuple[MapTask, ...]:
     """Return the tasks of a file that is taken, as a watch names them."""
     return tuple(map_tasks([task.split for task in note.tasks], job.job, job.facts))
-
-
-def forget_records(work: AnyPath, names: Collection[str]) -> None:
-    """Delete the records and segments of tasks, if they are there."""
-    folder = work / "map"
-    for name in file_names(folder):
-        if name.partition(".")[0].partition("-")[0] in names:
-            (folder / name).unlink(missing_ok=True)
 
 
 def _assignments(note: Taken) -> list[Assignment]:

@@ -1,7 +1,7 @@
 """The driver's side of the map: the splits of all files, those mapped before and the rest."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +19,7 @@ from pipelines.readers.reading import check_head, splits
 from shards.errors import UserError
 from shards.storage.files import file_names
 from shards.storage.files import files as files_in
-from shards.storage.remote import RemotePath
+from shards.storage.remote import AnyPath, RemotePath
 from shards.storage.sparse import side_by_side
 
 _LOG = logging.getLogger("corpusmill")
@@ -112,9 +112,7 @@ class MapPhase:
 
     def forget(self) -> None:
         """Delete the records and segments of what was mapped; those of other files stay."""
-        for name in file_names(self._folder):
-            if name.partition(".")[0].partition("-")[0] in self._names:
-                (self._folder / name).unlink(missing_ok=True)
+        forget_records(self._folder, self._names)
 
     def _cut_before(self, todo: Sequence[MapTask]) -> list[InputFile]:
         """Return the files whose splits were known and that have tasks to do."""
@@ -239,3 +237,10 @@ def map_tasks(splits: Iterable[Split], job: Job, facts: Mapping[str, Any]) -> li
         )
         for split in splits
     ]
+
+
+def forget_records(folder: AnyPath, names: Collection[str]) -> None:
+    """Delete the records and segments of the tasks of these names in the folder of the map."""
+    for name in file_names(folder):
+        if name.partition(".")[0].partition("-")[0] in names:
+            (folder / name).unlink(missing_ok=True)

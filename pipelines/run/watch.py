@@ -41,7 +41,6 @@ from pipelines.map.arrivals import (
     CHANGED,
     GROWING,
     WatchJob,
-    forget_records,
     prepare_arrivals,
     prepare_assignment,
     tasks_of,
@@ -59,6 +58,7 @@ from pipelines.map.notes import (
     file_key,
     look_of,
 )
+from pipelines.map.phase import forget_records
 from pipelines.run import existing
 from pipelines.run.append import check_base, grow, read_base
 from pipelines.run.build import Build
@@ -468,7 +468,7 @@ class Watch:
         tasks = tasks_of(note, self._stream)
         if key in self._seen:  # of a job that was late
             self._notes.forget(key, TAKEN, FAILED)
-            forget_records(self._work, [task.name for task in tasks])
+            forget_records(self._work / "map", [task.name for task in tasks])
         else:
             self._arrived[key] = _arrived(note, tasks)
 
@@ -549,7 +549,7 @@ class Watch:
     def _give_up(self, key: str) -> None:
         arrived = self._arrived.pop(key)
         self._notes.forget(key, TAKEN, FAILED, ODD)
-        forget_records(self._work, arrived.names)
+        forget_records(self._work / "map", arrived.names)
         _LOG.warning("%s was deleted before it was mapped: it is left out", arrived.file.path)
 
     def _due(self) -> bool:
