@@ -1,6 +1,6 @@
 """Memory-mapped token shards: format, writer, reader, manifest."""
 
-from shards.room import check_room
+from shards.memory import check_room
 
 check_room()
 

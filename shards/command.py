@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from shards.errors import UserError
-from shards.room import is_lack_of_memory
+from shards.memory import is_lack_of_memory
 from shards.shown import MessageFormatter, guard, print_lines, tell
 
 REFUSED = 2

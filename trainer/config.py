@@ -28,8 +28,8 @@ from trainer.deepspeed_json import (
     read_json,
 )
 from trainer.json_file import is_file
+from trainer.model.sizes import SIZES, ModelConfig
 from trainer.settings import Settings
-from trainer.sizes import SIZES, ModelConfig
 
 
 @dataclass(frozen=True, kw_only=True)

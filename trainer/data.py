@@ -16,12 +16,12 @@ from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset
 from shards.records import from_json
 from shards.run import GLM, Run
-from trainer.blanks import BlankMaker, BlankOptions
+from trainer.blanks.blanks import BlankMaker, BlankOptions
 from trainer.config import Config
 from trainer.loader import Loader, Tensors, datasets_of, read_once
 from trainer.loss_tally import CAUSAL_TASK
+from trainer.model.sizes import SIZES, ModelConfig
 from trainer.ranks import Ranks
-from trainer.sizes import SIZES, ModelConfig
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

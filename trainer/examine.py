@@ -20,8 +20,8 @@ from shards.flags import add_flags, count, local_path, option, options_of, posit
 from shards.run import CAUSAL
 from shards.shown import print_line
 from trainer.log import TASK_FIGURES
-from trainer.loss import LossSums
-from trainer.model import GLM
+from trainer.model.loss import LossSums
+from trainer.model.model import GLM
 from trainer.ranks import Ranks
 from trainer.start import StartedRun
 from trainer.tasks.exam import BATCH_TOKENS, Ask, Exam, sit

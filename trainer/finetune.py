@@ -19,11 +19,11 @@ import torch
 
 from shards.shown import json_text, print_line
 from shards.storage.files import atomic_write, write_json
-from trainer.checkpoint import BAD_STREAK
+from trainer.checkpoints.checkpoint import BAD_STREAK
+from trainer.checkpoints.saver import Saver
 from trainer.command import run_on_ranks
 from trainer.log import TRAIN, Meter, RunLog
 from trainer.ranks import AgreedError, Ranks
-from trainer.saver import Saver
 from trainer.stop import Stop
 from trainer.tasks.task import TRAIN as ITEMS
 from trainer.tuning import best as best_of_run

@@ -33,10 +33,10 @@ from shards.switches import (
     same_until,
     switched,
 )
-from trainer.checkpoint import Checkpoint
+from trainer.checkpoints.checkpoint import Checkpoint
+from trainer.checkpoints.disk import Disk
 from trainer.config import Config
 from trainer.data import RunData, open_data
-from trainer.disk import Disk
 from trainer.loader import scatters_read
 from trainer.ranks import AgreedError, Ranks
 from trainer.settings import WAIT, Settings

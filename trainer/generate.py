@@ -23,7 +23,7 @@ from trainer.decode.prompt import Prompt, Reading
 from trainer.decode.prompt_file import read_prompts
 from trainer.decode.reader import Reader
 from trainer.decode.writer import Generation, Writer
-from trainer.model import GLM
+from trainer.model.model import GLM
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Opening, Trained, open_trained
 

@@ -11,12 +11,12 @@ from shards.mixture import Mix
 from shards.records import from_json
 from shards.run import Run
 from shards.switches import before_later_switches
-from trainer.checkpoint import Checkpoint, read_checkpoint
+from trainer.checkpoints.checkpoint import Checkpoint, read_checkpoint
 from trainer.config import Config
 from trainer.data import RunData, open_data
 from trainer.loader import Tensors
 from trainer.loss_tally import LossTally
-from trainer.model import GLM
+from trainer.model.model import GLM
 from trainer.settings import Settings
 from trainer.step import micro_batches
 from trainer.tasks.rows import placed

@@ -34,7 +34,7 @@ from shards.order.streams import Stream
 from shards.place import NodeShare, require
 from shards.reader import Dataset, Shard
 from shards.windows import WindowVocabulary
-from trainer.blanks import BlankMaker, GlmBatch
+from trainer.blanks.blanks import BlankMaker, GlmBatch
 
 Tensors = dict[str, torch.Tensor]
 
@@ -83,7 +83,7 @@ class Loader(IterableDataset[Tensors]):
         position_ids   int64 [b, 2, n]     positions, positions in a block
         sep            int64 [b]           tokens that all tokens attend to
         lengths, keys  int64 [b]           as above
-        task           int8  [b]           `trainer.blanks.Task`
+        task           int8  [b]           `trainer.blanks.blanks.Task`
         source         int64 [b]           as above
         pieces         int64 [b, n]        document of each token, -1 in the padding; on request
 

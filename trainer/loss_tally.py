@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from trainer.loss import LossSums
+from trainer.model.loss import LossSums
 from trainer.ranks import Ranks
 
 TASKS = ("spans", "sentences", "generation", "causal")
-"""Objectives by number: those of `trainer.blanks.Task`, then predicting the next token."""
+"""Objectives by number: those of `trainer.blanks.blanks.Task`, then predicting the next token."""
 CAUSAL_TASK = TASKS.index("causal")
 
 _LOSS, _CORRECT, _TARGETS = range(3)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from trainer.cache import Cache
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Prompt, Reading
 from trainer.decode.prompt_file import read_prompts
@@ -19,6 +18,7 @@ from trainer.decode.reader import Reader
 from trainer.decode.sampling import draw_keys, fill
 from trainer.decode.writer import Writer
 from trainer.log import RunLog
+from trainer.model.cache import Cache
 from trainer.start import StartedRun
 from trainer.step import WEIGHTS_SPLIT
 from trainer.trained import Opening, find_tokenizer, origin_of

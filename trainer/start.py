@@ -16,7 +16,7 @@ from shards.records import to_json
 from shards.run import Run
 from shards.storage.remote import any_path
 from shards.switches import before_later_switches, numbers_of
-from trainer.checkpoint import (
+from trainer.checkpoints.checkpoint import (
     BAD_STREAK,
     Checkpoint,
     NothingSavedError,
@@ -24,6 +24,8 @@ from trainer.checkpoint import (
     find_common_checkpoint,
     find_later_steps,
 )
+from trainer.checkpoints.disk import Disk, find_disk
+from trainer.checkpoints.universal import convert, needs_conversion, remove
 from trainer.config import Config
 from trainer.data import RunData, open_data
 from trainer.deepspeed_json import (
@@ -34,16 +36,14 @@ from trainer.deepspeed_json import (
     stage_of,
     with_precision,
 )
-from trainer.disk import Disk, find_disk
 from trainer.follow import run_of
-from trainer.model import GLM
-from trainer.published import Weights, copy_weights, weights_of
+from trainer.model.model import GLM
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
 from trainer.step import Stepper, check_settings, make_model
-from trainer.universal import convert, needs_conversion, remove
-from trainer.weights import read_weights
+from trainer.weights.published import Weights, copy_weights, weights_of
+from trainer.weights.weights import read_weights
 
 _WEIGHTS = tuple(
     f"model.{name}"

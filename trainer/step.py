@@ -24,18 +24,18 @@ from torch import Tensor
 from shards.errors import DamageError, UserError
 from shards.order.permutation import derive, text_key
 from shards.shown import visible_line
-from trainer.cache import Cache
+from trainer.checkpoints.torch_file import damage_told, deepspeed_types, nothing_runs, one_line
 from trainer.deepspeed_json import BF16, FP16, precision_of, stage_of
-from trainer.dropout import Seeds
 from trainer.loader import Tensors
 from trainer.log import TRAIN
-from trainer.loss import LossSums
 from trainer.loss_tally import LossTally
-from trainer.model import GLM
+from trainer.model.cache import Cache
+from trainer.model.dropout import Seeds
+from trainer.model.loss import LossSums
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 from trainer.ranks import Ranks
 from trainer.settings import Settings
-from trainer.sizes import ModelConfig
-from trainer.torch_file import damage_told, deepspeed_types, nothing_runs, one_line
 
 WEIGHTS_SPLIT = 3
 """The ZeRO stage at which no rank has the whole model."""

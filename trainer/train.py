@@ -14,19 +14,19 @@ from pathlib import Path
 import torch
 
 from shards.switches import numbers_of
+from trainer.checkpoints.saver import Saver
 from trainer.command import run_command
 from trainer.config import Config
 from trainer.data import source_names
 from trainer.deepspeed_json import BF16, FP16
 from trainer.evaluate import evaluate
 from trainer.examine import exams_of, told
-from trainer.flops import peak_flops
 from trainer.follow import Follower, text_ends
 from trainer.log import TASKS, TRAIN, VALIDATION, Meter, RunLog
 from trainer.loss_tally import LossTally
+from trainer.model.flops import peak_flops
 from trainer.ranks import AgreedError, Ranks
 from trainer.samples import open_samples
-from trainer.saver import Saver
 from trainer.settings import WAIT
 from trainer.start import StartedRun, start
 from trainer.step import StepResult

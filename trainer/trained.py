@@ -18,12 +18,12 @@ from shards.reader import Dataset
 from shards.records import from_json
 from shards.run import CAUSAL
 from shards.run import GLM as BLANKS
-from trainer.checkpoint import Checkpoint, newest_good_checkpoint
-from trainer.hugging_face import is_hugging_face, objective_in, shape_in
-from trainer.model import GLM
-from trainer.sizes import SIZES, ModelConfig
+from trainer.checkpoints.checkpoint import Checkpoint, newest_good_checkpoint
+from trainer.model.model import GLM
+from trainer.model.sizes import SIZES, ModelConfig
 from trainer.start import StartedRun, load_weights
 from trainer.tokenizer import TextTokenizer
+from trainer.weights.hugging_face import is_hugging_face, objective_in, shape_in
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from pipelines.corpus.failure import code_failure
 from pipelines.corpus.options import Options
 from pipelines.readers.reading import Reading
 from shards.errors import UserError
-from shards.room import is_lack_of_memory
+from shards.memory import is_lack_of_memory
 
 SAMPLE = Path(__file__).parents[1] / "sample"
 """The corpus and the tokenizer that come with the package."""

@@ -31,7 +31,7 @@ from pipelines.readers.reading import Reading
 from pipelines.readers.record import Reader
 from shards.errors import UserError
 from shards.flags import flag_of
-from shards.room import is_lack_of_memory
+from shards.memory import is_lack_of_memory
 
 _LOG = logging.getLogger("corpusmill")
 _OF_CORPUS = re.compile(r"([A-Za-z0-9_.-]+)=([a-z][a-z0-9_]*):(?!//)(.+)", re.DOTALL)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from shards.errors import UserError
-from shards.room import is_lack_of_memory
+from shards.memory import is_lack_of_memory
 
 RunTask = Callable[[Any], None]
 """Runs one task."""

@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 from pipelines.engine.imports import keep_pandas_out
 from shards.command import log_errors
 from shards.errors import DamageError, UserError
-from shards.room import is_lack_of_memory
+from shards.memory import is_lack_of_memory
 from shards.shown import guard
 
 MOST_DEATHS = 3

@@ -16,7 +16,7 @@ from pipelines.readers.salvage import Partial
 from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.rows import READ, Verdict
 from shards.errors import UserError
-from shards.room import is_lack_of_memory
+from shards.memory import is_lack_of_memory
 
 BATCH_RECORDS = 1000
 BATCH_BYTES = 4 << 20

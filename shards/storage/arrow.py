@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.errors import DamageError
-from shards.room import is_lack_of_memory
+from shards.memory import is_lack_of_memory
 from shards.storage.disk import explain
 from shards.storage.remote import AnyPath
 

@@ -13,7 +13,7 @@ import numpy as np
 from shards.batch import Batch, Pieces
 from tests.bench.inputs import ROOT
 from tests.bench.table import render
-from trainer.blanks import BlankMaker, BlankOptions
+from trainer.blanks.blanks import BlankMaker, BlankOptions
 
 POSITIONS = 512
 BATCH_SIZES = (16, 64)

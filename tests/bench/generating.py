@@ -14,8 +14,8 @@ from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Blank, Prompt
 from trainer.decode.reader import Reader
 from trainer.decode.sampling import fill
-from trainer.model import GLM
-from trainer.sizes import SIZES, ModelConfig
+from trainer.model.model import GLM
+from trainer.model.sizes import SIZES, ModelConfig
 
 MODELS = ("tiny", "glm-base", "gpt2-d12")
 TOKENS = 512

@@ -17,12 +17,12 @@ from torch import Tensor
 from torch.backends.cuda import SDPAParams, can_use_efficient_attention
 
 from tests.bench.table import machine, render
-from trainer.attention import additive
-from trainer.dropout import Seeds
-from trainer.flops import peak_flops
-from trainer.loss import LossSums
-from trainer.model import GLM
-from trainer.sizes import SIZES, ModelConfig
+from trainer.model.attention import additive
+from trainer.model.dropout import Seeds
+from trainer.model.flops import peak_flops
+from trainer.model.loss import LossSums
+from trainer.model.model import GLM
+from trainer.model.sizes import SIZES, ModelConfig
 
 WARM_UP, STEPS = 5, 20
 TARGET_SHARE = 0.18

@@ -14,8 +14,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from trainer.model import GLM
-from trainer.sizes import ModelConfig
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 
 SHAPE = ModelConfig(
     num_layers=3,

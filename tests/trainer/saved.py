@@ -8,9 +8,9 @@ import torch
 
 from shards.records import to_json
 from shards.storage.files import FileEntry, crc32c, size, write_json
-from trainer.checkpoint import FileList
-from trainer.model import GLM
-from trainer.sizes import ModelConfig
+from trainer.checkpoints.checkpoint import FileList
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 
 SHAPE = ModelConfig(
     num_layers=2,

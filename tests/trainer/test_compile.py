@@ -8,10 +8,10 @@ from torch._dynamo.testing import CompileCounter
 from torch._dynamo.utils import counters
 
 from tests.trainer.alone import ALONE
-from trainer.loss import LossSums
-from trainer.model import GLM
+from trainer.model.loss import LossSums
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 from trainer.settings import Settings
-from trainer.sizes import ModelConfig
 from trainer.step import Stepper
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from shards.errors import UserError
 from trainer.config import parse
 from trainer.data import blank_options
 from trainer.deepspeed_json import presets
-from trainer.sizes import ModelConfig
+from trainer.model.sizes import ModelConfig
 
 BASE = ("--data", "somewhere", "--model", "tiny", "--batch-size", "8", "--max-steps", "10")
 

@@ -17,7 +17,7 @@ from shards.run import Run
 from shards.storage.files import write_json
 from tests.trainer.alone import ALONE
 from trainer import plot, start
-from trainer.checkpoint import Checkpoint, FileList, read_checkpoint
+from trainer.checkpoints.checkpoint import Checkpoint, FileList, read_checkpoint
 from trainer.config import Config
 from trainer.log import RunLog
 

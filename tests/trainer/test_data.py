@@ -8,7 +8,7 @@ import torch
 from shards.errors import UserError
 from tests.trainer.alone import ALONE
 from tests.trainer.corpus import SIZE, build
-from trainer.blanks import Task
+from trainer.blanks.blanks import Task
 from trainer.config import Config
 from trainer.data import blank_options, open_data, source_names
 from trainer.loss_tally import CAUSAL_TASK

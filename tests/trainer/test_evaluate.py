@@ -8,8 +8,8 @@ from tests.trainer.alone import ALONE
 from trainer.config import Config
 from trainer.data import RunData, open_data
 from trainer.evaluate import evaluate
-from trainer.loss import LossSums
 from trainer.loss_tally import LossTally
+from trainer.model.loss import LossSums
 
 
 class FixedLoss:

@@ -23,7 +23,7 @@ from tests.trainer.tuning.lessons import (
     write_lines,
     write_model,
 )
-from trainer import saver
+from trainer.checkpoints import saver
 from trainer.tasks.answers import Judge, answer
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.task import TEST, VALIDATION, Asking

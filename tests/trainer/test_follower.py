@@ -13,9 +13,9 @@ from shards.storage.remote import AnyPath
 from tests.trainer.alone import ALONE
 from tests.trainer.corpus import SHAPE, SIZE, build, grow
 from trainer import follow
+from trainer.checkpoints.disk import find_disk
 from trainer.config import parse
 from trainer.data import RunData, open_data
-from trainer.disk import find_disk
 from trainer.follow import NAME, Follower, run_of, text_ends
 from trainer.ranks import AgreedError
 

@@ -14,7 +14,8 @@ from shards.errors import UserError
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.poison import POISONS, mend_lists, poison
 from tests.trainer.runs import Running, Trial, losses
-from trainer import checkpoint, plot, start, torch_file, universal, zero_weights
+from trainer import plot, start
+from trainer.checkpoints import checkpoint, torch_file, universal, zero_weights
 from trainer.export.export import Exporting, export
 
 pytestmark = pytest.mark.slow

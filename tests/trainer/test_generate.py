@@ -10,8 +10,8 @@ import torch
 from trainer.decode.decoding import Decoding
 from trainer.decode.text import Unfolding, text_of
 from trainer.generate import generate, main
-from trainer.model import GLM
-from trainer.sizes import ModelConfig
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import TextTokenizer
 
 SAMPLE = Path(__file__).parents[2] / "pipelines" / "sample" / "sample.model"

@@ -7,7 +7,7 @@ from shards.errors import UserError
 from shards.records import to_json
 from shards.storage.files import write_json
 from tests.trainer.saved import SHAPE, random_model, save_run
-from trainer.checkpoint import read_list
+from trainer.checkpoints.checkpoint import read_list
 from trainer.held_out import open_held_out
 from trainer.trained import Opening, find_origin
 

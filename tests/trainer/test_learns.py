@@ -16,9 +16,10 @@ from shards import Dataset
 from shards.manifest import VALIDATION
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Running, Trial, losses
-from trainer import data, model
+from trainer import data
 from trainer.loader import Tensors
-from trainer.loss import LossSums, loss_sums
+from trainer.model import model
+from trainer.model.loss import LossSums, loss_sums
 from trainer.ranks import Ranks
 
 pytestmark = pytest.mark.slow

@@ -21,7 +21,7 @@ from shards.reader import Dataset
 from shards.windows import WindowSpec, causal_windows, glm_windows
 from tests.shards.numbered import CLS, EOS, SIZE, build
 from trainer import loader as loader_module
-from trainer.blanks import BlankMaker, BlankOptions
+from trainer.blanks.blanks import BlankMaker, BlankOptions
 from trainer.loader import Loader, Tensors, read_once
 
 GLM = glm_windows(64)

@@ -2,8 +2,8 @@ import numpy as np
 import torch
 
 from tests.trainer.alone import ALONE
-from trainer.loss import LossSums
 from trainer.loss_tally import TASKS, LossTally
+from trainer.model.loss import LossSums
 
 
 def sums_of(losses: list[float], correct: list[int], targets: list[int]) -> LossSums:

@@ -15,7 +15,7 @@ import pytest
 from shards.storage import files
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, kill_minus_nine, losses, wait_for_step
-from trainer import checkpoint_writer, saver
+from trainer.checkpoints import saver, writer
 
 pytestmark = pytest.mark.slow
 
@@ -110,14 +110,14 @@ def test_killed_while_saving(trial: Trial, undisturbed: Callable[..., Path]) -> 
 
 def wait_with_files() -> None:
     """Write no file of a checkpoint before there is a file `go`."""
-    write: Callable[..., Any] = checkpoint_writer._write
+    write: Callable[..., Any] = writer._write
 
     def wait(*arguments: Any, **more: Any) -> Any:
         while not Path("go").exists():
             time.sleep(0.01)
         return write(*arguments, **more)
 
-    vars(checkpoint_writer)["_write"] = wait
+    vars(writer)["_write"] = wait
 
 
 def in_folder(trial: Trial, name: str) -> Trial:
@@ -161,7 +161,7 @@ def test_a_signal_waits_for_what_is_being_written(
 
 def fill_the_disk_of_one_rank() -> None:
     """Let the files of one rank's second checkpoint find no space."""
-    write: Callable[..., Any] = checkpoint_writer._write
+    write: Callable[..., Any] = writer._write
 
     def cut(state: Any, path: Path, **more: Any) -> Any:
         if path.parent.name == "step-6" and "pp_rank_1" in path.name:
@@ -169,7 +169,7 @@ def fill_the_disk_of_one_rank() -> None:
                 raise OSError(errno.ENOSPC, "by the test")
         return write(state, path, **more)
 
-    vars(checkpoint_writer)["_write"] = cut
+    vars(writer)["_write"] = cut
 
 
 def test_a_disk_that_is_full_ends_the_run(trial: Trial, undisturbed: Callable[..., Path]) -> None:

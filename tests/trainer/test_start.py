@@ -13,7 +13,7 @@ from tests.trainer.alone import ALONE
 from tests.trainer.golden import SHAPE
 from trainer.config import Config
 from trainer.data import open_data
-from trainer.model import GLM
+from trainer.model.model import GLM
 from trainer.start import StartedRun, load_weights
 
 

@@ -9,10 +9,10 @@ import torch
 
 from shards.errors import DamageError, UserError
 from trainer import step as step_module
-from trainer.loss import LossSums
 from trainer.loss_tally import LossTally
-from trainer.model import GLM
-from trainer.sizes import ModelConfig
+from trainer.model.loss import LossSums
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 from trainer.step import Stepper, StepResult, fill, micro_batches
 
 

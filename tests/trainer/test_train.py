@@ -16,8 +16,8 @@ import torch
 from shards.run import Run
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, losses
-from trainer import model
-from trainer.loss import LossSums, loss_sums
+from trainer.model import model
+from trainer.model.loss import LossSums, loss_sums
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from shards.errors import UserError
 from shards.reader import Dataset
 from tests.pipelines.tokenizers.trained import train
 from tests.trainer.runs import Trial
-from trainer.checkpoint import BAD_STREAK
+from trainer.checkpoints.checkpoint import BAD_STREAK
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Opening, Origin, find_origin, find_tokenizer, open_trained
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from shards.batch import Batch, Pieces
 from shards.order.permutation import Words, derive
 from tests.trainer.corpus import SPECIAL
-from trainer.blanks import BlankMaker, BlankOptions, GlmBatch
-from trainer.special_tokens import SpecialTokens
-from trainer.text import TextRows
+from trainer.blanks.blanks import BlankMaker, BlankOptions, GlmBatch
+from trainer.blanks.special_tokens import SpecialTokens
+from trainer.blanks.text import TextRows
 
 EOS, CLS, MASK, SMASK, GMASK, SOP, EOP, DBLOCK = 0, 1, 2, 3, 4, 5, 6, 7
 SIZE = 1000

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from trainer.cache import Cache
 from trainer.decode.prompt import Prompt
-from trainer.sizes import ModelConfig
+from trainer.model.cache import Cache
+from trainer.model.sizes import ModelConfig
 
 Forward = Callable[[Cache], Tensor]
 """`GLM.forward`, or an engine around it."""

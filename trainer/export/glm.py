@@ -9,7 +9,7 @@ from shards.records import to_json
 from shards.storage.files import write_json
 from trainer.export.subject import Subject, name_of_dtype, write_shards
 from trainer.export.tokenizer_files import copy_tokenizer
-from trainer.hugging_face import CONFIG, GLM_TYPE, SHAPE
+from trainer.weights.hugging_face import CONFIG, GLM_TYPE, SHAPE
 
 
 def write_glm(subject: Subject, folder: Path, *, shard_bytes: int | None) -> list[str]:

@@ -10,7 +10,7 @@ from shards.storage.files import write_json
 from trainer.export.source import Tensors
 from trainer.export.subject import Subject, name_of_dtype, write_shards
 from trainer.export.tokenizer_files import write_transformers_tokenizer
-from trainer.gpt2_names import (
+from trainer.weights.gpt2_names import (
     BLOCK_POSITIONS,
     POSITIONS,
     PREFIX,
@@ -18,7 +18,7 @@ from trainer.gpt2_names import (
     is_transposed,
     name_in_transformers,
 )
-from trainer.hugging_face import CONFIG
+from trainer.weights.hugging_face import CONFIG
 
 
 def write_gpt2(subject: Subject, folder: Path, *, shard_bytes: int | None) -> list[str]:

@@ -18,8 +18,8 @@ import torch
 from shards.storage.files import atomic_write
 from trainer.export.gpt2 import positions
 from trainer.export.subject import Subject
-from trainer.gpt2_names import IN_LAYER, LAST, POSITIONS, WORDS, name_in_layer
-from trainer.safetensors import bytes_of
+from trainer.weights.gpt2_names import IN_LAYER, LAST, POSITIONS, WORDS, name_in_layer
+from trainer.weights.safetensors import bytes_of
 
 _MAGIC = 20240326
 _VERSIONS = {torch.float32: 3, torch.bfloat16: 5}

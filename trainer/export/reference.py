@@ -20,8 +20,8 @@ from shards.storage.disk import disk_errors_explained
 from shards.storage.files import atomic_write, make_folder
 from trainer.export.source import Tensors
 from trainer.export.subject import Subject
-from trainer.published import split_part
-from trainer.safetensors import bytes_of
+from trainer.weights.published import split_part
+from trainer.weights.safetensors import bytes_of
 
 _RELEASE = "release"
 """What the reference calls weights without a number of steps."""

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from shards.errors import DamageError, UserError
 from shards.storage.files import crc32c
-from trainer.checkpoint import Checkpoint, read_checkpoint
-from trainer.model import parameter_shapes
+from trainer.checkpoints.checkpoint import Checkpoint, read_checkpoint
+from trainer.model.model import parameter_shapes
 from trainer.trained import Origin
-from trainer.weights import read_weights
+from trainer.weights.weights import read_weights
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

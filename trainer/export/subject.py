@@ -9,9 +9,9 @@ import torch
 
 from shards.storage.files import write_json
 from trainer.export.source import Tensors
-from trainer.safetensors import INDEX, WHOLE, write_safetensors
-from trainer.sizes import ModelConfig
+from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import TextTokenizer
+from trainer.weights.safetensors import INDEX, WHOLE, write_safetensors
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

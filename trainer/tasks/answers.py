@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from shards.errors import UserError
-from trainer.model import GLM
+from trainer.model.model import GLM
 from trainer.tasks.heads import Head, class_numbers
 from trainer.tasks.question import Question, rows_of
 from trainer.tasks.rows import Row, collate, placed

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from trainer.loss import LossSums
+from trainer.model.loss import LossSums
 from trainer.ranks import Ranks
 from trainer.tasks.rows import Row, collate
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from trainer.dropout import Seeds, classifier_dropout
-from trainer.model import GLM
+from trainer.model.dropout import Seeds, classifier_dropout
+from trainer.model.model import GLM
 
 POOLS = ("cls", "pad", "start")
 """The place: [CLS]; the last one of the row; or the padding after it."""

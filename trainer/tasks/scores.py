@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from trainer.model import GLM
+from trainer.model.model import GLM
 
 
 class Scores(NamedTuple):

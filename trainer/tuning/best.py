@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shards.storage.disk import disk_errors_explained
-from trainer.disk import Disk
+from trainer.checkpoints.disk import Disk
 from trainer.ranks import Ranks
 
 FOLDER = "best"

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from trainer.cache import Cache
-from trainer.dropout import Seeds
-from trainer.loss import LossSums, Project, loss_sums
-from trainer.model import GLM
-from trainer.sizes import ModelConfig
+from trainer.model.cache import Cache
+from trainer.model.dropout import Seeds
+from trainer.model.loss import LossSums, Project, loss_sums
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 from trainer.tasks.answers import NO_CHOICE
 from trainer.tasks.heads import POOLS, Head
 

@@ -11,7 +11,9 @@ from typing import Any
 from shards.errors import DamageError, UserError
 from shards.records import from_json, to_json
 from shards.run import CAUSAL
-from trainer.checkpoint import Checkpoint, check_files
+from trainer.checkpoints.checkpoint import Checkpoint, check_files
+from trainer.checkpoints.disk import Disk, find_disk
+from trainer.checkpoints.universal import convert, needs_conversion, remove
 from trainer.decode.decoding import Decoding
 from trainer.deepspeed_json import (
     FP32,
@@ -21,11 +23,10 @@ from trainer.deepspeed_json import (
     stage_of,
     with_precision,
 )
-from trainer.disk import Disk, find_disk
-from trainer.model import GLM
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 from trainer.ranks import Ranks
 from trainer.schedule import Schedule
-from trainer.sizes import ModelConfig
 from trainer.start import differences, find_checkpoint, hand_out_weights, tell_changes
 from trainer.step import Stepper, check_settings, make_model
 from trainer.tasks.question import Question
@@ -41,7 +42,6 @@ from trainer.tuning.progress import Progress
 from trainer.tuning.settings import Config
 from trainer.tuning.step import Tuner
 from trainer.tuning.writing import Scribe
-from trainer.universal import convert, needs_conversion, remove
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from shards.errors import UserError
 from shards.order.permutation import derive, text_key
-from trainer.dropout import Seeds
+from trainer.model.dropout import Seeds
 from trainer.ranks import AgreedError, Ranks
 from trainer.step import Stepper
 from trainer.tasks.question import Question

@@ -12,15 +12,15 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from trainer.cache import Cache
 from trainer.decode.beams import search
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Blank, Prompt
 from trainer.decode.reader import Reader
 from trainer.decode.sampling import fill
 from trainer.decode.text import text_of
+from trainer.model.cache import Cache
+from trainer.model.sizes import ModelConfig
 from trainer.ranks import Ranks
-from trainer.sizes import ModelConfig
 from trainer.step import WEIGHTS_SPLIT, Stepper
 from trainer.tasks.question import Question
 from trainer.tokenizer import TextTokenizer

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from tests.trainer.golden import SHARED
-from trainer.model import GLM
-from trainer.published import copy_weights
-from trainer.sizes import ModelConfig
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import TextTokenizer
+from trainer.weights.published import copy_weights
 
 TASKS = SHARED / "tasks"
 SHAPE = ModelConfig(

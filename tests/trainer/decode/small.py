@@ -8,8 +8,8 @@ from torch import Tensor
 
 from trainer.decode.prompt import Blank, Prompt
 from trainer.decode.reader import Reader
-from trainer.model import GLM
-from trainer.sizes import ModelConfig
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 
 SOP, EOP, EOS = 125, 126, 127
 SHAPE = ModelConfig(

@@ -7,7 +7,6 @@ import torch
 
 from tests.trainer.decode import golden
 from tests.trainer.golden import needs_shared
-from trainer.cache import Cache
 from trainer.decode.beams import search
 from trainer.decode.choice import filtered
 from trainer.decode.decoding import Decoding
@@ -15,6 +14,7 @@ from trainer.decode.filling import ENDED, Filling
 from trainer.decode.prompt import Blank, Prompt, Reading, make_prompt
 from trainer.decode.reader import Reader
 from trainer.decode.sampling import fill
+from trainer.model.cache import Cache
 
 pytestmark = needs_shared
 

@@ -10,9 +10,9 @@ from trainer.decode.beams import search
 from trainer.decode.decoding import Decoding
 from trainer.decode.reader import Reader
 from trainer.decode.sampling import fill
-from trainer.gpt2_names import PREFIX, is_transposed, name_in_transformers
-from trainer.model import GLM
-from trainer.sizes import ModelConfig
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
+from trainer.weights.gpt2_names import PREFIX, is_transposed, name_in_transformers
 
 SHAPE = ModelConfig(
     num_layers=2,

@@ -16,10 +16,10 @@ from tests.trainer.export.tokens import put_tokenizer
 from tests.trainer.saved import GPT2_SHAPE, SHAPE, causal_logits, random_model, save_run
 from trainer.export.__main__ import main
 from trainer.export.export import Exporting, export
-from trainer.model import GLM
-from trainer.safetensors import SafeTensors
+from trainer.model.model import GLM
 from trainer.start import load_weights
 from trainer.trained import Opening, find_origin
+from trainer.weights.safetensors import SafeTensors
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,10 @@ from tests.trainer.golden import (
     reference_model,
 )
 from tests.trainer.saved import save_run
-from tests.trainer.test_published import FILE, part
+from tests.trainer.weights.test_published import FILE, part
 from trainer.export.export import Exporting, export
-from trainer.model import GLM
-from trainer.published import load_published
+from trainer.model.model import GLM
+from trainer.weights.published import load_published
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import torch
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial
 from trainer.export.export import Exporting, export
-from trainer.safetensors import SafeTensors
+from trainer.weights.safetensors import SafeTensors
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from trainer.model import GLM
-from trainer.sizes import ModelConfig
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 from trainer.tasks.phrasing import Phrasing
 from trainer.tokenizer import TextTokenizer
 

@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from tests.trainer.golden import SHARED
-from trainer.model import GLM
-from trainer.published import copy_weights
-from trainer.sizes import ModelConfig
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 from trainer.tasks.heads import Head
 from trainer.tasks.task import CLASSIFIER, CLOZE, SPELLED, Asking
 from trainer.tokenizer import TextTokenizer
+from trainer.weights.published import copy_weights
 
 TASKS = SHARED / "tasks"
 TOKENIZERS = SHARED.parent / "tokenizers"

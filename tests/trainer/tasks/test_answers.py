@@ -9,8 +9,8 @@ import torch
 from shards.errors import UserError
 from tests.trainer.tasks.test_superglue import CB, COPA, RECORD, WSC
 from tests.trainer.tasks.toy import Desk
-from trainer.model import GLM
-from trainer.sizes import ModelConfig
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 from trainer.tasks.answers import NO_CHOICE, Judge, answer
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.heads import Head

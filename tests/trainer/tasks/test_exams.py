@@ -18,15 +18,15 @@ from shards.errors import UserError
 from tests.trainer.alone import ALONE
 from tests.trainer.golden import SHARED, needs_shared
 from tests.trainer.tasks.harness import FOLDER, figures, gpt2, phrasing
-from trainer.loss import LossSums
-from trainer.model import GLM
-from trainer.published import copy_weights
+from trainer.model.loss import LossSums
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 from trainer.ranks import Ranks
-from trainer.sizes import ModelConfig
 from trainer.tasks.exam import Answers, Exam, sit
 from trainer.tasks.exams import NAMES, open_exams, parse_exams, sit_all
 from trainer.tasks.phrasing import Phrasing
 from trainer.tokenizer import TextTokenizer
+from trainer.weights.published import copy_weights
 
 TASKS = ("hellaswag", "arc", "copa", "lambada", "wikitext")
 

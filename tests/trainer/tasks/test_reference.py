@@ -8,7 +8,7 @@ import pytest
 from shards.errors import UserError
 from tests.trainer.tasks import reference
 from tests.trainer.tasks.reference import TOKENIZERS, asking, figures, items, needs_tasks, option
-from trainer.model import GLM
+from trainer.model.model import GLM
 from trainer.tasks.answers import Judge, answer
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.question import Question

@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 
 from shards.records import to_json
-from trainer.model import GLM
-from trainer.sizes import ModelConfig
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
 
 TOKENIZER = f"sentencepiece:{Path(__file__).parents[3] / 'pipelines' / 'sample' / 'sample.model'}"
 SHAPE = ModelConfig(

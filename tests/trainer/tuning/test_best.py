@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from trainer.disk import Disk
+from trainer.checkpoints.disk import Disk
 from trainer.ranks import AgreedError, Ranks
 from trainer.tuning.best import Best, better, folder_of, keep
 

@@ -12,7 +12,7 @@ import torch
 from tests.trainer.alone import ALONE
 from tests.trainer.golden import SHARED, needs_shared
 from tests.trainer.tasks import reference
-from trainer.sizes import ModelConfig
+from trainer.model.sizes import ModelConfig
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.question import Question
 from trainer.tasks.task import CLASSIFIER, CLOZE, TRAIN, VALIDATION, Asking

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.trainer.tuning.lessons import SHAPE
-from trainer.dropout import Seeds
+from trainer.model.dropout import Seeds
 from trainer.tasks.question import Question
 from trainer.tasks.rows import blank_row
 from trainer.tuning.batches import Scoring, longest

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from trainer.sizes import ModelConfig
+from trainer.model.sizes import ModelConfig
 from trainer.tasks.rows import Row, blank_row, causal_row, collate
 from trainer.tuning.model import Answering, TunedGLM
 from trainer.tuning.packing import collate_packed, packed

@@ -5,8 +5,8 @@ import pytest
 
 from shards.errors import UserError
 from tests.trainer.alone import ALONE
-from tests.trainer.test_checkpoint import put
-from trainer.disk import Disk
+from tests.trainer.checkpoints.test_checkpoint import put
+from trainer.checkpoints.disk import Disk
 from trainer.tuning import start as module
 from trainer.tuning.settings import parse
 

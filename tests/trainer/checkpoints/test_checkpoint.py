@@ -1,0 +1,167 @@
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from shards.errors import UserError
+from shards.records import to_json
+from shards.storage.files import FileEntry, crc32c, size, write_json
+from tests.trainer.alone import ALONE
+from trainer.checkpoints.checkpoint import (
+    BAD_STREAK,
+    Checkpoint,
+    FileList,
+    NothingSavedError,
+    find_common_checkpoint,
+    find_later_steps,
+    read_checkpoint,
+)
+from trainer.checkpoints.disk import find_disk
+from trainer.ranks import AgreedError
+
+
+def put(
+    run: Path,
+    step: int,
+    *,
+    ranks: Sequence[int] = (0,),
+    world: int = 1,
+    stage: int = 1,
+    streak: int = 0,
+) -> Path:
+    """Write the part of a checkpoint that some ranks hold."""
+    folder = run / f"step-{step}"
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [f"optim-{rank}.pt" for rank in ranks]
+    for name in names:
+        (folder / name).write_bytes(name.encode() * 10)
+    files: Mapping[str, FileEntry] = {
+        name: FileEntry(bytes=size(folder / name), crc32c=crc32c(folder / name)) for name in names
+    }
+    file_list = FileList(
+        version=1,
+        step=step,
+        ranks=tuple(ranks),
+        world=world,
+        stage=stage,
+        files=files,
+        state={"n": step, BAD_STREAK: streak},
+    )
+    write_json(folder / f"whole-{ranks[0]:05d}.json", to_json(file_list))
+    return folder
+
+
+def test_the_newest_complete_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for step in (9, 10, 20):
+        put(tmp_path, step)
+    (tmp_path / "step-30").mkdir()
+    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
+    assert checkpoint is not None
+    assert (checkpoint.step, checkpoint.tag, checkpoint.state) == (
+        20,
+        "step-20",
+        {"n": 20, BAD_STREAK: 0},
+    )
+    assert f"step-30 is skipped: {tmp_path / 'step-30'} is unfinished" in caplog.text
+
+
+def test_there_is_none(tmp_path: Path) -> None:
+    assert find_common_checkpoint(tmp_path, ranks=ALONE, disk=None) is None
+    assert find_common_checkpoint(tmp_path / "nowhere", ranks=ALONE, disk=None) is None
+
+
+def test_one_by_name(tmp_path: Path) -> None:
+    for step in (10, 20):
+        put(tmp_path, step)
+    checkpoint = find_common_checkpoint(tmp_path / "step-10", ranks=ALONE, disk=None)
+    assert checkpoint is not None
+    assert checkpoint.step == 10
+
+
+DAMAGES = {
+    "bits": (lambda path: path.write_bytes(path.read_bytes()[:-1] + b"!"), "is damaged: its check"),
+    "size": (lambda path: path.write_bytes(b"short"), "is missing or cut short"),
+    "lost": (lambda path: path.unlink(), "is missing or cut short"),
+    "list": (
+        lambda path: (path.parent / "whole-00000.json").write_text("{}"),
+        "is not the list",
+    ),
+    "no json": (lambda path: (path.parent / "whole-00000.json").write_text("{"), "no valid JSON"),
+}
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGES.values(), ids=DAMAGES)
+def test_damage_is_reported_and_the_one_before_is_taken(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: object, message: str
+) -> None:
+    put(tmp_path, 1)
+    damage(put(tmp_path, 2) / "optim-0.pt")  # type: ignore[operator]  # a table of functions
+    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=find_disk(tmp_path, ALONE))
+    assert checkpoint is not None
+    assert checkpoint.step == 1
+    assert message in caplog.text
+    (tmp_path / "step-1" / "optim-0.pt").unlink()
+    with pytest.raises(UserError, match=r"(?s)none that is complete .*step-2 .*step-1 .*--save"):
+        find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
+
+
+NOTHINGS = {
+    "one": ({3: None}, "step-3 is unfinished"),
+    "several": ({3: None, 6: None}, "step-3, step-6 are unfinished"),
+    "many": (dict.fromkeys(range(1, 8)), "step-1, step-2, step-3, step-4 and 3 more are unf"),
+    "bad": ({3: 2}, "step-3 has losses that are not finite"),
+    "both": ({3: 2, 6: None}, "step-6 is unfinished; step-3 has losses"),
+}
+
+
+@pytest.mark.parametrize(("steps", "message"), NOTHINGS.values(), ids=NOTHINGS)
+def test_nothing_to_resume_from(
+    tmp_path: Path, steps: Mapping[int, int | None], message: str
+) -> None:
+    for step, streak in steps.items():
+        folder = put(tmp_path, step, streak=streak or 0)
+        if streak is None:
+            (folder / "whole-00000.json").unlink()
+    with pytest.raises(NothingSavedError, match=f"no checkpoint to resume from: {message}"):
+        find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
+    assert find_later_steps(tmp_path, after=-1, ranks=ALONE)[0] == []
+    # A lost file of another is no reason to start over.
+    (put(tmp_path, 2) / "optim-0.pt").unlink()
+    with pytest.raises(AgreedError, match=r"(?s)none that is complete .*step-2 .*is missing"):
+        find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
+    assert find_later_steps(tmp_path, after=1, ranks=ALONE)[0] == [2]
+    assert find_later_steps(tmp_path, after=2, ranks=ALONE)[0] == []
+
+
+def test_bad_losses_are_passed_over_unless_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(tmp_path, 3)
+    put(tmp_path, 6, streak=4)
+    checkpoint = find_common_checkpoint(tmp_path, ranks=ALONE, disk=None)
+    assert checkpoint is not None
+    assert checkpoint.step == 3
+    assert "step-6 is skipped: 4 losses in a row were not finite there; only" in caplog.text
+    named = find_common_checkpoint(tmp_path / "step-6", ranks=ALONE, disk=None)
+    assert named is not None
+    assert named.bad_streak == 4
+
+
+def test_what_a_rank_needs(tmp_path: Path) -> None:
+    folder = put(tmp_path, 5, ranks=(0, 1), world=4)
+    assert isinstance(read_checkpoint(folder, rank=1, world=4), Checkpoint)
+    assert "lacks what rank 2 of 4 wrote" in str(read_checkpoint(folder, rank=2, world=4))
+    # Another number of ranks needs all of it, as when a node's files were copied to the others'.
+    assert "lacks what rank 2 of 4 wrote" in str(read_checkpoint(folder, rank=0, world=1))
+    put(tmp_path, 5, ranks=(2, 3), world=4)
+    checkpoint = read_checkpoint(folder, rank=0, world=1)
+    assert isinstance(checkpoint, Checkpoint)
+    assert sorted(checkpoint.files) == [f"optim-{rank}.pt" for rank in range(4)]
+
+
+def test_lists_are_json(tmp_path: Path) -> None:
+    folder = put(tmp_path, 7)
+    content = json.loads((folder / "whole-00000.json").read_text())
+    assert content["ranks"] == [0]
+    assert content["files"]["optim-0.pt"]["bytes"] == 100

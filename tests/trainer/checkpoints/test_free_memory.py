@@ -1,0 +1,47 @@
+from pathlib import Path
+
+from trainer.checkpoints.free_memory import free_memory
+
+
+def test_the_least_of_machine_and_groups(tmp_path: Path) -> None:
+    groups, proc = tmp_path / "groups", tmp_path / "proc"
+    (proc / "self").mkdir(parents=True)
+    (groups / "job/step").mkdir(parents=True)
+    assert free_memory(groups, proc) == 0  # not known
+    (proc / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable: 800 kB\nHugePages: none\n")
+    assert free_memory(groups, proc) == 800 << 10
+    (proc / "self/cgroup").write_text("0::/job/step\n")
+    (groups / "job/step/memory.max").write_text("max\n")
+    assert free_memory(groups, proc) == 800 << 10
+    (groups / "job/memory.max").write_text("5000\n")
+    (groups / "job/memory.current").write_text("4000\n")
+    assert free_memory(groups, proc) == 1000
+    (groups / "job/memory.stat").write_text("anon 3000\ninactive_file 600\n")
+    assert free_memory(groups, proc) == 1600
+    (groups / "job/memory.current").write_text("6000\n")
+    assert free_memory(groups, proc) == 0
+
+
+def test_groups_of_version_1(tmp_path: Path) -> None:
+    proc, root = tmp_path / "proc", tmp_path / "groups/memory"
+    (proc / "self").mkdir(parents=True)
+    (root / "job").mkdir(parents=True)
+    (proc / "meminfo").write_text("MemAvailable: 800 kB\n")
+    # The name is the machine's, and in a container the root is its own group.
+    for name in ("/job", "/docker/4f/job"):
+        (proc / "self/cgroup").write_text(f"12:cpu,cpuacct:/\n9:hugetlb,memory:{name}\n0::/\n")
+        (root / "memory.limit_in_bytes").write_text("9223372036854771712\n")
+        (root / "memory.usage_in_bytes").write_text("7000\n")
+        assert free_memory(tmp_path / "groups", proc) == 800 << 10
+        (root / "memory.limit_in_bytes").write_text("9000\n")
+        (root / "memory.stat").write_text("inactive_file 1\ntotal_inactive_file 600\n")
+        assert free_memory(tmp_path / "groups", proc) == 2600
+        (root / "memory.stat").unlink()
+    (proc / "self/cgroup").write_text("9:memory:/job\n")
+    (root / "job/memory.limit_in_bytes").write_text("5000\n")
+    (root / "job/memory.usage_in_bytes").write_text("4000\n")
+    assert free_memory(tmp_path / "groups", proc) == 1000
+
+
+def test_here() -> None:
+    assert free_memory() > 0

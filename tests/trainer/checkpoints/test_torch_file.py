@@ -1,0 +1,193 @@
+import errno
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+
+import pytest
+import torch
+
+from shards.errors import DamageError, UserError
+from tests.trainer.poison import POISONS, Payload
+from trainer.checkpoints.torch_file import (
+    check,
+    damage_told,
+    deepspeed_types,
+    nothing_runs,
+    one_line,
+    read,
+)
+
+
+class Plain:
+    """A class of one's own."""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "a.pt"
+    torch.save({"weights": torch.arange(3), "step": 1}, path)
+    return path
+
+
+def test_what_a_file_holds(path: Path) -> None:
+    check(path, [], advice="")
+    content = read(path, [], advice="")
+    assert content["weights"].tolist() == [0, 1, 2]
+    assert content["step"] == 1
+
+
+def test_the_format_before_zip_is_loaded_once(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    loads, load = [], torch.load
+    torch.save({"weights": torch.arange(3)}, path, _use_new_zipfile_serialization=False)
+
+    def count(*args: Any, **kwargs: Any) -> Any:
+        loads.append(args)
+        return load(*args, **kwargs)
+
+    monkeypatch.setattr(torch, "load", count)
+    assert read(path, [], advice="")["weights"].tolist() == [0, 1, 2]
+    assert len(loads) == 1
+
+
+def test_a_file_without_permission(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)  # root may read everything
+    for use in (check, read):
+        with pytest.raises(UserError, match=rf"^{path} cannot be read now .*Permission denied"):
+            use(path, [], advice="")
+
+
+@pytest.mark.parametrize("way", POISONS)
+def test_nothing_is_run(path: Path, tmp_path: Path, way: str) -> None:
+    trace = tmp_path / "it-ran"
+    POISONS[way](path, Payload(trace))
+    with pytest.raises(UserError, match=rf"^{path} (was not loaded|is not a PyTorch file)"):
+        read(path, [], advice="Do not.")
+    for wanted in (None, False, True):
+        with nothing_runs([]), pytest.raises(UnpicklingError):
+            torch.load(path, weights_only=wanted)
+    assert not trace.exists()
+
+
+def test_what_a_refused_file_names(path: Path, tmp_path: Path) -> None:
+    torch.save({"a": Payload(tmp_path / "b"), "c": Plain()}, path)
+    with pytest.raises(UserError, match=r"it names posix\.mkdir, .*Plain\. Stop\."):
+        check(path, [], advice="Stop.")
+    with pytest.raises(UserError, match=r"it names posix\.mkdir\. "):
+        check(path, [Plain], advice="")
+
+
+def scripted(path: Path) -> None:
+    torch.jit.save(torch.jit.script(torch.nn.Linear(1, 1)), str(path))
+
+
+def behind_a_pickle(path: Path) -> None:
+    """Make what one reader takes for a zip archive and another for a pickle."""
+    content = path.read_bytes()
+    POISONS["plain"](path, Payload(path.with_name("it-ran")))
+    path.write_bytes(path.read_bytes() + content)
+
+
+def without_its_pickle(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a/version", "3")
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "empty": lambda path: path.write_bytes(b""),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-30]),
+    "text": lambda path: path.write_text("weights"),
+    "a script": scripted,
+    "two files in one": behind_a_pickle,
+    "no pickle": without_its_pickle,
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning")
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_what_is_no_file_of_tensors(path: Path, damage: Callable[[Path], object]) -> None:
+    damage(path)
+    for use in (check, read):
+        with pytest.raises(DamageError, match=rf"^{path} .*Copy it again\.$"):
+            use(path, [], advice="")
+    assert not path.with_name("it-ran").exists()
+
+
+REFUSALS: dict[str, Exception] = {
+    "memory": MemoryError(),
+    "memory of a tensor": RuntimeError("DefaultCPUAllocator: (Cannot allocate memory)"),
+    "memory of a device": torch.OutOfMemoryError("CUDA out of memory"),
+    "time": torch.distributed.DistBackendError("NCCL timed out"),
+    "a lost rank": RuntimeError("[gloo/gloo/transport/tcp/pair.cc:545] Connection closed by peer"),
+}
+
+
+@pytest.mark.parametrize("error", REFUSALS.values(), ids=REFUSALS)
+def test_what_tells_nothing_of_a_file(
+    monkeypatch: pytest.MonkeyPatch, path: Path, error: Exception
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(torch, "load", refuse)
+    with pytest.raises(type(error)) as caught:
+        read(path, [], advice="")
+    assert caught.value is error
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EACCES])
+def test_a_file_that_the_system_does_not_let_be_read(path: Path, number: int) -> None:
+    told = damage_told(path, "It broke", ". Remove it.")
+    with pytest.raises(UserError, match=rf"^{path} cannot be read now .*not mean") as caught, told:
+        raise OSError(number, os.strerror(number))
+    assert not isinstance(caught.value, DamageError)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("odd"), RuntimeError("odd"), OSError("odd"), OSError(errno.EINVAL, "odd")],
+    ids=repr,
+)
+def test_what_damage_can_cause(path: Path, error: Exception) -> None:
+    told = damage_told(path, "It broke", ". Remove it.")
+    with pytest.raises(DamageError, match=r"^It broke \(.*odd\)\. Remove it\.$"), told:
+        raise error
+
+
+def test_the_environment_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    monkeypatch.delenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", raising=False)
+    torch.save(Plain(), path)
+    before = dict(os.environ)
+    with nothing_runs([]), pytest.raises(UnpicklingError):
+        torch.load(path)
+    assert dict(os.environ) == before
+    with nothing_runs([Plain]):
+        assert isinstance(torch.load(path, weights_only=False), Plain)
+    assert Plain not in torch.serialization.get_safe_globals()
+
+
+def test_an_error_in_one_line() -> None:
+    assert one_line(ValueError("a\n  b\x1b[31m.")) == r"a b\x1b[31m"
+    assert one_line(ValueError()) == "ValueError"
+    assert len(one_line(ValueError("x" * 1000))) == 301
+
+
+@pytest.mark.slow  # it loads DeepSpeed
+def test_deepspeeds_types(path: Path) -> None:
+    """Among them the one that only checkpoints in fp16 have, which no CPU writes."""
+    from deepspeed.runtime.fp16.loss_scaler import DynamicLossScaler  # noqa: PLC0415 - slow
+    from deepspeed.runtime.zero.config import ZeroStageEnum  # noqa: PLC0415 - slow
+
+    scaler = DynamicLossScaler(2**16, 2.0, 1000, 1, 2, False)
+    torch.save({"loss_scaler": scaler, "zero_stage": ZeroStageEnum(2)}, path)
+    with pytest.raises(UserError, match="DynamicLossScaler"):
+        check(path, [], advice="")
+    content = read(path, deepspeed_types(), advice="")
+    assert vars(content["loss_scaler"]) == vars(scaler)
+    assert content["zero_stage"] is ZeroStageEnum.gradients

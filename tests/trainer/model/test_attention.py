@@ -1,0 +1,235 @@
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.attention.flex_attention import BlockMask
+
+from trainer.model import attention
+from trainer.model.attention import WeightDropout, additive, attend, flex_runs_on, make_mask
+from trainer.model.dropout import Dropout, Seeds
+from trainer.model.sizes import ModelConfig
+
+pytestmark = pytest.mark.usefixtures("torch_dynamo")
+
+SEPS = torch.tensor([0, 1, 70, 192])
+PIECES = torch.tensor([0] * 50 + [1] * 30 + [2] * 90 + [-1] * 22).repeat(4, 1)
+
+
+def dense(sep: Tensor | None, pieces: Tensor | None, *, shape: tuple[int, int]) -> Tensor:
+    mask = make_mask(sep, pieces, shape=shape, flex=False)
+    assert isinstance(mask, Tensor)
+    return mask
+
+
+def heads(length: int = 192, *, seed: int = 0) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(4, 2, length, 16, generator=generator) for _ in range(3)]
+
+
+def weight_dropout(rate: float, slots: range = range(4), *, length: int = 192) -> WeightDropout:
+    shape = ModelConfig(
+        num_layers=1, hidden_size=32, num_heads=2, vocab_size=128, max_positions=length
+    )
+    return WeightDropout(rate, Dropout(Seeds.of_slots(0, 1, slots), shape, tokens=length), 0)
+
+
+def test_the_picture() -> None:
+    mask = dense(torch.tensor([3]), None, shape=(1, 6))
+    assert ["".join("x" if seen else "." for seen in row) for row in mask[0, 0].tolist()] == [
+        "xxx...",
+        "xxx...",
+        "xxx...",
+        "xxxx..",
+        "xxxxx.",
+        "xxxxxx",
+    ]
+
+
+def test_documents_do_not_see_each_other() -> None:
+    pieces = torch.tensor([[0, 0, 1, 1, 0, 1, -1]])
+    mask = dense(torch.tensor([4]), pieces, shape=(1, 7))
+    assert ["".join("x" if seen else "." for seen in row) for row in mask[0, 0].tolist()] == [
+        "xx.....",
+        "xx.....",
+        "..xx...",
+        "..xx...",
+        "xx..x..",
+        "..xx.x.",
+        "......x",
+    ]
+
+
+@pytest.mark.parametrize("sep", [torch.tensor(2), torch.tensor([2]), torch.tensor([2, 2, 2])])
+def test_one_sep_is_for_all(sep: Tensor) -> None:
+    expected = dense(torch.tensor([2, 2, 2]), None, shape=(3, 5))
+    assert torch.equal(dense(sep, None, shape=(3, 5)), expected)
+
+
+def test_plain_causal_needs_no_mask() -> None:
+    assert make_mask(None, None, shape=(4, 192), flex=False) is None
+    query, key, value = heads()
+    triangle = torch.ones(192, 192, dtype=torch.bool).tril()
+    torch.testing.assert_close(
+        attend(query, key, value, mask=None),
+        attend(query, key, value, mask=triangle),
+    )
+
+
+def test_a_mask_is_the_references_multiplication() -> None:
+    query, key, value = heads()
+    mask = dense(SEPS, None, shape=(4, 192))
+    scores = query @ key.transpose(2, 3) / 4
+    scores = scores * mask + (1.0 - mask.float()) * -65504.0
+    torch.testing.assert_close(attend(query, key, value, mask=mask), scores.softmax(-1) @ value)
+
+
+@pytest.mark.slow  # off the GPU FlexAttention is traced again for each shape
+@pytest.mark.filterwarnings("ignore:.*flex_attention called without torch.compile")
+@pytest.mark.parametrize(
+    ("sep", "pieces", "length"),
+    [
+        (SEPS, None, 64),
+        (SEPS, PIECES, 64),
+        (SEPS, PIECES, 128),
+        (SEPS, PIECES, 192),
+        (None, PIECES, 192),
+    ],
+)
+def test_flex_attention_sees_the_same(
+    sep: Tensor | None, pieces: Tensor | None, length: int
+) -> None:
+    cut = None if pieces is None else pieces[:, :length]
+    blocks = make_mask(sep, cut, shape=(4, length), flex=True)
+    assert isinstance(blocks, BlockMask)
+    query, key, value = heads(length)
+    torch.testing.assert_close(
+        attend(query, key, value, mask=blocks),
+        attend(query, key, value, mask=dense(sep, cut, shape=(4, length))),
+    )
+
+
+def test_blocks_that_nobody_sees_are_left_out() -> None:
+    short = make_mask(torch.tensor([10]), None, shape=(1, 1024), flex=True)
+    whole = make_mask(torch.tensor([1024]), None, shape=(1, 1024), flex=True)
+    assert isinstance(short, BlockMask)
+    assert isinstance(whole, BlockMask)
+    assert short.sparsity() == pytest.approx(100 * 28 / 64)  # of 8 x 8 blocks, above the diagonal
+    assert whole.sparsity() == 0
+
+
+def test_flex_attention_has_no_dropout() -> None:
+    blocks = make_mask(SEPS, None, shape=(4, 192), flex=True)
+    with pytest.raises(ValueError, match=r"no dropout; it was asked for 0\.1"):
+        attend(*heads(), mask=blocks, dropout=weight_dropout(0.1))
+
+
+def test_a_cpu_is_not_for_flex_attention() -> None:
+    assert not flex_runs_on(torch.device("cpu"))
+
+
+@pytest.mark.parametrize("mask", [None, "dense"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_dropout_without_a_kernel_drops_weights(mask: str | None, dtype: torch.dtype) -> None:
+    query, key, value = (part.to(dtype) for part in heads())
+    seen = None if mask is None else additive(dense(SEPS, None, shape=(4, 192)), dtype)
+    tiny = attend(query, key, value, mask=seen, dropout=weight_dropout(1e-9))
+    atol = 1e-5 if dtype == torch.float32 else 0.02
+    torch.testing.assert_close(tiny, attend(query, key, value, mask=seen), rtol=0, atol=atol)
+    # The mean over masks is what comes without dropout.
+    many = torch.stack(
+        [
+            attend(query, key, value, mask=seen, dropout=weight_dropout(0.2, range(i, i + 4)))
+            for i in range(0, 200, 4)
+        ]
+    )
+    assert not torch.equal(many[0], many[1])
+    off = [(outputs.float() - tiny.float()).abs().mean() for outputs in (many.mean(0), many[0])]
+    assert off[0] < off[1] / 5  # of 50 masks, whose noise shrinks to 1 / √50
+
+
+def test_a_mask_is_read_by_the_memory_efficient_kernel_as_it_is() -> None:
+    # What aten/src/ATen/native/transformers asks for: the type of the queries, the last stride 1,
+    # all others multiples of 8. Heads share a mask.
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        for pieces in (None, PIECES):
+            mask = additive(dense(SEPS, pieces, shape=(4, 192)), dtype)
+            assert isinstance(mask, Tensor)
+            assert mask.dtype == dtype
+            assert mask.shape == (4, 1, 192, 192)
+            assert mask.stride(-1) == 1
+            assert all(stride % 8 == 0 for stride in mask.stride()[:-1])
+            seen = dense(SEPS, pieces, shape=(4, 192))
+            assert torch.equal(mask == 0, seen)
+            assert (mask[~seen] == -torch.inf).all()
+
+
+class Philox:
+    """Stands in for a GPU's generator: notes from which number on something is drawn."""
+
+    def __init__(self) -> None:
+        self.seed = self.offset = 0
+
+    def manual_seed(self, seed: int) -> None:
+        self.seed = seed
+
+    def set_offset(self, offset: int) -> None:
+        assert offset % 4 == 0
+        self.offset = offset
+
+
+@pytest.mark.parametrize("by_slot", [True, False])
+def test_a_kernel_draws_for_each_sample_what_belongs_to_its_slot(
+    monkeypatch: pytest.MonkeyPatch, by_slot: bool
+) -> None:
+    philox = Philox()
+    calls = 0
+
+    def kernel(query: Tensor, *_: object, **__: object) -> Tensor:
+        """Give each sample the number that its first weight is drawn with."""
+        nonlocal calls
+        calls += 1
+        drawn = philox.offset + torch.arange(len(query)) * 2 * 192 * 192 + philox.seed
+        return drawn.view(-1, 1, 1, 1).expand(query.shape)
+
+    monkeypatch.setattr(attention, "scaled_dot_product_attention", kernel)
+    monkeypatch.setattr(attention, "_draws_by_slot", lambda *_, **__: by_slot)
+    monkeypatch.setattr(torch.cuda, "default_generators", {-1: philox})
+
+    def drawn(slots: range) -> list[int]:
+        dropout = weight_dropout(0.1, slots)
+        dropout.masks.is_in_kernel = dropout.masks.begins_at_slots = True
+        parts = [part[: len(slots)] for part in heads()]
+        return [int(x) for x in attend(*parts, mask=None, dropout=dropout)[:, 0, 0, 0]]
+
+    whole = drawn(range(4))
+    assert calls == (1 if by_slot else 4)
+    assert len(set(whole)) == 4
+    assert [*drawn(range(3)), *drawn(range(3, 4))] == whole
+
+
+@pytest.mark.parametrize("fails", ["masked", "narrow", "bf16", "never"])
+def test_kernels_are_tried_with_what_they_are_used_for(
+    monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    philox = Philox()
+
+    def kernel(query: Tensor, *_: object, attn_mask: Tensor | None, **__: object) -> Tensor:
+        """Draw by slot, but for some inputs."""
+        assert query.shape[2] == 128
+        is_masked = attn_mask is not None
+        if attn_mask is not None:
+            assert attn_mask.dtype == query.dtype
+            assert attn_mask.shape == (len(query), 1, 128, 128)
+        is_narrow, is_short = query.shape[3] == 20, query.dtype == torch.bfloat16
+        is_bad = {"masked": is_masked, "narrow": is_narrow, "bf16": is_short, "never": False}
+        apart = 1 if is_bad[fails] else query.shape[1] * 128 * 128
+        drawn = philox.offset + torch.arange(len(query)) * apart
+        return drawn.view(-1, 1, 1, 1).expand(query.shape)
+
+    monkeypatch.setattr(attention, "scaled_dot_product_attention", kernel)
+    monkeypatch.setattr(torch.cuda, "default_generators", {None: philox})
+    tried = attention._draws_by_slot.__wrapped__
+    cpu = torch.device("cpu")
+    assert tried(cpu, torch.float32, (128, 64), masked=False)
+    assert tried(cpu, torch.float32, (128, 64), masked=True) is (fails != "masked")
+    assert tried(cpu, torch.float32, (128, 20), masked=False) is (fails != "narrow")
+    assert tried(cpu, torch.bfloat16, (128, 64), masked=False) is (fails != "bf16")

@@ -1,0 +1,100 @@
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from trainer.model.loss import LossSums, loss_sums
+
+pytestmark = pytest.mark.usefixtures("torch_dynamo")
+
+VOCABULARY = 19
+SAMPLES, LENGTH, WIDTH = 3, 16, 8
+
+
+def given(share: float = 0.4) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Hidden states, head, targets and loss mask; the second sample has no target."""
+    generator = torch.Generator().manual_seed(4)
+    hidden = torch.randn(SAMPLES, LENGTH, WIDTH, generator=generator, requires_grad=True)
+    head = torch.randn(VOCABULARY, WIDTH, generator=generator, requires_grad=True)
+    targets = torch.randint(0, VOCABULARY, (SAMPLES, LENGTH), generator=generator)
+    mask = torch.rand(SAMPLES, LENGTH, generator=generator) < share
+    mask[1] = False
+    return hidden, head, targets, mask
+
+
+def sums_and_gradients(chunk: int, weights: Tensor) -> tuple[LossSums, Tensor, Tensor]:
+    hidden, head, targets, mask = given()
+    sums = loss_sums(
+        hidden, lambda rows: rows @ head.T, targets=targets, loss_mask=mask, chunk=chunk
+    )
+    (sums.loss * weights).sum().backward()
+    assert hidden.grad is not None
+    assert head.grad is not None
+    return sums, hidden.grad, head.grad
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 7, 1000])
+def test_chunks_change_nothing(chunk: int) -> None:
+    weights = torch.tensor([1.0, 2.0, -0.5])
+    sums, hidden_grad, head_grad = sums_and_gradients(chunk, weights)
+    hidden, head, targets, mask = given()
+    logits = hidden @ head.T
+    losses = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none") * mask
+    (losses.sum(1) * weights).sum().backward()
+    assert sums.loss.dtype == torch.float32
+    torch.testing.assert_close(sums.loss, losses.sum(1))
+    assert sums.correct.tolist() == ((logits.argmax(-1) == targets) & mask).sum(1).tolist()
+    assert sums.num_targets.tolist() == mask.sum(1).tolist()
+    assert sums.num_targets[1] == sums.loss[1] == 0
+    torch.testing.assert_close(hidden_grad, hidden.grad)
+    torch.testing.assert_close(head_grad, head.grad)
+
+
+def test_logits_are_made_where_there_is_loss_and_by_chunk() -> None:
+    hidden, head, targets, mask = given()
+    made: list[int] = []
+
+    def project(rows: Tensor) -> Tensor:
+        made.append(len(rows))
+        return rows @ head.T
+
+    loss_sums(hidden, project, targets=targets, loss_mask=mask, chunk=4).loss.sum().backward()
+    wanted = int(mask.sum())
+    forward = -(-wanted // 4)
+    assert max(made) == 4
+    assert sum(made[:forward]) == wanted
+    assert sum(made[forward:]) == wanted  # again in the backward pass
+
+
+def test_ones_and_zeros_are_a_mask_too() -> None:
+    hidden, head, targets, mask = given()
+    as_bool, as_int = (
+        loss_sums(hidden, lambda rows: rows @ head.T, targets=targets, loss_mask=some, chunk=9)
+        for some in (mask, mask.long())
+    )
+    assert all(torch.equal(one, other) for one, other in zip(as_bool, as_int, strict=True))
+
+
+def test_a_batch_without_targets_has_a_gradient_of_zero() -> None:
+    hidden, head, targets, _ = given()
+    nothing = torch.zeros(SAMPLES, LENGTH, dtype=torch.bool)
+    sums = loss_sums(
+        hidden, lambda rows: rows @ head.T, targets=targets, loss_mask=nothing, chunk=4
+    )
+    sums.loss.sum().backward()
+    assert sums.loss.tolist() == [0, 0, 0]
+    assert hidden.grad is not None
+    assert head.grad is not None
+    assert not hidden.grad.any()
+    assert not head.grad.any()
+
+
+def test_the_loss_of_half_precision_is_summed_in_single() -> None:
+    hidden, head, targets, mask = given()
+    half = head.bfloat16()
+    sums = loss_sums(
+        hidden.bfloat16(), lambda rows: rows @ half.T, targets=targets, loss_mask=mask, chunk=5
+    )
+    logits = (hidden.bfloat16() @ half.T).float()
+    losses = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none") * mask
+    torch.testing.assert_close(sums.loss, losses.sum(1))

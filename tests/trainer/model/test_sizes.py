@@ -1,0 +1,108 @@
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shards.errors import UserError
+from trainer.model.sizes import SIZES, ModelConfig, padded_vocabulary
+
+SMALL = {
+    "num_layers": 2,
+    "hidden_size": 64,
+    "num_heads": 4,
+    "vocab_size": 256,
+    "max_positions": 32,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("glm-base", 109_338_624),  # counted by the reference itself
+        ("glm-large", 334_688_256),
+        ("glm-large-chinese", 355_659_776),
+        ("glm-2b", 1_920_122_880),
+        ("glm-10b", 9_880_682_496),  # and these two by its formula
+        ("glm-10b-chinese", 9_879_633_920),
+        ("gpt2-d12", 124_475_904),  # llm.c prints it at start
+    ],
+)
+def test_sizes_have_as_many_parameters_as_the_original(name: str, number: int) -> None:
+    assert ModelConfig.named(name).num_parameters() == number
+
+
+@pytest.mark.parametrize(
+    ("num_tokens", "rows"),
+    [(1, 128), (128, 128), (129, 256), (30524, 30592), (50266, 50304), (50011, 50048)],
+)
+def test_a_vocabulary_is_padded_to_a_multiple(num_tokens: int, rows: int) -> None:
+    assert padded_vocabulary(num_tokens) == rows
+    assert ModelConfig.named("tiny").with_vocabulary(num_tokens).vocab_size == rows
+
+
+def test_a_file_describes_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({**SMALL, "hidden_dropout": 0}))
+    config = ModelConfig.named(str(path))
+    assert config == ModelConfig(**SMALL, hidden_dropout=0.0)
+    assert config.attention_dropout == 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("{", r"mine\.json is not valid JSON "),
+        ("[1]", r"mine\.json is not a JSON object"),
+        (json.dumps({**SMALL, "hiden": 1}), r"mine\.json\.hiden is not known"),
+        (json.dumps({"num_layers": 2}), r"mine\.json\.hidden_size is missing"),
+        (json.dumps({**SMALL, "num_heads": "4"}), r"num_heads is '4', not of type int"),
+        (json.dumps({**SMALL, "num_heads": 5}), r"64 is not a multiple of num_heads 5"),
+        (json.dumps({**SMALL, "vocab_size": 257}), r"multiple of 128, here 384"),
+    ],
+)
+def test_a_file_that_describes_none(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match=complaint):
+        ModelConfig.named(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        (
+            "glm-huge",
+            r"glm-huge is neither a name nor a file .* The names are glm-base, glm-large,",
+        ),
+        ("/no/such.json", r"there is no file /no/such\.json"),
+    ],
+)
+def test_an_unknown_name(name: str, complaint: str) -> None:
+    with pytest.raises(UserError, match=complaint):
+        ModelConfig.named(name)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"num_layers": 0}, "num_layers is 0; expected 1 to 16777216"),
+        ({"hidden_dropout": 1.0}, r"hidden_dropout is 1\.0; expected 0 <= hidden_dropout < 1"),
+        ({"attention_dropout": -0.1}, r"attention_dropout is -0\.1"),
+    ],
+)
+def test_a_shape_that_cannot_be(change: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        ModelConfig(**{**SMALL, **change})
+
+
+def test_flops_are_six_a_weight_and_the_products_of_attention() -> None:
+    config = SIZES["glm-large"]
+    weights = 24 * 12 * 1024**2
+    head = 30592 * 1024
+    attention = 12 * 24 * 1024 * 512
+    assert config.flops_per_token(512) == 6 * (weights + head) + attention
+    assert config.flops_per_token(512, target_share=0.25) == 6 * (weights + head / 4) + attention
+    # 6 N is most of it, whatever N counts.
+    assert math.isclose(config.flops_per_token(512), 6 * config.num_parameters(), rel_tol=0.1)

@@ -1,0 +1,95 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from shards.errors import DamageError, UserError
+from tests.trainer.saved import GPT2_SHAPE, causal_logits
+from trainer.model.model import GLM
+from trainer.start import load_weights
+from trainer.trained import Opening, find_origin
+from trainer.weights.hugging_face import CONFIG, is_hugging_face, shape_in
+from trainer.weights.safetensors import SafeTensors, write_safetensors
+
+GPT2 = {
+    "model_type": "gpt2",
+    "vocab_size": 300,
+    "n_positions": 24,
+    "n_embd": 32,
+    "n_layer": 2,
+    "n_head": 4,
+}
+
+
+def put_config(folder: Path, **changes: Any) -> Path:
+    (folder / CONFIG).write_text(json.dumps({**GPT2, **changes}))
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alone", [False, True])
+def test_what_transformers_saved_gives_the_same_logits(tmp_path: Path, alone: bool) -> None:
+    from transformers import GPT2Config, GPT2LMHeadModel  # noqa: PLC0415 - slow
+
+    torch.manual_seed(3)
+    theirs = GPT2LMHeadModel(GPT2Config(**GPT2)).eval().requires_grad_(False)
+    for parameter in theirs.parameters():
+        parameter.add_(torch.randn_like(parameter), alpha=0.1)
+    # OpenAI's files have the model without its head: names without a prefix.
+    (theirs.transformer if alone else theirs).save_pretrained(tmp_path)
+    assert is_hugging_face(tmp_path)
+    origin = find_origin(tmp_path, Opening())
+    assert (origin.shape, origin.objective) == (GPT2_SHAPE, "causal")
+    model = GLM(origin.shape).eval()
+    load_weights(tmp_path, model)
+    tokens = torch.randint(300, (2, 24))
+    with torch.no_grad():
+        logits = causal_logits(model, tokens)
+        assert (logits[..., :300] - theirs(tokens).logits).abs().max() < 1e-5
+    # What fills up the vocabulary is as likely as a token on average.
+    middle = logits[..., :300].mean(-1)
+    assert (logits[..., 300:] - middle[..., None]).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"model_type": "llama"}, r"config\.json says model_type 'llama'; what can be read"),
+        ({"activation_function": "relu"}, r"says activation_function 'relu'.* 'gelu_new'"),
+        ({"n_inner": 64}, r"says n_inner 64; .* n_inner 128"),
+        ({"tie_word_embeddings": False}, r"says tie_word_embeddings False"),
+        ({"scale_attn_by_inverse_layer_idx": True}, r"says scale_attn_by_inverse_layer_idx True"),
+        ({"n_head": 5}, r"does not describe a model \(hidden_size 32 is not a multiple"),
+        ({"n_layer": "2"}, r"does not describe a model"),
+        ({"n_embd": None}, r"does not describe a model"),
+    ],
+)
+def test_what_is_computed_in_another_way(
+    tmp_path: Path, changes: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(UserError, match=complaint):
+        shape_in(put_config(tmp_path, **changes))
+
+
+def test_what_is_computed_in_the_same_way(tmp_path: Path) -> None:
+    same = {"activation_function": "gelu_pytorch_tanh", "n_inner": None, "attn_pdrop": 0.1}
+    assert shape_in(put_config(tmp_path, **same)) == GPT2_SHAPE
+    other = {"layer_norm_epsilon": 1e-6, "initializer_range": 0.01}
+    expected = replace(GPT2_SHAPE, layernorm_eps=1e-6, init_std=0.01)
+    assert shape_in(put_config(tmp_path, **other)) == expected
+
+
+def test_a_parameter_that_is_missing(tmp_path: Path) -> None:
+    shapes = {"wte.weight": torch.Size([300, 32])}
+    write_safetensors(
+        put_config(tmp_path) / "model.safetensors",
+        shapes,
+        lambda name: torch.zeros(shapes[name]),
+        dtype=torch.float32,
+    )
+    assert len(SafeTensors(tmp_path)) == 1
+    with pytest.raises(DamageError, match=r"has no transformer\.wpe\.weight, which a GPT-2 has"):
+        load_weights(tmp_path, GLM(GPT2_SHAPE))

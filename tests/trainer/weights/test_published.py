@@ -1,0 +1,299 @@
+from dataclasses import replace
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from shards.errors import DamageError, UserError
+from tests.trainer.golden import (
+    EXTRACT,
+    SHAPE,
+    SHARED,
+    TOLERANCE,
+    Figures,
+    logits_of,
+    needs_shared,
+)
+from tests.trainer.poison import Payload
+from trainer.model.model import GLM
+from trainer.weights.published import load_published, read_published, split_part
+
+FILE = "mp_rank_{:02}_model_states.pt"
+FUSED = ("query_key_value.weight", "query_key_value.bias")
+COLUMNS = ("attention.dense.weight", "dense_4h_to_h.weight")
+ROWS = ("word_embeddings.weight", "dense_h_to_4h.weight", "dense_h_to_4h.bias")
+
+
+@pytest.fixture(scope="module")
+def weights() -> dict[str, Tensor]:
+    return Figures(EXTRACT).weights()
+
+
+def save(path: Path, module: dict[str, Tensor], **more: Any) -> None:
+    """A checkpoint as the reference writes it, with the state of every generator."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    state = {
+        "iteration": 1200,
+        "module": module,
+        "np_rng_state": np.random.RandomState(3).get_state(),
+        "random_rng_state": (3, (1, 2, 3), None),
+        "torch_rng_state": torch.zeros(8, dtype=torch.uint8),
+        "rng_tracker_states": {},
+    }
+    torch.save({**state, **more}, path)
+
+
+def part(name: str, whole: Tensor, *, rank: int, num_ranks: int) -> Tensor:
+    """What a model-parallel rank holds, written down row by row."""
+    if name.endswith(COLUMNS):
+        width = whole.shape[1] // num_ranks
+        return whole[:, rank * width : (rank + 1) * width].clone()
+    if name.endswith(ROWS):
+        height = len(whole) // num_ranks
+        return whole[rank * height : (rank + 1) * height].clone()
+    if name.endswith(FUSED):
+        height = SHAPE.hidden_size // num_ranks
+        starts = (kind * SHAPE.hidden_size + rank * height for kind in range(3))
+        return torch.cat([whole[start : start + height] for start in starts])
+    return whole
+
+
+def save_parts(folder: Path, weights: dict[str, Tensor], num_ranks: int) -> None:
+    for rank in range(num_ranks):
+        module = {
+            name: part(name, whole, rank=rank, num_ranks=num_ranks)
+            for name, whole in weights.items()
+        }
+        save(folder / FILE.format(rank), module)
+
+
+def assert_holds(model: GLM, weights: dict[str, Tensor]) -> None:
+    state = model.state_dict()
+    assert state.keys() == weights.keys()
+    for name, value in weights.items():
+        assert torch.equal(state[name], value), name
+
+
+def test_a_file(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    path = tmp_path / "any-name.pt"
+    save(path, weights)
+    model = GLM(SHAPE)
+    loaded = load_published(path, model)
+    assert (loaded.files, loaded.iteration, loaded.extended) == ([path], 1200, [])
+    assert_holds(model, weights)
+
+
+@pytest.mark.parametrize("num_ranks", [1, 2, 4])
+@pytest.mark.parametrize("tracker", [None, "latest", "latest_checkpointed_iteration.txt"])
+def test_a_folder_of_parts(
+    tmp_path: Path, weights: dict[str, Tensor], num_ranks: int, tracker: str | None
+) -> None:
+    save_parts(tmp_path / "1200" if tracker else tmp_path, weights, num_ranks)
+    if tracker:
+        (tmp_path / tracker).write_text("1200\n")
+    model = GLM(SHAPE)
+    assert len(load_published(tmp_path, model).files) == num_ranks
+    assert_holds(model, weights)
+
+
+@pytest.mark.parametrize("num_ranks", [1, 2, 4])
+def test_parts_are_split_as_they_are_joined(
+    tmp_path: Path, weights: dict[str, Tensor], num_ranks: int
+) -> None:
+    for name, whole in weights.items():
+        for rank in range(num_ranks):
+            expected = part(name, whole, rank=rank, num_ranks=num_ranks)
+            assert torch.equal(split_part(name, whole, rank=rank, num_ranks=num_ranks), expected)
+    save_parts(tmp_path, weights, num_ranks)
+    joined = read_published(tmp_path)
+    assert all(torch.equal(joined.read(name), weights[name]) for name in weights)
+
+
+def test_half_precision_is_converted(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    path = tmp_path / "half.pt"
+    save(path, {name: value.half() for name, value in weights.items()})
+    model = GLM(SHAPE)
+    load_published(path, model)
+    assert_holds(model, {name: value.half().float() for name, value in weights.items()})
+
+
+def test_files_from_before_the_zip_format(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    path = tmp_path / "old.pt"
+    torch.save({"module": weights}, path, _use_new_zipfile_serialization=False)
+    model = GLM(SHAPE)
+    assert load_published(path, model).iteration is None
+    assert_holds(model, weights)
+
+
+def test_positions_are_extended_when_asked(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    path = tmp_path / "short.pt"
+    save(path, weights)
+    torch.manual_seed(8)
+    model = GLM(replace(SHAPE, max_positions=100))
+    fresh = model.transformer.position_embeddings.weight.detach().clone()
+    loaded = load_published(path, model, extend_positions=True)
+    table = model.transformer.position_embeddings.weight
+    assert torch.equal(table[:65], weights["transformer.position_embeddings.weight"])
+    assert torch.equal(table[65:], fresh[65:])
+    assert loaded.extended == [
+        "transformer.position_embeddings.weight",
+        "transformer.block_position_embeddings.weight",
+    ]
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_file_that_would_run_code_is_refused(
+    tmp_path: Path, weights: dict[str, Tensor], zipped: bool
+) -> None:
+    path, trace = tmp_path / "evil.pt", tmp_path / "it-ran"
+    torch.save(
+        {"module": weights, "args": Payload(trace)}, path, _use_new_zipfile_serialization=zipped
+    )
+    named = r": it names posix\.mkdir" if zipped else ""
+    with pytest.raises(UserError, match=rf"evil\.pt was not loaded.* run code{named}\. If you"):
+        load_published(path, GLM(SHAPE))
+    assert not trace.exists()
+    torch.load(path, weights_only=False)  # it would have run
+    assert trace.exists()
+
+
+def test_no_types_stay_allowed(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    save(tmp_path / "a.pt", weights)
+    load_published(tmp_path / "a.pt", GLM(SHAPE))
+    assert np.ndarray not in torch.serialization.get_safe_globals()
+    with pytest.raises(UnpicklingError, match="Weights only load failed"):
+        torch.load(tmp_path / "a.pt", weights_only=True)
+
+
+def without(weights: dict[str, Tensor], name: str) -> dict[str, Tensor]:
+    return {key: value for key, value in weights.items() if key != name}
+
+
+WORDS = "word_embeddings.weight"
+POSITIONS = "transformer.position_embeddings.weight"
+DENSE = "transformer.layers.2.mlp.dense_h_to_4h.weight"
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda w: without(w, DENSE), rf"lacks parameters .*, 1 of them; the first is {DENSE}"),
+        (lambda w: {**w, "extra": w[WORDS]}, r"has parameters that the model lacks, 1 .* extra"),
+        (lambda w: {**w, WORDS: w[WORDS][:128]}, r"\(128, 64\).* \(256, 64\).* vocab_size 128"),
+        (
+            lambda w: {**w, POSITIONS: w[POSITIONS][:33]},
+            r"\(33, 64\).* Give --extend-positions, .* 32\.",
+        ),
+        (lambda w: {**w, DENSE: w[DENSE][:, :9]}, rf"{DENSE} has the shape \(256, 9\)"),
+        (lambda _: {"a": 1}, r"is not a GLM checkpoint: it has no entry 'module' with tensors"),
+    ],
+)
+def test_files_of_another_shape(
+    tmp_path: Path, weights: dict[str, Tensor], change: Any, complaint: str
+) -> None:
+    path = tmp_path / "other.pt"
+    save(path, change(weights))
+    with pytest.raises(UserError, match=complaint):
+        load_published(path, GLM(SHAPE))
+
+
+def test_longer_tables_are_refused(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    path = tmp_path / "long.pt"
+    save(path, weights)
+    with pytest.raises(UserError, match=r"Use a model with max_positions 64\."):
+        load_published(path, GLM(replace(SHAPE, max_positions=32)), extend_positions=True)
+
+
+def test_a_lost_rank_is_named(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    save_parts(tmp_path, weights, 4)
+    (tmp_path / FILE.format(1)).unlink()
+    with pytest.raises(UserError, match=r"holds 3 files .* rank 1: mp_rank_01_model_states"):
+        load_published(tmp_path, GLM(SHAPE))
+
+
+def test_ranks_of_two_checkpoints_do_not_mix(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    save_parts(tmp_path, weights, 2)
+    save(tmp_path / FILE.format(1), weights)
+    with pytest.raises(
+        DamageError, match=r"not belong to one checkpoint: .*\(128, 64\), \(256, 64\)"
+    ):
+        load_published(tmp_path, GLM(SHAPE))
+
+
+def test_a_rank_alone_asks_for_its_folder(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    save_parts(tmp_path, weights, 2)
+    with pytest.raises(UserError, match=r"several model-parallel ones, give their folder"):
+        load_published(tmp_path / FILE.format(0), GLM(SHAPE))
+
+
+def test_flipped_bytes_are_damage(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    path = tmp_path / "flipped.pt"
+    save(path, weights)
+    content = bytearray(path.read_bytes())
+    place = content.find(weights[DENSE].numpy().tobytes())
+    content[place + 100] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DamageError, match=r"flipped\.pt is damaged: .*CRC-32.*/data/\d+.*Copy it"):
+        load_published(path, GLM(SHAPE))
+
+
+def test_files_without_checksums(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    torch.serialization.set_crc32_options(False)
+    try:
+        save(tmp_path / "a.pt", weights)
+    finally:
+        torch.serialization.set_crc32_options(True)
+    model = GLM(SHAPE)
+    load_published(tmp_path / "a.pt", model)
+    assert_holds(model, weights)
+
+
+def test_a_cut_file_is_damage(tmp_path: Path, weights: dict[str, Tensor]) -> None:
+    path = tmp_path / "cut.pt"
+    save(path, weights)
+    path.write_bytes(path.read_bytes()[:200_000])
+    with pytest.raises(DamageError, match=r"cut\.pt is not a PyTorch file, or was cut short"):
+        load_published(path, GLM(SHAPE))
+    torch.save({"module": weights}, path, _use_new_zipfile_serialization=False)
+    path.write_bytes(path.read_bytes()[:200_000])
+    with pytest.raises(DamageError, match=r"cut\.pt cannot be read"):
+        load_published(path, GLM(SHAPE))
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ({}, r"holds no checkpoint: neither mp_rank_00_model_states\.pt nor a file latest"),
+        ({"latest": "900"}, r"latest names '900', but .* has no such folder"),
+    ],
+)
+def test_folders_without_one(tmp_path: Path, content: dict[str, str], complaint: str) -> None:
+    for name, text in content.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=complaint):
+        load_published(tmp_path, GLM(SHAPE))
+    with pytest.raises(UserError, match=r"no such file or folder"):
+        load_published(tmp_path / "nowhere", GLM(SHAPE))
+
+
+@needs_shared
+@pytest.mark.parametrize("folder", ["megatron", "megatron_MP2", "megatron/1200"])
+def test_what_the_reference_wrote(folder: str) -> None:
+    figures = Figures(SHARED / "model_tiny.npz")
+    model = GLM(SHAPE)
+    load_published(SHARED / "checkpoints" / folder, model)
+    assert_holds(model, figures.weights())
+    logits = logits_of(model, figures.batch("bert"))
+    assert (logits - figures.tensor("case/bert/logits")).abs().max() < TOLERANCE
+
+
+@needs_shared
+def test_what_the_reference_wrote_in_half_precision() -> None:
+    figures = Figures(SHARED / "model_tiny.npz")
+    model = GLM(SHAPE)
+    assert load_published(SHARED / "checkpoints" / "megatron_fp16", model).iteration == 1200
+    assert_holds(model, {name: w.half().float() for name, w in figures.weights().items()})

@@ -1,0 +1,1 @@
+"""Blanks: texts become the examples that GLM learns to fill in."""

@@ -1,0 +1,293 @@
+"""Blank infilling: windows of text become what a GLM is trained on.
+
+Each sample has one objective, drawn from its own key like everything else about it:
+
+    0  token spans   15 % of the text in short blanks               `trainer.blanks.spans`
+    1  sentences     15 % of the text in whole sentences            `trainer.blanks.sentences`
+    2  generation    the end of the text, or a long run inside it   `trainer.blanks.generation`
+
+Some texts are shortened first (`trainer.blanks.shorten`); `[dBLOCK]` comes last
+(`trainer.blanks.noise`); `trainer.blanks.blocks` shows the resulting rows.
+
+One sample in, one row out: none is dropped, split or merged. Blanks never contain prompts, `[CLS]`
+or eos, and prompts and `[CLS]` carry no loss; only a generated end of a text contains the eos of
+its documents. A sample drawn for sentences that holds no whole one gets token spans. A text with
+nothing to predict becomes a row without loss, an empty text an empty row. A row depends on its text
+and key alone, never on the batch around it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shards.batch import Batch
+from shards.errors import UserError
+from shards.order.permutation import Words
+from trainer.blanks.blocks import WIDTH_MULTIPLE, Blanks, Rows, assemble
+from trainer.blanks.generation import GenerationBlanks, choose_generation_blanks
+from trainer.blanks.noise import noise_in_blanks, noise_in_context
+from trainer.blanks.sample_rng import Integers, Purpose, SampleRng, happens, integers_below
+from trainer.blanks.sentences import choose_sentences, find_sentences
+from trainer.blanks.shorten import shorten_texts
+from trainer.blanks.spans import choose_token_spans
+from trainer.blanks.special_tokens import SpecialTokens
+from trainer.blanks.text import Flags, Spans, TextRows, find_runs, is_special, text_rows_of
+
+_ROUNDING = 1e-9
+"""A probability below this is a rounding error of decimal fractions that add up to 0."""
+
+
+class Task(IntEnum):
+    """The objective of a sample."""
+
+    SPANS = 0
+    SENTENCES = 1
+    GENERATION = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlankOptions:
+    """How blanks are made; the defaults are GLM-10B's recipe (THUDM/GLM, ds_block_10B.sh).
+
+    Raises:
+        UserError: a value is out of its range.
+    """
+
+    bert_prob: float = 0.5
+    """Probability of token spans."""
+    sentence_prob: float = 0.3
+    """Probability of sentence spans; what remains of 1 is that of text generation."""
+    span_ratio: float = 0.15
+    """Share of the text that token spans and sentences cover."""
+    single_span_prob: float = 0.0
+    """Probability that a sample of token spans has a single blank."""
+    infill_prob: float = 0.5
+    """Probability that a text of one document generates a run inside it, closed by eop, instead of
+    its end. THUDM/GLM's gpt_infill_prob is the opposite: 1 minus this."""
+    gpt_min_ratio: float = 0.25
+    """The smallest share of a text to generate."""
+    short_seq_prob: float = 0.02
+    """Probability that a part of the text replaces the whole."""
+    block_mask_prob: float = 0.1
+    """Probability that a token within a token span is shown as [dBLOCK]."""
+    context_mask_ratio: float = 0.0
+    """Share of the text, near token spans, that is shown as [dBLOCK]."""
+    random_position: bool = False
+    """Positions begin at a random number that keeps them below the model's limit."""
+    task_mask: bool = True
+    """Sentences are marked by [sMASK], generation by [gMASK]; otherwise every blank by [MASK]."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not 0 <= value <= 1:
+                raise UserError(f"{name} is {value}: it must lie between 0 and 1.")
+        if self.bert_prob + self.sentence_prob > 1 + _ROUNDING:
+            raise UserError(
+                f"bert_prob {self.bert_prob} and sentence_prob {self.sentence_prob} add up to more "
+                "than 1; what they leave of 1 is the probability of text generation."
+            )
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The special tokens that these blanks need, by role."""
+        spans = self.bert_prob + self.sentence_prob > 0
+        hides = self.block_mask_prob + self.context_mask_ratio > 0
+        needed = {
+            "mask": spans or not self.task_mask,
+            "smask": self.task_mask and self.sentence_prob > 0,
+            "gmask": self.task_mask and self.generates,
+            "dblock": spans and hides,
+        }
+        return frozenset({"sop", "eop", *(role for role, needs in needed.items() if needs)})
+
+    @property
+    def generates(self) -> bool:
+        """Whether some samples are text generation."""
+        return self.bert_prob + self.sentence_prob < 1 - _ROUNDING
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GlmBatch:
+    """Rows for a GLM. n, a multiple of 64, is the width; b the number of rows."""
+
+    tokens: Integers
+    """[b, n]: Part A, Part B, padding."""
+    targets: Integers
+    """[b, n]: in Part B; padding elsewhere."""
+    loss_mask: Flags
+    """[b, n]: the targets that count."""
+    position_ids: Integers
+    """[b, 2, n]: positions; positions in a block, 0 in Part A."""
+    sep: Integers
+    """[b]: tokens of Part A, which all tokens attend to."""
+    lengths: Integers
+    """[b]: tokens without padding."""
+    task: NDArray[np.int8]
+    """[b]: the `Task`; token spans where sentences were drawn but the text had none."""
+    source: Integers
+    """[b]: the stream that the text comes from."""
+    pieces: Integers | None
+    """[b, n]: the document of each token in its row, from 0; -1 in the padding. On request."""
+
+
+class BlankMaker:
+    """Makes blanks in batches of GLM windows.
+
+    Args:
+        token_ids: the tokenizer's special tokens by role, `manifest.tokenizer.special`.
+        options: how to make them.
+        max_positions: positions P of the model. No window may have more tokens; positions are then
+            below P, and block positions at most P.
+        sentence_ends: bool[vocabulary], `Vocabulary.sentence_end`.
+        isolate: number the document of each token, for attention that does not cross documents.
+
+    Raises:
+        UserError: the tokenizer lacks a special token that the options need.
+    """
+
+    def __init__(
+        self,
+        token_ids: Mapping[str, int],
+        options: BlankOptions,
+        *,
+        max_positions: int,
+        sentence_ends: NDArray[np.bool_],
+        isolate: bool = False,
+    ) -> None:
+        self.options = options
+        self.max_positions = max_positions
+        self._isolate = isolate
+        special = SpecialTokens.of(token_ids, needs=options.roles, sentence_ends=sentence_ends)
+        self._special = special
+        by_task = [special.mask, special.smask, special.gmask]
+        self._masks = np.array(by_task if options.task_mask else [special.mask] * 3)
+
+    @property
+    def max_length(self) -> int:
+        """The most tokens of a row: n + 2 max(1, 15 % of n), rounded up to a multiple of 64.
+
+        Each blank adds its `[MASK]` and `sop`, and there are most of them where each covers one
+        token of the budget. A text to generate has n + 2.
+        """
+        num_blanks = max(1, int(self.options.span_ratio * self.max_positions))
+        return -(-(self.max_positions + 2 * num_blanks) // WIDTH_MULTIPLE) * WIDTH_MULTIPLE
+
+    def __call__(self, batch: Batch, keys: Words, *, sources: Integers) -> GlmBatch:
+        """Return the rows of GLM windows.
+
+        Args:
+            batch: the windows.
+            keys: uint64[b], by sample: seeds everything random about it.
+            sources: int64[b], passed through.
+
+        Raises:
+            ValueError: a window has more tokens than the model has positions.
+        """
+        if batch.lengths.max(initial=0) > self.max_positions:
+            raise ValueError(
+                f"a window has {batch.lengths.max()} tokens, the model {self.max_positions} "
+                f"positions: cut windows with glm_windows({self.max_positions})"
+            )
+        rng = SampleRng(keys)
+        text = shorten_texts(
+            text_rows_of(batch, numbered=self._isolate),
+            self._special,
+            probability=self.options.short_seq_prob,
+            max_positions=self.max_positions,
+            rng=rng,
+        )
+        tasks, blanks, inputs = self._make_blanks(text, rng)
+        rows = assemble(text, blanks, self._special, inputs=inputs, rng=rng)
+        if self.options.random_position:
+            self._shift(rows, rng)
+        return GlmBatch(**rows._asdict(), task=tasks.astype(np.int8), source=sources)
+
+    def _make_blanks(self, text: TextRows, rng: SampleRng) -> tuple[Integers, Blanks, Integers]:
+        """Return the tasks by row, the blanks, and the tokens as the model sees them."""
+        runs = find_runs(text, self._special)
+        tasks = self._draw_tasks(rng)
+        sentences = find_sentences(
+            text,
+            runs.in_rows(tasks == Task.SENTENCES),
+            self._special,
+            longest=self.max_positions - 1,
+        )
+        has_none = np.bincount(sentences.rows, minlength=len(tasks)) == 0
+        tasks[(tasks == Task.SENTENCES) & has_none] = Task.SPANS
+        budgets = self._budgets(text, runs.in_rows(tasks != Task.GENERATION))
+        for_spans = runs.in_rows(tasks == Task.SPANS)
+        spans = self._token_spans(for_spans, budgets, rng)
+        generated = self._generation_blanks(text, runs.in_rows(tasks == Task.GENERATION), rng)
+        whole_sentences = choose_sentences(sentences, budgets, rng)
+        all_spans, is_end = _join(spans, whole_sentences, generated=generated)
+        inputs = self._add_noise(text, for_spans, spans, rng)
+        return tasks, Blanks(all_spans, is_end, self._masks[tasks]), inputs
+
+    def _draw_tasks(self, rng: SampleRng) -> Integers:
+        words = rng.words(Purpose.TASK)
+        either = self.options.bert_prob + self.options.sentence_prob
+        is_either = happens(words, either if self.options.generates else 1.0)
+        tasks = np.where(is_either, int(Task.SENTENCES), int(Task.GENERATION))
+        tasks[happens(words, self.options.bert_prob)] = Task.SPANS
+        return tasks
+
+    def _budgets(self, text: TextRows, runs: Spans) -> Integers:
+        """Return by row how many tokens spans cover: a share of the text without its prompts."""
+        height, width = text.tokens.shape
+        if not len(runs.rows):
+            return np.ones(height, np.int64)
+        special = is_special(text, self._special) & (np.arange(width) < text.lengths[:, None])
+        num_special = np.bincount(np.flatnonzero(special) // width, minlength=height)
+        lengths = num_special + np.bincount(runs.rows, runs.sizes, height)
+        budgets: Integers = np.maximum((self.options.span_ratio * lengths).astype(np.int64), 1)
+        return budgets
+
+    def _token_spans(self, runs: Spans, budgets: Integers, rng: SampleRng) -> Spans:
+        words = rng.words(Purpose.IS_SINGLE)
+        budgets = np.where(happens(words, self.options.single_span_prob), 1, budgets)
+        return choose_token_spans(runs, budgets, rng=rng, longest=self.max_positions - 1)
+
+    def _generation_blanks(self, text: TextRows, runs: Spans, rng: SampleRng) -> GenerationBlanks:
+        return choose_generation_blanks(
+            text,
+            runs,
+            min_ratio=self.options.gpt_min_ratio,
+            infill_prob=self.options.infill_prob,
+            longest=self.max_positions - 1,
+            rng=rng,
+        )
+
+    def _add_noise(self, text: TextRows, runs: Spans, blanks: Spans, rng: SampleRng) -> Integers:
+        """Return the tokens with noise in and near these blanks."""
+        options, tokens = self.options, text.tokens
+        if options.block_mask_prob and len(blanks.rows):
+            tokens = tokens.copy()
+            tokens[noise_in_blanks(blanks, options.block_mask_prob, rng)] = self._special.dblock
+        if options.context_mask_ratio and len(blanks.rows):
+            tokens = tokens.copy()
+            counts = (options.context_mask_ratio * text.lengths).astype(np.int64)
+            tokens[noise_in_context(runs, blanks, counts, rng)] = self._special.dblock
+        return tokens
+
+    def _shift(self, rows: Rows, rng: SampleRng) -> None:
+        """Start the positions of each row at a random number."""
+        spare = self.max_positions - np.maximum(rows.sep, 1) + 1
+        words = rng.words(Purpose.SHIFT)
+        inside = np.arange(rows.tokens.shape[1]) < rows.lengths[:, None]
+        shifts = integers_below(words, spare)[:, None]
+        rows.position_ids[:, 0] += np.where(inside, shifts, 0)
+
+
+def _join(*parts: Spans, generated: GenerationBlanks) -> tuple[Spans, Flags]:
+    """Return all blanks, sorted by row, then start, and which are the end of a text."""
+    spans = [part for part in (*parts, generated.spans) if len(part.rows)]
+    is_end = np.zeros(sum(len(part.rows) for part in spans), np.bool_)
+    is_end[len(is_end) - len(generated.is_end) :] = generated.is_end
+    if len(spans) <= 1:
+        return (spans or parts)[0], is_end
+    rows, starts, sizes = (np.concatenate(columns) for columns in zip(*spans, strict=True))
+    order = np.argsort(rows, kind="stable")  # a row comes from one part, which is sorted
+    return Spans(rows[order], starts[order], sizes[order]), is_end[order]

@@ -1,0 +1,183 @@
+"""Where the blanks of token spans lie in a text: their lengths, their documents, their places.
+
+The budget of a text is 15 % of its tokens, prompts left out. Lengths are drawn from a Poisson
+distribution until they reach the budget. Then each blank is dealt to a run of the text, roughly a
+document (`find_runs`), and placed within it:
+
+    the runs laid end to end  |······ run 0 ······|·· run 1 ··|········ run 2 ········|
+    the blanks on that line   ├──┼─────┼────┼──┼───────┼───┼─────┼────┼───┼──────┼───┤
+                              stretched to its length, turned by a random distance
+
+A blank goes to the run that its middle falls into. So every document gets its share of the budget,
+give or take a blank, and every token about the same chance, however long the documents are. Where
+documents are so short that a run cannot hold what it was dealt (blanks keep at least one token
+between them), it takes what it can; the rest goes to the run with the most room, in pieces if
+necessary, until the budget is reached or all runs are full. No sample is dropped.
+
+THUDM/GLM (blocklm_utils.py, sample_span_in_document) gives the longest document what the others
+leave over, and drops the sample if that does not fit. For a text of one document both agree.
+"""
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from itertools import accumulate
+from math import factorial
+from typing import NamedTuple
+
+import numpy as np
+
+from trainer.blanks.sample_rng import Integers, Purpose, SampleRng, integers_below, shuffled_order
+from trainer.blanks.text import Flags, Spans, group_starts, running_sums
+
+_MEAN_LENGTH = 3
+_MAX_LENGTH = 39
+"""Blank lengths follow a Poisson distribution of mean 3 on 1 to 39, as in THUDM/GLM,
+blocklm_utils.py (average_block_length 3, max_block_length 40, exclusive)."""
+_BITS = 53
+_MOVED = 1 << 32
+"""Blanks that had to move are numbered from here on; no text draws that many."""
+
+
+def _thresholds() -> Integers:
+    """Return int64[38]: the cumulative distribution of lengths 1 to 38, in units of 2^-53."""
+    weights = [Fraction(_MEAN_LENGTH**k, factorial(k)) for k in range(1, _MAX_LENGTH + 1)]
+    sums = list(accumulate(weights))
+    return np.array([int(part / sums[-1] * 2**_BITS) for part in sums[:-1]], np.int64)
+
+
+_THRESHOLDS = _thresholds()
+
+
+class _DealtBlanks(NamedTuple):
+    """Blanks that have a run but no place in it yet."""
+
+    runs: Integers
+    sizes: Integers
+    numbers: Integers
+    """The number of each in its row: the counter of its random words."""
+
+
+class _Packing(NamedTuple):
+    """Blanks by run, in random order, and the room that they take."""
+
+    blanks: _DealtBlanks
+    ends: Integers
+    """The room that a blank and those before it in its run take, a gap after each included."""
+
+
+def choose_token_spans(runs: Spans, budgets: Integers, *, rng: SampleRng, longest: int) -> Spans:
+    """Return blanks in the rows that have runs.
+
+    Args:
+        runs: where blanks may lie.
+        budgets: by row, how many tokens to cover, 1 or more: at least that many if the runs have
+            room, and fewer than 39 beyond it. A budget of 1 makes one blank.
+        rng: the random numbers of the batch.
+        longest: the most tokens that a blank may have.
+    """
+    if not len(runs.rows):
+        return runs
+    first = group_starts(runs.rows)
+    rows = runs.rows[first]
+    lengths = np.add.reduceat(runs.sizes, first)
+    budgets = np.minimum(budgets[rows], lengths)
+    widest = np.minimum(np.maximum.reduceat(runs.sizes, first), longest)
+    owners, numbers, sizes, middles = _draw(rows, budgets, widest=widest, rng=rng)
+    turns = integers_below(rng.words(Purpose.SPAN_SHARE, rows), lengths)
+    totals = np.bincount(owners, sizes).astype(np.int64)
+    offsets = (middles * lengths[owners] // (2 * totals[owners]) + turns[owners]) % lengths[owners]
+    ends = np.cumsum(runs.sizes)
+    dealt = np.searchsorted(ends, (ends - runs.sizes)[first][owners] + offsets, side="right")
+    packing = _pack(_DealtBlanks(dealt, sizes, numbers), runs, rng)
+    fits = packing.ends <= runs.sizes[packing.blanks.runs] + 1
+    if not fits.all():
+        dealt_again = _deal_again(packing.blanks, fits, runs=runs, first=first, budgets=budgets)
+        packing = _pack(dealt_again, runs, rng)
+    return _place(packing, runs, rng)
+
+
+def _draw(
+    rows: Integers, budgets: Integers, *, widest: Integers, rng: SampleRng
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """Return for each blank its row (index into `rows`), its number there, size, twice its middle.
+
+    The middle is measured with the blanks of a row laid end to end.
+    """
+    most = int(budgets.max())
+    for count in (most // 2 + 8, most):  # the second always suffices: no blank is empty
+        words = rng.stream(Purpose.SPAN_LENGTHS, rows[:, None], np.arange(count)) >> (64 - _BITS)
+        sizes = 1 + np.searchsorted(_THRESHOLDS, words.astype(np.int64), side="right")
+        sizes = np.minimum(sizes, widest[:, None])
+        ends = np.cumsum(sizes, axis=1)
+        if (ends[:, -1] >= budgets).all():
+            break
+    used = ends - sizes < budgets[:, None]
+    owners, numbers = np.nonzero(used)
+    return owners, numbers, sizes[used], 2 * ends[used] - sizes[used]
+
+
+def _pack(blanks: _DealtBlanks, runs: Spans, rng: SampleRng) -> _Packing:
+    words = rng.stream(Purpose.SPAN_ORDER, runs.rows[blanks.runs], blanks.numbers)
+    order = shuffled_order(blanks.runs, words)
+    blanks = _DealtBlanks(*(column[order] for column in blanks))
+    return _Packing(blanks, running_sums(blanks.runs, blanks.sizes + 1))
+
+
+def _deal_again(
+    blanks: _DealtBlanks, fits: Flags, *, runs: Spans, first: Integers, budgets: Integers
+) -> _DealtBlanks:
+    """Return the blanks that fit, and of the others what is needed and finds room in its row.
+
+    `first` is the first run of each row.
+    """
+    dealt, sizes, numbers = blanks
+    owners = np.searchsorted(first, dealt, side="right") - 1
+    missing = budgets - np.bincount(owners[fits], sizes[fits], len(first)).astype(np.int64)
+    room = runs.sizes + 1
+    np.subtract.at(room, dealt[fits], sizes[fits] + 1)
+    edges = np.append(first, len(room)).tolist()
+    moved: list[tuple[int, int, int]] = []
+    for owner in np.unique(owners[~fits]).tolist():
+        own = slice(edges[owner], edges[owner + 1])
+        mine = ~fits & (owners == owner)
+        waiting = zip((dealt[mine] - own.start).tolist(), sizes[mine].tolist(), strict=True)
+        refilled = _refill(waiting, room[own], missing=int(missing[owner]))
+        moved += [(own.start + run, size, _MOVED + i) for i, (run, size) in enumerate(refilled)]
+    added = np.array(moved, np.int64).reshape(-1, 3).T
+    kept = dealt[fits], sizes[fits], numbers[fits]
+    return _DealtBlanks(*map(np.concatenate, zip(kept, added, strict=True)))
+
+
+def _refill(
+    waiting: Iterable[tuple[int, int]], room: Integers, *, missing: int
+) -> Iterator[tuple[int, int]]:
+    """Yield run and size of blanks made of the waiting ones, until none is missing or fits.
+
+    What does not fit into a blank's own run goes to the one with the most room.
+    """
+    for own, size in waiting:
+        run, left = own, min(size, missing)
+        while left > 0 and room.max() > 1:
+            taken = min(left, int(room[run]) - 1)
+            if taken > 0:
+                yield run, taken
+                room[run] -= taken + 1
+                left -= taken
+                missing -= taken
+            run = int(room.argmax())
+
+
+def _place(packing: _Packing, runs: Spans, rng: SampleRng) -> Spans:
+    """Return the blanks in their places, every way to fill a run being equally likely.
+
+    With M tokens to spare, sort as many integers in [0, M] as there are blanks: the i-th says how
+    many of the spare tokens lie before the i-th blank.
+    """
+    dealt, sizes, numbers = packing.blanks
+    used = np.zeros(len(runs.rows), np.int64)
+    used[dealt] = packing.ends  # the last blank of a run wins
+    spare = runs.sizes + 1 - used
+    words = rng.stream(Purpose.SPAN_PLACES, runs.rows[dealt], numbers)
+    shift = dealt << 32
+    gaps = np.sort(shift + integers_below(words, spare[dealt] + 1)) - shift
+    return Spans(runs.rows[dealt], runs.starts[dealt] + gaps + packing.ends - sizes - 1, sizes)

@@ -1,0 +1,1 @@
+"""Checkpoints of runs: written, checked, read, converted to another number of ranks."""

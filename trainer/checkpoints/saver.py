@@ -1,0 +1,273 @@
+"""Saving a run: what it has is copied in memory, and written while training goes on.
+
+    saver.save(…)       copies; where memory does not allow that, writes
+    saver.advance(…)    between steps: completes a checkpoint once every rank has its files on disk
+    saver.finish(…)     waits for that
+
+Only then do its lists appear, so a crash at any moment before costs no more than this checkpoint.
+Older ones go when it is complete and a later loss was finite: until then nobody knows whether its
+weights still are any good.
+"""
+
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from shards.errors import UserError
+from shards.records import to_json
+from shards.storage.disk import disk_errors_explained
+from shards.storage.files import FileEntry, atomic_write, crc32c, size, write_json
+from trainer.checkpoints.checkpoint import (
+    BAD_STREAK,
+    Checkpoint,
+    FileList,
+    read_checkpoint,
+    read_list,
+    steps_in,
+)
+from trainer.checkpoints.disk import Disk
+from trainer.checkpoints.writer import CheckpointWriter
+from trainer.ranks import Ranks
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pending:
+    """A checkpoint whose files are being written."""
+
+    folder: Path
+    step: int
+    state: Mapping[str, Any]
+
+
+class Saver:
+    """Writes the checkpoints of a run; all ranks call its methods alike."""
+
+    def __init__(self, engine: Any, disk: Disk, *, keep: int, ranks: Ranks) -> None:
+        """Take over what an engine writes.
+
+        Args:
+            engine: of DeepSpeed.
+            disk: where the run is saved.
+            keep: complete checkpoints that are kept.
+            ranks: of the run.
+        """
+        machines = ranks.gather(socket.gethostname())
+        self._engine = engine
+        self._writer = CheckpointWriter(engine, neighbours=machines.count(machines[ranks.rank]))
+        self._disk = disk
+        self._keep = keep
+        self._ranks = ranks
+        self._pending: _Pending | None = None
+        self._complete_step: int | None = None
+        """The last complete one, unless what is older has been pruned."""
+
+    def save(self, *, step: int, state: Mapping[str, Any]) -> None:
+        """Begin a checkpoint, once the one before is complete; the run may go on.
+
+        Args:
+            step: that was taken last.
+            state: of the run, with the `BAD_STREAK` of its losses.
+
+        Raises:
+            UserError: this one or the one before cannot be written; earlier ones are kept.
+        """
+        self.finish(bad_streak=int(state[BAD_STREAK]))
+        folder = self._disk.folder / f"step-{step}"
+        self._ranks.together(lambda: self._remove(folder))
+        with _told(folder):
+            self._engine.save_checkpoint(
+                str(self._disk.folder), folder.name, client_state={"step": step}, save_latest=False
+            )
+        self._pending = _Pending(folder=folder, step=step, state=state)
+        self._complete_if_written()
+
+    def advance(self, *, bad_streak: int) -> None:
+        """Complete what was begun if all ranks have written it, and prune what is older.
+
+        Args:
+            bad_streak: how many losses in a row were not finite, up to the step just taken.
+
+        Raises:
+            UserError: the checkpoint could not be written; earlier ones are kept.
+        """
+        if self._pending is not None:
+            self._complete_if_written()
+        if not bad_streak:
+            self._prune()
+
+    def finish(self, *, bad_streak: int) -> None:
+        """Wait until what was begun is complete, then do as `advance`."""
+        if self._pending is not None:
+            self._complete(self._pending)
+        if not bad_streak:
+            self._prune()
+
+    def condemn(self, step: int, *, bad_streak: int) -> None:
+        """Note in the checkpoint of a step, if there is one, that its weights gave bad losses."""
+        self.amend(step, {BAD_STREAK: bad_streak})
+
+    def amend(self, step: int, changes: Mapping[str, Any]) -> None:
+        """Change the state in the checkpoint of a step, if there is one; its files stay.
+
+        It is complete at any moment: where nothing but the state is new, saving it again would take
+        the only one away first.
+
+        Args:
+            step: of the checkpoint.
+            changes: parts of the state, by name; the others stay.
+        """
+
+        def write() -> None:
+            path = self._disk.folder / f"step-{step}" / f"whole-{self._disk.leader:05d}.json"
+            if self._ranks.rank == self._disk.leader and path.is_file():
+                file_list = read_list(path)
+                state = {**file_list.state, **changes}
+                write_json(path, to_json(replace(file_list, state=state)))
+
+        self._ranks.together(write)
+
+    def _complete_if_written(self) -> None:
+        if self._pending is None:
+            return
+        done = self._ranks.sum(torch.tensor([int(self._writer.is_done)]))
+        if int(done) == self._ranks.world:
+            self._complete(self._pending)
+
+    def _complete(self, pending: _Pending) -> None:
+        """Write the lists of a checkpoint, whose files the ranks have written or still write."""
+        self._pending = None
+
+        def wait() -> dict[str, FileEntry]:
+            with _told(pending.folder):
+                written = self._writer.entries().items()
+            return {path.relative_to(pending.folder).as_posix(): entry for path, entry in written}
+
+        files = self._gathered(self._ranks.together(wait))
+        files |= self._gathered(self._ranks.together(lambda: self._others(pending.folder, files)))
+        file_list = FileList(
+            version=_VERSION,
+            step=pending.step,
+            ranks=self._disk.members,
+            world=self._ranks.world,
+            stage=int(self._engine.zero_optimization_stage()),
+            files=dict(sorted(files.items())),
+            state=pending.state,
+        )
+
+        def commit() -> None:
+            if self._ranks.rank == self._disk.leader:
+                path = pending.folder / f"whole-{self._disk.leader:05d}.json"
+                write_json(path, to_json(file_list))
+                with atomic_write(self._disk.folder / "latest") as handle:
+                    handle.write(pending.folder.name.encode())
+
+        self._ranks.together(commit)
+        self._complete_step = pending.step
+        self._agree(lambda: self._remove_bad(before=pending.step))
+
+    def _agree(self, work: Callable[[], None]) -> None:
+        """Do work on this rank's disk; what goes wrong on one rank all of them tell.
+
+        Raises:
+            AgreedError: it failed on some rank.
+        """
+
+        def explained() -> None:
+            with disk_errors_explained(self._disk.folder):
+                work()
+
+        self._ranks.together(explained)
+
+    def _gathered(self, own: dict[str, FileEntry]) -> dict[str, FileEntry]:
+        """Return what the ranks that see this rank's disk know of a checkpoint's files."""
+        by_rank = self._ranks.gather(own)
+        return {name: entry for rank in self._disk.members for name, entry in by_rank[rank].items()}
+
+    def _others(self, folder: Path, known: Mapping[str, FileEntry]) -> dict[str, FileEntry]:
+        """Return this rank's share of what DeepSpeed copies into a checkpoint: of offloading."""
+        with disk_errors_explained(folder):
+            paths = (path for path in folder.rglob("*") if path.is_file())
+            names = sorted({path.relative_to(folder).as_posix() for path in paths} - known.keys())
+            index = self._disk.members.index(self._ranks.rank)
+            share = names[index :: len(self._disk.members)]
+            return {name: _flushed(folder / name) for name in share}
+
+    def _prune(self) -> None:
+        """Remove what is older than the last checkpoints to keep, up to the complete one.
+
+        Only complete ones with finite losses count. Folders of later steps, which a run left
+        unfinished or damaged before it went back to an earlier step, stay until it reaches their
+        step again.
+        """
+        newest, self._complete_step = self._complete_step, None
+        if newest is not None:
+            self._agree(lambda: self._remove_old(newest))
+
+    def _remove_old(self, newest: int) -> None:
+        """Remove what is older than the last checkpoints to keep, of those up to one."""
+        kept = [step for step, streak in self._complete_up_to(newest) if not streak][-self._keep :]
+        for step in steps_in(self._disk.folder):
+            if kept and step < kept[0]:
+                self._remove(self._disk.folder / f"step-{step}")
+
+    def _remove_bad(self, *, before: int) -> None:
+        """Remove the checkpoints before a step that were saved while losses were not finite."""
+        for step, streak in self._complete_up_to(before - 1):
+            if streak:
+                self._remove(self._disk.folder / f"step-{step}")
+
+    def _complete_up_to(self, last: int) -> list[tuple[int, int]]:
+        """Return the steps of the complete checkpoints here, with their streaks of bad losses.
+
+        Only the rank that removes them looks: it would take them away under another's eyes.
+        """
+        rank, world = self._ranks.rank, self._ranks.world
+        if rank != self._disk.leader:
+            return []
+        steps = [step for step in steps_in(self._disk.folder) if step <= last]
+        seen = [
+            read_checkpoint(self._disk.folder / f"step-{step}", rank=rank, world=world)
+            for step in steps
+        ]
+        pairs = zip(steps, seen, strict=True)
+        return [(step, s.bad_streak) for step, s in pairs if isinstance(s, Checkpoint)]
+
+    def _remove(self, folder: Path) -> None:
+        """Remove a checkpoint, its lists first, so that a crash on the way leaves no list."""
+        if self._ranks.rank != self._disk.leader:
+            return
+        with disk_errors_explained(folder):
+            for path in folder.glob("whole-*.json"):
+                path.unlink()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """Say which checkpoint could not be written, and what a run does then.
+
+    Raises:
+        UserError: a disk is full, or does not let files be written.
+    """
+    try:
+        with disk_errors_explained(folder):
+            yield
+    except UserError as error:
+        raise UserError(
+            f"{folder} was not saved: {error} It resumes from the checkpoint before."
+        ) from error
+
+
+def _flushed(path: Path) -> FileEntry:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    return FileEntry(bytes=size(path), crc32c=crc32c(path))

@@ -1,0 +1,164 @@
+"""A checkpoint for another number of ranks: DeepSpeed's universal form, made on demand."""
+
+import json
+import multiprocessing
+import shutil
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shards.errors import DamageError, UserError
+from shards.storage.files import atomic_write, make_folder
+from trainer.checkpoints.checkpoint import ADVICE, Checkpoint, torch_files
+from trainer.checkpoints.torch_file import deepspeed_types, nothing_runs, one_line, read
+from trainer.ranks import AgreedError, Ranks
+
+_SUFFIX = "-universal"
+_CONVERSION = """
+import json, sys
+sys.path[:] = json.loads(sys.argv.pop(1))
+from trainer.universal import convert_here
+convert_here()
+"""
+"""Of a process that imports from where this one does."""
+
+
+def needs_conversion(checkpoint: Checkpoint, *, world: int, stage: int) -> bool:
+    """Return whether the engine cannot load a checkpoint as it is.
+
+    Raises:
+        AgreedError: it cannot load any form of it; the message says what can be done.
+    """
+    if checkpoint.stage != stage:
+        raise AgreedError(
+            f"{checkpoint.folder} was written at ZeRO stage {checkpoint.stage}, and its optimizer "
+            f"cannot be read at stage {stage}. Resume at stage {checkpoint.stage}, or start a new "
+            f"run from its weights: --init-from {checkpoint.folder} --save OTHER."
+        )
+    return checkpoint.world != world and stage > 0
+
+
+def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
+    """Return the tag of the universal form of a checkpoint, which the first rank makes.
+
+    It lies beside the checkpoint until `remove` deletes it. For a large checkpoint the conversion
+    takes longer than ranks may wait for each other in a collective, so the others poll for a file.
+
+    Raises:
+        AgreedError: not all ranks see the folder, or DeepSpeed cannot convert the checkpoint.
+    """
+    target = checkpoint.folder.with_name(checkpoint.tag + _SUFFIX)
+    # Named for this start: a node may still see the file of an interrupted one.
+    mark = target / f"converted-{ranks.gather(uuid.uuid4().hex)[0]}"
+
+    def make_empty_target() -> None:
+        if ranks.is_first:
+            shutil.rmtree(target, ignore_errors=True)
+            make_folder(target)
+
+    def check_visible() -> None:
+        if not target.is_dir():
+            raise UserError(
+                f"{checkpoint.folder} was written by {checkpoint.world} ranks and is read by "
+                f"{ranks.world}, which needs one folder that all of them see. Copy the "
+                "checkpoint's files from all nodes into one folder and give it: --resume DIR."
+            )
+
+    ranks.together(make_empty_target)
+    ranks.together(check_visible)
+    if ranks.is_first:
+        problem = f"{checkpoint.folder} was not converted: the first rank was stopped."
+        try:
+            problem = _problem_of_conversion(checkpoint, target)
+        finally:  # the other ranks wait for it
+            with atomic_write(mark) as handle:
+                handle.write(problem.encode())
+    if problem := _wait_for_text(mark):
+        remove(checkpoint, ranks=ranks)
+        raise AgreedError(problem)
+    return target.name
+
+
+def _wait_for_text(mark: Path) -> str:
+    """Return the content of a file as soon as it exists."""
+    while not mark.is_file():
+        time.sleep(0.2)
+    return mark.read_text("utf-8")
+
+
+def remove(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
+    """Remove the universal form of a checkpoint once all ranks have read it."""
+    ranks.barrier()
+    if ranks.is_first:
+        shutil.rmtree(checkpoint.folder.with_name(checkpoint.tag + _SUFFIX), ignore_errors=True)
+        (checkpoint.folder.parent / "latest_universal").unlink(missing_ok=True)
+
+
+def _problem_of_conversion(checkpoint: Checkpoint, target: Path) -> str:
+    """Return what went wrong with the conversion, whatever it is; empty if it succeeded."""
+    try:
+        reason = _run_conversion(checkpoint, target)
+    except UserError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001  a lack of memory, for one
+        reason = one_line(error)
+    if not reason:
+        return ""
+    return (
+        f"{checkpoint.folder} was written by {checkpoint.world} ranks, and DeepSpeed could not "
+        f"convert it for another number ({reason}). Resume with {checkpoint.world} ranks, or start "
+        f"from its weights: --init-from {checkpoint.folder}."
+    )
+
+
+def _run_conversion(checkpoint: Checkpoint, target: Path) -> str:
+    """Return the last line of a conversion that failed; empty if it succeeded."""
+    for path in torch_files(checkpoint.folder):
+        _check_names(path)
+    command = [
+        *(sys.executable, "-c", _CONVERSION, json.dumps(sys.path)),
+        *("--input_folder", str(checkpoint.folder), "--output_folder", str(target)),
+        "--inject_missing_state",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return (_last_line(done.stderr) or f"exit code {done.returncode}") if done.returncode else ""
+
+
+def _last_line(text: str) -> str:
+    return ascii(next(iter(text.strip().splitlines()[-1:]), ""))[1:-1]
+
+
+def _check_names(path: Path) -> None:
+    """Check that no name in a file leads out of a folder: DeepSpeed makes folders of them."""
+    waiting: list[Any] = [read(path, deepspeed_types(), advice=ADVICE)]
+    seen = set[int]()
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Mapping):
+            for name in value:
+                if isinstance(name, str) and not _stays_inside(name):
+                    raise DamageError(f"{path} has an entry named {name!a}. {ADVICE}")
+            waiting.extend(value.values())
+        elif isinstance(value, list | tuple):
+            waiting.extend(value)
+
+
+def _stays_inside(name: str) -> bool:
+    return "/" not in name and "\0" not in name and name not in ("", ".", "..")
+
+
+def convert_here() -> None:
+    """Convert what the command line names, in this process and those that it forks."""
+    from deepspeed.checkpoint import ds_to_universal  # noqa: PLC0415 - see Ranks.join
+
+    # A process that is not forked would know none of the types.
+    multiprocessing.set_start_method("fork")
+    with nothing_runs(deepspeed_types()):
+        ds_to_universal.main(ds_to_universal.parse_arguments())

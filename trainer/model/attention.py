@@ -1,0 +1,226 @@
+"""Which tokens see which, and attention under such a mask.
+
+Text before `sep` sees all of itself; from there on each token sees what precedes it. For length 6
+and sep 3, a row per query:
+
+    0  x x x . . .
+    1  x x x . . .
+    2  x x x . . .
+    3  x x x x . .
+    4  x x x x x .
+    5  x x x x x x
+
+Every token sees itself, padding included, so no row is empty. The rule is written once, as a
+function of positions, and both forms of a mask are made from it: a dense one for PyTorch's
+scaled_dot_product_attention, and blocks for FlexAttention, which skips the empty ones.
+
+Dropout of attention weights belongs to samples, as all dropout does (`trainer.model.dropout`). On a
+GPU PyTorch's memory-efficient kernel draws it, one tile of scores at a time:
+
+    seed of step and layer ─▶ Philox numbers ─▶ … | sample at slot 6: H · n · n numbers | slot 7 | …
+
+so it is told at which number a micro-batch begins. On a CPU nothing fused has dropout at all, and
+the matrix of scores is made in full.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
+from torch.nn.functional import scaled_dot_product_attention
+
+from trainer.model.dropout import Dropout
+
+Mask = Tensor | BlockMask | None
+"""A tensor, broadcastable to [batch, heads, queries, keys], or blocks; None is causal. A bool
+tensor says what is seen, a float one is added to the scores."""
+
+_KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""Not FlashAttention, which numbers what it draws in another way."""
+_COUNTER = 2**32
+"""The kernel counts the random numbers of a batch in 32 bits."""
+_PHILOX = 4
+"""Random numbers come this many at a time, and a generator begins with the first of them."""
+
+_FLEX_CAPABILITY = (8, 0)
+"""From Ampere on: Triton no longer supports Volta, and Turing has no bf16."""
+
+Sees = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+def make_mask(
+    sep: Tensor | None, pieces: Tensor | None, *, shape: tuple[int, int], flex: bool
+) -> Mask:
+    """Return the mask of a batch; None, which is causal, without `sep` and `pieces`.
+
+    Args:
+        sep: how many tokens see each other: int64[b], or one element for all samples; None: 0.
+        pieces: int64[b, n], the document that each token belongs to; tokens of different
+            documents do not see each other. None: they do.
+        shape: b and n.
+        flex: make blocks for FlexAttention.
+    """
+    if sep is None and pieces is None:
+        return None
+    num_samples, length = shape
+    if sep is not None:
+        sep = sep.reshape(-1).expand(num_samples)
+    sees = visibility(sep, pieces)
+    device = sep.device if sep is not None else pieces.device if pieces is not None else None
+    if flex:
+        return create_block_mask(sees, num_samples, None, length, length, device=str(device))
+    positions = torch.arange(length, device=device)
+    samples = torch.arange(num_samples, device=device).view(-1, 1, 1, 1)
+    return sees(samples, samples, positions[:, None], positions)
+
+
+def visibility(sep: Tensor | None, pieces: Tensor | None) -> Sees:
+    """Return the rule, from (sample, head, query, key), tensors of indices, to bool."""
+
+    def sees(sample: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        seen = key <= query
+        if sep is not None:
+            seen = seen | (key < sep[sample])
+        if pieces is not None:
+            seen = seen & (pieces[sample, query] == pieces[sample, key])
+        return seen
+
+    return sees
+
+
+class WeightDropout(NamedTuple):
+    """Dropout of attention weights in a layer."""
+
+    probability: float
+    masks: Dropout
+    layer: int
+
+
+def additive(mask: Mask, dtype: torch.dtype) -> Mask:
+    """Return a mask in the form that fused attention reads: 0 or -inf, in the type of the queries.
+
+    From a bool mask PyTorch makes such a one in every layer. Rows of a multiple of 8 numbers are
+    read in place, others are copied.
+    """
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        return mask
+    return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, float("-inf"))
+
+
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, *, mask: Mask, dropout: WeightDropout | None = None
+) -> Tensor:
+    """Return the attention of [batch, heads, n, width] under a mask, scaled by 1 / √width.
+
+    Raises:
+        ValueError: dropout is asked of FlexAttention, which has none.
+    """
+    if isinstance(mask, BlockMask):
+        if dropout is not None:
+            raise ValueError(
+                f"FlexAttention has no dropout; it was asked for {dropout.probability}"
+            )
+        output: Tensor = _flex(query.is_cuda)(query, key, value, block_mask=mask)
+        return output
+    if dropout is None:
+        return _fused(query, key, value, mask, 0.0)
+    if not dropout.masks.is_in_kernel:
+        return _unfused(query, key, value, mask, dropout)
+    if torch.compiler.is_compiling() or not dropout.masks.begins_at_slots:
+        return _fused(query, key, value, mask, dropout.probability)
+    return _from_slot_on(query, key, value, mask, dropout)
+
+
+def _fused(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, rate: float) -> Tensor:
+    return scaled_dot_product_attention(
+        query, key, value, attn_mask=mask, dropout_p=rate, is_causal=mask is None
+    )
+
+
+def _unfused(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: WeightDropout
+) -> Tensor:
+    """Return attention with the full matrix of weights, of which some are dropped."""
+    if mask is None:
+        tokens = query.shape[-2]
+        mask = torch.ones(tokens, tokens, dtype=torch.bool, device=query.device).tril()
+    scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1) + additive(mask, query.dtype)
+    weights = scores.softmax(-1, dtype=torch.float32)
+    kept = dropout.masks.weights(weights, dropout.probability, dropout.layer)
+    return kept.to(value.dtype) @ value
+
+
+def _from_slot_on(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: WeightDropout
+) -> Tensor:
+    """Return attention whose kernel draws for each sample what belongs to its slot."""
+    kernel = dropout.masks.kernel
+    assert kernel is not None
+    generator = torch.cuda.default_generators[query.get_device()]
+    num_samples, heads, queries, _ = query.shape
+    drawn = heads * queries * key.shape[-2]
+    apart = -(-drawn // _PHILOX) * _PHILOX
+
+    def attention(rows: slice) -> Tensor:
+        generator.manual_seed(kernel.seed + dropout.layer)
+        generator.set_offset((kernel.first + rows.start) * apart)
+        own = None if mask is None else mask[rows]
+        return _fused(query[rows], key[rows], value[rows], own, dropout.probability)
+
+    with sdpa_kernel(_KERNELS):
+        is_counted = drawn == apart and num_samples * drawn < _COUNTER
+        like = query.device, query.dtype, (queries, query.shape[-1])
+        if is_counted and _draws_by_slot(*like, masked=mask is not None):
+            return attention(slice(0, num_samples))
+        return torch.cat([attention(slice(i, i + 1)) for i in range(num_samples)])
+
+
+@cache
+def _draws_by_slot(
+    device: torch.device, dtype: torch.dtype, shape: tuple[int, int], *, masked: bool
+) -> bool:
+    """Try whether a sample's dropout is the same alone, at its slot, as among others.
+
+    It is by the code of PyTorch's kernel, and nothing documents it; where it is not, samples are
+    computed one by one. Which kernel is taken depends on all that is given.
+
+    Args:
+        device: where.
+        dtype: of queries and of the mask.
+        shape: tokens, and the width of a head.
+        masked: there is a mask that is added, one for each sample.
+    """
+    tokens, width = shape
+    mask: Tensor | None = None
+    if masked:
+        mask = torch.zeros(2, 1, tokens, tokens, device=device, dtype=dtype)
+        mask[..., tokens // 2 :] = float("-inf")
+    generator = torch.cuda.default_generators[device.index]
+
+    def attention(samples: Tensor, first: int) -> Tensor:
+        generator.manual_seed(0)
+        generator.set_offset(first * _PHILOX * tokens * tokens)
+        seen = None if mask is None else mask[: len(samples)]
+        return _fused(samples, samples, samples, seen, 0.5)
+
+    with torch.no_grad():
+        both = torch.randn(2, _PHILOX, tokens, width, device=device, dtype=dtype)  # heads
+        return torch.equal(attention(both, 0)[1:], attention(both[1:], 1))
+
+
+def flex_runs_on(device: torch.device) -> bool:
+    """Return whether FlexAttention is worth using: on CUDA devices, Ampere or later."""
+    if device.type != "cuda" or torch.version.cuda is None:
+        return False
+    return torch.cuda.get_device_capability(device) >= _FLEX_CAPABILITY
+
+
+@cache
+def _flex(compiled: bool) -> Callable[..., Any]:
+    # Not compiled, it makes the full matrix of scores, which is fine for a test on the CPU.
+    flex: Any = flex_attention
+    return torch.compile(flex) if compiled else flex

@@ -1,0 +1,393 @@
+"""GLM: a pre-LayerNorm transformer that fills blanks (arXiv:2103.10360).
+
+    model = GLM(ModelConfig.named("glm-large"))
+    logits = model(tokens, position_ids, sep=sep)     # [b, n, V]
+    sums = model(batch)                               # LossSums, as a loader's batch has it
+
+Layers, names in the state dict, initial values and numerics are those of THUDM/GLM (commit
+4f61ed7, model/modeling_glm.py and mpu/transformer.py), so that its published files load and give
+the same logits. Without block positions and with a causal mask it is a GPT-2.
+
+Initial values come from PyTorch's default generator and are drawn where each leaf module is made,
+because `deepspeed.zero.Init` partitions parameters as soon as their module exists.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Literal, overload
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from trainer.model.attention import Mask, WeightDropout, additive, attend, flex_runs_on, make_mask
+from trainer.model.cache import Cache, Extend
+from trainer.model.dropout import Dropout, Seeds
+from trainer.model.loss import LossSums, Project, loss_sums
+from trainer.model.sizes import ModelConfig
+
+CHUNK_LOGITS = 2**26
+"""Logits made at a time for the loss: 256 MiB in fp32."""
+
+
+class GLM(nn.Module):
+    """The model; `forward` gives logits, or the loss of a batch."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        *,
+        checkpoint_activations: bool = False,
+        attention: Literal["auto", "sdpa", "flex"] = "auto",
+    ) -> None:
+        """Make the model with initial values.
+
+        Args:
+            config: its shape.
+            checkpoint_activations: keep only the input of each layer, and recompute the rest in
+                the backward pass.
+            attention: what computes masks that are not plainly causal. `flex` is FlexAttention,
+                which has no attention dropout; `auto` uses it on CUDA where dropout is 0.
+        """
+        super().__init__()
+        if attention == "flex" and config.attention_dropout:
+            raise ValueError(
+                f"FlexAttention has no dropout, and attention_dropout is "
+                f"{config.attention_dropout}; set it to 0 or use attention='sdpa'"
+            )
+        self.config = config
+        self.attention: Literal["auto", "sdpa", "flex"] = attention
+        self.chunk = max(1, CHUNK_LOGITS // config.vocab_size)
+        self.word_embeddings = TiedEmbedding(
+            config.vocab_size, config.hidden_size, std=config.init_std
+        )
+        self.transformer = Transformer(config, checkpoint_activations=checkpoint_activations)
+
+    @overload
+    def forward(self, tokens: Mapping[str, Tensor], *, seeds: Seeds | None = None) -> LossSums: ...
+
+    @overload
+    def forward(
+        self,
+        tokens: Tensor,
+        position_ids: Tensor | None = None,
+        *,
+        sep: Tensor | None = None,
+        causal: bool = False,
+        pieces: Tensor | None = None,
+        seeds: Seeds | None = None,
+    ) -> Tensor: ...
+
+    @overload
+    def forward(self, tokens: Cache) -> Tensor: ...
+
+    def forward(
+        self,
+        tokens: Tensor | Mapping[str, Tensor] | Cache,
+        position_ids: Tensor | None = None,
+        *,
+        sep: Tensor | None = None,
+        causal: bool = False,
+        pieces: Tensor | None = None,
+        seeds: Seeds | None = None,
+    ) -> Tensor | LossSums:
+        """Return the logits of tokens, float[b, n, V], or the `LossSums` of a batch.
+
+        One method does both because DeepSpeed and DDP only wrap `forward`. To compile, call
+        `model.transformer.compile()`: shapes within the loss change from step to step.
+
+        Args:
+            tokens: int64[b, n], or a batch: a mapping with `tokens`, `targets`, `loss_mask`, and
+                for blanks `position_ids` and `sep`, without which it is causal; `pieces` isolates
+                its documents. Other entries are ignored. Or a cache with new tokens, which it
+                then holds: returned are the logits of the last one of each row, float[b, V].
+            position_ids: int64[b, 2, n], positions and block positions; None: 0, 1, 2 ….
+            sep: int64[b], or one number for all: how many tokens see each other in both
+                directions.
+            causal: no token sees what follows it; `sep` must be None.
+            pieces: int64[b, n], the document of each token; documents do not see each other.
+            seeds: of dropout while training; None: they come from PyTorch's generator.
+
+        Raises:
+            ValueError: neither or both of `sep` and `causal` are given.
+        """
+        if isinstance(tokens, Cache):
+            return self._read(tokens)
+        if not isinstance(tokens, Tensor):
+            return self._loss(tokens, seeds)
+        if causal is (sep is not None):
+            raise ValueError("say which mask to use: give either sep=… or causal=True")
+        mask = self.mask(tokens, sep, pieces)
+        hidden = self.hidden_states(tokens, position_ids, mask, seeds=seeds)
+        logits: Tensor = self.word_embeddings(hidden, project=True)
+        return logits
+
+    def loss_sum(self, batch: Mapping[str, Tensor]) -> LossSums:
+        """Return the sums of a batch, one row per sample, as `forward` does."""
+        sums: LossSums = self(batch)
+        return sums
+
+    @contextmanager
+    def attending_by(self, attention: Literal["auto", "sdpa", "flex"]) -> Iterator[None]:
+        """Compute masks otherwise for a while; see `__init__`."""
+        former, self.attention = self.attention, attention
+        try:
+            yield
+        finally:
+            self.attention = former
+
+    def mask(self, tokens: Tensor, sep: Tensor | None, pieces: Tensor | None) -> Mask:
+        """Return the attention mask of tokens int64[b, n], in the form that this model uses."""
+        flex = self.attention == "flex" or (
+            self.attention == "auto"
+            and self.config.attention_dropout == 0
+            and flex_runs_on(tokens.device)
+        )
+        return make_mask(sep, pieces, shape=(tokens.shape[0], tokens.shape[1]), flex=flex)
+
+    def hidden_states(
+        self,
+        tokens: Tensor,
+        position_ids: Tensor | None,
+        mask: Mask,
+        *,
+        seeds: Seeds | None = None,
+    ) -> Tensor:
+        """Return the output of the last LayerNorm, float[b, n, h], under any mask."""
+        if position_ids is None:
+            position_ids = _plain_positions(tokens)
+        embedded = self.word_embeddings(tokens)
+        dropout = None
+        if self.training and self.config.has_dropout:
+            seeds = seeds or Seeds.random(len(tokens), tokens.device)
+            dropout = Dropout(seeds, self.config, tokens=tokens.shape[1])
+        # Once for all layers: fused attention takes no other mask as it is.
+        mask = additive(mask, embedded.dtype)
+        hidden: Tensor = self.transformer(embedded, position_ids, mask, dropout)
+        return hidden
+
+    def _read(self, cache: Cache) -> Tensor:
+        """Return the logits of each row's last new token, float[b, V], and extend a cache."""
+        embedded = self.word_embeddings(cache.tokens)
+        mask = additive(cache.mask(embedded.device), embedded.dtype)
+        hidden = self.transformer(embedded, cache.position_ids, mask, None, cache=cache)
+        last = hidden[torch.arange(len(hidden), device=hidden.device), cache.last.to(hidden.device)]
+        logits: Tensor = self.word_embeddings(last, project=True)
+        return logits
+
+    def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
+        """Return an optimizer's groups: weights decay, biases and LayerNorms do not."""
+        decaying: list[nn.Parameter] = []
+        constant: list[nn.Parameter] = []
+        for module in self.modules():
+            for name, parameter in module.named_parameters(recurse=False):
+                is_constant = name == "bias" or isinstance(module, nn.LayerNorm)
+                (constant if is_constant else decaying).append(parameter)
+        return [
+            {"params": decaying, "weight_decay": weight_decay},
+            {"params": constant, "weight_decay": 0.0},
+        ]
+
+    def _loss(self, batch: Mapping[str, Tensor], seeds: Seeds | None) -> LossSums:
+        tokens = batch["tokens"]
+        mask = self.mask(tokens, batch.get("sep"), batch.get("pieces"))
+
+        def sums_of(hidden: Tensor, project: Project) -> LossSums:
+            return loss_sums(
+                hidden,
+                project,
+                targets=batch["targets"],
+                loss_mask=batch["loss_mask"],
+                chunk=self.chunk,
+            )
+
+        hidden = self.hidden_states(tokens, batch.get("position_ids"), mask, seeds=seeds)
+        return LossSums(*self.word_embeddings(hidden, reduce=sums_of))
+
+
+def parameter_shapes(config: ModelConfig) -> dict[str, torch.Size]:
+    """Return the shapes of a model's parameters by name, without making them."""
+    with torch.device("meta"):
+        model = GLM(config)
+    return {name: parameter.shape for name, parameter in model.named_parameters()}
+
+
+def _plain_positions(tokens: Tensor) -> Tensor:
+    """Return positions 0, 1, 2 … for text without blanks, int64[b, 2, n]."""
+    positions = torch.arange(tokens.shape[1], device=tokens.device)
+    return torch.stack([positions, torch.zeros_like(positions)]).expand(len(tokens), 2, -1)
+
+
+class Transformer(nn.Module):
+    """Position embeddings, the layers, the last LayerNorm."""
+
+    def __init__(self, config: ModelConfig, *, checkpoint_activations: bool) -> None:
+        super().__init__()
+        self.dropout = config.hidden_dropout
+        self.checkpoint_activations = checkpoint_activations
+        rows, width = config.position_rows, config.hidden_size
+        self.position_embeddings = Embedding(rows, width, std=config.init_std)
+        self.block_position_embeddings = (
+            Embedding(rows, width, std=config.init_std) if config.block_positions else None
+        )
+        self.layers = nn.ModuleList(Layer(config, number) for number in range(config.num_layers))
+        self.final_layernorm = nn.LayerNorm(width, eps=config.layernorm_eps)
+
+    def forward(
+        self,
+        embedded: Tensor,
+        position_ids: Tensor,
+        mask: Mask,
+        dropout: Dropout | None,
+        *,
+        cache: Cache | None = None,
+    ) -> Tensor:
+        """Return hidden states, float[b, n, h], of embedded tokens, float[b, n, h]."""
+        hidden = embedded + self.position_embeddings(position_ids[:, 0])
+        if self.block_position_embeddings is not None:
+            hidden = hidden + self.block_position_embeddings(position_ids[:, 1])
+        if dropout is not None:
+            hidden = dropout.hidden(hidden, self.dropout, 0)
+        for number, layer in enumerate(self.layers):
+            if cache is not None:
+                hidden = layer(hidden, mask, None, extend=partial(cache.extend, number))
+            elif self.checkpoint_activations and self.training:
+                hidden = checkpoint(layer, hidden, mask, dropout, use_reentrant=False)
+            else:
+                hidden = layer(hidden, mask, dropout)
+        normed: Tensor = self.final_layernorm(hidden)
+        return normed
+
+
+class Layer(nn.Module):
+    """Attention, then a feed-forward network, each on a LayerNorm of what it adds to."""
+
+    def __init__(self, config: ModelConfig, number: int) -> None:
+        super().__init__()
+        width, eps = config.hidden_size, config.layernorm_eps
+        self.dropout = config.hidden_dropout
+        self.number = number
+        self.input_layernorm = nn.LayerNorm(width, eps=eps)
+        self.attention = Attention(config, number)
+        self.post_attention_layernorm = nn.LayerNorm(width, eps=eps)
+        self.mlp = FeedForward(config)
+
+    def forward(
+        self, hidden: Tensor, mask: Mask, dropout: Dropout | None, *, extend: Extend | None = None
+    ) -> Tensor:
+        """Return float[b, n, h]; `extend` adds what was read before."""
+        added = self.attention(self.input_layernorm(hidden), mask, dropout, extend=extend)
+        hidden = hidden + self._dropped(added, dropout, 2 * self.number + 1)
+        added = self.mlp(self.post_attention_layernorm(hidden))
+        return hidden + self._dropped(added, dropout, 2 * self.number + 2)
+
+    def _dropped(self, added: Tensor, dropout: Dropout | None, site: int) -> Tensor:
+        return added if dropout is None else dropout.hidden(added, self.dropout, site)
+
+
+class Attention(nn.Module):
+    """Multi-head attention; the fused matrix gives all queries, then all keys, then all values."""
+
+    def __init__(self, config: ModelConfig, number: int) -> None:
+        super().__init__()
+        width, std = config.hidden_size, config.init_std
+        self.num_heads = config.num_heads
+        self.dropout = config.attention_dropout
+        self.number = number
+        self.query_key_value = Linear(width, 3 * width, std=std)
+        self.dense = Linear(width, width, std=_residual_std(config))
+
+    def forward(
+        self, hidden: Tensor, mask: Mask, dropout: Dropout | None, *, extend: Extend | None = None
+    ) -> Tensor:
+        """Return float[b, n, h]; `extend` adds what was read before."""
+        b, n, h = hidden.shape
+        query, key, value = (
+            part.view(b, n, self.num_heads, h // self.num_heads).transpose(1, 2)
+            for part in self.query_key_value(hidden).chunk(3, dim=-1)
+        )
+        if extend is not None:
+            key, value = extend(key, value)
+        dropped = None
+        if dropout is not None and self.dropout:
+            dropped = WeightDropout(self.dropout, dropout, self.number)
+        seen = attend(query, key, value, mask=mask, dropout=dropped)
+        output: Tensor = self.dense(seen.transpose(1, 2).reshape(b, n, h))
+        return output
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with GELU, in its tanh form, between them."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        width = config.hidden_size
+        self.dense_h_to_4h = Linear(width, 4 * width, std=config.init_std)
+        self.dense_4h_to_h = Linear(4 * width, width, std=_residual_std(config))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Return float[b, n, h]."""
+        output: Tensor = self.dense_4h_to_h(F.gelu(self.dense_h_to_4h(hidden), approximate="tanh"))
+        return output
+
+
+def _residual_std(config: ModelConfig) -> float:
+    """Return the std of weights that add to the residual stream, twice per layer (GPT-2's rule)."""
+    return float(config.init_std / (2 * config.num_layers) ** 0.5)
+
+
+class Linear(nn.Linear):
+    """A linear map with weights drawn from N(0, std²) and biases of 0."""
+
+    def __init__(self, num_inputs: int, num_outputs: int, *, std: float) -> None:
+        self.std = std
+        super().__init__(num_inputs, num_outputs)
+
+    def reset_parameters(self) -> None:
+        """Draw initial values."""
+        nn.init.normal_(self.weight, std=self.std)
+        nn.init.zeros_(self.bias)
+
+
+class Embedding(nn.Embedding):
+    """A table with rows drawn from N(0, std²)."""
+
+    def __init__(self, num_rows: int, width: int, *, std: float) -> None:
+        self.std = std
+        super().__init__(num_rows, width)
+
+    def reset_parameters(self) -> None:
+        """Draw initial values."""
+        nn.init.normal_(self.weight, std=self.std)
+
+
+Reduce = Callable[[Tensor, Project], tuple[Tensor, ...]]
+"""Takes hidden states and the function that makes logits of them, and returns what is wanted."""
+
+
+class TiedEmbedding(Embedding):
+    """Token embeddings, and the logits that the same matrix gives.
+
+    Both are calls of this module, so that ZeRO stage 3 gathers the matrix for each. All ranks take
+    part in a gather, so every rank must make the same number of calls. How many chunks of logits
+    the loss needs differs by rank, so they are all made by one `reduce` within one call.
+    """
+
+    def forward(
+        self, inputs: Tensor, *, project: bool = False, reduce: Reduce | None = None
+    ) -> Any:  # a tensor or a tuple of them: wider than what nn.Embedding promises
+        """Return embeddings float[…, h] of tokens, or logits float[…, V] of hidden states.
+
+        Args:
+            inputs: tokens, int64[…]; with `project` or `reduce` hidden states, float[…, h].
+            project: return logits.
+            reduce: called with the hidden states and what projects them; its result is returned
+                as a plain tuple, because DeepSpeed rebuilds a module's outputs from a list.
+        """
+        if reduce is not None:
+            return tuple(reduce(inputs, lambda rows: F.linear(rows, self.weight)))
+        if project:
+            return F.linear(inputs, self.weight)
+        return super().forward(inputs)

@@ -1,0 +1,1 @@
+"""Weights wherever they come from: runs, published GLMs, Hugging Face folders."""
