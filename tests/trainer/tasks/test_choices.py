@@ -91,6 +91,8 @@ def test_of_equal_scores_the_first_counts() -> None:
         ("copa", {**COPA, "label": 2}, '"label" is 2'),
         ("choices", {**OWN, "choices": "three"}, "list of at least 2 texts"),
         ("choices", {"choices": ["a", "b"]}, 'no field "query"'),
+        ("choices", {**OWN, "choices": ["b", "a", " b"]}, "choices 0 and 2 are the same, 'b'"),
+        ("copa", {**COPA, "choice2": "i got wet."}, "choices 0 and 1 are the same, ' i got wet.'"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(
@@ -98,6 +100,16 @@ def test_what_is_wrong_is_told_with_its_place(
 ) -> None:
     with pytest.raises(UserError, match=rf"items\.jsonl, line 3: .*{message}"):
         read(name, fields)
+
+
+def test_equal_choices_of_published_files_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    equal = {**HELLASWAG, "endings": ["tastes it.", "[step] tastes it.", "flies."]}
+    path.write_text("\n".join(map(json.dumps, [HELLASWAG, equal])))
+    exam = ChoicesExam.of(path, READERS["hellaswag"], phrasing())
+    assert exam.counts == {"items": 2, "cut": 0, "with equal choices": 1}
+    path.write_text(json.dumps({**ARC, "choices": {"text": ["a", "a"], "label": ["A", "B"]}}))
+    assert ChoicesExam.of(path, READERS["arc"], phrasing()).num_equal == 1
 
 
 @pytest.mark.parametrize(("changes", "room"), [({}, 96), ({"is_causal": False, "mask": 506}, 93)])
