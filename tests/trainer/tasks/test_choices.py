@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shards.errors import UserError
-from tests.trainer.tasks.harness import figures, phrasing
+from tests.trainer.tasks.harness import FOLDER, figures, phrasing
 from trainer.tasks.choices import READERS, ChoicesExam
 from trainer.tasks.exam import Answers
 from trainer.tasks.items import Item, read_items
@@ -35,12 +35,20 @@ def read(name: str, fields: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("name", ["hellaswag", "arc", "copa"])
 def test_texts_are_those_of_lm_evaluation_harness(name: str) -> None:
-    path = Path(__file__).parents[2] / "data" / "harness" / f"{name}.jsonl"
-    asked = [READERS[name](item) for item in read_items(path)]
+    asked = [READERS[name](item) for item in read_items(FOLDER / f"{name}.jsonl")]
     requests = [
         [[question.context, f" {choice}"] for choice in question.choices] for question in asked
     ]
     assert requests == figures()[name]["requests"]
+
+
+def test_copa_loses_the_last_character_of_a_premise_as_in_the_harness() -> None:
+    # Its template drops it whatever it is; the harness's items and all of COPA's end in a full stop.
+    premises = [item.fields["premise"] for item in read_items(FOLDER / "copa.jsonl")]
+    contexts = [question[0][0] for question in figures()["copa"]["requests"]]
+    for premise, context in zip(premises, contexts, strict=True):
+        assert context.rsplit(" ", 1)[0] == premise[:-1]
+    assert read("copa", {**COPA, "premise": "It rained "}).context == "It raine therefore"
 
 
 def test_arc_as_it_was_published_and_as_the_hub_has_it() -> None:
