@@ -169,7 +169,8 @@ def names_of(items: Sequence[Item], *, keys: Sequence[str] = ("idx", "id")) -> l
             what = f'the field "{key}" is' if key else "without a name its number is"
             raise item.wrong(
                 f"{what} {reprlib.repr(names[-1])}, which names line {lines[shown]} too: nobody "
-                f"could tell their predictions apart. Give each item {keys[0]} of its own, or none."
+                f'could tell their predictions apart. Give each item its own "{keys[0]}", or '
+                "leave it out of all."
             )
         lines[shown] = item.line
     return names

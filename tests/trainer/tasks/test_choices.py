@@ -43,7 +43,7 @@ def test_texts_are_those_of_lm_evaluation_harness(name: str) -> None:
 
 
 def test_copa_loses_the_last_character_of_a_premise_as_in_the_harness() -> None:
-    # Its template drops it whatever it is; the harness's items and all of COPA's end in a full stop.
+    # Its template drops it whatever it is; all premises of COPA end with a full stop.
     premises = [item.fields["premise"] for item in read_items(FOLDER / "copa.jsonl")]
     contexts = [question[0][0] for question in figures()["copa"]["requests"]]
     for premise, context in zip(premises, contexts, strict=True):
