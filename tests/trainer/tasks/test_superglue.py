@@ -322,5 +322,9 @@ def test_a_model_without_blanks_is_refused(desk: Desk) -> None:
 
 
 def test_wsc_with_candidates_needs_them(desk: Desk) -> None:
-    with pytest.raises(UserError, match="there are no candidates"):
-        desk.ask(find_task("wsc"), {**WSC, "candidates": []}, candidates=True)
+    for candidates in ([], [{"text": "Ann"}]):  # Ann is who is asked about
+        with pytest.raises(UserError, match="there are no other candidates"):
+            desk.ask(find_task("wsc"), {**WSC, "candidates": candidates}, candidates=True)
+    item = {**WSC, "candidates": [{"text": "Ann"}, {"text": "Bea"}]}
+    (question,) = desk.ask(find_task("wsc"), item, candidates=True)
+    assert [desk.answer(row) for row in question.rows] == [" Ann<eop>", " Bea<eop>"]
