@@ -38,7 +38,7 @@ def test_a_spec_names_a_language_files_and_a_bound(text, language, source, side,
 def test_a_spec_with_another_sign_or_language_is_refused():
     with pytest.raises(UserError, match=r'"m.bin:hq>0.4" sets no bound: write >=NUMBER'):
         parse_spec("m.bin:hq>0.4")
-    with pytest.raises(UserError, match='"english" is not a language code.*write "en"'):
+    with pytest.raises(UserError, match=r'"english" is not a language code.*write "en"'):
         parse_spec("english=m.bin:hq>=0.4")
 
 
@@ -49,7 +49,7 @@ def test_the_two_bounds_of_a_metric_may_come_from_two_specs():
         join_bounds(bounds, spec.limit("hq", float(spec.bound)), spec)
     assert bounds == {"min_hq": 0.4, "max_hq": 0.9}
     spec = parse_spec("m:hq>=0.5")
-    with pytest.raises(UserError, match='"m:hq>=0.5" sets min_hq once more'):
+    with pytest.raises(UserError, match=r'"m:hq>=0.5" sets min_hq once more'):
         join_bounds(bounds, spec.limit("hq", 0.5), spec)
 
 
@@ -94,5 +94,5 @@ def test_a_text_gets_the_reason_of_the_first_rule_it_breaks():
 
 
 def test_a_hash_of_no_file_says_so(tmp_path):
-    with pytest.raises(UserError, match="none.bin: No such file or directory; expected the file"):
+    with pytest.raises(UserError, match=r"none.bin: No such file or directory; expected the file"):
         file_hash(tmp_path / "none.bin")
