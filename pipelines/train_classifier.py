@@ -29,7 +29,7 @@ from pipelines.corpus.recipe import CORPORA, load_recipe
 from pipelines.corpus.sources import match_corpora
 from pipelines.filters.fasttext_model import LABEL_PREFIX
 from pipelines.quality.classifier import Classifier, line_of, metric_of
-from pipelines.quality.scorer import file_hash
+from pipelines.quality.scored import file_hash
 from pipelines.training_texts import Sample, TrainingTexts
 from shards.command import Parser, print_text
 from shards.errors import UserError
@@ -164,8 +164,8 @@ def read_side(name: str, arguments: argparse.Namespace) -> Side:
     if len(lines) < _LEAST_TEXTS or not texts.held:
         raise UserError(
             f"--{name} {' '.join(specs)}: {len(lines)} texts to train on and {len(texts.held)} "
-            f"held out; a classifier needs at least {_LEAST_TEXTS} and 1. Give more texts, or another "
-            "--text-field, --held-out or --sample-bytes"
+            f"held out; a classifier needs at least {_LEAST_TEXTS} and 1. Give more texts, or "
+            "another --text-field, --held-out or --sample-bytes"
         )
     return Side(name=name, label=getattr(arguments, f"{name}_label"), lines=lines, held=texts.held)
 

@@ -24,16 +24,20 @@ MOST_VALIDATION = 0.05
 SEGMENTS, DATASET, NOTHING = "segments", "dataset", "nothing"
 
 
-def option(default: Any, help: str, *, decides: str = NOTHING, **argument: Any) -> Any:
+def option(
+    default: Any, help: str, *, decides: str = NOTHING, newer: bool = False, **argument: Any
+) -> Any:
     """Return a dataclass field that becomes the flag of its name.
 
     Args:
         default: Its default.
         help: One or two sentences for `--help`, with the unit.
         decides: SEGMENTS, DATASET or NOTHING.
+        newer: Whether there are datasets from before there was this option: it is recorded only
+            where it is given, so that they remain what the same command makes.
         argument: Further arguments of argparse's add_argument.
     """
-    return flags.option(default, help, metadata={"decides": decides}, **argument)
+    return flags.option(default, help, metadata={"decides": decides, "newer": newer}, **argument)
 
 
 def count_or_auto(text: str) -> int | str:
@@ -116,6 +120,26 @@ class Options:
         metavar="LIST",
         type=names,
         decides=SEGMENTS,
+    )
+    classifier: tuple[str, ...] = option(
+        (),
+        "Drop texts by a fastText classifier: FILE:LABEL>=SCORE, as in quality.bin:hq>=0.4, or <=; "
+        "LANGUAGE=FILE:LABEL>=SCORE for one language; without a bound texts are only measured. "
+        "Repeat the flag for several (docs/classifiers.md).",
+        metavar="SPEC",
+        action="append",
+        decides=SEGMENTS,
+        newer=True,
+    )
+    perplexity: tuple[str, ...] = option(
+        (),
+        "Drop texts by their perplexity under a KenLM model, as cc_net: "
+        "LANGUAGE=KENLM+SENTENCEPIECE<=NUMBER, or <=cutoff.csv:head or :middle; without a bound "
+        "texts are only measured. Repeat the flag for several (docs/classifiers.md).",
+        metavar="SPEC",
+        action="append",
+        decides=SEGMENTS,
+        newer=True,
     )
     pii: str = option(
         "keep",
@@ -338,6 +362,7 @@ def semantic(
         field.name: getattr(options, field.name)
         for field in fields(options)
         if field.metadata["decides"] in decides
+        and not (field.metadata.get("newer") and getattr(options, field.name) == field.default)
     }
     plain = {
         name: sorted(value) if isinstance(value, tuple) else value for name, value in chosen.items()

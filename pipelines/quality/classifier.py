@@ -22,13 +22,14 @@ import numpy.typing as npt
 from pipelines.filters.fasttext_model import LABEL_PREFIX, check_file
 from pipelines.filters.langid import reference_engine
 from pipelines.quality.profile import Rule
-from pipelines.quality.scorer import (
+from pipelines.quality.scored import (
     Spec,
     bound_profile,
     described,
     file_hash,
     join_bounds,
     parse_spec,
+    reasons_of,
 )
 from pipelines.quality.selection import EVERY, BoundProfile, chosen_for
 from pipelines.quality.verdict import places_of
@@ -121,6 +122,11 @@ class Classifier:
         self._selection: dict[str, tuple[BoundProfile, ...]] = {
             language: (bound_profile(FAMILY, own.bounds),) for language, own in self._own.items()
         }
+        metrics = {metric for own in self._own.values() for metric in own.models}
+        self.columns = tuple(f"{FAMILY}.{metric}" for metric in sorted(metrics))
+        """The names of its metric columns: classifier.LABEL."""
+        self.reasons = reasons_of(self._selection)
+        """Every reason that it may give."""
 
     def _add(self, spec: Spec) -> None:
         name, colon, label = spec.source.rpartition(":")
@@ -139,12 +145,6 @@ class Classifier:
                 "one of them with another name for it."
             )
         join_bounds(own.bounds, spec.limit(metric, _number(spec)), spec)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of its metric columns: classifier.LABEL."""
-        metrics = {metric for own in self._own.values() for metric in own.models}
-        return tuple(f"{FAMILY}.{metric}" for metric in sorted(metrics))
 
     @property
     def facts(self) -> Mapping[str, Any]:

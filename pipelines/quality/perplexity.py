@@ -28,7 +28,7 @@ import numpy.typing as npt
 from sentencepiece import SentencePieceProcessor
 
 from pipelines.quality.profile import Rule
-from pipelines.quality.scorer import (
+from pipelines.quality.scored import (
     VALUE,
     Spec,
     bound_profile,
@@ -36,6 +36,7 @@ from pipelines.quality.scorer import (
     file_hash,
     join_bounds,
     parse_spec,
+    reasons_of,
 )
 from pipelines.quality.selection import EVERY, BoundProfile, chosen_for
 from pipelines.quality.verdict import places_of
@@ -174,6 +175,10 @@ class Perplexity:
         self._selection: dict[str, tuple[BoundProfile, ...]] = {
             language: (bound_profile(FAMILY, own.bounds),) for language, own in self._own.items()
         }
+        self.columns = (COLUMN,)
+        """The name of its metric column."""
+        self.reasons = reasons_of(self._selection)
+        """Every reason that it may give."""
 
     def _add(self, spec: Spec) -> None:
         kenlm_name, plus, pieces_name = spec.source.rpartition("+")
@@ -188,11 +193,6 @@ class Perplexity:
         join_bounds(own.bounds, spec.limit(VALUE, _bound(spec)), spec)
         if files not in self._models:
             self._models[files] = Model(*files)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The name of its metric column."""
-        return (COLUMN,)
 
     @property
     def facts(self) -> Mapping[str, Any]:

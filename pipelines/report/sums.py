@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.map.mapper import SplitRecord
-from pipelines.map.stages import BLOCKED, CONTAMINATED
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
 from pipelines.segments.audit import Tally
 from pipelines.segments.histograms import add_histograms
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJECTS
+from pipelines.steps.block import BLOCKED
+from pipelines.steps.decontaminate import CONTAMINATED
 
 MOST_GROUPS = 30
 MOST_NAME = 200

@@ -26,11 +26,11 @@ from pipelines.engine.workers import num_workers
 from pipelines.inputs.files import InputFile
 from pipelines.inputs.split import Split
 from pipelines.map.attempts import died_before
+from pipelines.map.chain import native_parts
 from pipelines.map.description import describe_run
 from pipelines.map.mapper import Job, SplitRecord, segment_versions
 from pipelines.map.native import native_pays
 from pipelines.map.phase import MapPhase
-from pipelines.map.stages import native_parts
 from pipelines.merge.group import group_segments
 from pipelines.merge.holdout import holdout_threshold, num_shards
 from pipelines.merge.ranges import cut_into_ranges

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.quality.profile import ABOVE, BELOW, NAN
-from pipelines.quality.scorer import (
+from pipelines.quality.scored import (
     bound_profile,
     broken_rules,
     described,
