@@ -190,6 +190,13 @@ class Classifier:
         return values
 
 
+def absolute(spec: str, folder: Path) -> str:
+    """Return a spec with the path of its file absolute, if it was relative to a folder."""
+    parsed = parse_spec(spec)
+    name, _, label = parsed.source.rpartition(":")
+    return parsed.written(f"{folder / name}:{label}", parsed.bound)
+
+
 def _find_label(label: str, model: Model, path: Path) -> str:
     for name in (label, f"{_PREFIX}{label}"):
         if name in model.labels:

@@ -175,7 +175,7 @@ class Perplexity:
         self._selection: dict[str, tuple[BoundProfile, ...]] = {
             language: (bound_profile(FAMILY, own.bounds),) for language, own in self._own.items()
         }
-        self.columns = (COLUMN,)
+        self.columns: tuple[str, ...] = (COLUMN,)
         """The name of its metric column."""
         self.reasons = reasons_of(self._selection)
         """Every reason that it may give."""
@@ -230,6 +230,15 @@ class Perplexity:
                 model = self._models[own.files]
                 values[places] = [model.perplexity(texts[place]) for place in places]
         return {COLUMN: values}
+
+
+def absolute(spec: str, folder: Path) -> str:
+    """Return a spec with the paths of its files absolute, if they were relative to a folder."""
+    parsed = parse_spec(spec)
+    kenlm_name, _, pieces_name = parsed.source.rpartition("+")
+    file, colon, part = parsed.bound.rpartition(":")
+    bound = f"{folder / file}:{part}" if colon else parsed.bound
+    return parsed.written(f"{folder / kenlm_name}+{folder / pieces_name}", bound)
 
 
 def _kenlm() -> Any:

@@ -113,6 +113,11 @@ class Quality:
         """The metric columns: float32, one for every metric in use, in a fixed order."""
         return tuple(pa.field(column, pa.float32()) for column in self.columns)
 
+    @property
+    def selection(self) -> Selection:
+        """The profiles and bounds by language."""
+        return self._selection
+
     def rules(self, language: str) -> tuple[Rule, ...]:
         """Return the rules for texts of a language, in order of application."""
         return tuple(

@@ -56,6 +56,12 @@ class Spec:
     bound: str
     """As written; "" if there is none."""
 
+    def written(self, source: str, bound: str) -> str:
+        """Return the spec as it is written, with other files."""
+        language = "" if self.language == EVERY else f"{self.language}="
+        sign = next(sign for sign, side in _SIDES.items() if side == self.side)
+        return f"{language}{source}{sign if bound else ''}{bound}"
+
     def limit(self, metric: str, number: float) -> dict[str, float]:
         """Return both bounds of a metric; the one that is not written is off."""
         return {
@@ -165,6 +171,8 @@ def recorded_selection(options: Mapping[str, Any]) -> Selection:
 
 def join_selections(first: Selection, second: Selection) -> dict[str, tuple[BoundProfile, ...]]:
     """Return the profiles that each language has in either selection, those of the first first."""
+    if not second:
+        return dict(first)
     return {
         language: (*chosen_for(first, language), *chosen_for(second, language))
         for language in sorted({*first, *second})

@@ -8,13 +8,14 @@ import math
 import os
 import platform
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
+from pipelines.quality.scored import reasons_of
 from pipelines.segments.audit import Tally
 from pipelines.segments.histograms import add_histograms
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJECTS
@@ -69,8 +70,9 @@ def figures(
         merged: Of all shards, by source.
         quality: The rules of the run.
     """
+    judged = frozenset(reasons_of(quality.selection))
     return {
-        "funnel": {source: funnel(_tallies(merged[source])) for source in sorted(merged)},
+        "funnel": {source: funnel(_tallies(merged[source]), judged) for source in sorted(merged)},
         "groups": {source: _largest_groups(_tallies(merged[source])) for source in sorted(merged)},
         "histograms": _histograms(merged),
         "cpu_seconds": cpu_seconds(records),
@@ -82,30 +84,37 @@ def _tallies(merged: Iterable[MergeRecord]) -> list[Tally]:
     return [tally for record in merged for tally in record.tallies]
 
 
-def funnel(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
+def funnel(tallies: Iterable[Tally], judged: Collection[str] = frozenset()) -> list[dict[str, Any]]:
     """Return how much was lost at each stage for which reason, in the order of the stages.
 
     The last row is what was kept, with the stage "".
+
+    Args:
+        tallies: Of a source.
+        judged: The reasons of the run's rules, those of scorers among them.
     """
     sums: dict[tuple[str, str], Counter[str]] = {}
     for tally in tallies:
         _add(sums.setdefault((tally.verdict, tally.reason), Counter()), tally)
     rows = [
-        {"stage": _stage(verdict, reason), "verdict": verdict, "reason": reason, **counts}
+        {"stage": _stage(verdict, reason, judged), "verdict": verdict, "reason": reason, **counts}
         for (verdict, reason), counts in sums.items()
     ]
     return sorted(rows, key=_rank)
 
 
-def _stage(verdict: str, reason: str) -> str:
+def _stage(verdict: str, reason: str, judged: Collection[str]) -> str:
     # A reason that no stage knows comes from the corpus itself, which makes the documents.
-    return "" if verdict == KEPT else _STAGE_OF.get(reason, "document")
+    other = "quality" if reason in judged else "document"
+    return "" if verdict == KEPT else _STAGE_OF.get(reason, other)
 
 
 def _rank(row: Mapping[str, Any]) -> tuple[bool, int, int, str]:
     stage, reason = row["stage"], row["reason"]
     stage_rank = STAGES.index(stage) if stage else -1
-    return row["verdict"] == KEPT, stage_rank, _REASON_RANK.get(reason, -1), reason
+    # What no table names is dropped first by a corpus, and last by a scorer.
+    other = len(_REASON_RANK) if stage == "quality" else -1
+    return row["verdict"] == KEPT, stage_rank, _REASON_RANK.get(reason, other), reason
 
 
 def _add(sums: Counter[str], tally: Tally) -> None:
