@@ -63,6 +63,8 @@ LEVELS = {
         "split_bytes",
         "quality",
         "threshold",
+        "classifier",
+        "perplexity",
         "pii",
         "decontaminate",
         "url_blocklist",
