@@ -220,16 +220,19 @@ def _library() -> Any:
         ) from error
 
 
-def measure(model: Path, sides: Sequence[Side]) -> list[dict[str, float]]:
-    """Return what each bound keeps of the texts held out, by the code that filters a corpus."""
+def measure(model: Path, sides: Sequence[Side]) -> list[dict[str, float | None]]:
+    """Return what each bound keeps of the texts held out, by the code that filters a corpus.
+
+    The precision is None where nothing is kept.
+    """
     positives, negatives = (_scores(model, sides[0].label, side.held) for side in sides)
-    rows = []
+    rows: list[dict[str, float | None]] = []
     for threshold in THRESHOLDS:
         kept = [int((scores >= np.float32(threshold)).sum()) for scores in (positives, negatives)]
         rows.append(
             {
                 "threshold": threshold,
-                "precision": round(kept[0] / sum(kept), 4) if sum(kept) else 1.0,
+                "precision": round(kept[0] / sum(kept), 4) if sum(kept) else None,
                 "recall": round(kept[0] / len(positives), 4),
                 "negatives_kept": round(kept[1] / len(negatives), 4),
             }
@@ -246,7 +249,7 @@ def _scores(model: Path, label: str, texts: Sequence[str]) -> npt.NDArray[np.flo
 def _closing(
     arguments: argparse.Namespace,
     sides: Sequence[Side],
-    table: Iterable[Mapping[str, float]],
+    table: Iterable[Mapping[str, float | None]],
     size: int,
 ) -> Iterable[str]:
     counts = ", ".join(
@@ -255,7 +258,8 @@ def _closing(
     yield f"{arguments.output}: {size / 1e6:.1f} MB, trained on {counts}"
     yield _ROW.format("score >=", "precision", "recall", "negatives")
     for row in table:
-        shares = (f"{row[name]:.1%}" for name in ("precision", "recall", "negatives_kept"))
+        values = (row[name] for name in ("precision", "recall", "negatives_kept"))
+        shares = ("-" if value is None else f"{value:.1%}" for value in values)
         yield _ROW.format(f"{row['threshold']:g}", *shares)
     if _word_length(sides) > _LONG_WORDS and not arguments.character_ngrams:
         yield (

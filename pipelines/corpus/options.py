@@ -163,6 +163,16 @@ class Options:
         action="append",
         decides=SEGMENTS,
     )
+    filter: tuple[str, ...] = option(
+        (),
+        "A filter of your own, [AFTER=]MODULE:NAME[?OPTION=VALUE&...], after the step AFTER (read, "
+        "clean, langid, quality, decontaminate, mask; quality if none is named). Repeat the flag "
+        "for several (docs/own.md).",
+        metavar="SPEC",
+        action="append",
+        decides=SEGMENTS,
+        newer=True,
+    )
     keep_dropped: bool = option(
         False,
         "Write dropped documents as Parquet: text, reason, metrics.",

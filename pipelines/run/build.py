@@ -53,6 +53,7 @@ from pipelines.run.commit import (
 from pipelines.run.ledger import Ledger
 from pipelines.run.origin import given_paths
 from pipelines.segments.plan import Earlier, Plan, PlannedSegment, task_name
+from pipelines.steps.filter_spec import parse_filter
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, WORK, Manifest, held
@@ -375,7 +376,12 @@ class Build:
                 {"source": file.source, "path": file.relative, "from": file.path, "why": why}
                 for file, why in self.left_out.items()
             ],
-            **figures(results.records, results.merged, quality=self.judged),
+            **figures(
+                results.records,
+                results.merged,
+                quality=self.judged,
+                filters=[parse_filter(spec).name for spec in self.options.filter],
+            ),
             "examples": showcase(results.plan, results.merged, self.output, quality=self.judged),
         }
         commit(self.output, made, inputs=files, run=run, lag=lag)
