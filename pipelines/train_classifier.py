@@ -261,18 +261,20 @@ def _closing(
         values = (row[name] for name in ("precision", "recall", "negatives_kept"))
         shares = ("-" if value is None else f"{value:.1%}" for value in values)
         yield _ROW.format(f"{row['threshold']:g}", *shares)
-    if _word_length(sides) > _LONG_WORDS and not arguments.character_ngrams:
-        yield (
-            f"Words have {_word_length(sides):.0f} characters on average: a script without spaces, "
-            "of which fastText sees whole sentences. Give --character-ngrams 3."
-        )
+    for side in sides:
+        length = _word_length(side.lines[:1000])
+        if length > _LONG_WORDS and not arguments.character_ngrams:
+            yield (
+                f"The words of --{side.name} have {length:.0f} characters on average: a script "
+                "without spaces, of which fastText sees whole sentences. Give --character-ngrams 3."
+            )
     path = shlex.quote(f"{arguments.output}:{sides[0].label}>=0.5")
     yield f"next: python -m pipelines.CORPUS --input PATH --classifier {path}"
 
 
-def _word_length(sides: Iterable[Side]) -> float:
-    """Return the characters of a word on average, of the first texts."""
-    words = [word for side in sides for line in side.lines[:1000] for word in line.split()]
+def _word_length(lines: Iterable[str]) -> float:
+    """Return the characters of a word on average."""
+    words = [word for line in lines for word in line.split()]
     return sum(map(len, words)) / max(len(words), 1)
 
 
