@@ -26,6 +26,7 @@ from pipelines.quality.scored import (
     Spec,
     bound_profile,
     described,
+    engine,
     file_hash,
     join_bounds,
     parse_spec,
@@ -160,8 +161,8 @@ class Classifier:
 
     @property
     def engines(self) -> Mapping[str, str]:
-        """The library that reads the models, with its version."""
-        return {FAMILY: reference_engine()}
+        """The library that reads the models, with its version and a mark of the models."""
+        return {FAMILY: engine(reference_engine(), self.facts)}
 
     def rules(self, language: str) -> tuple[Rule, ...]:
         """Return the rules for texts of a language."""

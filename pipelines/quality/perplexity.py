@@ -33,6 +33,7 @@ from pipelines.quality.scored import (
     Spec,
     bound_profile,
     described,
+    engine,
     file_hash,
     join_bounds,
     parse_spec,
@@ -210,9 +211,10 @@ class Perplexity:
 
     @property
     def engines(self) -> Mapping[str, str]:
-        """The libraries that decide the figures, with their versions."""
+        """The libraries that decide the figures, with their versions and a mark of the models."""
         names = ("kenlm", "sentencepiece")
-        return {FAMILY: ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)}
+        versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+        return {FAMILY: engine(versions, self.facts)}
 
     def rules(self, language: str) -> tuple[Rule, ...]:
         """Return the rules for texts of a language."""

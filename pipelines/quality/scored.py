@@ -25,6 +25,7 @@ from pipelines.quality.selection import EVERY, BoundProfile, Selection, chosen_f
 from pipelines.quality.verdict import Metrics, first_broken, language_codes
 from pipelines.quality.words import MeasuredText
 from shards.errors import UserError
+from shards.storage.files import canonical
 
 VALUE = "value"
 """The metric of a scorer that has but one: reasons leave it out."""
@@ -200,6 +201,16 @@ def broken_rules(
             broken[rows] = reasons[found]
     reasons_of: list[str | None] = broken.tolist()
     return reasons_of
+
+
+def engine(libraries: str, facts: Mapping[str, Any]) -> str:
+    """Return what a worker must have in common with the driver, as a scorer's engine.
+
+    The files of models, and of cutoffs, lie on each worker: with others it is told from the driver
+    as with another version of a library.
+    """
+    digest = hashlib.sha256(canonical(facts)).hexdigest()
+    return f"{libraries} with {digest[:12]}"
 
 
 @lru_cache(maxsize=64)

@@ -1,3 +1,5 @@
+import re
+
 import fasttext
 import numpy as np
 import pytest
@@ -64,7 +66,12 @@ def test_the_facts_are_the_model_and_the_bound_not_the_path(model, tmp_path):
     assert facts != Classifier([f"en={model}:hq>=0.5"]).facts
     assert facts["classifier"]["en"]["bounds"] == {"max_hq": None, "min_hq": 0.4}
     assert len(facts["classifier"]["en"]["models"]["__label__hq"]) == 64
-    assert "fasttext" in Classifier([f"{model}:hq"]).engines["classifier"]
+    engines = [
+        Classifier([f"{path}:hq>={bound}"]).engines["classifier"]
+        for path, bound in ((model, 0.4), (copy, 0.4), (model, 0.5))
+    ]
+    assert engines[0] == engines[1] != engines[2]
+    assert re.fullmatch(r"\S*fasttext\S* \S+ with \w{12}", engines[0])
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,7 @@ def test_bounds_come_from_a_file_of_cutoffs(files, tmp_path, part, bound):
     assert scorer.facts == Perplexity([f"zh={files}<={bound}"]).facts
     assert scorer.facts["perplexity"]["zh"]["bounds"] == {"max_value": bound, "min_value": None}
     assert scorer.rules("de") == ()
+    assert scorer.engines["perplexity"].startswith("kenlm ")
 
 
 @pytest.mark.parametrize(
