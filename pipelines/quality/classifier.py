@@ -79,6 +79,8 @@ class Model:
             raise UserError(f"{path}: {error.strerror or error}; {_WANTED}") from error
         except (ValueError, RuntimeError) as error:
             raise UserError(f"{path} is no fastText classifier ({error}); {_WANTED}") from error
+        self.fingerprint = file_hash(path)
+        """SHA-256 of the file."""
         self.labels = tuple(label.decode(errors="replace") for label in labels)
         """As the model has them, most of them with the prefix `__label__`."""
 
@@ -152,7 +154,9 @@ class Classifier:
         """By language the models' hashes by label, and the bounds."""
         entries = {
             language: {
-                "models": {label: file_hash(path) for path, label in own.models.values()},
+                "models": {
+                    label: self._models[path].fingerprint for path, label in own.models.values()
+                },
                 "bounds": described(own.bounds),
             }
             for language, own in sorted(self._own.items())

@@ -137,6 +137,12 @@ class Model:
                 f"{pieces_path} is no SentencePiece model ({_reason(error)}); {_WRITE}."
             ) from error
 
+        self.fingerprints = {
+            "kenlm": file_hash(kenlm_path),
+            "sentencepiece": file_hash(pieces_path),
+        }
+        """SHA-256 of each file."""
+
     def perplexity(self, text: str) -> float:
         """Return the perplexity of a text; NaN if nothing is left of it."""
         line = normalise(text)
@@ -200,9 +206,7 @@ class Perplexity:
         """By language the hashes of both files, and the bounds."""
         entries = {
             language: {
-                "models": dict(
-                    zip(("kenlm", "sentencepiece"), map(file_hash, own.files), strict=True)
-                ),
+                "models": self._models[own.files].fingerprints,
                 "bounds": described(own.bounds),
             }
             for language, own in sorted(self._own.items())

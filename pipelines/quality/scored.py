@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -213,9 +212,8 @@ def engine(libraries: str, facts: Mapping[str, Any]) -> str:
     return f"{libraries} with {digest[:12]}"
 
 
-@lru_cache(maxsize=64)
 def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a model's file, in hexadecimal; read once in a process.
+    """Return the SHA-256 of a model's file, in hexadecimal.
 
     Raises:
         UserError: it cannot be read.

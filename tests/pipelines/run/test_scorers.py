@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.replay.__main__ import main as replay
 from pipelines.rethreshold.__main__ import main as rethreshold
 from pipelines.run.build import build
 from pipelines.run.command import main
@@ -138,3 +139,26 @@ def test_a_wrong_model_ends_the_command_in_one_line(
     flags += ["--tokenizer", f"sentencepiece:{SAMPLE}", "--classifier", f"{SAMPLE}:hq>=0.5"]
     assert main("pipelines.text", [*map(str, flags)]) == 2
     assert "sample.model is no fastText classifier" in capsys.readouterr().err
+
+
+def test_rejects_are_replayed_with_the_same_models(
+    world: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = [json.dumps({"text": " ".join(sentences)}).encode() for sentences in (GOOD, BAD)]
+    broken = b"\n".join([*lines, *(line.replace(b'"}', b' \xff"}') for line in lines)])
+    (tmp_path / "b.jsonl").write_bytes(broken)
+    shutil.copy(world / "quality.bin", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    spec = "en=quality.bin:hq>=0.5"
+    make(world, tmp_path / "out", input=("b.jsonl",), classifier=(spec,), max_reject_rate=1.0)
+    monkeypatch.chdir("/")
+    flags = [str(tmp_path / "out"), "--output", str(tmp_path / "mended"), "--bad-utf8", "replace"]
+    assert replay(flags) == 0
+    (account,) = read_manifest(tmp_path / "mended").generations[0].accounting.values()
+    assert (account["kept"], account["dropped"]) == (1, {"classifier-low-hq": 1})
+    write_classifier(tmp_path / "quality.bin", {"hq": BAD, "cc": GOOD})
+    assert replay([*flags[:2], str(tmp_path / "again"), *flags[3:]]) == 2
+    assert "--classifier no longer means what it meant" in capsys.readouterr().err
