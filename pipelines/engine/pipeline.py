@@ -15,13 +15,10 @@ from typing import Any
 from pipelines.engine import beam
 from pipelines.engine.beam import PipelineResult
 from pipelines.engine.failure import one_line
-from pipelines.engine.figures import Done
 from pipelines.engine.jobs import named_options, named_runner
+from pipelines.engine.metrics import count
 from pipelines.engine.task import run_packed
 from shards.errors import UserError
-
-NAMESPACE = "corpusmill"
-"""Of the metrics."""
 
 _ENCODED_MESSAGE = re.compile(r"\[corpusmill ([A-Za-z0-9+/=]+)\]")
 _STEPS = {
@@ -70,23 +67,11 @@ class TaskDoFn(beam.DoFn):
         try:
             done = run_packed(self._payload, task)
             if done is not None:
-                count(done)
+                count(done.figures())
         except UserError as error:
             text = base64.b64encode(str(error).encode()).decode()
             # It survives as part of whatever text an engine makes of the error.
             raise RuntimeError(f"{error} [corpusmill {text}]") from error
-
-
-def count(done: Done) -> None:
-    """Add the figures of a task to Beam's metrics of the step that calls this."""
-    figures = done.figures()
-    for name, number in figures.counts.items():
-        beam.Metrics.counter(NAMESPACE, name).inc(number)
-    for name, spread in figures.spreads:
-        # Beam takes one value at a time, and keeps what a Spread has.
-        distribution = beam.Metrics.distribution(NAMESPACE, name)
-        for value in spread.values():
-            distribution.update(value)
 
 
 def run_pipeline(

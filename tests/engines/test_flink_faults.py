@@ -48,7 +48,7 @@ def in_the_middle(run: Run, cluster: Cluster, phase: str) -> Manager:
         return len(list((run.output / ".work" / phase).glob("[!.]*.json")))
 
     wait_until(lambda: done() >= 5, run.process, log=run.log, seconds=400)
-    manager = cluster.carrier(f"{phase.capitalize()}/Run")
+    manager = cluster.carrier({"map": "Map splits", "merge": "Merge shards"}[phase])
     assert manager is not None, f"{phase} ended before anything was killed"
     return manager
 
