@@ -6,7 +6,6 @@ the last of them its record.
 """
 
 import base64
-import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,8 +34,6 @@ _STEPS = {
 }
 """What an engine's pages call the step that runs the tasks, by phase."""
 
-_LOG = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True)
 class Phase:
@@ -62,8 +59,6 @@ class TaskDoFn(beam.DoFn):
 
     def process(self, task: Any) -> None:
         """Run one task."""
-        # Nowhere but in a worker's log does an engine show what it does right now.
-        _LOG.info("%s", task)
         try:
             done = run_packed(self._payload, task)
             if done is not None:
