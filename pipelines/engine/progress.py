@@ -57,7 +57,7 @@ class Heartbeat:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             state = {"task": task, "about": about, "bytes": done_bytes, "rows": self._rows}
             temporary = self._path.with_suffix(".tmp")
-            temporary.write_text(json.dumps(state))
+            temporary.write_text(f"{json.dumps(state)}\n")
             temporary.replace(self._path)
 
 
