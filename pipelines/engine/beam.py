@@ -21,7 +21,8 @@ try:
     )
     from apache_beam.pvalue import PBegin, PCollection
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
-    from apache_beam.runners.runner import PipelineResult
+    from apache_beam.runners.portability.prism_runner import PrismRunner
+    from apache_beam.runners.runner import PipelineResult, PipelineRunner
     from apache_beam.transforms.periodicsequence import (
         ImpulseSeqGenRestrictionProvider,
     )
@@ -52,7 +53,9 @@ __all__ = [
     "Pipeline",
     "PipelineOptions",
     "PipelineResult",
+    "PipelineRunner",
     "PortableOptions",
+    "PrismRunner",
     "PrismRunnerOptions",
     "ReadModifyWriteStateSpec",
     "Reshuffle",

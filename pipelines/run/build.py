@@ -155,7 +155,7 @@ def started(
         _LOG.info("native loops are compiled first, once on this machine: up to half a minute")
     # What the driver has imported is what tasks need.
     preload = (__name__, "pipelines.map.preloaded") if native else (__name__,)
-    with Runner(flags, num_workers=workers, preload=preload) as runner:
+    with Runner(flags, num_workers=workers, preload=preload, dataset=options.output.name) as runner:
         yield Build(corpus, corpora, files=files, runner=runner, compiled=native)
 
 
