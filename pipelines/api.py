@@ -87,7 +87,7 @@ class Built:
         for split in (TRAIN, VALIDATION):
             sums = sum_shards(self.manifest.shards(split=split))
             lines.append(f"{split}: {sums.documents:,} documents, {sums.tokens:,} tokens")
-        lines.append(f"dataset in {self.dataset.directory}, report in {self.report}")
+        lines.append(f"dataset in {self.dataset.shown_directory}, with {PAGE}")
         return "\n".join(map(visible_line, lines))
 
     def __repr__(self) -> str:
@@ -294,11 +294,14 @@ def _check_keyword(name: str, recipe: Recipe, module: str) -> None:
         if name == "runner" or not _is_unknown_to_beam(name):
             return
         near = nearest(name, recipe.options, likeness=0.5)
-    hint = f": did you mean {near}?" if near else "."
+    hint = (
+        f"did you mean {near}?"
+        if near
+        else f'what only the runner knows goes into runner_flags=["--{name}=..."].'
+    )
     raise UserError(
-        f"unknown keyword {name!r}{hint} Neither {module} nor Beam's Python SDK has it; "
-        f"help(pipelines.build) lists those of the corpora. What only the runner knows goes into "
-        f'runner_flags=["--{name}=..."]'
+        f"unknown keyword {name!r}: {hint} Neither {module} nor Beam's Python SDK has it; "
+        "help(pipelines.build) lists what the corpora have"
     )
 
 

@@ -274,12 +274,20 @@ class Dataset:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_hold": None}
 
+    @property
+    def shown_directory(self) -> str:
+        """The dataset's folder for reading: one below the working directory without that."""
+        with suppress(ValueError, OSError):
+            if isinstance(self.directory, Path):
+                return str(self.directory.relative_to(Path.cwd()))
+        return str(self.directory)
+
     def __repr__(self) -> str:
         train, validation = (
             sum_shards(self.manifest.shards(split=split)) for split in (TRAIN, VALIDATION)
         )
         return visible_line(
-            f"Dataset({str(self.directory)!r}, manifest {self.manifest.number}: "
+            f"Dataset({self.shown_directory!r}, manifest {self.manifest.number}: "
             f"{train.documents:,} documents, {train.tokens:,} tokens, validation "
             f"{validation.documents:,}, sources {', '.join(self.sources) or 'none'})"
         )

@@ -54,7 +54,7 @@ def summary_html(dataset: Dataset) -> str:
     manifest = dataset.manifest
     tokenizer = manifest.tokenizer
     about = (
-        f"{dataset.directory}: {manifest.corpus}, manifest {manifest.number}, generations: "
+        f"{dataset.shown_directory}: {manifest.corpus}, manifest {manifest.number}, generations: "
         f"{len(manifest.generations)}, {tokenizer.name}, {tokenizer.pieces:,} pieces"
     )
     return f"<p>{escape(visible_line(about))}</p>{html_table(_sources(dataset))}"
