@@ -293,7 +293,7 @@ def _check_keyword(name: str, recipe: Recipe, module: str) -> None:
     if near is None:
         if name == "runner" or not _is_unknown_to_beam(name):
             return
-        near = nearest(name, recipe.options, likeness=0.5)
+        near = nearest(name, recipe.options, likeness=0.65)
     hint = (
         f"did you mean {near}?"
         if near

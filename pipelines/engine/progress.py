@@ -116,7 +116,7 @@ class Progress:
         with suppress(UserError, OSError):
             self._show(last=last)
 
-    def _show(self, *, last: bool) -> None:
+    def _show(self, *, last: bool = False) -> None:
         line = self.line()
         if self._bar:
             self._bar.show(line, percent=self._percent)
