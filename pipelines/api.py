@@ -11,6 +11,7 @@ signatures and docstrings of `build` and `estimate` are made of them.
 import importlib
 import inspect
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from pipelines.corpus.recipe import CORPORA, Recipe, has_recipe, load_recipe
 from pipelines.engine.flags import beam_flags
 from pipelines.report.write import PAGE
 from pipelines.run.command import checked, make
+from pipelines.steps.filter_spec import parse_filter
 from shards.compact import added
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
@@ -246,7 +248,6 @@ def _asked(
     """Return what a call asks for, as its command would understand it."""
     module = _module_of(corpus)
     recipe = load_recipe(module)
-    check_unchanged(module)
     known = {field.name for field in fields(recipe.options)}
     own = {name: value for name, value in options.items() if name in known}
     others = {name: value for name, value in options.items() if name not in known}
@@ -261,18 +262,17 @@ def _asked(
     if runner_flags:
         words += ["--", *runner_flags]
     filled, rest = parse(recipe.options, words, program=module, about=recipe.about)
+    for named in (module, *(parse_filter(spec).module for spec in filled.filter)):
+        _check_not_script(named)
+        if named in sys.modules:
+            check_unchanged(named)
     return _Asked(module=module, options=checked(filled, recipe), flags=beam_flags(rest))
 
 
 def _module_of(corpus: str | ModuleType) -> str:
     """Return the name of the module that holds a corpus as RECIPE."""
     name = corpus if isinstance(corpus, str) else corpus.__name__
-    if name == "__main__":
-        raise UserError(
-            "a corpus cannot be in the script or notebook that is running (__main__): worker "
-            "processes import it by name. Put it, with its RECIPE, into a file of its own beside "
-            'it, such as notes.py, and give build("notes", ...)'
-        )
+    _check_not_script(name)
     if name in CORPORA:
         return f"pipelines.{name}"
     importlib.invalidate_caches()  # a cell of a notebook may have written it just now
@@ -285,6 +285,16 @@ def _module_of(corpus: str | ModuleType) -> str:
         f"{', '.join(CORPORA)}, or the name of a module of your own that has a Recipe called "
         "RECIPE and can be imported from here"
     )
+
+
+def _check_not_script(name: str) -> None:
+    """Check that worker processes can find a module of the user's."""
+    if name == "__main__":
+        raise UserError(
+            "a corpus or filter of your own cannot be in the script or notebook that is running "
+            "(__main__): worker processes import it by name. Put it into a file of its own beside "
+            "it, such as notes.py, and name that module"
+        )
 
 
 def _check_keyword(name: str, recipe: Recipe, module: str) -> None:

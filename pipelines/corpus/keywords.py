@@ -165,7 +165,19 @@ def _text(name: str, value: Any) -> str:
         return str(int(value)) if value.is_integer() else repr(float(value))
     if isinstance(value, Real):
         return str(value)
+    if inspect.isfunction(value) or inspect.isclass(value):
+        return _reference(name, value)
     raise UserError(
         f"{name} is given a {type(value).__name__}, {value!r:.80}: it takes text, a number or a "
         "path, or what --help says of its flag as text"
     )
+
+
+def _reference(name: str, value: Any) -> str:
+    """Return a function or class as MODULE:NAME, by which other processes find it."""
+    if not value.__qualname__.isidentifier():
+        raise UserError(
+            f"{name}: {value.__qualname__} has no name in the module {value.__module__} by which "
+            "worker processes could find it: define it with def or class, at the top of a module"
+        )
+    return f"{value.__module__}:{value.__qualname__}"

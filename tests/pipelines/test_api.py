@@ -119,6 +119,7 @@ def test_an_estimate_is_the_text_of_plan_and_its_figures(tmp_path: Path) -> None
         ({"input": "/nowhere"}, "--tokenizer is missing"),
         ({"watch": True}, "python -m pipelines.wudao --watch"),
         ({"part": "1/2"}, "that is for the command on each machine"),
+        ({"filter": "__main__:no_ads"}, "filter of your own cannot be in the script or notebook"),
         ({"parallelism": "many"}, "--parallelism: invalid int value: 'many'"),
         ({"runner": "FlinkRunner", "flink_master": "localhost:1"}, "--flink_master localhost:1 do"),
     ],
@@ -133,8 +134,8 @@ def test_what_a_call_refuses(options: dict[str, Any], message: str, tmp_path: Pa
     [
         ("wuda", "no corpus 'wuda': did you mean wudao?"),
         ("nothing.of_that_name", "no corpus 'nothing.of_that_name'. Give one of wudao, pile"),
-        ("__main__", "a corpus cannot be in the script or notebook that is running"),
-        (types.ModuleType("__main__"), "a corpus cannot be in the script or notebook"),
+        ("__main__", "a corpus or filter of your own cannot be in the script"),
+        (types.ModuleType("__main__"), r"notebook that is running \(__main__\)"),
     ],
 )
 def test_what_is_no_corpus(corpus: str | types.ModuleType, message: str, tmp_path: Path) -> None:
