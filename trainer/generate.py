@@ -2,7 +2,7 @@
 
 python -m trainer.generate build/run "Bread is [MASK] in the oven." --top-k 40
 
-trained = open_trained(Path("build/run"), Opening())
+trained = open_trained("build/run")
 for generation in generate_texts(trained.model, trained.tokenizer, ["Bread is [MASK] there."]):
 print(generation.text)
 """
