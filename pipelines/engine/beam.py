@@ -9,6 +9,7 @@ try:
     from apache_beam import (
         Create,
         DoFn,
+        FlatMap,
         Flatten,
         GroupByKey,
         Impulse,
@@ -17,10 +18,9 @@ try:
         Pipeline,
         PTransform,
         Reshuffle,
-        Row,
     )
     from apache_beam.coders import Coder, PickleCoder
-    from apache_beam.coders import registry as coders
+    from apache_beam.coders.typecoders import registry as coders
     from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
     from apache_beam.metrics.metric import Metrics
     from apache_beam.options.pipeline_options import (
@@ -32,7 +32,7 @@ try:
         PrismRunnerOptions,
         StandardOptions,
     )
-    from apache_beam.pvalue import AsList, PBegin, PCollection, TaggedOutput
+    from apache_beam.pvalue import AsList, PBegin, PCollection, Row, TaggedOutput
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
     from apache_beam.runners.runner import PipelineResult
     from apache_beam.transforms.periodicsequence import (
@@ -47,11 +47,13 @@ finally:
     logging.disable(_disabled)
 
 __all__ = [
+    "MAX_TIMESTAMP",
     "AsList",
     "Coder",
     "Create",
     "DebugOptions",
     "DoFn",
+    "FlatMap",
     "Flatten",
     "FlinkRunnerOptions",
     "FnApiRunner",
@@ -60,7 +62,6 @@ __all__ = [
     "GroupByKey",
     "Impulse",
     "ImpulseSeqGenRestrictionProvider",
-    "MAX_TIMESTAMP",
     "ManualWatermarkEstimator",
     "Map",
     "Metrics",

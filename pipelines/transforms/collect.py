@@ -23,15 +23,13 @@ from pipelines.segments.rows import READ, Verdict
 from pipelines.segments.segment import Segment
 from pipelines.steps.clock import Clock
 from pipelines.steps.step import run
+from pipelines.steps.tokenize import TOKENIZER
 from pipelines.transforms.judged import RAW, REASON
-from pipelines.transforms.model import Loaded, Model
+from pipelines.transforms.model import Model
 from pipelines.transforms.read import PATH, SOURCE
 from shards.errors import UserError
 from shards.manifest import WORK
 from shards.storage.files import crc32c_of
-
-TOKENIZER = b"tokenizer"
-"""The key of the metadata of a column `tokens` that names the tokenizer's fingerprint."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +91,7 @@ class Collect(beam.DoFn):
         self._open = {}
         for collected in self._written:
             window = beam.GlobalWindow()
-            yield beam.WindowedValue(collected, window.max_timestamp(), [window])
+            yield beam.WindowedValue(collected, window.max_timestamp(), (window,))
 
     def _add(self, source: str, rows: pa.RecordBatch) -> None:
         dropped = REASON.name in rows.schema.names
@@ -106,14 +104,14 @@ class Collect(beam.DoFn):
             rows = _whole(rows)
             kept, verdicts = run(rows, [*steps, self._fingerprint], self._clock)
         one = self._open_for(source, dropped=dropped, columns=kept.schema.names)
-        one.add(kept.select(one.columns), verdicts)
+        one.add(kept, verdicts)
         if one.builder.full:
             self._close(self._open.pop((source, dropped)))
 
     def _open_for(self, source: str, *, dropped: bool, columns: Sequence[str]) -> "_Open":
         key = source, dropped
         one = self._open.get(key)
-        if one is not None and {*one.columns} != {*columns}:
+        if one is not None and one.columns != [*columns]:
             self._close(self._open.pop(key))
             one = None
         if one is None:
@@ -140,14 +138,16 @@ class Collect(beam.DoFn):
                 source=one.source,
                 segment=segment,
                 digest=f"{one.digest:x}",
-                columns=tuple(sorted(one.columns)) if segment.documents else (),
+                columns=tuple(one.columns) if segment.documents else (),
             )
         )
 
     def _nothing(self) -> pa.RecordBatch:
         """Return no rows, with the columns of those that are kept."""
         empty = pa.RecordBatch.from_pylist([], schema=pa.schema([*READ, PATH]))
-        empty, _ = run(_whole(empty), [self._sink.tokenize.loaded(), self._fingerprint], self._clock)
+        empty, _ = run(
+            _whole(empty), [self._sink.tokenize.loaded(), self._fingerprint], self._clock
+        )
         return empty
 
 
@@ -192,7 +192,7 @@ def _digest(rows: pa.RecordBatch, reasons: pa.Array | None) -> int:
     )
     if "tokens" in rows.schema.names:
         tokens = rows["tokens"]
-        flat = memoryview(np.ascontiguousarray(tokens.flatten().to_numpy())).cast("B")
+        flat = np.ascontiguousarray(tokens.flatten().to_numpy()).view(np.uint8)
         sizes = tokens.value_lengths().to_numpy() * tokens.type.value_type.bit_width // 8
         ends = np.cumsum(sizes).tolist()
         starts = [0, *ends[:-1]]
@@ -233,7 +233,9 @@ def _whole(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _check(batch: pa.RecordBatch) -> None:
-    missing = [name for name in (*READ.names, SOURCE.name, PATH.name) if name not in batch.schema.names]
+    missing = [
+        name for name in (*READ.names, SOURCE.name, PATH.name) if name not in batch.schema.names
+    ]
     if missing:
         raise UserError(
             f"WriteDataset was given a batch without a column {missing[0]!r}; it has "
@@ -246,6 +248,6 @@ def _check_tokens(rows: pa.RecordBatch, tokenizer: str) -> None:
     made = (rows.schema.field("tokens").metadata or {}).get(TOKENIZER, b"").decode()
     if made and made != tokenizer:
         raise UserError(
-            f"WriteDataset was given tokens of another tokenizer (sha256 {made[:12]}…) than its own "
+            f"WriteDataset was given tokens of another tokenizer ({made[:12]}…) than its own "
             f"({tokenizer[:12]}…): give Tokenize and WriteDataset the same"
         )

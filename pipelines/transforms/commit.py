@@ -38,7 +38,7 @@ class Notes:
         segments = [record for record in mixed if isinstance(record, Collected)]
         splits = [record for record in mixed if isinstance(record, SplitRecord)]
         return cls(
-            segments=tuple(sorted(segments, key=lambda one: (one.source, one.segment.stem))),
+            segments=tuple(sorted(segments, key=_rank)),
             splits=tuple(sorted(splits, key=lambda one: (one.source, one.relative, one.start))),
         )
 
@@ -48,6 +48,11 @@ class Notes:
         for one in self.segments:
             sums[one.source] = (sums[one.source] + int(one.digest, 16)) % 2**64
         return {source: f"{sums[source]:016x}" for source in sorted(sums)}
+
+
+def _rank(one: Collected) -> tuple[str, bool, str]:
+    # Those with documents first: the columns of a source's shards are those of its first segment.
+    return one.source, not one.segment.documents, one.segment.stem
 
 
 def note(sink: Sink, run: str, notes: Notes) -> None:
@@ -125,8 +130,8 @@ def _records(notes: Notes, versions: dict[str, str]) -> list[SplitRecord]:
     for split in notes.splits:
         segments = tuple(by_source.pop(split.source, ()))
         records.append(replace(split, versions=versions, segments=segments))
-    for source, segments in by_source.items():
-        records.append(_of_rows(source, segments, digest=digests[source], versions=versions))
+    for source, left in by_source.items():
+        records.append(_of_rows(source, left, digest=digests[source], versions=versions))
     return sorted(records, key=lambda one: (one.source, one.relative, one.start))
 
 
@@ -161,9 +166,16 @@ def _check_columns(written: Iterable[Collected]) -> None:
         if not one.columns:
             continue
         columns = first.setdefault(one.source, one.columns)
-        if differing := {*columns} ^ {*one.columns}:
+        if columns == one.columns:
+            continue
+        differing = {*columns} ^ {*one.columns}
+        if not differing:
             raise UserError(
-                f"some documents of the source {one.source!r} have a column "
-                f"{min(differing)!r} and some have not: a source's documents have the same "
-                "columns. Add it to all or none, or give them a `source` of their own"
+                f"the documents of the source {one.source!r} have their columns in two orders: "
+                f"{', '.join(columns)}; and {', '.join(one.columns)}. Give all the same"
             )
+        raise UserError(
+            f"some documents of the source {one.source!r} have a column "
+            f"{min(differing)!r} and some have not: a source's documents have the same "
+            "columns. Add it to all or none, or give them a `source` of their own"
+        )

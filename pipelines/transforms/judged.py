@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pipelines.engine import beam
 from pipelines.engine.stream import NAMESPACE
-from pipelines.segments.rows import DROPPED, KEPT, NAME, QUARANTINED, REJECTS, Verdict
+from pipelines.segments.rows import DROPPED, NAME, QUARANTINED, REJECTS, Verdict
 
 REASON = pa.field("reason", NAME)
 """The column of dropped and quarantined rows that says why."""
@@ -99,4 +99,3 @@ def judged_outputs(
 def _heads(texts: pa.Array) -> pa.Array:
     raws = [text.encode()[:RAW_BYTES] for text in texts.to_pylist()]
     return pa.array(raws, RAW.type)
-

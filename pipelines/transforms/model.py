@@ -81,7 +81,8 @@ class Loaded:
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
         """Return the step's verdict."""
         with self._lock:
-            assert self.step is not None and self._model is not None
+            assert self.step is not None
+            assert self._model is not None
             self._seen += batch.nbytes
             if not self._native and self._pays(self._model):
                 self._native = True
@@ -109,7 +110,8 @@ class Loaded:
 
 def facts_of(step: Step) -> dict[str, Any]:
     """Return what must be the same in all workers: fingerprints of models, versions."""
-    return {**step.facts, **step.engines}
+    versions = {f"{name} library": version for name, version in step.engines.items()}
+    return {**step.facts, **versions}
 
 
 _LOADING = threading.Lock()

@@ -89,11 +89,9 @@ class ReadCorpus(beam.PTransform[PBegin, Corpus]):
         )
         checked = (
             tagged[_SPLITS]
-            | "By file"
-            >> beam.Map(_by_file).with_output_types(tuple[str, SplitRecord])
+            | "By file" >> beam.Map(_by_file).with_output_types(tuple[str, SplitRecord])
             | "Gather" >> beam.GroupByKey()
-            | "Check that splits join"
-            >> beam.ParDo(CheckSplits()).with_output_types(SplitRecord)
+            | "Check that splits join" >> beam.FlatMap(_joined).with_output_types(SplitRecord)
         )
         return Corpus(tagged[KEPT], tagged[DROPPED], tagged[QUARANTINED], checked)
 
@@ -191,17 +189,13 @@ def _by_file(record: SplitRecord) -> tuple[str, SplitRecord]:
     return f"{record.source}\0{record.relative}", record
 
 
-class CheckSplits(beam.DoFn):
-    """Checks that the splits of a file read what one split would have read."""
-
-    def process(self, element: tuple[str, Iterable[SplitRecord]]) -> Iterator[SplitRecord]:
-        """Yield the records of a file's splits, in order."""
-        _, group = element
-        records = sorted(group, key=lambda record: record.start)
-        if not seamless([record.link for record in records]):
-            raise UserError(
-                f"{records[0].relative}: its splits do not join up, because nested arrays look "
-                "like records. Give ReadCorpus split_bytes="
-                f"{records[0].file_bytes} or more, so that the file is read as one split"
-            )
-        yield from records
+def _joined(group: tuple[str, Iterable[SplitRecord]]) -> Sequence[SplitRecord]:
+    """Return the records of a file's splits, if they read what one split would have read."""
+    records = sorted(group[1], key=lambda record: record.start)
+    if not seamless([record.link for record in records]):
+        raise UserError(
+            f"{records[0].relative}: its splits do not join up, because nested arrays look like "
+            f"records. Give ReadCorpus split_bytes={records[0].file_bytes} or more, so that the "
+            "file is read as one split"
+        )
+    return records

@@ -21,12 +21,20 @@ from pipelines.map.intake import BATCH_BYTES, BATCH_RECORDS
 from pipelines.segments.identity import holdout_hashes, order_hashes
 from pipelines.segments.rows import NAME, READ
 from pipelines.transforms.commit import ROWS
-from pipelines.transforms.judged import REASON
+from pipelines.transforms.judged import RAW, REASON
 from pipelines.transforms.read import PATH, SOURCE, constant
 from shards.errors import UserError
 
 IDENTITY = (SOURCE.name, PATH.name, "position", "length", "ordinal")
 """The columns that say which document a row is."""
+
+_PLACES = ("position", "length", "ordinal")
+
+_TAKEN = frozenset(
+    {"order", "holdout", "tokens", "prompt_tokens", "offset", "start", "verdict", RAW.name}
+    | {"hash_high", "hash_low", "signature", "unsure"}
+)
+"""Names that fields of rows cannot have."""
 
 _KINDS: Mapping[type, pa.DataType] = MappingProxyType(
     {str: pa.large_string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -43,7 +51,7 @@ _TYPES: Mapping[str, tuple[type, pa.DataType]] = MappingProxyType(
 )
 """Of the columns that this package makes: the type in a row, and in a batch."""
 
-_USUAL = (*IDENTITY, "group", "prompt", "text")
+_USUAL = (*IDENTITY, "bytes", "group", "prompt", "text")
 
 
 class ToRows(beam.PTransform[PCollection[pa.RecordBatch], PCollection[Any]]):
@@ -70,13 +78,14 @@ class ToRows(beam.PTransform[PCollection[pa.RecordBatch], PCollection[Any]]):
 
     def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[Any]:
         """Wire it."""
-        fields = [(name, kind) for name, kind in self._fields.items()]
         # What a document may lack is null: steps that it did not reach, columns of its corpus.
-        fields = [
-            (name, kind if name in _USUAL else kind | None) for name, kind in fields
+        fields: list[tuple[str, Any]] = [
+            (name, kind if name in _USUAL else kind | None) for name, kind in self._fields.items()
         ]
         row_type = beam.RowTypeConstraint.from_fields(fields)
-        return batches | "To rows" >> beam.ParDo(RowsOf([*self._fields])).with_output_types(row_type)
+        making = beam.ParDo(RowsOf([*self._fields])).with_output_types(row_type)
+        rows: PCollection[Any] = batches | "To rows" >> making
+        return rows
 
 
 class RowsOf(beam.DoFn):
@@ -110,7 +119,7 @@ class FromRows(beam.PTransform[PCollection[Any], PCollection[pa.RecordBatch]]):
         """Make the transform.
 
         Args:
-            source: The source of rows that have no identity: its shards lie apart.
+            source: The source of rows that have none: its shards lie apart.
             id: Fields that no two rows have alike, such as "url"; none: equal rows are one document
                 several times. Without such a field leave it out.
             group: The field by whose values the account is broken down.
@@ -131,11 +140,15 @@ class FromRows(beam.PTransform[PCollection[Any], PCollection[pa.RecordBatch]]):
         types = _types_of(rows.element_type)
         for name in (*self._id, *([self._group] if self._group else [])):
             if name not in types:
-                raise UserError(f"FromRows: rows have no field {name!r}; they have {', '.join(types)}")
+                raise UserError(
+                    f"FromRows: rows have no field {name!r}; they have {', '.join(types)}"
+                )
         make = BatchesOf(
             types, source=self._source, id=self._id, group=self._group, seed=self._seed
         )
-        return rows | "From rows" >> beam.ParDo(make).with_output_types(pa.RecordBatch)
+        making = beam.ParDo(make).with_output_types(pa.RecordBatch)
+        batches: PCollection[pa.RecordBatch] = rows | "From rows" >> making
+        return batches
 
 
 def _types_of(element: Any) -> dict[str, pa.DataType]:
@@ -153,13 +166,30 @@ def _types_of(element: Any) -> dict[str, pa.DataType]:
         plain = _plain(kind)
         if plain is None:
             raise UserError(
-                f"FromRows: the field {name!r} is of {kind}; a column is of str, int, float or bool. "
-                "Leave it out, or make a text of it"
+                f"FromRows: the field {name!r} is of {kind}; a column is of str, int, float or "
+                "bool. Leave it out, or make a text of it"
             )
         types[name] = _TYPES[name][1] if name in _TYPES else _KINDS[plain]
+    _check_names(types)
     if "text" not in types:
         raise UserError(f"FromRows: rows have no field 'text'; they have {', '.join(types)}")
     return types
+
+
+def _check_names(types: Mapping[str, pa.DataType]) -> None:
+    if taken := sorted(_TAKEN & {*types}):
+        raise UserError(
+            f"FromRows: a field cannot be called {taken[0]!r}, which is a column of batches that "
+            f"is made otherwise: choose another name, as in from_{taken[0]}"
+        )
+    places = [name for name in _PLACES if name in types]
+    lacking = [name for name in IDENTITY if name not in types]
+    if places and lacking:
+        raise UserError(
+            f"FromRows: rows have {', '.join(places)} but not {', '.join(lacking)}: either all of "
+            "an identity, as ToRows gives it, or none but source and path. Rename the field if it "
+            "means something else"
+        )
 
 
 def _plain(kind: Any) -> type | None:
@@ -211,19 +241,20 @@ class BatchesOf(beam.DoFn):
         """Yield the rest."""
         if self._rows:
             window = beam.GlobalWindow()
-            yield beam.WindowedValue(self._batch(), window.max_timestamp(), [window])
+            yield beam.WindowedValue(self._batch(), window.max_timestamp(), (window,))
 
     def _batch(self) -> pa.RecordBatch:
         rows, self._rows, self._size = self._rows, [], 0
         values = dict(zip(self._types, zip(*rows, strict=True), strict=True))
-        if None in values["text"]:
-            raise UserError("FromRows: a row's text is null: leave such rows out before")
+        for name in ("text", *IDENTITY):
+            if None in values.get(name, ()):
+                raise UserError(f"FromRows: a row's {name} is null: leave such rows out before")
         columns = {
             name: pa.array(values[name], _built(kind)).cast(kind)
             for name, kind in self._types.items()
         }
         if not {*IDENTITY} <= {*self._types}:
-            columns |= self._identity(rows)
+            columns = {**self._identity(rows), **columns}
         columns |= self._hashes(columns)
         columns = _complete(columns, self._group, len(rows))
         rest = [name for name in columns if name not in READ.names]
@@ -245,14 +276,17 @@ class BatchesOf(beam.DoFn):
         """Return order and holdout, file by file."""
         num = len(columns["text"])
         order, holdout = np.zeros(num, np.uint64), np.zeros(num, np.uint64)
-        files = list(zip(*(columns[name].to_pylist() for name in (SOURCE.name, PATH.name)), strict=True))
+        files = list(
+            zip(*(columns[name].to_pylist() for name in (SOURCE.name, PATH.name)), strict=True)
+        )
         positions, ordinals = (columns[name].to_numpy() for name in ("position", "ordinal"))
-        for file in dict.fromkeys(files):
-            mask = np.array([one == file for one in files])
+        for source, path in dict.fromkeys(files):
+            mask = np.array([one == (source, path) for one in files])
+            places, numbers = positions[mask], ordinals[mask]
             order[mask] = order_hashes(
-                *file, positions=positions[mask], ordinals=ordinals[mask], seed=self._seed
+                source, path, positions=places, ordinals=numbers, seed=self._seed
             )
-            holdout[mask] = holdout_hashes(*file, positions[mask], seed=self._seed)
+            holdout[mask] = holdout_hashes(source, path, places, seed=self._seed)
         return {"order": pa.array(order), "holdout": pa.array(holdout)}
 
 
@@ -271,6 +305,7 @@ def _complete(columns: Mapping[str, Any], group: str, num: int) -> dict[str, Any
     empty = pa.repeat(pa.scalar("", pa.large_string()), num)
     prompt = pc.fill_null(columns.get("prompt", empty), "")
     by = columns[group].cast(pa.large_string()) if group else columns.get("group", empty)
-    size = pc.add(pc.binary_length(columns["text"]), pc.binary_length(prompt))
-    filled = {"prompt": prompt, "group": pc.fill_null(by, ""), "bytes": size.cast(pa.int64())}
+    size = pc.add(pc.binary_length(columns["text"]), pc.binary_length(prompt)).cast(pa.int64())
+    # A document that was read before has as many bytes as it had then, as in every account.
+    filled = {"prompt": prompt, "group": pc.fill_null(by, ""), "bytes": columns.get("bytes", size)}
     return {**columns, **filled}

@@ -77,9 +77,7 @@ def _model(
     model = Model(make, arguments, uuid.uuid4().hex, parts=parts, native=native)
     step = model.loaded().step
     assert step is not None
-    return Model(
-        make, arguments, model.identity, parts=parts, native=native, known=facts_of(step)
-    )
+    return Model(make, arguments, model.identity, parts=parts, native=native, known=facts_of(step))
 
 
 class DropAddresses(StepTransform):
@@ -106,7 +104,7 @@ class Clean(StepTransform):
 
 
 class IdentifyLanguage(StepTransform):
-    """Adds `language` and `score`; drops others (`language`) and unsure texts (`language-score`)."""
+    """Adds `language` and `score`; drops what is in others (`language`, `language-score`)."""
 
     def __init__(
         self,
@@ -216,7 +214,7 @@ class MaskPersonalData(StepTransform):
 
 
 class Tokenize(StepTransform):
-    """Adds `tokens`, followed by eos, and `prompt_tokens`; quarantines what its library fails on."""
+    """Adds `tokens`, eos last, and `prompt_tokens`; quarantines what its library fails on."""
 
     def __init__(self, tokenizer: str, *, native: bool | None = None) -> None:
         """Make the transform.

@@ -1,4 +1,4 @@
-"""The end of a pipeline: what it made becomes a dataset, by the commands' dedup, merge and commit."""
+"""The end of a pipeline: what it made becomes a dataset, by the commands' dedup and merge."""
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -102,12 +102,13 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
                 collected.append(one.splits)
         records = collected | "All records" >> beam.Flatten()
         finish = Finish(self._sink, self._run, commits=self._commits)
-        return (
+        folder: PCollection[str] = (
             kept.pipeline
             | "Once" >> beam.Impulse()
             | ("Find duplicates, merge, commit" if self._commits else "Note what was written")
             >> beam.ParDo(finish, beam.AsList(records)).with_output_types(str)
         )
+        return folder
 
     def _collect(self) -> Any:
         return beam.ParDo(Collect(self._sink)).with_output_types(Any)
@@ -130,9 +131,7 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
                 f"there is nothing to commit for {self.options.output}: run the pipeline to its "
                 "end first, with WriteDataset(…, commit=False)"
             )
-        work_bytes = sum(
-            tally.bytes for one in notes.segments for tally in one.segment.tallies
-        )
+        work_bytes = sum(tally.bytes for one in notes.segments for tally in one.segment.tallies)
         workers = num_workers(self.options.workers, work_bytes=work_bytes)
         options = replace(self.options, workers=workers)
         return commit(replace(self._sink, options=options), notes, flags=flags)
