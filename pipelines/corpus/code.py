@@ -17,6 +17,9 @@ from pipelines.corpus.recipe import CORPORA
 CODE = "code of the corpus"
 """The name of the hash among the options of a dataset; no option can be called so."""
 
+OWN_CODE = "code"
+"""Under an option that names code of a user's: the hashes of its modules."""
+
 _PACKAGE = "pipelines"
 _INSTALLED = {"site-packages", "dist-packages"}
 
