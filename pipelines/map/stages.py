@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.compiled import compiling
+from pipelines.corpus.code import OWN_CODE
 from pipelines.corpus.options import Options
 from pipelines.dedup.fingerprint import Fingerprinter, load_fingerprinter
 from pipelines.dedup.sieve import pack_signatures
@@ -135,6 +136,7 @@ class Chain:
             "quality": {
                 "profiles": sorted(self.options.quality),
                 "bounds": self.quality.describe(),
+                **({OWN_CODE: self.quality.own} if self.quality.own else {}),
             },
         }
         if self.benchmarks:

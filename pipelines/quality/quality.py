@@ -15,8 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pipelines.corpus.code import code_hash
+from pipelines.corpus.own import module_of
 from pipelines.quality.catalog import PROFILES, REASONS
 from pipelines.quality.compiled import proven_measure
+from pipelines.quality.own import load_splitter
 from pipelines.quality.profile import Bounds, Measure, Profile, Rule
 from pipelines.quality.selection import (
     EVERY,
@@ -32,6 +35,7 @@ from pipelines.quality.words import (
     DATATROVE,
     ENGLISH,
     MeasuredText,
+    OwnSplitters,
     Splitters,
     engine_version,
 )
@@ -54,9 +58,6 @@ class Judgement:
 
 class Quality:
     """The profiles of a run, by language."""
-
-    all_reasons = REASONS
-    """Every reason that any profile may give."""
 
     def __init__(self, selection: Selection, *, compiled: bool = False) -> None:
         """Make the profiles of a selection.
@@ -95,11 +96,43 @@ class Quality:
         return quality
 
     @cached_property
+    def all_reasons(self) -> tuple[str, ...]:
+        """Every reason that any profile may give, those of one's own last."""
+        own = (reason for profile in self._own_profiles for reason in profile.reasons)
+        return tuple(dict.fromkeys((*REASONS, *own)))
+
+    @cached_property
+    def own(self) -> dict[str, str]:
+        """The modules of profiles and splitters of one's own, each with the hash of its code."""
+        splitters = {
+            module_of(bound.splitter)
+            for chosen in self._selection.values()
+            for bound in chosen
+            if bound.splitter
+        }
+        modules = {profile.module for profile in self._own_profiles} | splitters
+        return {module: code_hash(module) for module in sorted(modules)}
+
+    @cached_property
+    def _own_profiles(self) -> tuple[Profile, ...]:
+        """The profiles of one's own, by name."""
+        own = {
+            bound.profile.name: bound.profile
+            for chosen in self._selection.values()
+            for bound in chosen
+            if bound.profile.module
+        }
+        return tuple(own[name] for name in sorted(own))
+
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The names of the metric columns, in a fixed order."""
         used = {bound.profile.name for chosen in self._selection.values() for bound in chosen}
         return tuple(
-            column for profile in PROFILES if profile.name in used for column in profile.columns
+            column
+            for profile in (*PROFILES, *self._own_profiles)
+            if profile.name in used
+            for column in profile.columns
         )
 
     @property
@@ -177,9 +210,10 @@ class Quality:
 
     @property
     def engines(self) -> Mapping[str, str]:
-        """The libraries that split words for these profiles, with their versions."""
+        """The libraries that split words, with their versions, and the code of one's own."""
         libraries = sorted(self._libraries)
-        return {"words": ", ".join(map(engine_version, libraries))} if libraries else {}
+        words = {"words": ", ".join(map(engine_version, libraries))} if libraries else {}
+        return {**words, **{f"code of {module}": code for module, code in self.own.items()}}
 
     def warnings(self, languages: Iterable[str]) -> tuple[str, ...]:
         """Return warnings to give before texts of these languages are judged."""
@@ -191,6 +225,7 @@ class Quality:
             library
             for language, chosen in self._selection.items()
             for bound in chosen
+            if not bound.splitter
             for library in _libraries(bound.profile, language)
         )
 
@@ -200,19 +235,28 @@ class Quality:
             chosen = chosen_for(self._selection, language)
             columns = [column for bound in chosen for column in bound.profile.columns]
             rows = [self.columns.index(column) for column in columns]
-            steps = tuple((self._measure_of(bound, language), bound.bounds) for bound in chosen)
-            self._plans[language] = _Plan(steps=steps, rows=np.array(rows, np.intp))
+            splitters = self._splitters_of(chosen)
+            steps = tuple(
+                (self._measure_of(bound, language, splitters), bound.bounds) for bound in chosen
+            )
+            self._plans[language] = _Plan(
+                steps=steps, rows=np.array(rows, np.intp), splitters=splitters
+            )
         return self._plans[language]
 
-    def _measure_of(self, bound: BoundProfile, language: str) -> Measure:
+    def _splitters_of(self, chosen: Sequence[BoundProfile]) -> Splitters:
+        own = {bound.splitter for bound in chosen if bound.splitter}
+        return OwnSplitters(load_splitter(own.pop()), self._splitters) if own else self._splitters
+
+    def _measure_of(self, bound: BoundProfile, language: str, splitters: Splitters) -> Measure:
         """Return the measure to use in a language: if asked for, the compiled one if that works."""
         if not self._compiled:
             return bound.profile.measure
-        return proven_measure(bound.profile, bound.bounds, language, splitters=self._splitters)
+        return proven_measure(bound.profile, bound.bounds, language, splitters=splitters)
 
     def _measure(self, text: str, language: str, plan: "_Plan", figures: list[float]) -> str:
         """Return the text that the last profile passes on; add the metrics of all to a list."""
-        current = MeasuredText(text, language, splitters=self._splitters)
+        current = MeasuredText(text, language, splitters=plan.splitters)
         for measure, bounds in plan.steps:
             current, measured = measure(current, bounds)
             figures += measured
@@ -220,16 +264,17 @@ class Quality:
 
     def _reasons(self, languages: pa.Array, metrics: Metrics) -> pa.Array:
         names, codes = language_codes(languages)
-        broken = np.full(len(codes), -1, np.int16)  # indices into REASONS
+        reasons = self.all_reasons
+        broken = np.full(len(codes), -1, np.int16)  # indices into them
         for code, language in enumerate(names):
             rules = () if language is None else self.rules(language)
             rows = np.flatnonzero(codes == code) if rules else ()
             if len(rows):
                 own = {rule.metric: metrics[rule.metric][rows] for rule in rules}
-                numbers = np.array([*(REASONS.index(rule.reason) for rule in rules), -1])
+                numbers = np.array([*(reasons.index(rule.reason) for rule in rules), -1])
                 broken[rows] = numbers[first_broken(rules, own)]
         indices = pa.array(broken, mask=broken < 0)
-        return pa.DictionaryArray.from_arrays(indices, pa.array(REASONS)).cast(pa.string())
+        return pa.DictionaryArray.from_arrays(indices, pa.array(reasons)).cast(pa.string())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +283,8 @@ class _Plan:
 
     steps: tuple[tuple[Measure, Bounds], ...]
     """Measures in order of application, with their bounds."""
+    splitters: Splitters
+    """What finds the words of these texts."""
     rows: npt.NDArray[np.intp]
 
 

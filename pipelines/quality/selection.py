@@ -5,15 +5,19 @@ zh=fineweb2-zh         for Chinese, in place of what is written for every langua
 ja=none                nothing for Japanese
 gopher.min_words=30    a bound, wherever a profile of this name is used
 zh:glm.min_chars=50    a bound for one language; "off" instead of a number switches the rule off
+en=my.rules:mine       a profile of one's own; its bounds are written as mine.max_x=5
+ja@my.words:split=gopher   for Japanese, whose words a function of one's own finds
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from pipelines.corpus.own import load_own
 from pipelines.filters.langid import parse_languages
 from pipelines.quality.catalog import NONE, find_profile, nearest
+from pipelines.quality.own import SPLITTER
 from pipelines.quality.profile import Bounds, Profile
 from pipelines.quality.words import CHINESE
 from shards.errors import UserError
@@ -36,6 +40,8 @@ class BoundProfile:
 
     profile: Profile
     bounds: Bounds
+    splitter: str = ""
+    """MODULE:NAME of what finds the words of the language, where that is one's own."""
 
 
 Selection = Mapping[str, tuple[BoundProfile, ...]]
@@ -58,6 +64,7 @@ def parse_selection(specs: Iterable[str], overrides: Iterable[str] = ()) -> Sele
                 "them once, joined by +."
             )
         selection[language] = chosen
+    _check_names(selection)
     for override in overrides:
         selection = _override(selection, override)
     return MappingProxyType(selection)
@@ -65,7 +72,10 @@ def parse_selection(specs: Iterable[str], overrides: Iterable[str] = ()) -> Sele
 
 def _parse_spec(spec: str) -> tuple[str, tuple[BoundProfile, ...]]:
     before, equals, names = spec.rpartition("=")
-    language = _language(before) if equals else EVERY
+    code, at, splitter = before.partition("@")
+    language = _language(code) if equals else EVERY
+    if at:
+        load_own(splitter, what=SPLITTER)
     parts = [part.strip() for part in names.split("+")]
     if not all(parts):
         raise UserError(f'"{spec}" names no quality profile. {_SPEC}.')
@@ -74,17 +84,30 @@ def _parse_spec(spec: str) -> tuple[str, tuple[BoundProfile, ...]]:
             raise UserError(f'"{spec}": {NONE} stands alone, without other profiles.')
         return language, ()
     profiles = [find_profile(part) for part in parts]
-    _check(spec, language, profiles)
+    _check(spec, language, profiles, split=bool(at))
     return language, tuple(
-        BoundProfile(profile=profile, bounds=profile.defaults) for profile in profiles
+        BoundProfile(profile=profile, bounds=profile.defaults, splitter=splitter)
+        for profile in profiles
     )
 
 
-def _check(spec: str, language: str, profiles: Sequence[Profile]) -> None:
+def _check_names(selection: Selection) -> None:
+    """Check that no two profiles of one's own go by the same name."""
+    known: dict[str, Profile] = {}
+    for bound in (bound for chosen in selection.values() for bound in chosen):
+        name = bound.profile.name
+        if known.setdefault(name, bound.profile) != bound.profile:
+            raise UserError(
+                f'Two quality profiles are called "{name}", of {known[name].module} and '
+                f"{bound.profile.module}: give one of them another family or variant."
+            )
+
+
+def _check(spec: str, language: str, profiles: Sequence[Profile], *, split: bool) -> None:
     for profile in profiles:
         if profiles.count(profile) > 1:
             raise UserError(f'"{spec}" names {profile.short} twice.')
-        if language != EVERY and not profile.serves(language):
+        if language != EVERY and not profile.serves(language, split=split):
             raise UserError(f'"{spec}": {_why_unserved(profile, language)}')
 
 
@@ -92,7 +115,8 @@ def _why_unserved(profile: Profile, language: str) -> str:
     if profile.languages is None:
         return (
             f'"{language}" is written without spaces between words, and {profile.short} counts '
-            f"words. Use a profile that does not (glm), or {NONE}."
+            f"words. Use a profile that does not (glm), or {NONE}, or name what finds its words: "
+            f"{language}@MODULE:FUNCTION={profile.short}."
         )
     served = sorted(profile.languages)
     some = ", ".join(served) if len(served) < 5 else "languages with spaces between words"  # noqa: PLR2004  a short list
@@ -167,7 +191,7 @@ def _with_bound(chosen: BoundProfile, threshold: str, bound: float, override: st
             f'"{override}": {chosen.profile.short} has no threshold "{threshold}": '
             f"{nearest(threshold, [*chosen.bounds])}."
         )
-    return BoundProfile(profile=chosen.profile, bounds={**chosen.bounds, threshold: bound})
+    return replace(chosen, bounds={**chosen.bounds, threshold: bound})
 
 
 def find_warnings(selection: Selection, languages: Iterable[str]) -> tuple[str, ...]:
@@ -187,6 +211,8 @@ def find_warnings(selection: Selection, languages: Iterable[str]) -> tuple[str, 
             f'to 2 characters. Write "{language}:{bound.profile.short}.min_word_length=1", or use '
             "fineweb2-zh."
             for bound in chosen
-            if language in CHINESE and bound.bounds.get("min_word_length", 0) > MOST_CHINESE_LENGTH
+            if language in CHINESE
+            and not bound.splitter
+            and bound.bounds.get("min_word_length", 0) > MOST_CHINESE_LENGTH
         ]
     return tuple(warnings)

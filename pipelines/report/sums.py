@@ -8,7 +8,7 @@ import math
 import os
 import platform
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pipelines.map.mapper import SplitRecord
 from pipelines.map.stages import BLOCKED, CONTAMINATED
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
+from pipelines.quality.catalog import REASONS
 from pipelines.segments.audit import Tally
 from pipelines.segments.histograms import add_histograms
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJECTS
@@ -47,7 +48,7 @@ _STAGE_OF = {
     "empty": "clean",
     "language": "langid",
     "language-score": "langid",
-    **dict.fromkeys(Quality.all_reasons, "quality"),
+    **dict.fromkeys(REASONS, "quality"),
     CONTAMINATED: "decontaminate",
     DUPLICATE: "dedup",
     f"near-{DUPLICATE}": "dedup",
@@ -69,7 +70,10 @@ def figures(
         quality: The rules of the run.
     """
     return {
-        "funnel": {source: funnel(_tallies(merged[source])) for source in sorted(merged)},
+        "funnel": {
+            source: funnel(_tallies(merged[source]), of_rules=quality.all_reasons)
+            for source in sorted(merged)
+        },
         "groups": {source: _largest_groups(_tallies(merged[source])) for source in sorted(merged)},
         "histograms": _histograms(merged),
         "cpu_seconds": cpu_seconds(records),
@@ -81,24 +85,32 @@ def _tallies(merged: Iterable[MergeRecord]) -> list[Tally]:
     return [tally for record in merged for tally in record.tallies]
 
 
-def funnel(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
+def funnel(
+    tallies: Iterable[Tally], *, of_rules: Collection[str] = REASONS
+) -> list[dict[str, Any]]:
     """Return how much was lost at each stage for which reason, in the order of the stages.
 
     The last row is what was kept, with the stage "".
+
+    Args:
+        tallies: What became of the documents.
+        of_rules: The reasons of quality profiles, those of one's own included.
     """
+    stages = _STAGE_OF | dict.fromkeys(of_rules, "quality")
     sums: dict[tuple[str, str], Counter[str]] = {}
     for tally in tallies:
         _add(sums.setdefault((tally.verdict, tally.reason), Counter()), tally)
     rows = [
-        {"stage": _stage(verdict, reason), "verdict": verdict, "reason": reason, **counts}
+        # A reason that no stage knows comes from the corpus itself, which makes the documents.
+        {
+            "stage": "" if verdict == KEPT else stages.get(reason, "document"),
+            "verdict": verdict,
+            "reason": reason,
+            **counts,
+        }
         for (verdict, reason), counts in sums.items()
     ]
     return sorted(rows, key=_rank)
-
-
-def _stage(verdict: str, reason: str) -> str:
-    # A reason that no stage knows comes from the corpus itself, which makes the documents.
-    return "" if verdict == KEPT else _STAGE_OF.get(reason, "document")
 
 
 def _rank(row: Mapping[str, Any]) -> tuple[bool, int, int, str]:

@@ -4,7 +4,7 @@ Steps are numbered in the order in which a text meets them: the language, its sc
 of the language. A text is dropped by the first step that it breaks.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -44,9 +44,9 @@ class Fate(IntEnum):
 
 _FATES: dict[str | None, Fate] = {
     **dict.fromkeys((DUPLICATE, f"near-{DUPLICATE}"), Fate.DEDUPLICATED),
-    **dict.fromkeys(("language", "language-score", *Quality.all_reasons), Fate.EXCLUDED),
+    **dict.fromkeys(("language", "language-score"), Fate.EXCLUDED),
 }
-"""By reason; the others are those of SCREENED texts."""
+"""By reason; those of rules exclude texts as well, the others are those of SCREENED texts."""
 
 _BATCH_ROWS = 1 << 17
 
@@ -173,7 +173,7 @@ def _add(
         if num:
             reason = str(reasons[code])
             source.unjudged[reason] = source.unjudged.get(reason, 0) + num
-    fates = _fates(reasons)[reason_codes]
+    fates = _fates(reasons, Quality(both[NOW].selection).all_reasons)[reason_codes]
     for code in np.flatnonzero(_counts(codes, len(languages))).tolist():
         language, indices = str(languages[code]), np.flatnonzero(codes == code)
         counts = source.languages.setdefault(language, Recount.zero(len(both[NOW].rules(language))))
@@ -195,9 +195,10 @@ def _counts(codes: npt.NDArray[np.int32], num: int) -> list[int]:
     return counts
 
 
-def _fates(reasons: Sequence[str | None]) -> npt.NDArray[np.int8]:
+def _fates(reasons: Sequence[str | None], of_rules: Collection[str]) -> npt.NDArray[np.int8]:
     """Return the fate that each reason means, and last that of having none."""
-    fates = [_FATES.get(reason, Fate.SCREENED) for reason in reasons]
+    known = _FATES | dict.fromkeys(of_rules, Fate.EXCLUDED)
+    fates = [known.get(reason, Fate.SCREENED) for reason in reasons]
     return np.array([*fates, Fate.KEPT], np.int8)
 
 

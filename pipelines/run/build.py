@@ -337,7 +337,10 @@ class Build:
 
     def announce(self) -> None:
         """Log what is read, and by which engines."""
-        engines = ", ".join([*self.chain.engines.values(), *(["native loops"] * self.chain.native)])
+        libraries = [
+            engine for name, engine in self.chain.engines.items() if not name.startswith("code of ")
+        ]
+        engines = ", ".join([*libraries, *(["native loops"] * self.chain.native)])
         _LOG.info("%d files, %.1f MB; %s", len(self.files), _megabytes(self.files), engines)
         for warning in self.quality.warnings(self.options.languages):
             _LOG.warning("%s", warning)

@@ -10,7 +10,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from pipelines.corpus.code import OWN_CODE
 from pipelines.corpus.options import NOTHING, Options
+from pipelines.corpus.own import check_code
 from pipelines.filters.langid import parse_languages
 from pipelines.quality import Quality
 from pipelines.quality.profile import Rule
@@ -60,6 +62,7 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
     if quality is None:
         raise UserError("The dataset was made by a version without quality rules: build it again.")
     measured = bounds_as_written(quality["bounds"])
+    check_code(quality.get(OWN_CODE, {}), made="the dataset")
     try:
         before = parse_selection(quality["profiles"], measured)
     except UserError as error:
