@@ -67,7 +67,7 @@ def _load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
 
 def native_parts(options: Options) -> list[str]:
     """Return names of what is compiled for the chain of a run: the same for the same loops."""
-    selection = parse_selection(options.quality, options.threshold)
+    selection = parse_selection(options.quality, options.threshold, labels=None)
     profiles = {bound.profile.name for chosen in selection.values() for bound in chosen}
     return [
         "texts",
@@ -90,13 +90,16 @@ class Chain:
         """
         self.options = options
         self.cleaner = Cleaner(compiled=compiled)
-        self.languages = None if "all" in options.languages else parse_languages(options.languages)
         model = Path(options.lid_model) if options.lid_model else None
         self.identifier = load_identifier(model, chars=options.lid_chars, compiled=compiled)
+        labels = self.identifier.labels
+        self.languages = (
+            None if "all" in options.languages else parse_languages(options.languages, labels)
+        )
         self.tokenizer = load_tokenizer(options.tokenizer, compiled=compiled)
         self.fingerprinter = load_fingerprinter(near=options.dedup == "minhash", compiled=compiled)
         self.quality = Quality.parse(
-            options.quality, overrides=options.threshold, compiled=compiled
+            options.quality, overrides=options.threshold, compiled=compiled, labels=labels
         )
         self.blocklist = load_blocklist(options.url_blocklist) if options.url_blocklist else None
         self.benchmarks = (

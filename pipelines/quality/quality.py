@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.own import module_of
+from pipelines.filters.langid import LANGUAGES, plain_code
 from pipelines.quality.catalog import PROFILES, REASONS
 from pipelines.quality.compiled import proven_measure
 from pipelines.quality.own import load_splitter
@@ -24,6 +25,7 @@ from pipelines.quality.profile import Bounds, Measure, Profile, Rule
 from pipelines.quality.selection import (
     EVERY,
     BoundProfile,
+    Labels,
     Selection,
     chosen_for,
     find_warnings,
@@ -73,7 +75,12 @@ class Quality:
 
     @classmethod
     def parse(
-        cls, specs: Iterable[str], overrides: Iterable[str] = (), *, compiled: bool = False
+        cls,
+        specs: Iterable[str],
+        overrides: Iterable[str] = (),
+        *,
+        compiled: bool = False,
+        labels: Labels = LANGUAGES,
     ) -> "Quality":
         """Return the profiles and bounds that are asked for, written as in selection.py.
 
@@ -81,12 +88,13 @@ class Quality:
             specs: The profiles of languages.
             overrides: Other bounds than the published ones.
             compiled: Measure by native loops; the figures are the same.
+            labels: The languages that can be named; None: any.
 
         Raises:
             UserError: a name is unknown or written twice, or a profile cannot judge the language it
                 is named for, or it needs a library that is not installed.
         """
-        quality = cls(parse_selection(specs, overrides), compiled=compiled)
+        quality = cls(parse_selection(specs, overrides, labels), compiled=compiled)
         for name in sorted(quality._libraries):
             if importlib.util.find_spec(name) is None:
                 raise UserError(
@@ -149,7 +157,7 @@ class Quality:
         )
 
     def judge(self, texts: Sequence[str], languages: Sequence[str]) -> Judgement:
-        """Return what the profiles say of texts in these languages (labels of lid.176)."""
+        """Return what the profiles say of texts in these languages (labels of the model)."""
         values = np.full((len(self.columns), len(texts)), np.nan, np.float32)
         passed_on = list(texts)
         for language, places in _places(languages).items():
@@ -158,7 +166,7 @@ class Quality:
                 continue
             figures: list[float] = []
             for place in places:
-                passed_on[place] = self._measure(texts[place], language, plan, figures)
+                passed_on[place] = self._measure(texts[place], plan, figures)
             rows = np.array(figures, np.float32).reshape(len(places), -1)
             values[plan.rows[:, None], np.array(places)] = rows.T
         metrics = dict(zip(self.columns, values, strict=True))
@@ -226,7 +234,7 @@ class Quality:
             for language, chosen in self._selection.items()
             for bound in chosen
             if not bound.splitter
-            for library in _libraries(bound.profile, language)
+            for library in _libraries(bound.profile, plain_code(language))
         )
 
     def _plan(self, language: str) -> "_Plan":
@@ -235,12 +243,15 @@ class Quality:
             chosen = chosen_for(self._selection, language)
             columns = [column for bound in chosen for column in bound.profile.columns]
             rows = [self.columns.index(column) for column in columns]
-            splitters = self._splitters_of(chosen)
+            splitters, plain = self._splitters_of(chosen), plain_code(language)
             steps = tuple(
-                (self._measure_of(bound, language, splitters), bound.bounds) for bound in chosen
+                (self._measure_of(bound, plain, splitters), bound.bounds) for bound in chosen
             )
             self._plans[language] = _Plan(
-                steps=steps, rows=np.array(rows, np.intp), splitters=splitters
+                steps=steps,
+                rows=np.array(rows, np.intp),
+                splitters=splitters,
+                language=plain,
             )
         return self._plans[language]
 
@@ -254,9 +265,10 @@ class Quality:
             return bound.profile.measure
         return proven_measure(bound.profile, bound.bounds, language, splitters=splitters)
 
-    def _measure(self, text: str, language: str, plan: "_Plan", figures: list[float]) -> str:
+    @staticmethod
+    def _measure(text: str, plan: "_Plan", figures: list[float]) -> str:
         """Return the text that the last profile passes on; add the metrics of all to a list."""
-        current = MeasuredText(text, language, splitters=plan.splitters)
+        current = MeasuredText(text, plan.language, splitters=plan.splitters)
         for measure, bounds in plan.steps:
             current, measured = measure(current, bounds)
             figures += measured
@@ -285,6 +297,8 @@ class _Plan:
     """Measures in order of application, with their bounds."""
     splitters: Splitters
     """What finds the words of these texts."""
+    language: str
+    """Their language as lid.176 calls it."""
     rows: npt.NDArray[np.intp]
 
 

@@ -10,12 +10,12 @@ ja@my.words:split=gopher   for Japanese, whose words a function of one's own fin
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from pipelines.corpus.own import load_own
-from pipelines.filters.langid import parse_languages
+from pipelines.filters.langid import LANGUAGES, parse_languages, plain_code
 from pipelines.quality.catalog import NONE, find_profile, nearest
 from pipelines.quality.own import SPLITTER
 from pipelines.quality.profile import Bounds, Profile
@@ -44,19 +44,29 @@ class BoundProfile:
     """MODULE:NAME of what finds the words of the language, where that is one's own."""
 
 
+Labels = Collection[str] | None
+"""The labels of a model of languages; None: they are not known here."""
+
 Selection = Mapping[str, tuple[BoundProfile, ...]]
 """The profiles of each language with an entry, in order of application, and those of EVERY."""
 
 
-def parse_selection(specs: Iterable[str], overrides: Iterable[str] = ()) -> Selection:
+def parse_selection(
+    specs: Iterable[str], overrides: Iterable[str] = (), labels: Labels = LANGUAGES
+) -> Selection:
     """Return the profiles and bounds that specs and overrides ask for.
+
+    Args:
+        specs: The profiles of languages.
+        overrides: Other bounds than the published ones.
+        labels: The languages that can be named; None: any.
 
     Raises:
         UserError: a name is unknown or written twice, or its profile cannot judge the language.
     """
     selection: dict[str, tuple[BoundProfile, ...]] = {}
     for spec in specs:
-        language, chosen = _parse_spec(spec)
+        language, chosen = _parse_spec(spec, labels)
         if language in selection:
             whose = "every language" if language == EVERY else f'"{language}"'
             raise UserError(
@@ -66,14 +76,14 @@ def parse_selection(specs: Iterable[str], overrides: Iterable[str] = ()) -> Sele
         selection[language] = chosen
     _check_names(selection)
     for override in overrides:
-        selection = _override(selection, override)
+        selection = _override(selection, override, labels)
     return MappingProxyType(selection)
 
 
-def _parse_spec(spec: str) -> tuple[str, tuple[BoundProfile, ...]]:
+def _parse_spec(spec: str, labels: Labels) -> tuple[str, tuple[BoundProfile, ...]]:
     before, equals, names = spec.rpartition("=")
     code, at, splitter = before.partition("@")
-    language = _language(code) if equals else EVERY
+    language = _language(code, labels) if equals else EVERY
     if at:
         load_own(splitter, what=SPLITTER)
     parts = [part.strip() for part in names.split("+")]
@@ -107,7 +117,7 @@ def _check(spec: str, language: str, profiles: Sequence[Profile], *, split: bool
     for profile in profiles:
         if profiles.count(profile) > 1:
             raise UserError(f'"{spec}" names {profile.short} twice.')
-        if language != EVERY and not profile.serves(language, split=split):
+        if language != EVERY and not profile.serves(plain_code(language), split=split):
             raise UserError(f'"{spec}": {_why_unserved(profile, language)}')
 
 
@@ -123,14 +133,16 @@ def _why_unserved(profile: Profile, language: str) -> str:
     return f'{profile.short} is made for {some}, not for "{language}".'
 
 
-def _language(code: str) -> str:
-    (language,) = parse_languages([code])
+def _language(code: str, labels: Labels) -> str:
+    (language,) = parse_languages([code], labels)
     return language
 
 
-def _override(selection: Selection, override: str) -> dict[str, tuple[BoundProfile, ...]]:
+def _override(
+    selection: Selection, override: str, labels: Labels
+) -> dict[str, tuple[BoundProfile, ...]]:
     """Return the selection with one bound set."""
-    language, name, threshold, bound = _parse_override(override)
+    language, name, threshold, bound = _parse_override(override, labels)
     changed = dict(selection)
     if language:
         changed[language] = chosen_for(selection, language)
@@ -154,16 +166,22 @@ def chosen_for(selection: Selection, language: str) -> tuple[BoundProfile, ...]:
     """Return the profiles of a language: its own, or those of every language that can judge it."""
     if language in selection:
         return selection[language]
-    return tuple(bound for bound in selection.get(EVERY, ()) if bound.profile.serves(language))
+    plain = plain_code(language)
+    return tuple(bound for bound in selection.get(EVERY, ()) if bound.profile.serves(plain))
 
 
-def _parse_override(override: str) -> tuple[str, str, str, float]:
+def _parse_override(override: str, labels: Labels) -> tuple[str, str, str, float]:
     place, equals, number = override.rpartition("=")
     before, colon, place = place.rpartition(":")
     name, dot, threshold = (part.strip() for part in place.rpartition("."))
     if not (equals and dot and name and threshold):
         raise UserError(f'"{override}" sets no bound. {_OVERRIDE}.')
-    return _language(before) if colon else "", name, threshold, _number(override, number.strip())
+    return (
+        _language(before, labels) if colon else "",
+        name,
+        threshold,
+        _number(override, number.strip()),
+    )
 
 
 def _number(override: str, text: str) -> float:
@@ -204,14 +222,14 @@ def find_warnings(selection: Selection, languages: Iterable[str]) -> tuple[str, 
                 f'Texts in "{language}" are not judged by {bound.profile.short}: '
                 + _why_unserved(bound.profile, language)
                 for bound in selection.get(EVERY, ())
-                if not bound.profile.serves(language)
+                if not bound.profile.serves(plain_code(language))
             ]
         warnings += [
             f'{bound.profile.short} drops nearly every text in "{language}": jieba\'s words have 1 '
             f'to 2 characters. Write "{language}:{bound.profile.short}.min_word_length=1", or use '
             "fineweb2-zh."
             for bound in chosen
-            if language in CHINESE
+            if plain_code(language) in CHINESE
             and not bound.splitter
             and bound.bounds.get("min_word_length", 0) > MOST_CHINESE_LENGTH
         ]
