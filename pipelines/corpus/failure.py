@@ -1,4 +1,4 @@
-"""What becomes of an error in the code of a corpus, or another part that may be a user's own."""
+"""What becomes of an error in the code of a corpus, filter or profile of a user's own."""
 
 import traceback
 
@@ -16,7 +16,7 @@ def code_failure(
         module: The module of the corpus, or what else names its code.
         error: What its code raised, or what came of what it returned.
         doing: What was done, such as "its documents() fails on a record".
-        what: What the code is, if not a corpus.
+        what: What the module holds.
     """
     text = " ".join(str(error).split())
     if len(text) > _MOST_CHARACTERS:

@@ -6,7 +6,7 @@ so that other bounds can be tried on the metrics alone.
 
 import importlib.util
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.own import module_of
-from pipelines.filters.langid import LANGUAGES, plain_code
+from pipelines.filters.langid import LANGUAGES, parse_languages, plain_code
 from pipelines.quality.catalog import PROFILES, REASONS
 from pipelines.quality.compiled import proven_measure
 from pipelines.quality.own import load_splitter
@@ -102,6 +102,16 @@ class Quality:
                     f"install 'corpusmill[{'datatrove' if name == 'spacy' else 'pipelines'}]'."
                 )
         return quality
+
+    def check_labels(self, labels: Collection[str]) -> None:
+        """Check that the model of languages knows those that have profiles of their own.
+
+        Raises:
+            UserError: It has no such label; the message names the nearest.
+        """
+        named = self._selection.keys() - {EVERY}
+        if named:
+            parse_languages(named, labels)
 
     @cached_property
     def all_reasons(self) -> tuple[str, ...]:
@@ -221,7 +231,7 @@ class Quality:
         """The libraries that split words, with their versions, and the code of one's own."""
         libraries = sorted(self._libraries)
         words = {"words": ", ".join(map(engine_version, libraries))} if libraries else {}
-        return {**words, **{f"code of {module}": code for module, code in self.own.items()}}
+        return {**words, **{f"code of {own}": f"{own} {code}" for own, code in self.own.items()}}
 
     def warnings(self, languages: Iterable[str]) -> tuple[str, ...]:
         """Return warnings to give before texts of these languages are judged."""

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.map.mapper import SplitRecord
-from pipelines.map.stages import BLOCKED, CONTAMINATED
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
 from pipelines.quality.catalog import REASONS
 from pipelines.segments.audit import Tally
 from pipelines.segments.histograms import add_histograms
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJECTS
+from pipelines.steps.block import BLOCKED
+from pipelines.steps.decontaminate import CONTAMINATED
 
 MOST_GROUPS = 30
 MOST_NAME = 200
@@ -32,7 +33,8 @@ OTHERS = "(others)"
 """Stands for the groups, or the sources, that are not reported one by one."""
 
 STAGES = (
-    "read", "document", "block", "clean", "langid", "quality", "decontaminate", "tokenize", "dedup",
+    "read", "document", "block", "clean", "langid", "quality", "decontaminate", "filter",
+    "tokenize", "dedup",
 )  # fmt: skip
 """In the order in which a document meets them."""
 
@@ -61,6 +63,7 @@ def figures(
     merged: Mapping[str, Sequence[MergeRecord]],
     *,
     quality: Quality,
+    filters: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return what report.json says of a run besides its account, JSON-able.
 
@@ -68,10 +71,11 @@ def figures(
         records: Of all splits.
         merged: Of all shards, by source.
         quality: The rules of the run.
+        filters: Names of its own filters.
     """
     return {
         "funnel": {
-            source: funnel(_tallies(merged[source]), of_rules=quality.all_reasons)
+            source: funnel(_tallies(merged[source]), filters=filters, rules=quality.all_reasons)
             for source in sorted(merged)
         },
         "groups": {source: _largest_groups(_tallies(merged[source])) for source in sorted(merged)},
@@ -86,24 +90,24 @@ def _tallies(merged: Iterable[MergeRecord]) -> list[Tally]:
 
 
 def funnel(
-    tallies: Iterable[Tally], *, of_rules: Collection[str] = REASONS
+    tallies: Iterable[Tally], *, filters: Collection[str] = (), rules: Collection[str] = REASONS
 ) -> list[dict[str, Any]]:
     """Return how much was lost at each stage for which reason, in the order of the stages.
 
     The last row is what was kept, with the stage "".
 
     Args:
-        tallies: What became of the documents.
-        of_rules: The reasons of quality profiles, those of one's own included.
+        tallies: Of a source.
+        filters: Names of the run's own filters, with which their reasons begin.
+        rules: The reasons of quality profiles, those of one's own included.
     """
-    stages = _STAGE_OF | dict.fromkeys(of_rules, "quality")
+    stages = _STAGE_OF | dict.fromkeys(rules, "quality")
     sums: dict[tuple[str, str], Counter[str]] = {}
     for tally in tallies:
         _add(sums.setdefault((tally.verdict, tally.reason), Counter()), tally)
     rows = [
-        # A reason that no stage knows comes from the corpus itself, which makes the documents.
         {
-            "stage": "" if verdict == KEPT else stages.get(reason, "document"),
+            "stage": _stage(verdict, reason, filters, stages),
             "verdict": verdict,
             "reason": reason,
             **counts,
@@ -111,6 +115,13 @@ def funnel(
         for (verdict, reason), counts in sums.items()
     ]
     return sorted(rows, key=_rank)
+
+
+def _stage(verdict: str, reason: str, filters: Collection[str], stages: Mapping[str, str]) -> str:
+    if reason.partition(":")[0] in filters:
+        return "filter"
+    # A reason that no stage knows comes from the corpus itself, which makes the documents.
+    return "" if verdict == KEPT else stages.get(reason, "document")
 
 
 def _rank(row: Mapping[str, Any]) -> tuple[bool, int, int, str]:

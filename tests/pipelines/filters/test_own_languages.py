@@ -145,5 +145,9 @@ def test_a_dataset_of_such_a_model(model: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match='"zh" is no label of this language model'):
         build(
             "pipelines.wudao",
-            small(tmp_path / "two", tmp_path / "in", **{**changes, "quality": ("zh=glm",)}),
+            small(
+                tmp_path / "two",
+                tmp_path / "in",
+                **{**changes, "quality": ("zh=glm",), "threshold": ()},
+            ),
         )

@@ -105,7 +105,9 @@ def test_a_profile_of_ones_own_is_one_like_any_other() -> None:
     assert judged.metrics["clickbait.marks"][0] == np.float32(5 / 8)
     assert quality.all_reasons == (*REASONS, "clickbait-many-marks", "clickbait-few-chars")
     assert quality.own == {"rules_of_mine": code_hash("rules_of_mine")}
-    assert quality.engines == {"code of rules_of_mine": code_hash("rules_of_mine")}
+    assert quality.engines == {
+        "code of rules_of_mine": f"rules_of_mine {code_hash('rules_of_mine')}"
+    }
     stricter = Quality.parse(["en=rules_of_mine:clickbait"], ["en:clickbait.min_chars=6"])
     assert stricter.judge(["short"], ["en"]).reasons == ["clickbait-few-chars"]
 
@@ -184,7 +186,9 @@ def test_a_splitter_lets_profiles_judge_words(
     assert judged.metrics["gopher.words"].tolist() == [(len(JAPANESE) + 1) // 2, 10]
     assert judged.metrics["gopher.word_length"][1] == 2
     assert judged.reasons[1] == "gopher-few-words"
-    assert quality.engines == {"code of rules_of_mine": code_hash("rules_of_mine")}
+    assert quality.engines == {
+        "code of rules_of_mine": f"rules_of_mine {code_hash('rules_of_mine')}"
+    }
 
 
 @pytest.mark.usefixtures("rules")
