@@ -87,7 +87,7 @@ def read_model(path: Path) -> Model:
 
 
 def check_file(path: Path) -> tuple[bytes, ...]:
-    """Return the labels of a classifier if its tables are as large as its numbers say, and fit.
+    """Return the labels of a classifier whose tables are as large as its numbers say, and fit.
 
     fastText itself believes every number of a file: it asks for as much memory, and reads beyond
     tables that are too small. Classifiers of other kinds than `read_model` reads pass as well.
@@ -148,6 +148,7 @@ class _Cursor:
 
 
 def _check_tables(file: _Cursor) -> tuple[bytes, ...]:
+    """Go through a file and return the labels."""
     magic, version = file.numbers("ii")
     if magic != _MAGIC or not 0 < version <= max(_VERSIONS):
         raise ValueError("it does not begin as fastText's models do")
@@ -183,6 +184,7 @@ def _check_tables(file: _Cursor) -> tuple[bytes, ...]:
 
 
 def _check_entries(file: _Cursor, num_words: int, num_labels: int) -> tuple[bytes, ...]:
+    """Go behind the words and labels and return the labels."""
     labels = []
     for i in range(num_words + num_labels):
         word, count, kind = file.entry()
@@ -192,7 +194,7 @@ def _check_entries(file: _Cursor, num_words: int, num_labels: int) -> tuple[byte
             or len(word) > _LONGEST_WORD
         ):
             raise ValueError(f"its entry {i} is no word or label, or out of order")
-        if i >= num_words:
+        if kind == _LABEL:
             labels.append(word)
     return tuple(labels)
 

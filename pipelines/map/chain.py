@@ -17,6 +17,9 @@ import pyarrow as pa
 from pipelines.compiled import compiling
 from pipelines.corpus.options import Options
 from pipelines.filters.langid import LANGUAGES
+from pipelines.quality.classifier import Classifier
+from pipelines.quality.perplexity import Perplexity
+from pipelines.quality.scorer import Scorer
 from pipelines.quality.selection import parse_selection
 from pipelines.steps.block import Block
 from pipelines.steps.clean import Clean
@@ -78,6 +81,14 @@ def native_parts(options: Options) -> list[str]:
     ]
 
 
+def _scorers(options: Options) -> Iterator[Scorer]:
+    """Load what measures texts besides the profiles, in the order of scored.FAMILIES."""
+    if options.classifier:
+        yield Classifier(options.classifier)
+    if options.perplexity:
+        yield Perplexity(options.perplexity)
+
+
 class Chain:
     """The steps of a run with their models."""
 
@@ -92,6 +103,7 @@ class Chain:
         self.judge = Judge(
             options.quality,
             thresholds=options.threshold,
+            scorers=tuple(_scorers(options)),
             labels=None if options.lid_model else LANGUAGES,
             compiled=compiled,
         )
@@ -103,7 +115,7 @@ class Chain:
             measured=bool(self.judge.fields),
             compiled=compiled,
         )
-        self.judge.quality.check_labels(self.identify.identifier.labels)
+        self.judge.check_labels(self.identify.identifier.labels)
         self._tokenize = Tokenize(options.tokenizer, compiled=compiled)
         self.tokenizer = self._tokenize.tokenizer
         """Which tokenizer makes the tokens."""

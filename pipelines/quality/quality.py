@@ -6,7 +6,7 @@ so that other bounds can be tried on the metrics alone.
 
 import importlib.util
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.own import module_of
-from pipelines.filters.langid import LANGUAGES, parse_languages, plain_code
+from pipelines.filters.langid import LANGUAGES, plain_code
 from pipelines.quality.catalog import PROFILES, REASONS
 from pipelines.quality.compiled import proven_measure
 from pipelines.quality.own import load_splitter
@@ -31,7 +31,13 @@ from pipelines.quality.selection import (
     find_warnings,
     parse_selection,
 )
-from pipelines.quality.verdict import Metrics, first_broken, language_codes, metric_columns
+from pipelines.quality.verdict import (
+    Metrics,
+    first_broken,
+    language_codes,
+    metric_columns,
+    places_of,
+)
 from pipelines.quality.words import (
     CHINESE,
     DATATROVE,
@@ -103,16 +109,6 @@ class Quality:
                 )
         return quality
 
-    def check_labels(self, labels: Collection[str]) -> None:
-        """Check that the model of languages knows those that have profiles of their own.
-
-        Raises:
-            UserError: It has no such label; the message names the nearest.
-        """
-        named = self._selection.keys() - {EVERY}
-        if named:
-            parse_languages(named, labels)
-
     @cached_property
     def all_reasons(self) -> tuple[str, ...]:
         """Every reason that any profile may give, those of one's own last."""
@@ -158,6 +154,11 @@ class Quality:
         """The metric columns: float32, one for every metric in use, in a fixed order."""
         return tuple(pa.field(column, pa.float32()) for column in self.columns)
 
+    @property
+    def selection(self) -> Selection:
+        """The profiles and bounds by language."""
+        return self._selection
+
     def rules(self, language: str) -> tuple[Rule, ...]:
         """Return the rules for texts of a language, in order of application."""
         return tuple(
@@ -170,7 +171,7 @@ class Quality:
         """Return what the profiles say of texts in these languages (labels of the model)."""
         values = np.full((len(self.columns), len(texts)), np.nan, np.float32)
         passed_on = list(texts)
-        for language, places in _places(languages).items():
+        for language, places in places_of(languages).items():
             plan = self._plan(language)
             if not plan.steps:
                 continue
@@ -310,14 +311,6 @@ class _Plan:
     language: str
     """Their language as lid.176 calls it."""
     rows: npt.NDArray[np.intp]
-
-
-def _places(languages: Sequence[str]) -> dict[str, list[int]]:
-    """Return the places of each language."""
-    places: dict[str, list[int]] = {}
-    for place, language in enumerate(languages):
-        places.setdefault(language, []).append(place)
-    return places
 
 
 def _libraries(profile: Profile, language: str) -> frozenset[str]:

@@ -75,9 +75,25 @@ def parse_selection(
             )
         selection[language] = chosen
     _check_names(selection)
+    return with_overrides(selection, overrides, labels)
+
+
+def with_overrides(
+    selection: Selection, overrides: Iterable[str], labels: Labels = LANGUAGES
+) -> Selection:
+    """Return a selection with other bounds.
+
+    Args:
+        selection: The selection.
+        overrides: The bounds, as on the command line.
+        labels: The languages that can be named; None: any.
+
+    Raises:
+        UserError: an override is none, or sets a bound that no language of the selection has.
+    """
     for override in overrides:
         selection = _override(selection, override, labels)
-    return MappingProxyType(selection)
+    return MappingProxyType(dict(selection))
 
 
 def _parse_spec(spec: str, labels: Labels) -> tuple[str, tuple[BoundProfile, ...]]:

@@ -4,7 +4,7 @@ Steps are numbered in the order in which a text meets them: the language, its sc
 of the language. A text is dropped by the first step that it breaks.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.quality import Quality, Rule
+from pipelines.quality import Rule
+from pipelines.quality.catalog import REASONS
 from pipelines.quality.verdict import first_broken, language_codes, metric_columns
 from pipelines.run.origin import Thresholds
 from pipelines.segments.rows import DUPLICATE
@@ -44,9 +45,12 @@ class Fate(IntEnum):
 
 _FATES: dict[str | None, Fate] = {
     **dict.fromkeys((DUPLICATE, f"near-{DUPLICATE}"), Fate.DEDUPLICATED),
-    **dict.fromkeys(("language", "language-score"), Fate.EXCLUDED),
+    **dict.fromkeys(("language", "language-score", *REASONS), Fate.EXCLUDED),
 }
-"""By reason; those of rules exclude texts as well, the others are those of SCREENED texts."""
+"""By reason, without those of scorers and of profiles of one's own.
+
+The others are those of SCREENED texts.
+"""
 
 _BATCH_ROWS = 1 << 17
 
@@ -173,7 +177,7 @@ def _add(
         if num:
             reason = str(reasons[code])
             source.unjudged[reason] = source.unjudged.get(reason, 0) + num
-    fates = _fates(reasons, Quality(both[NOW].selection).all_reasons)[reason_codes]
+    fates = _fates(reasons, both[NOW])[reason_codes]
     for code in np.flatnonzero(_counts(codes, len(languages))).tolist():
         language, indices = str(languages[code]), np.flatnonzero(codes == code)
         counts = source.languages.setdefault(language, Recount.zero(len(both[NOW].rules(language))))
@@ -195,9 +199,10 @@ def _counts(codes: npt.NDArray[np.int32], num: int) -> list[int]:
     return counts
 
 
-def _fates(reasons: Sequence[str | None], of_rules: Collection[str]) -> npt.NDArray[np.int8]:
+def _fates(reasons: Sequence[str | None], now: Thresholds) -> npt.NDArray[np.int8]:
     """Return the fate that each reason means, and last that of having none."""
-    known = _FATES | dict.fromkeys(of_rules, Fate.EXCLUDED)
+    known: dict[str | None, Fate] = {**_FATES}
+    known |= dict.fromkeys(now.reasons, Fate.EXCLUDED)
     fates = [known.get(reason, Fate.SCREENED) for reason in reasons]
     return np.array([*fates, Fate.KEPT], np.int8)
 

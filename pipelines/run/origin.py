@@ -14,8 +14,9 @@ from pipelines.corpus.code import OWN_CODE
 from pipelines.corpus.options import NOTHING, Options
 from pipelines.corpus.own import check_code
 from pipelines.filters.langid import LANGUAGES, parse_languages
-from pipelines.quality import Quality
+from pipelines.quality import Quality, classifier, perplexity
 from pipelines.quality.profile import Rule
+from pipelines.quality.scored import join_selections, reasons_of, recorded_selection
 from pipelines.quality.selection import (
     EVERY,
     OFF,
@@ -23,6 +24,7 @@ from pipelines.quality.selection import (
     Selection,
     chosen_for,
     parse_selection,
+    with_overrides,
 )
 from shards.errors import UserError
 from shards.manifest import Manifest
@@ -31,6 +33,8 @@ from shards.storage.files import read_json, shape_expected
 from shards.storage.remote import AnyPath
 
 _REPORT = "report.json"
+_ABSOLUTE = {classifier.FAMILY: classifier.absolute, perplexity.FAMILY: perplexity.absolute}
+"""How paths are found in options that are more than paths."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +58,11 @@ class Thresholds:
         profiles = chosen_for(self.selection, language)
         return tuple(rule for bound in profiles for rule in bound.profile.rules(bound.bounds))
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Every reason that a rule of any language gives."""
+        return reasons_of(self.selection)
+
     def group(self, language: str) -> str:
         """Return the language, or EVERY where the selection does not name it."""
         return language if language in self.selection else EVERY
@@ -74,13 +83,14 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
     labels = _labels(options)
     check_code(quality.get(OWN_CODE, {}), made="the dataset")
     try:
-        before = parse_selection(quality["profiles"], measured, labels)
+        profiles = parse_selection(quality["profiles"], measured, labels)
     except UserError as error:
         raise UserError(
             f"{error} The dataset was made by a version whose profiles were others: build it again."
         ) from error
+    before = join_selections(profiles, recorded_selection(options))
     try:
-        selection = parse_selection(quality["profiles"], [*measured, *overrides], labels)
+        selection = with_overrides(before, overrides, labels)
     except UserError as error:
         raise UserError(
             f"{error} The run measured {_measured(before)}; other profiles need the texts again."
@@ -105,7 +115,8 @@ def languages_of(names: Sequence[str], labels: Labels) -> frozenset[str] | None:
 
 def _labels(options: Mapping[str, Any]) -> Labels:
     """Return the labels of the model that a dataset was made with; None: those of one's own."""
-    named = {*options["languages"], *options["quality"]["bounds"]} - {"all", EVERY}
+    scored = recorded_selection(options)
+    named = {*options["languages"], *options["quality"]["bounds"], *scored} - {"all", EVERY}
     return LANGUAGES if named <= LANGUAGES else None
 
 
@@ -197,7 +208,7 @@ def _paths(directory: AnyPath, names: Iterable[str]) -> dict[str, Any]:
         return {
             name: _absolute(value, folder)
             if isinstance(value, str)
-            else tuple(_absolute(spec, folder) for spec in value)
+            else tuple(_ABSOLUTE.get(name, _absolute)(spec, folder) for spec in value)
             for name, value in given.items()
             if name in names
         }

@@ -1,13 +1,17 @@
 """Texts are measured, and judged by their metrics."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import reduce
+from operator import or_
 
 import pyarrow as pa
 
 from pipelines.corpus.code import OWN_CODE
-from pipelines.filters.langid import LANGUAGES
+from pipelines.filters.langid import LANGUAGES, parse_languages
 from pipelines.quality import Quality
-from pipelines.quality.selection import Labels
+from pipelines.quality.scored import broken_rules, recorded_selection
+from pipelines.quality.scorer import Scorer
+from pipelines.quality.selection import EVERY, Labels
 from pipelines.segments.rows import Verdict
 from pipelines.steps.identify import MARKED
 from pipelines.steps.step import Step, replaced
@@ -27,6 +31,7 @@ class Judge(Step):
         rules: Sequence[str],
         *,
         thresholds: Sequence[str] = (),
+        scorers: Sequence[Scorer] = (),
         labels: Labels = LANGUAGES,
         compiled: bool = False,
     ) -> None:
@@ -35,6 +40,7 @@ class Judge(Step):
         Args:
             rules: Profiles of languages, as --quality.
             thresholds: Other bounds than the published ones, as --threshold.
+            scorers: What measures the texts that the profiles pass on, in order of application.
             labels: The languages that can be named; None: any.
             compiled: Use native loops where there are any; the results are the same.
 
@@ -42,27 +48,48 @@ class Judge(Step):
             UserError: As Quality.parse.
         """
         self.quality = Quality.parse(rules, overrides=thresholds, labels=labels, compiled=compiled)
-        self.reasons = self.quality.all_reasons
-        self.fields = self.quality.fields
+        self._scorers = scorers
+        self.reasons = (
+            *self.quality.all_reasons,
+            *(reason for scorer in scorers for reason in scorer.reasons),
+        )
+        columns = (column for scorer in scorers for column in scorer.columns)
+        self.fields = (*self.quality.fields, *(pa.field(name, pa.float32()) for name in columns))
         bounds = self.quality.describe()
-        own = {OWN_CODE: self.quality.own} if self.quality.own else {}
-        self.facts = {"quality": {"profiles": sorted(rules), "bounds": bounds, **own}}
-        self.engines = self.quality.engines
+        code = {OWN_CODE: self.quality.own} if self.quality.own else {}
+        own = {"quality": {"profiles": sorted(rules), "bounds": bounds, **code}}
+        self.facts = reduce(or_, (dict(scorer.facts) for scorer in scorers), own)
+        engines = (dict(scorer.engines) for scorer in scorers)
+        self.engines = reduce(or_, engines, dict(self.quality.engines))
 
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
         """Add the metrics, float32, null where a language has no such rule."""
-        texts = batch["text"].to_pylist()
-        judged = self.quality.judge(texts, batch["language"].to_pylist())
+        texts, languages = batch["text"].to_pylist(), batch["language"].to_pylist()
+        judged = self.quality.judge(texts, languages)
+        metrics, reasons = dict(judged.metrics), list(judged.reasons)
+        for scorer in self._scorers:
+            scores = scorer.score(judged.texts, languages)
+            broken = broken_rules(scorer.rules, batch["language"], scores)
+            metrics |= scores
+            reasons = [first or second for first, second in zip(reasons, broken, strict=True)]
         batch = replaced(batch, "text", judged.texts, changed=judged.changed)
         for field in self.fields:
-            values = judged.metrics[field.name]
-            batch = batch.append_column(field.name, pa.array(values, from_pandas=True))
-        reasons: Sequence[str | None] = judged.reasons
+            batch = batch.append_column(field.name, pa.array(metrics[field.name], from_pandas=True))
         if MARKED in batch.schema.names:
             marks = batch[MARKED].to_pylist()
             batch = batch.drop_columns([MARKED])
             reasons = [mark or broken for mark, broken in zip(marks, reasons, strict=True)]
         return Verdict(batch, pa.array(reasons, pa.string()))
+
+    def check_labels(self, labels: Collection[str]) -> None:
+        """Check that the model of languages knows those that have rules of their own.
+
+        Raises:
+            UserError: It has no such label; the message names the nearest.
+        """
+        named = {*self.quality.selection, *recorded_selection(self.facts)} - {EVERY}
+        if named:
+            parse_languages(named, labels)
 
     def prepare(self, languages: Sequence[str]) -> None:
         """Compile the measures of languages, which else happens with their first texts."""
