@@ -242,6 +242,16 @@ def others(corpora: Mapping[str, Corpus], corpus: Corpus) -> dict[str, Any]:
     return {"corpora": entries} if entries else {}
 
 
+def other_modules(options: Options) -> list[str]:
+    """Return the modules of corpora of one's own that inputs are given to.
+
+    Raises:
+        UserError: There is no such corpus.
+    """
+    corpora = (_other(name, options).module for name in _by_corpus(options.input)[1])
+    return sorted(module for module in corpora if not module.startswith("pipelines."))
+
+
 def _module_of(corpus: Corpus) -> dict[str, str]:
     """Return the module of a corpus that its name does not lead to."""
     return {} if corpus.module.startswith("pipelines.") else {MODULE: corpus.module}

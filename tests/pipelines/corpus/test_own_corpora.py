@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.corpus.code import CODE, code_hash
 from pipelines.corpus.recipe import corpus_module, corpus_names
-from pipelines.corpus.sources import MODULE, match_corpora
+from pipelines.corpus.sources import MODULE, match_corpora, other_modules
 from pipelines.replay.__main__ import run as replay
 from pipelines.run.append import append
 from pipelines.run.build import build
@@ -120,6 +120,8 @@ def test_a_corpus_of_an_installed_package(
     assert corpus_module("memos") == "mine.notes"
     assert corpus_module("pile") == "pipelines.pile"
     assert "memos" in corpus_names()
+    given = small(tmp_path, f"zh={inputs['zh']}", f"n=memos:{inputs['notes']}", f"p=pile:{own}")
+    assert other_modules(given) == ["mine.notes"]
     by_name = made(inputs, tmp_path / "name", "memos")
     by_module = made(inputs, tmp_path / "module", "mine.notes")
     assert by_name.identity == by_module.identity
