@@ -21,7 +21,8 @@ try:
     )
     from apache_beam.pvalue import PBegin, PCollection
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
-    from apache_beam.runners.portability.prism_runner import PrismRunner
+    from apache_beam.runners.portability.job_server import StopOnExitJobServer
+    from apache_beam.runners.portability.prism_runner import PrismJobServer, PrismRunner
     from apache_beam.runners.runner import PipelineResult, PipelineRunner
     from apache_beam.transforms.periodicsequence import (
         ImpulseSeqGenRestrictionProvider,
@@ -55,11 +56,13 @@ __all__ = [
     "PipelineResult",
     "PipelineRunner",
     "PortableOptions",
+    "PrismJobServer",
     "PrismRunner",
     "PrismRunnerOptions",
     "ReadModifyWriteStateSpec",
     "Reshuffle",
     "StandardOptions",
+    "StopOnExitJobServer",
     "Timestamp",
     "TimestampedValue",
 ]
