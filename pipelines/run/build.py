@@ -36,6 +36,7 @@ from pipelines.merge.holdout import holdout_threshold, num_shards
 from pipelines.merge.ranges import cut_into_ranges
 from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
 from pipelines.quality import Quality
+from pipelines.quality.scored import join_selections, recorded_selection
 from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.run import account, existing
@@ -186,12 +187,17 @@ class Build:
         self.files = files
         self.left_out: Mapping[InputFile, str] = {}
         """What of the inputs cannot be read, and why; the report lists it."""
+        self.shards: Mapping[str, int] = {}
+        """How many shards a source gets that has no such option; of others, segments decide."""
         self.output = self.options.output
         self.runner = runner
         number = uuid.uuid4().hex
         # Where an engine runs the tasks, this process only has to know the chain.
         own = compiled and runner.local
         self.chain = runner.call(describe_run, (self.options, own, number))
+        scored = recorded_selection(self.chain.facts)
+        self.judged = Quality(join_selections(self.quality.selection, scored))
+        """The rules of profiles and of scorers, whose models only the workers need to have."""
         self.job = Job(
             options=self.options,
             corpora=dict(corpora),
@@ -245,7 +251,17 @@ class Build:
         """Make the dataset and return its manifest."""
         existing.remove_leftovers(self.output)
         self.announce()
-        records = self.map_phase(self.files).map_all()
+        return self.make_of(self.map_phase(self.files).map_all())
+
+    def make_of(self, records: Sequence[SplitRecord]) -> Manifest:
+        """Make the dataset of splits that are mapped, and return its manifest.
+
+        Args:
+            records: Of all splits, those of one file side by side and in order.
+
+        Raises:
+            UserError: Too many records cannot be read, or none is left.
+        """
         account.check_rejects(records, most=self.options.max_reject_rate, work=self.work)
         account.check_kept(records)
         made = self._finish(records, self.files, base=None)
@@ -375,10 +391,10 @@ class Build:
             **figures(
                 results.records,
                 results.merged,
-                quality=self.quality,
+                quality=self.judged,
                 filters=[parse_filter(spec).name for spec in self.options.filter],
             ),
-            "examples": showcase(results.plan, results.merged, self.output, quality=self.quality),
+            "examples": showcase(results.plan, results.merged, self.output, quality=self.judged),
         }
         commit(self.output, made, inputs=files, run=run, lag=lag)
         lines = account.closing_lines(
@@ -449,6 +465,7 @@ class Build:
         """Return the merge records of each source: training shards, then validation shards."""
         shards = {
             source: self.options.shards
+            or self.shards.get(source)
             or num_shards(plan, source, work=self.work, shard_tokens=self.options.shard_tokens)
             for source in plan.sources
         }
