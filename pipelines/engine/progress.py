@@ -39,10 +39,16 @@ class Heartbeat:
         self._rows = 0
         self._due = 0.0
 
-    def beat(self, task: str, done_bytes: int, *, rows: int) -> None:
+    def beat(self, task: str, done_bytes: int, *, rows: int, about: str = "") -> None:
         """Report how far the task is; written about once a second.
 
         A report that cannot be written is skipped: progress is no reason to fail.
+
+        Args:
+            task: Its name.
+            done_bytes: Bytes of its input that are done.
+            rows: Documents since the last report.
+            about: The task in words, for who looks at the file.
         """
         self._rows = rows + (self._rows if task == self._task else 0)
         self._task = task
@@ -51,9 +57,9 @@ class Heartbeat:
         self._due = time.monotonic() + 1
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            state = {"task": task, "bytes": done_bytes, "rows": self._rows}
+            state = {"task": task, "about": about, "bytes": done_bytes, "rows": self._rows}
             temporary = self._path.with_suffix(".tmp")
-            temporary.write_text(json.dumps(state))
+            temporary.write_text(f"{json.dumps(state)}\n")
             temporary.replace(self._path)
 
 

@@ -78,8 +78,8 @@ class Workers:
     """A pool of children; as a context manager it ends them."""
 
     num_workers: int
-    run: Callable[[bytes, Any], None]
-    """What a child calls for each task: run(payload, task)."""
+    run: Callable[[bytes, Any], object]
+    """What a child calls for each task: run(payload, task); what it returns is not used."""
     preload: Sequence[str] = ()
     """Modules that children find imported, where they are the first of this process."""
     _children: list[_Child] = field(default_factory=list)

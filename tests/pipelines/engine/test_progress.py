@@ -111,15 +111,15 @@ def test_heartbeats_are_written_once_a_second_and_add_rows(tmp_path: Path, clock
         content: dict[str, Any] = json.loads(path.read_text())
         return content
 
-    heartbeat.beat("a", 10, rows=1)
+    heartbeat.beat("a", 10, rows=1, about="map of a.json")
     heartbeat.beat("a", 20, rows=2)
-    assert state() == {"task": "a", "bytes": 10, "rows": 1}
+    assert state() == {"task": "a", "about": "map of a.json", "bytes": 10, "rows": 1}
     clock.now += 1
     heartbeat.beat("a", 30, rows=3)
-    assert state() == {"task": "a", "bytes": 30, "rows": 6}
+    assert state() == {"task": "a", "about": "", "bytes": 30, "rows": 6}
     clock.now += 1
     heartbeat.beat("b", 5, rows=4)
-    assert state() == {"task": "b", "bytes": 5, "rows": 4}
+    assert state() == {"task": "b", "about": "", "bytes": 5, "rows": 4}
 
 
 def test_a_heartbeat_that_cannot_be_written_does_not_fail(tmp_path: Path) -> None:
