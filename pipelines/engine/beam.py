@@ -34,7 +34,8 @@ try:
     )
     from apache_beam.pvalue import AsList, PBegin, PCollection, Row, TaggedOutput
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
-    from apache_beam.runners.runner import PipelineResult
+    from apache_beam.runners.portability.prism_runner import PrismRunner
+    from apache_beam.runners.runner import PipelineResult, PipelineRunner
     from apache_beam.transforms.periodicsequence import (
         ImpulseSeqGenRestrictionProvider,
     )
@@ -73,7 +74,9 @@ __all__ = [
     "Pipeline",
     "PipelineOptions",
     "PipelineResult",
+    "PipelineRunner",
     "PortableOptions",
+    "PrismRunner",
     "PrismRunnerOptions",
     "ReadModifyWriteStateSpec",
     "Reshuffle",

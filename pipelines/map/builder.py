@@ -144,6 +144,7 @@ class SegmentBuilder:
             documents=len(lengths),
             tokens=int(lengths.sum()),
             longest=int(lengths.max(initial=0)),
+            shortest=int(lengths.min()) if len(lengths) else 0,
             rejects=len(self._rejects),
             fanned_out=int(pc.sum(pc.greater(audit["ordinal"], 0)).as_py() or 0),
             sieved=sieve.write(stem) if sieve else SieveCounts(),

@@ -2,7 +2,8 @@
 
     [block] ─▶ clean ─▶ langid ─▶ [quality] ─▶ [decontaminate] ─▶ [mask] ─▶ tokenize ─▶ fingerprint
 
-It is made of the run's options, once in each process.
+It is made of the run's options, once in each process. Filters of one's own stand after the steps
+that they name, or where those would be.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +16,27 @@ import pyarrow as pa
 
 from pipelines.compiled import compiling
 from pipelines.corpus.options import Options
+from pipelines.quality.classifier import Classifier
+from pipelines.quality.perplexity import Perplexity
+from pipelines.quality.scorer import Scorer
 from pipelines.quality.selection import parse_selection
 from pipelines.steps.block import Block
 from pipelines.steps.clean import Clean
 from pipelines.steps.decontaminate import Decontaminate
+from pipelines.steps.filter_spec import (
+    CLEAN,
+    CONTAMINATION,
+    LANGUAGE,
+    MASK,
+    QUALITY,
+    READ,
+    parse_filter,
+)
 from pipelines.steps.fingerprint import Fingerprint
 from pipelines.steps.identify import Identify
 from pipelines.steps.judge import Judge
 from pipelines.steps.mask import Mask
+from pipelines.steps.own import Own, load_filters
 from pipelines.steps.step import Step
 from pipelines.steps.tokenize import Tokenize
 
@@ -66,6 +80,14 @@ def native_parts(options: Options) -> list[str]:
     ]
 
 
+def _scorers(options: Options) -> Iterator[Scorer]:
+    """Load what measures texts besides the profiles, in the order of scored.FAMILIES."""
+    if options.classifier:
+        yield Classifier(options.classifier)
+    if options.perplexity:
+        yield Perplexity(options.perplexity)
+
+
 class Chain:
     """The steps of a run with their models."""
 
@@ -77,7 +99,12 @@ class Chain:
             compiled: Use native loops where there are any; the results are the same.
         """
         self.options = options
-        self.judge = Judge(options.quality, thresholds=options.threshold, compiled=compiled)
+        self.judge = Judge(
+            options.quality,
+            thresholds=options.threshold,
+            scorers=tuple(_scorers(options)),
+            compiled=compiled,
+        )
         self.identify = Identify(
             options.languages,
             threshold=options.language_threshold,
@@ -89,23 +116,33 @@ class Chain:
         self._tokenize = Tokenize(options.tokenizer, compiled=compiled)
         self.tokenizer = self._tokenize.tokenizer
         """Which tokenizer makes the tokens."""
+        self._own = load_filters([parse_filter(spec) for spec in options.filter])
         self.steps: Sequence[Step] = tuple(self._in_order(compiled=compiled))
         """In order; each drops or quarantines before the next one works."""
 
     def _in_order(self, *, compiled: bool) -> Iterator[Step]:
         options = self.options
+        yield from self._own_after(READ)
         if options.url_blocklist:
             yield Block(options.url_blocklist)
         yield Clean(compiled=compiled)
+        yield from self._own_after(CLEAN)
         yield self.identify
+        yield from self._own_after(LANGUAGE)
         if self.judge.fields:
             yield self.judge
+        yield from self._own_after(QUALITY)
         if options.decontaminate:
             yield Decontaminate(options.decontaminate, compiled=compiled)
+        yield from self._own_after(CONTAMINATION)
         if options.pii == "mask":
             yield Mask()
+        yield from self._own_after(MASK)
         yield self._tokenize
         yield Fingerprint(near=options.dedup == "minhash", compiled=compiled)
+
+    def _own_after(self, place: str) -> Iterator[Own]:
+        return (own for own in self._own if own.after == place)
 
     @property
     def metrics(self) -> tuple[pa.Field, ...]:
@@ -115,10 +152,14 @@ class Chain:
     @property
     def facts(self) -> Mapping[str, Any]:
         """Fingerprints of files and models, in place of the options that are their paths."""
-        # Those of the rules count even where there are none.
-        return {
-            name: fact for step in (*self.steps, self.judge) for name, fact in step.facts.items()
-        }
+        steps = (*self.steps, self.judge)  # its facts count even where there are no rules
+        facts = {name: fact for step in steps for name, fact in step.facts.items()}
+        if self._own:  # numbered: their order may matter
+            own = {
+                f"{number}. {step.identity}": step.code for number, step in enumerate(self._own, 1)
+            }
+            facts["filter"] = own
+        return facts
 
     @property
     def engines(self) -> Mapping[str, str]:

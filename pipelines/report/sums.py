@@ -8,13 +8,14 @@ import math
 import os
 import platform
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
+from pipelines.quality.scored import reasons_of
 from pipelines.segments.audit import Tally
 from pipelines.segments.histograms import add_histograms
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJECTS
@@ -32,7 +33,8 @@ OTHERS = "(others)"
 """Stands for the groups, or the sources, that are not reported one by one."""
 
 STAGES = (
-    "read", "document", "block", "clean", "langid", "quality", "decontaminate", "tokenize", "dedup",
+    "read", "document", "block", "clean", "langid", "quality", "decontaminate", "filter",
+    "tokenize", "dedup",
 )  # fmt: skip
 """In the order in which a document meets them."""
 
@@ -61,6 +63,7 @@ def figures(
     merged: Mapping[str, Sequence[MergeRecord]],
     *,
     quality: Quality,
+    filters: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return what report.json says of a run besides its account, JSON-able.
 
@@ -68,9 +71,14 @@ def figures(
         records: Of all splits.
         merged: Of all shards, by source.
         quality: The rules of the run.
+        filters: Names of its own filters.
     """
+    judged = frozenset(reasons_of(quality.selection))
     return {
-        "funnel": {source: funnel(_tallies(merged[source])) for source in sorted(merged)},
+        "funnel": {
+            source: funnel(_tallies(merged[source]), judged=judged, filters=filters)
+            for source in sorted(merged)
+        },
         "groups": {source: _largest_groups(_tallies(merged[source])) for source in sorted(merged)},
         "histograms": _histograms(merged),
         "cpu_seconds": cpu_seconds(records),
@@ -82,30 +90,43 @@ def _tallies(merged: Iterable[MergeRecord]) -> list[Tally]:
     return [tally for record in merged for tally in record.tallies]
 
 
-def funnel(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
+def funnel(
+    tallies: Iterable[Tally], *, judged: Collection[str] = (), filters: Collection[str] = ()
+) -> list[dict[str, Any]]:
     """Return how much was lost at each stage for which reason, in the order of the stages.
 
     The last row is what was kept, with the stage "".
+
+    Args:
+        tallies: Of a source.
+        judged: The reasons of the run's rules, those of scorers among them.
+        filters: Names of the run's own filters, with which their reasons begin.
     """
     sums: dict[tuple[str, str], Counter[str]] = {}
     for tally in tallies:
         _add(sums.setdefault((tally.verdict, tally.reason), Counter()), tally)
     rows = [
-        {"stage": _stage(verdict, reason), "verdict": verdict, "reason": reason, **counts}
+        {"stage": stage, "verdict": verdict, "reason": reason, **counts}
         for (verdict, reason), counts in sums.items()
+        for stage in [_stage(verdict, reason, judged=judged, filters=filters)]
     ]
     return sorted(rows, key=_rank)
 
 
-def _stage(verdict: str, reason: str) -> str:
+def _stage(verdict: str, reason: str, *, judged: Collection[str], filters: Collection[str]) -> str:
+    if reason.partition(":")[0] in filters:
+        return "filter"
     # A reason that no stage knows comes from the corpus itself, which makes the documents.
-    return "" if verdict == KEPT else _STAGE_OF.get(reason, "document")
+    other = "quality" if reason in judged else "document"
+    return "" if verdict == KEPT else _STAGE_OF.get(reason, other)
 
 
 def _rank(row: Mapping[str, Any]) -> tuple[bool, int, int, str]:
     stage, reason = row["stage"], row["reason"]
     stage_rank = STAGES.index(stage) if stage else -1
-    return row["verdict"] == KEPT, stage_rank, _REASON_RANK.get(reason, -1), reason
+    # What no table names is dropped first by a corpus, and last by a scorer.
+    other = len(_REASON_RANK) if stage == "quality" else -1
+    return row["verdict"] == KEPT, stage_rank, _REASON_RANK.get(reason, other), reason
 
 
 def _add(sums: Counter[str], tally: Tally) -> None:

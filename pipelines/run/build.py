@@ -36,6 +36,7 @@ from pipelines.merge.holdout import holdout_threshold, num_shards
 from pipelines.merge.ranges import cut_into_ranges
 from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
 from pipelines.quality import Quality
+from pipelines.quality.scored import join_selections, recorded_selection
 from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.run import account, existing
@@ -52,6 +53,7 @@ from pipelines.run.commit import (
 from pipelines.run.ledger import Ledger
 from pipelines.run.origin import given_paths
 from pipelines.segments.plan import Earlier, Plan, PlannedSegment, task_name
+from pipelines.steps.filter_spec import parse_filter
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, WORK, Manifest, held
@@ -153,7 +155,7 @@ def started(
         _LOG.info("native loops are compiled first, once on this machine: up to half a minute")
     # What the driver has imported is what tasks need.
     preload = (__name__, "pipelines.map.preloaded") if native else (__name__,)
-    with Runner(flags, num_workers=workers, preload=preload) as runner:
+    with Runner(flags, num_workers=workers, preload=preload, dataset=options.output.name) as runner:
         yield Build(corpus, corpora, files=files, runner=runner, compiled=native)
 
 
@@ -193,6 +195,9 @@ class Build:
         # Where an engine runs the tasks, this process only has to know the chain.
         own = compiled and runner.local
         self.chain = runner.call(describe_run, (self.options, own, number))
+        scored = recorded_selection(self.chain.facts)
+        self.judged = Quality(join_selections(self.quality.selection, scored))
+        """The rules of profiles and of scorers, whose models only the workers need to have."""
         self.job = Job(
             options=self.options,
             corpora=dict(corpora),
@@ -383,8 +388,13 @@ class Build:
                 {"source": file.source, "path": file.relative, "from": file.path, "why": why}
                 for file, why in self.left_out.items()
             ],
-            **figures(results.records, results.merged, quality=self.quality),
-            "examples": showcase(results.plan, results.merged, self.output, quality=self.quality),
+            **figures(
+                results.records,
+                results.merged,
+                quality=self.judged,
+                filters=[parse_filter(spec).name for spec in self.options.filter],
+            ),
+            "examples": showcase(results.plan, results.merged, self.output, quality=self.judged),
         }
         commit(self.output, made, inputs=files, run=run, lag=lag)
         lines = account.closing_lines(

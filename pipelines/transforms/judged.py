@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.engine import beam
-from pipelines.engine.stream import NAMESPACE
+from pipelines.engine.metrics import NAMESPACE
 from pipelines.segments.rows import DROPPED, NAME, QUARANTINED, REJECTS, Verdict
 
 REASON = pa.field("reason", NAME)

@@ -172,9 +172,13 @@ class JudgeQuality(StepTransform):
 
 
 def _prepared_judge(
-    *, rules: Sequence[str], thresholds: Sequence[str], languages: Sequence[str], **compiled: bool
+    *,
+    rules: Sequence[str],
+    thresholds: Sequence[str],
+    languages: Sequence[str],
+    compiled: bool = False,
 ) -> Step:
-    step = judge.Judge(rules, thresholds=thresholds, **compiled)
+    step = judge.Judge(rules, thresholds=thresholds, compiled=compiled)
     if compiled:
         step.prepare(languages)
     return step
