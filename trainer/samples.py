@@ -14,7 +14,7 @@ from torch import Tensor
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Prompt, Reading
 from trainer.decode.prompt_file import read_prompts
-from trainer.decode.reader import Reader
+from trainer.decode.reader import DivergedError, Reader
 from trainer.decode.sampling import draw_keys, fill
 from trainer.decode.writer import Writer
 from trainer.log import RunLog
@@ -50,6 +50,9 @@ class Samples:
     def write(self, step: int, log: RunLog, *, stop: Callable[[], int]) -> None:
         """Fill the prompts and log them; all ranks call this.
 
+        A model that says nothing any more is a line in the log: what becomes of its run is decided
+        by its losses.
+
         Args:
             step: the one before.
             log: where they go.
@@ -58,13 +61,21 @@ class Samples:
         for first in range(0, len(self._prompts), _BATCH):
             if stop():
                 return
-            batch = self._prompts[first : first + _BATCH]
-            if self._writer is not None:
-                for number, found in enumerate(self._writer.write(batch, first=first), first):
-                    log.write_sample(step, number, prompt=found.prompt, text=found.text)
-            elif self._is_split:
-                keys = draw_keys(self._decoding.seed, range(first, first + len(batch)))
-                fill(self._reader, batch, self._decoding, keys=keys)
+            try:
+                self._write_batch(first, step, log)
+            except DivergedError:
+                # Where all ranks write, all of them have the same logits.
+                log.say(f"step {step:,}: no samples: the model's logits are NaN or infinite")
+                return
+
+    def _write_batch(self, first: int, step: int, log: RunLog) -> None:
+        batch = self._prompts[first : first + _BATCH]
+        if self._writer is not None:
+            for number, found in enumerate(self._writer.write(batch, first=first), first):
+                log.write_sample(step, number, prompt=found.prompt, text=found.text)
+        elif self._is_split:
+            keys = draw_keys(self._decoding.seed, range(first, first + len(batch)))
+            fill(self._reader, batch, self._decoding, keys=keys)
 
 
 def open_samples(started: StartedRun) -> Samples | None:

@@ -19,6 +19,7 @@ from shards.records import from_json
 from shards.run import CAUSAL
 from shards.run import GLM as BLANKS
 from trainer.checkpoints.checkpoint import Checkpoint, newest_good_checkpoint
+from trainer.checkpoints.torch_file import one_line
 from trainer.model.model import GLM
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.start import StartedRun, load_weights
@@ -260,11 +261,15 @@ def _data_of(checkpoint: Checkpoint) -> tuple[str, ...]:
 def _device(opening: Opening) -> torch.device:
     if opening.device is not None:
         try:
-            return torch.zeros(0, device=opening.device).device
-        except (RuntimeError, AssertionError) as error:
+            one = torch.ones(1, device=opening.device)
+            one.item()  # which some devices cannot tell, as they compute nothing
+        # A device whose module is not there, or that was not built in.
+        except (RuntimeError, AssertionError, ImportError) as error:
             raise UserError(
-                f"--device {opening.device}: torch has no such device here ({error})."
+                f"--device {opening.device}: torch cannot compute on such a device here "
+                f"({one_line(error)}). Give cpu, cuda or cuda:N, or leave the flag out."
             ) from error
+        return one.device
     return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
 
 

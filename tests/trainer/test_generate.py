@@ -150,6 +150,26 @@ def test_characters_come_whole(tokenizer: TextTokenizer) -> None:
     assert broken.end() == "\ufffd"
 
 
+@pytest.mark.parametrize("flags", [[], ["--top-k", "5"], ["--beams", "2"], ["--json"]])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_model_that_diverged_writes_nothing(
+    model: GLM,
+    published: list[str],
+    flags: list[str],
+    value: float,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    weights = {name: parameter.clone() for name, parameter in model.state_dict().items()}
+    weights["transformer.final_layernorm.bias"][0] = value
+    torch.save({"module": weights}, tmp_path / "mp_rank_00_model_states.pt")
+    assert main([str(tmp_path), *published[1:], "Fold", *flags]) == 2
+    captured = capsys.readouterr()
+    assert captured.out in ("", "Fold")  # what stands before the blank is printed at once
+    assert "the model's logits are NaN or infinite" in captured.err
+    assert captured.err.count("\n") == 1
+
+
 def test_rows_that_are_no_tokens(tokenizer: TextTokenizer) -> None:
     size = tokenizer.vocabulary_size
     assert text_of([size + 3], tokenizer) == f"⟨{size + 3}⟩"
@@ -165,6 +185,10 @@ def test_rows_that_are_no_tokens(tokenizer: TextTokenizer) -> None:
         (["--length-penalty", "1"], r"--length-penalty compares beams: give --beams"),
         (["--min-new-tokens", "7"], r"--min-new-tokens 7 is more than --max-new-tokens 6"),
         (["--samples", "2"], r"--samples 2: they would all be the same"),
+        (["--device", "meta"], r"--device meta: torch cannot compute on such a device here"),
+        (["--device", "hpu"], r"--device hpu: torch cannot compute on such a device here \(No mod"),
+        (["--device", "xpu:0"], r"--device xpu:0: torch cannot compute on such a device here"),
+        (["--device", "toaster"], r"--device toaster: torch cannot compute .* Give cpu, cuda or"),
         (["word " * 99], r"the prompt \"word word .*shorten it by hand"),
     ],
 )
