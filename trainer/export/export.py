@@ -113,13 +113,15 @@ def export(path: Path, options: Exporting) -> list[str]:
     """
     output = options.output
     _check_absent(output)
+    _check_nobody_is_in(output)
     opening = Opening(model=options.model, tokenizer=options.tokenizer)
     origin = find_origin(path, opening)
     _check_objective(origin, options)
     if not torch.accelerator.is_available():
         os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else DeepSpeed warns when it is imported
     subject = _subject(origin, opening, options)
-    place = output.absolute().parent / f".tmp-export-{output.name}"
+    output = output.resolve()
+    place = output.parent / f".tmp-export-{output.name}"
     with locked(place):
         staged = place / "files"
         with disk_errors_explained(staged):
@@ -127,14 +129,14 @@ def export(path: Path, options: Exporting) -> list[str]:
             make_folder(staged)
         try:
             notes = _write(subject, staged, options)
-            with disk_errors_explained(output):
+            with disk_errors_explained(options.output):
                 staged.replace(output)
         finally:
             shutil.rmtree(place, ignore_errors=True)
     where = f" after step {origin.step:,}" if origin.step is not None else ""
     return [
         f"{origin.path}: {origin.shape.num_parameters():,} parameters{where}, as {options.dtype}",
-        *(f"{output / name}  {size:,} bytes" for name, size in files(output).items()),
+        *(f"{options.output / name}  {size:,} bytes" for name, size in files(output).items()),
         *notes,
         *(["the classifier's head is left out"] if subject.tensors.lacks_head else []),
     ]
@@ -149,6 +151,15 @@ def _check_absent(output: Path) -> None:
                 f"--output {output} exists: name a folder that does not, or remove it first. An "
                 "export never changes what is there."
             )
+
+
+def _check_nobody_is_in(output: Path) -> None:
+    """Refuse to replace the folder that the user works in, who would be left in a removed one."""
+    if Path.cwd().is_relative_to(output.resolve()):
+        raise UserError(
+            f"--output {output} is the folder that you are in: name one to be made in it, as "
+            f"{output / 'exported'}."
+        )
 
 
 def _check_objective(origin: Origin, options: Exporting) -> None:

@@ -107,6 +107,29 @@ def test_what_a_form_cannot_hold(runs: Path, tmp_path: Path, case: str) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.parametrize("output", [".", "", "empty/..", "../here"])
+def test_the_folder_that_the_user_is_in(
+    runs: Path, tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    with pytest.raises(UserError, match=r"is the folder that you are in: name one to be made in"):
+        export_to("safetensors", runs / "glm", Path(output))
+    assert [*tmp_path.iterdir()] == [here]
+    assert [*here.iterdir()] == []
+
+
+def test_an_empty_folder_or_a_link_to_one_is_filled(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    monkeypatch.chdir(runs / "glm" / "step-7")
+    export_to("safetensors", Path(), tmp_path / "link")
+    assert (tmp_path / "there" / "model.safetensors").is_file()
+
+
 def test_weights_that_no_reader_could_use(tmp_path: Path) -> None:
     model = random_model(SHAPE)
     model.transformer.final_layernorm.weight[3] = 1e6
