@@ -11,6 +11,7 @@ from typing import Any
 
 from shards.errors import DamageError, UserError
 from shards.manifest import read_manifest
+from shards.mixture import parse_data
 from shards.order.onepass import OnePass
 from shards.records import to_json
 from shards.run import Run
@@ -124,7 +125,7 @@ class StartedRun:
         position = data.run.position_of(step)
         return {
             "loader": data.sampler.state_dict(position),
-            "run": to_json(_undecided_at(data.run, position)),
+            "run": to_json(_found_anywhere(_undecided_at(data.run, position))),
             "identity": _identity(self.config, data, precision=self.precision),
             "schedule": _changeable(self.config.settings, self.schedule),
             "bad_losses": bad_losses,
@@ -204,6 +205,15 @@ def _undecided_at(run: Run, position: int) -> Run:
     if run.followed is None:
         return run
     return replace(run, followed=max(0, min(run.followed, position - 1)))
+
+
+def _found_anywhere(run: Run) -> Run:
+    """Return a run whose data are found from every folder that a command may be started in."""
+    mixes = (
+        replace(mix, data=tuple(str(parse_data(text).absolute()) for text in mix.data))
+        for mix in run.mixes
+    )
+    return replace(run, mixes=tuple(mixes))
 
 
 def _deepspeed(config: Config, supported: tuple[str, ...]) -> tuple[dict[str, Any], str]:

@@ -255,7 +255,8 @@ def _data_of(checkpoint: Checkpoint) -> tuple[str, ...]:
     """Return the datasets that a run read last, each once."""
     mixes = checkpoint.state.get("run", {}).get("mixes", [])
     texts = [text for mix in mixes[-1:] for text in mix.get("data", [])]
-    return tuple(dict.fromkeys(str(parse_data(text).directory) for text in texts))
+    # Earlier versions recorded the paths as they were given.
+    return tuple(dict.fromkeys(str(parse_data(text).absolute().directory) for text in texts))
 
 
 def _device(opening: Opening) -> torch.device:
