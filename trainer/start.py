@@ -43,7 +43,7 @@ from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
 from trainer.step import Stepper, check_settings, make_model
-from trainer.weights.published import Weights, copy_weights, weights_of
+from trainer.weights.published import Weights, weights_of
 from trainer.weights.weights import read_weights
 
 _WEIGHTS = tuple(
@@ -451,7 +451,7 @@ def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> N
         UserError: there is no checkpoint, or it has another shape.
     """
     weights = read_weights(path, vocab_size=model.config.vocab_size)
-    copy_weights(model, weights.parts, files=weights.files, extend_positions=extend_positions)
+    weights.copy_into(model, extend_positions=extend_positions)
 
 
 def hand_out_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: Ranks) -> None:

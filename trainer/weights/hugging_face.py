@@ -134,15 +134,29 @@ class HuggingFaceWeights(Mapping[str, Tensor]):
             )
         return found
 
+    @property
+    def shapes(self) -> Mapping[str, torch.Size]:
+        """Of the parameters."""
+        stored = self._stored.shapes
+        return {name: self._shape_of(name, stored[theirs]) for name, theirs in self._names.items()}
+
+    def _shape_of(self, name: str, stored: torch.Size) -> torch.Size:
+        if self._transposes and is_transposed(name):
+            return torch.Size(reversed(stored))
+        if name == WORDS and 0 < self._rows - stored[0] < padded_vocabulary(1):
+            return torch.Size([self._rows, *stored[1:]])
+        return stored
+
     def __getitem__(self, name: str) -> Tensor:
         """Return a parameter on the CPU, in the file's type."""
         value = self._stored[self._names[name]]
+        shape = self._shape_of(name, value.shape)
         if self._transposes and is_transposed(name):
             value = value.t()
-        missing = self._rows - len(value)
-        if name != WORDS or not 0 < missing < padded_vocabulary(1):
+        if shape == value.shape:
             return value
-        return torch.cat([value, value.float().mean(dim=0).to(value.dtype).expand(missing, -1)])
+        mean = value.float().mean(dim=0).to(value.dtype)
+        return torch.cat([value, mean.expand(shape[0] - len(value), -1)])
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names."""

@@ -150,7 +150,7 @@ def test_a_changed_checkpoint_is_not_handed_on(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    with pytest.raises(DamageError, match=r"is damaged: its checksum differs"):
+    with pytest.raises(DamageError, match=r"is damaged: .* checksums"):
         export_to("safetensors", run, tmp_path / "out")
 
 
