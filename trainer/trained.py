@@ -24,7 +24,13 @@ from trainer.model.model import GLM
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.start import StartedRun, load_weights
 from trainer.tokenizer import TextTokenizer
-from trainer.weights.hugging_face import is_hugging_face, objective_in, shape_in
+from trainer.weights.hugging_face import (
+    Training,
+    is_hugging_face,
+    objective_in,
+    shape_in,
+    training_in,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,10 +148,7 @@ def find_origin(path: Path, opening: Opening) -> Origin:
     """
     checkpoint = newest_good_checkpoint(path)
     if checkpoint is None:
-        shape = _shape_given(path, opening)
-        told = objective_in(path) if is_hugging_face(path) else None
-        objective = told or (BLANKS if shape.block_positions else CAUSAL)
-        return Origin(path=path, shape=shape, objective=objective, tokenizer={}, data=(), step=None)
+        return _published(path, opening)
     identity = checkpoint.state["identity"]
     return Origin(
         path=checkpoint.folder,
@@ -155,6 +158,23 @@ def find_origin(path: Path, opening: Opening) -> Origin:
         data=_data_of(checkpoint),
         step=checkpoint.step,
         task_mask=bool((identity.get("blanks") or {}).get("task_mask", True)),
+    )
+
+
+def _published(path: Path, opening: Opening) -> Origin:
+    """Return what is known of a model that no run of ours is known of."""
+    shape = _shape_given(path, opening)
+    has_config = is_hugging_face(path)
+    told = objective_in(path) if has_config else None
+    training = training_in(path) if has_config else Training()
+    return Origin(
+        path=path,
+        shape=shape,
+        objective=told or (BLANKS if shape.block_positions else CAUSAL),
+        tokenizer=training.tokenizer,
+        data=(),
+        step=None,
+        task_mask=training.task_mask,
     )
 
 
@@ -179,12 +199,14 @@ def find_tokenizer(origin: Origin, opening: Opening) -> TextTokenizer:
     Raises:
         UserError: it is not known, or another one than the model was trained with.
     """
-    if opening.tokenizer is None:
-        tokenizer = _kept_tokenizer(origin)
-    else:
+    beside = _tokenizer_beside(origin)
+    if opening.tokenizer is not None:
         tokenizer = TextTokenizer(opening.tokenizer)
+    else:
+        tokenizer = beside or _kept_tokenizer(origin)
     expected = origin.tokenizer.get("sha256", tokenizer.sha256)
-    if tokenizer.sha256 != expected:
+    # What an export has written beside the weights means the same in another form.
+    if tokenizer.sha256 not in (expected, beside and beside.sha256):
         raise UserError(
             f"the tokenizer {tokenizer.spec} is not the one that {origin.path} was trained with, "
             f"{origin.tokenizer['name']} (sha256 {expected[:12]}…, this one has "
@@ -198,15 +220,18 @@ def find_tokenizer(origin: Origin, opening: Opening) -> TextTokenizer:
     return tokenizer
 
 
+def _tokenizer_beside(origin: Origin) -> TextTokenizer | None:
+    """Return the tokenizer that lies beside the weights, as transformers has it; None without."""
+    path = origin.path / "tokenizer.json"
+    return TextTokenizer(f"hf:{path}") if is_hugging_face(origin.path) and path.is_file() else None
+
+
 def _kept_tokenizer(origin: Origin) -> TextTokenizer:
-    """Return the tokenizer that the data of a model keep, or that lies beside it.
+    """Return the tokenizer that the data of a model keep.
 
     Raises:
         UserError: the data are not here, or do not keep it.
     """
-    beside = origin.path / "tokenizer.json"
-    if is_hugging_face(origin.path) and beside.is_file():
-        return TextTokenizer(f"hf:{beside}")
     name = origin.tokenizer.get("name", "")
     problem = "does not say its data" if not origin.data else ""
     for directory in origin.data:
@@ -238,7 +263,7 @@ def _shape_of(identity: Mapping[str, Any], checkpoint: Checkpoint) -> ModelConfi
 
 
 def _shape_given(path: Path, opening: Opening) -> ModelConfig:
-    """Return the shape of a model that no run of ours is known of."""
+    """Return the shape of such a model, which a flag or its config.json says."""
     if opening.model is not None:
         return ModelConfig.named(opening.model)
     if is_hugging_face(path):

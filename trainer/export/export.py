@@ -28,6 +28,7 @@ from trainer.export.source import open_tensors
 from trainer.export.subject import Subject
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Opening, Origin, find_origin, find_tokenizer
+from trainer.weights.hugging_face import Training
 
 TRANSFORMERS, SAFETENSORS, REFERENCE, LLMC = "hf", "safetensors", "reference", "llm.c"
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -204,7 +205,16 @@ def _subject(origin: Origin, opening: Opening, options: Exporting) -> Subject:
         vocabulary=vocabulary,
         special=special,
         tokenizer=tokenizer,
+        training=_training(origin, tokenizer),
     )
+
+
+def _training(origin: Origin, tokenizer: TextTokenizer | None) -> Training:
+    """Return what is known of a model's training, its tokenizer if only a flag names that."""
+    identity = origin.tokenizer
+    if not identity and tokenizer is not None:
+        identity = {"name": tokenizer.spec, "sha256": tokenizer.sha256}
+    return Training(task_mask=origin.task_mask, tokenizer=identity)
 
 
 def _tokenizer(origin: Origin, opening: Opening) -> TextTokenizer | None:

@@ -18,8 +18,11 @@ from trainer.export.__main__ import main
 from trainer.export.export import Exporting, export
 from trainer.model.model import GLM
 from trainer.start import load_weights
-from trainer.trained import Opening, find_origin
+from trainer.tokenizer import TextTokenizer
+from trainer.trained import Opening, find_origin, find_tokenizer
 from trainer.weights.safetensors import SafeTensors
+
+SAMPLE = Path(__file__).parents[3] / "pipelines" / "sample" / "sample.model"
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +56,38 @@ def test_safetensors_are_read_back(
     most = max(p.numel() for p in expected.parameters()) * 4 + 2000
     assert len(sizes) == 1 if shard_bytes is None else max(sizes) < max(shard_bytes + 2000, most)
     assert len(sizes) == len([*expected.parameters()]) or shard_bytes != 1
+
+
+@pytest.mark.parametrize("task_mask", [True, False])
+@pytest.mark.parametrize(("name", "form"), [("glm", "safetensors"), ("gpt", "hf")])
+def test_how_it_was_trained_is_handed_on(
+    tmp_path: Path, name: str, form: str, task_mask: bool
+) -> None:
+    shape = {"gpt": GPT2_SHAPE, "glm": SHAPE}[name]
+    spec = put_tokenizer(tmp_path)
+    tokenizer = {"name": "merges", "sha256": TextTokenizer(spec).sha256}
+    run = save_run(
+        tmp_path / "run",
+        random_model(shape),
+        objective={"gpt": "causal", "glm": "glm"}[name],
+        tokenizer=tokenizer,
+        blanks={"task_mask": task_mask},
+    )
+    export_to(form, run, tmp_path / "once", tokenizer=spec)
+    export_to("safetensors", tmp_path / "once", tmp_path / "twice")
+    for output in (tmp_path / "once", tmp_path / "twice"):
+        origin = find_origin(output, Opening())
+        assert (origin.task_mask, origin.tokenizer) == (task_mask, tokenizer)
+        beside = f"hf:{output / 'tokenizer.json'}"
+        for given in (None, spec, beside):
+            assert find_tokenizer(origin, Opening(tokenizer=given)).encode("the") is not None
+        with pytest.raises(UserError, match=r"is not the one that .* was trained with, merges"):
+            find_tokenizer(origin, Opening(tokenizer=f"sentencepiece:{SAMPLE}"))
+    config = output / "config.json"
+    content = json.loads(config.read_text())
+    config.write_text(json.dumps({**content, "corpusmill": {"task_mask": "no"}}))
+    with pytest.raises(UserError, match=r"config\.json does not say how .* its entry corpusmill"):
+        find_origin(output, Opening())
 
 
 def test_types_are_converted(runs: Path, tmp_path: Path) -> None:
