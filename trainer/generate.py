@@ -17,7 +17,7 @@ from shards.command import Parser, exit_code, log_plainly
 from shards.errors import UserError
 from shards.flags import add_flags, local_path, option, options_of, positive
 from shards.run import CAUSAL
-from shards.shown import json_text, print_line, print_lines, print_part, tell
+from shards.shown import PartPrinter, json_text, print_line, print_lines, tell
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Prompt, Reading
 from trainer.decode.prompt_file import read_prompts
@@ -175,8 +175,9 @@ def _answer_one(writer: Writer, prompt: Prompt, asking: Asking, *, number: int) 
     if asking.json:
         _print(writer.write([prompt], first=number)[0], asking)
     else:
-        writer.write([prompt], first=number, on_text=lambda _, text: print_part(text))
-        print_part("\n")
+        printer = PartPrinter()
+        writer.write([prompt], first=number, on_text=lambda _, text: printer.add(text))
+        printer.add("\n")
 
 
 def _print(generation: Generation, asking: Asking) -> None:

@@ -58,17 +58,19 @@ class Samples:
             log: where they go.
             stop: called before each batch, with the same result on all ranks; nonzero: stop.
         """
+        has_diverged = False
         for first in range(0, len(self._prompts), _BATCH):
             if stop():
                 return
+            if has_diverged:
+                continue  # the first rank may write alone, and the others ask at every batch
             try:
-                self._write_batch(first, step, log)
+                self._write_batch(step, log, first)
             except DivergedError:
-                # Where all ranks write, all of them have the same logits.
+                has_diverged = True
                 log.say(f"step {step:,}: no samples: the model's logits are NaN or infinite")
-                return
 
-    def _write_batch(self, first: int, step: int, log: RunLog) -> None:
+    def _write_batch(self, step: int, log: RunLog, first: int) -> None:
         batch = self._prompts[first : first + _BATCH]
         if self._writer is not None:
             for number, found in enumerate(self._writer.write(batch, first=first), first):

@@ -118,20 +118,27 @@ def test_a_model_that_diverged_says_so_and_its_run_goes_on(
     shape = ModelConfig(**{**SHAPE, "vocab_size": 4096})
 
     def forward(_: Cache) -> Tensor:
-        return torch.full((1, shape.vocab_size), math.nan)
+        return torch.full((8, shape.vocab_size), math.nan)
 
     reader = Reader(forward, shape, torch.device("cpu"))
     tokenizer = TextTokenizer(TOKENIZER)
     decoding = Decoding(max_new_tokens=4, top_k=3)
     reading = Reading(causal=False, positions=shape.position_rows)
     writer = Writer(reader, tokenizer, decoding, reading)
-    prompts = [writer.prompt("Bread")]
+    prompts = [writer.prompt("Bread")] * 9  # two batches
+    asked: list[int] = []
+
+    def stop() -> int:
+        asked.append(1)
+        return 0
+
     log = RunLog(tmp_path, step=0, steps=1, show=True)
     for each in (writer, None):
         samples = Samples(prompts, reader, decoding, writer=each, is_split=True)
-        samples.write(1, log, stop=lambda: 0)
+        samples.write(1, log, stop=stop)
         (line,) = capsys.readouterr().err.splitlines()
         assert line == "step 1: no samples: the model's logits are NaN or infinite"
+    assert len(asked) == 4  # as on the ranks that write nothing
     log.close()
     assert events(tmp_path, SAMPLE) == []
 
