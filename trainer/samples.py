@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from trainer.decode.decoding import Decoding
-from trainer.decode.prompt import Prompt, Reading
+from trainer.decode.prompt import Prompt
 from trainer.decode.prompt_file import read_prompts
 from trainer.decode.reader import DivergedError, Reader
 from trainer.decode.sampling import draw_keys, fill
@@ -110,13 +110,8 @@ def open_samples(started: StartedRun) -> Samples | None:
         if not ranks.is_first:
             return None, []
         origin = origin_of(started)
-        reading = Reading(
-            causal=started.data.blanks is None,
-            positions=shape.position_rows,
-            task_mask=origin.task_mask,
-        )
         tokenizer = find_tokenizer(origin, Opening(tokenizer=settings.tokenizer))
-        writer = Writer(reader, tokenizer, decoding, reading)
+        writer = Writer(reader, tokenizer, decoding, origin.reading)
         return writer, [writer.prompt(text) for text in read_prompts(path)]
 
     writer, prompts = ranks.together(prepare)

@@ -20,6 +20,7 @@ from shards.run import CAUSAL
 from shards.run import GLM as BLANKS
 from trainer.checkpoints.checkpoint import Checkpoint, newest_good_checkpoint
 from trainer.checkpoints.torch_file import one_line
+from trainer.decode.prompt import Reading
 from trainer.model.model import GLM
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.start import StartedRun, load_weights
@@ -74,18 +75,8 @@ class Trained:
     """The checkpoint's folder or file."""
     step: int | None
     """None: not known."""
-    task_mask: bool = True
-    """Whether a GLM knows [sMASK] and [gMASK] beside [MASK]."""
-
-    @property
-    def shape(self) -> ModelConfig:
-        """The model's."""
-        return self.model.config
-
-    @property
-    def device(self) -> torch.device:
-        """Where it is."""
-        return self.model.word_embeddings.weight.device
+    reading: Reading
+    """How the model reads prompts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +93,16 @@ class Origin:
     """Folders or addresses of the data that it was trained on, as far as they are known."""
     step: int | None
     task_mask: bool = True
-    """See `Trained`."""
+    """Whether a GLM knows [sMASK] and [gMASK] beside [MASK]."""
+
+    @property
+    def reading(self) -> Reading:
+        """How the model reads prompts."""
+        return Reading(
+            causal=self.objective == CAUSAL,
+            positions=self.shape.position_rows,
+            task_mask=self.task_mask,
+        )
 
 
 def open_trained(path: Path, opening: Opening) -> Trained:
@@ -120,7 +120,7 @@ def open_trained(path: Path, opening: Opening) -> Trained:
         tokenizer=tokenizer,
         origin=origin.path,
         step=origin.step,
-        task_mask=origin.task_mask,
+        reading=origin.reading,
     )
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import torch
 
+from shards.errors import UserError
 from shards.shown import PartPrinter, visible
 from trainer.decode.decoding import Decoding
+from trainer.decode.prompt import Reading
 from trainer.decode.text import Unfolding, text_of
 from trainer.generate import generate, main
 from trainer.model.model import GLM
@@ -66,6 +68,14 @@ def test_from_python(model: GLM, tokenizer: TextTokenizer) -> None:
     assert third.texts[0] == text_of(third.fillings[0].tokens, tokenizer)
     other = generate(model, tokenizer, TWO, decoding=Decoding(max_new_tokens=6, top_k=30, seed=1))
     assert other != alone
+
+
+def test_a_model_without_task_masks_from_python(model: GLM, tokenizer: TextTokenizer) -> None:
+    reading = Reading(causal=False, positions=model.config.position_rows, task_mask=False)
+    (found,) = generate(model, tokenizer, ["Bread"], reading=reading)
+    assert found.marks == ("[MASK]",)
+    with pytest.raises(UserError, match=r"has \[gMASK\], and the model .* without task masks"):
+        generate(model, tokenizer, ["Bread [gMASK]"], reading=reading)
 
 
 def test_causal_from_python(tokenizer: TextTokenizer) -> None:

@@ -41,7 +41,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_a_run_opens_with_its_newest_weights_and_the_tokenizer_of_its_data(place: Path) -> None:
     trained = open_trained(place / "run", Opening(device="cpu"))
     assert (trained.step, trained.objective) == (2, "glm")
-    assert trained.device == torch.device("cpu")
+    assert trained.model.word_embeddings.weight.device == torch.device("cpu")
     assert not trained.model.training
     assert trained.model.attention == "sdpa"
     given = TextTokenizer(f"sentencepiece:{SAMPLE}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from shards.errors import UserError
+from shards.errors import DamageError, UserError
 from shards.flags import count, local_path, option, positive
 from shards.manifest import TokenizerEntry, read_manifest
 from shards.run import CAUSAL
@@ -218,12 +218,20 @@ def _training(origin: Origin, tokenizer: TextTokenizer | None) -> Training:
 
 
 def _tokenizer(origin: Origin, opening: Opening) -> TextTokenizer | None:
-    """Return the tokenizer; None if no flag names one and the data do not hold theirs."""
-    if opening.tokenizer is not None:
+    """Return the tokenizer; None if no flag names one and the data do not hold theirs.
+
+    Raises:
+        UserError: the one that a flag names cannot be used.
+        DamageError: the one that is held is damaged.
+    """
+    try:
         return find_tokenizer(origin, opening)
-    with suppress(UserError):  # what is missing is told with the export
-        return find_tokenizer(origin, opening)
-    return None
+    except DamageError:
+        raise
+    except UserError:
+        if opening.tokenizer is not None:
+            raise
+        return None  # what is missing is told with the export
 
 
 def _entry(origin: Origin) -> TokenizerEntry | None:
