@@ -172,8 +172,10 @@ def _answer_one(writer: Writer, prompt: Prompt, asking: Asking, *, number: int) 
         _print(writer.write([prompt], first=number)[0], asking)
     else:
         printer = PartPrinter()
-        writer.write([prompt], first=number, on_text=lambda _, text: printer.add(text))
-        printer.add("\n")
+        try:
+            writer.write([prompt], first=number, on_text=lambda _, text: printer.add(text))
+        finally:
+            printer.add("\n")
 
 
 def _print(generation: Generation, asking: Asking) -> None:
