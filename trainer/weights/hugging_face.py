@@ -175,7 +175,7 @@ class HuggingFaceWeights(Mapping[str, Tensor]):
     def _shape_of(self, name: str, stored: torch.Size) -> torch.Size:
         if self._transposes and is_transposed(name):
             return torch.Size(reversed(stored))
-        if name == WORDS and 0 < self._rows - stored[0] < padded_vocabulary(1):
+        if name == WORDS and stored and 0 < self._rows - stored[0] < padded_vocabulary(1):
             return torch.Size([self._rows, *stored[1:]])
         return stored
 

@@ -262,7 +262,8 @@ def _needs_extension(
     """
     if value.shape == shape:
         return False
-    shorter = value.shape[1:] == shape[1:] and len(value) < shape[0]
+    has_rows = value.dim() == len(shape) > 0
+    shorter = has_rows and value.shape[1:] == shape[1:] and len(value) < shape[0]
     if allowed and shorter and name.endswith(_POSITIONS):
         return True
     raise UserError(
@@ -272,6 +273,8 @@ def _needs_extension(
 
 
 def _advice(name: str, value: Tensor, *, extendable: bool) -> str:
+    if not value.dim():
+        return "It was made with another --model."
     if name.endswith(_POSITIONS):
         if extendable:
             return f"Give --extend-positions, or use a model with max_positions {len(value) - 1}."

@@ -175,6 +175,7 @@ def without(weights: dict[str, Tensor], name: str) -> dict[str, Tensor]:
 WORDS = "word_embeddings.weight"
 POSITIONS = "transformer.position_embeddings.weight"
 DENSE = "transformer.layers.2.mlp.dense_h_to_4h.weight"
+BIAS = "transformer.layers.2.mlp.dense_h_to_4h.bias"
 
 
 @pytest.mark.parametrize(
@@ -188,6 +189,11 @@ DENSE = "transformer.layers.2.mlp.dense_h_to_4h.weight"
             r"\(33, 64\).* Give --extend-positions, .* 32\.",
         ),
         (lambda w: {**w, DENSE: w[DENSE][:, :9]}, rf"{DENSE} has the shape \(256, 9\)"),
+        (
+            lambda w: {**w, WORDS: w[WORDS][0, 0]},
+            r"the shape \(\), .* \(256, 64\)\. It was made",
+        ),
+        (lambda w: {**w, BIAS: w[BIAS][0]}, rf"{BIAS} has the shape \(\), but the model expects"),
         (lambda _: {"a": 1}, r"is not a GLM checkpoint: it has no entry 'module' with tensors"),
     ],
 )
