@@ -200,13 +200,6 @@ def _open_data(config: Config, checkpoint: Checkpoint | None) -> RunData:
         ) from error
 
 
-def _undecided_at(run: Run, position: int) -> Run:
-    """Return a run that may still switch at a position, which is after those of earlier steps."""
-    if run.followed is None:
-        return run
-    return replace(run, followed=max(0, min(run.followed, position - 1)))
-
-
 def _found_anywhere(run: Run) -> Run:
     """Return a run whose data are found from every folder that a command may be started in."""
     mixes = (
@@ -214,6 +207,13 @@ def _found_anywhere(run: Run) -> Run:
         for mix in run.mixes
     )
     return replace(run, mixes=tuple(mixes))
+
+
+def _undecided_at(run: Run, position: int) -> Run:
+    """Return a run that may still switch at a position, which is after those of earlier steps."""
+    if run.followed is None:
+        return run
+    return replace(run, followed=max(0, min(run.followed, position - 1)))
 
 
 def _deepspeed(config: Config, supported: tuple[str, ...]) -> tuple[dict[str, Any], str]:
