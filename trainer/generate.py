@@ -1,11 +1,13 @@
 """Text from a trained model: blanks of prompts are filled, or texts go on.
 
-python -m trainer.generate build/run "Bread is [MASK] in the oven." --top-k 40
+A command, and the same from Python:
 
-trained = open_trained(Path("build/run"), Opening())
-texts = ["Bread is [MASK] in the oven."]
-for found in generate(trained.model, trained.tokenizer, texts, reading=trained.reading):
-print(found.text)
+    python -m trainer.generate build/run "Bread is [MASK] in the oven." --top-k 40
+
+    trained = open_trained("build/run")
+    texts = ["Bread is [MASK] in the oven."]
+    for found in generate_texts(trained.model, trained.tokenizer, texts, reading=trained.reading):
+        print(found.text)
 """
 
 import argparse
@@ -28,7 +30,7 @@ from trainer.tokenizer import TextTokenizer
 from trainer.trained import Opening, Trained, open_trained
 
 
-def generate(
+def generate_texts(
     model: GLM,
     tokenizer: TextTokenizer,
     prompts: Sequence[str],

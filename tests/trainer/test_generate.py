@@ -13,7 +13,7 @@ from shards.shown import PartPrinter, visible
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Reading
 from trainer.decode.text import Unfolding, text_of
-from trainer.generate import generate, main
+from trainer.generate import generate_texts, main
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import TextTokenizer
@@ -57,7 +57,7 @@ DRAWN = Decoding(max_new_tokens=6, top_k=30, temperature=1.2)
 
 def test_from_python(model: GLM, tokenizer: TextTokenizer) -> None:
     alone, together = (
-        generate(model, tokenizer, TWO, decoding=DRAWN, batch_size=size) for size in (1, 3)
+        generate_texts(model, tokenizer, TWO, decoding=DRAWN, batch_size=size) for size in (1, 3)
     )
     assert alone == together
     first, second, third = alone
@@ -66,22 +66,26 @@ def test_from_python(model: GLM, tokenizer: TextTokenizer) -> None:
     assert second.text == f"Bread{second.texts[0]} and{second.texts[1]}{second.texts[2]}"
     assert third.prompt == "Paper"
     assert third.texts[0] == text_of(third.fillings[0].tokens, tokenizer)
-    other = generate(model, tokenizer, TWO, decoding=Decoding(max_new_tokens=6, top_k=30, seed=1))
+    other = generate_texts(
+        model, tokenizer, TWO, decoding=Decoding(max_new_tokens=6, top_k=30, seed=1)
+    )
     assert other != alone
 
 
 def test_a_model_without_task_masks_from_python(model: GLM, tokenizer: TextTokenizer) -> None:
     reading = Reading(causal=False, positions=model.config.position_rows, task_mask=False)
-    (found,) = generate(model, tokenizer, ["Bread"], reading=reading)
+    (found,) = generate_texts(model, tokenizer, ["Bread"], reading=reading)
     assert found.marks == ("[MASK]",)
     with pytest.raises(UserError, match=r"has \[gMASK\], and the model .* without task masks"):
-        generate(model, tokenizer, ["Bread [gMASK]"], reading=reading)
+        generate_texts(model, tokenizer, ["Bread [gMASK]"], reading=reading)
 
 
 def test_causal_from_python(tokenizer: TextTokenizer) -> None:
     torch.manual_seed(1)
     causal = GLM(ModelConfig(**SHAPE, block_positions=False)).eval()
-    (found,) = generate(causal, tokenizer, ["Fold [MASK]"], decoding=Decoding(max_new_tokens=4))
+    (found,) = generate_texts(
+        causal, tokenizer, ["Fold [MASK]"], decoding=Decoding(max_new_tokens=4)
+    )
     assert found.marks == ("",)
     assert found.text == f"Fold [MASK]{found.texts[0]}"
 
