@@ -104,7 +104,7 @@ def option(
 def add_flags(parser: "argparse._ActionsContainer", options_class: type[Any]) -> None:
     """Add a flag for each field of a dataclass of options."""
     for option_field in fields(options_class):
-        text = (option_field.metadata["help"] + _default_text(option_field)).replace("%", "%%")
+        text = (option_field.metadata["help"] + default_text(option_field)).replace("%", "%%")
         parser.add_argument(flag_of(option_field.name), help=text, **option_field.metadata["flag"])
 
 
@@ -123,7 +123,8 @@ def options_of(options_class: type[Any], values: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _default_text(option_field: "Field[Any]") -> str:
+def default_text(option_field: "Field[Any]") -> str:
+    """Return what the help of an option says of its default; nothing where it has no figure."""
     default = option_field.default
     if default is MISSING or not default or not isinstance(default, int | float | str | tuple):
         return ""
