@@ -81,7 +81,7 @@ def native_parts(options: Options) -> list[str]:
 
 
 def _scorers(options: Options) -> Iterator[Scorer]:
-    """Load what measures texts besides the profiles, in the order of scored.FAMILIES."""
+    """Load what measures texts besides the profiles, in the order of catalog.SCORERS."""
     if options.classifier:
         yield Classifier(options.classifier)
     if options.perplexity:
