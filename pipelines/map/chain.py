@@ -16,9 +16,6 @@ import pyarrow as pa
 
 from pipelines.compiled import compiling
 from pipelines.corpus.options import Options
-from pipelines.quality.classifier import Classifier
-from pipelines.quality.perplexity import Perplexity
-from pipelines.quality.scorer import Scorer
 from pipelines.quality.selection import parse_selection
 from pipelines.steps.block import Block
 from pipelines.steps.clean import Clean
@@ -34,7 +31,7 @@ from pipelines.steps.filter_spec import (
 )
 from pipelines.steps.fingerprint import Fingerprint
 from pipelines.steps.identify import Identify
-from pipelines.steps.judge import Judge
+from pipelines.steps.judge import Judge, load_scorers
 from pipelines.steps.mask import Mask
 from pipelines.steps.own import Own, load_filters
 from pipelines.steps.step import Step
@@ -80,14 +77,6 @@ def native_parts(options: Options) -> list[str]:
     ]
 
 
-def _scorers(options: Options) -> Iterator[Scorer]:
-    """Load what measures texts besides the profiles, in the order of catalog.SCORERS."""
-    if options.classifier:
-        yield Classifier(options.classifier)
-    if options.perplexity:
-        yield Perplexity(options.perplexity)
-
-
 class Chain:
     """The steps of a run with their models."""
 
@@ -102,7 +91,7 @@ class Chain:
         self.judge = Judge(
             options.quality,
             thresholds=options.threshold,
-            scorers=tuple(_scorers(options)),
+            scorers=load_scorers(options.classifier, options.perplexity),
             compiled=compiled,
         )
         self.identify = Identify(

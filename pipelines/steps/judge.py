@@ -7,11 +7,31 @@ from operator import or_
 import pyarrow as pa
 
 from pipelines.quality import Quality
+from pipelines.quality.classifier import Classifier
+from pipelines.quality.perplexity import Perplexity
 from pipelines.quality.scored import broken_rules
 from pipelines.quality.scorer import Scorer
 from pipelines.segments.rows import Verdict
 from pipelines.steps.identify import MARKED
 from pipelines.steps.step import Step, replaced
+
+
+def load_scorers(
+    classifier: Sequence[str] = (), perplexity: Sequence[str] = ()
+) -> tuple[Scorer, ...]:
+    """Return what measures texts besides the profiles, in the order of catalog.SCORERS.
+
+    Args:
+        classifier: As --classifier.
+        perplexity: As --perplexity.
+
+    Raises:
+        UserError: As Classifier and Perplexity.
+    """
+    return (
+        *([Classifier(classifier)] if classifier else []),
+        *([Perplexity(perplexity)] if perplexity else []),
+    )
 
 
 class Judge(Step):

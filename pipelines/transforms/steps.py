@@ -142,17 +142,24 @@ class JudgeQuality(StepTransform):
     """Adds the metrics of the rules of each text's language; drops what breaks a rule."""
 
     def __init__(
-        self, *rules: str, thresholds: Sequence[str] = (), native: bool | None = None
+        self,
+        *rules: str,
+        thresholds: Sequence[str] = (),
+        classifier: Sequence[str] = (),
+        perplexity: Sequence[str] = (),
+        native: bool | None = None,
     ) -> None:
         """Make the transform.
 
         Args:
             rules: Profiles of languages, as in "en=gopher+c4", "zh=fineweb2-zh" (docs/quality.md).
             thresholds: Other bounds, as in "gopher.min_words=30".
+            classifier: fastText models, as in "quality.bin:hq>=0.4" (docs/classifiers.md).
+            perplexity: KenLM models, as in "zh=zh.arpa.bin+zh.sp.model<=800".
             native: As in docs/transforms.md.
 
         Raises:
-            UserError: There is no such profile or bound.
+            UserError: There is no such profile, bound or model.
         """
         selection = parse_selection(rules, thresholds)
         names = {bound.profile.name for chosen in selection.values() for bound in chosen}
@@ -162,6 +169,8 @@ class JudgeQuality(StepTransform):
             native=native,
             rules=rules,
             thresholds=thresholds,
+            classifier=tuple(classifier),
+            perplexity=tuple(perplexity),
             languages=tuple(sorted({"en", "zh"} & {*selection} or {"en", "zh"})),
         )
         super().__init__([made], needs=("language",))
@@ -175,10 +184,13 @@ def _prepared_judge(
     *,
     rules: Sequence[str],
     thresholds: Sequence[str],
+    classifier: Sequence[str],
+    perplexity: Sequence[str],
     languages: Sequence[str],
     compiled: bool = False,
 ) -> Step:
-    step = judge.Judge(rules, thresholds=thresholds, compiled=compiled)
+    scorers = judge.load_scorers(classifier, perplexity)
+    step = judge.Judge(rules, thresholds=thresholds, scorers=scorers, compiled=compiled)
     if compiled:
         step.prepare(languages)
     return step
