@@ -9,11 +9,31 @@ import pyarrow as pa
 from pipelines.corpus.code import OWN_CODE
 from pipelines.filters.langid import LANGUAGES, parse_languages
 from pipelines.quality import Quality
+from pipelines.quality.classifier import Classifier
+from pipelines.quality.perplexity import Perplexity
 from pipelines.quality.scored import broken_rules, recorded_selection
 from pipelines.quality.scorer import Scorer
 from pipelines.quality.selection import EVERY, Labels
 from pipelines.segments.rows import Verdict
 from pipelines.steps.step import Step, replaced, settle
+
+
+def load_scorers(
+    classifier: Sequence[str] = (), perplexity: Sequence[str] = ()
+) -> tuple[Scorer, ...]:
+    """Return what measures texts besides the profiles, in the order of catalog.SCORERS.
+
+    Args:
+        classifier: As --classifier.
+        perplexity: As --perplexity.
+
+    Raises:
+        UserError: As Classifier and Perplexity.
+    """
+    return (
+        *([Classifier(classifier)] if classifier else []),
+        *([Perplexity(perplexity)] if perplexity else []),
+    )
 
 
 class Judge(Step):
