@@ -123,6 +123,13 @@ def options_of(options_class: type[Any], values: Mapping[str, Any]) -> dict[str,
     }
 
 
+def given(options: Any) -> list[str]:
+    """Return the names of the fields of a dataclass of options that are not at their defaults."""
+    return [
+        field.name for field in fields(options) if getattr(options, field.name) != field.default
+    ]
+
+
 def _default_text(option_field: "Field[Any]") -> str:
     default = option_field.default
     if default is MISSING or not default or not isinstance(default, int | float | str | tuple):

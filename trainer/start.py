@@ -126,7 +126,7 @@ class StartedRun:
             "loader": data.sampler.state_dict(position),
             "run": to_json(_undecided_at(data.run, position)),
             "identity": _identity(self.config, data, precision=self.precision),
-            "schedule": _changeable(self.config.settings, self.schedule),
+            "schedule": changeable(self.config.settings, self.schedule),
             "bad_losses": bad_losses,
             BAD_STREAK: bad_streak,
         }
@@ -162,10 +162,9 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     schedule = ranks.together(lambda: config.settings.schedule_of(config.run.steps or 0))
     if checkpoint is not None:
         identity = _identity(config, data, precision=precision)
-        changeable = _changeable(config.settings, schedule)
         ranks.together(lambda: _check_same_run(checkpoint, data, identity=identity))
         if ranks.is_first:
-            tell_changes(checkpoint, changeable)
+            tell_changes(checkpoint, changeable(config.settings, schedule))
     deepspeed = engine_settings(
         deepspeed,
         micro=micro,
@@ -306,7 +305,7 @@ def _identity(config: Config, data: RunData, *, precision: str) -> dict[str, Any
     }
 
 
-def _changeable(settings: Settings, schedule: Schedule) -> dict[str, Any]:
+def changeable(settings: Settings, schedule: Schedule) -> dict[str, Any]:
     """Return what may change when a run resumes; changes are reported."""
     return {
         **to_json(schedule),
@@ -349,9 +348,9 @@ def _check_same_run(
         )
 
 
-def tell_changes(checkpoint: Checkpoint, changeable: Mapping[str, Any]) -> None:
-    """Report what is other than it was before a checkpoint, and may be."""
-    for name, before, now in differences(checkpoint.state["schedule"], changeable):
+def tell_changes(checkpoint: Checkpoint, options: Mapping[str, Any]) -> None:
+    """Report which options are other than they were before a checkpoint, and may be."""
+    for name, before, now in differences(checkpoint.state["schedule"], options):
         first = checkpoint.step + 1
         _log.warning("from step %d on %s is %s; it was %s", first, name, now, before)
 

@@ -12,8 +12,19 @@ from typing import Any
 
 from shards.command import Parser
 from shards.errors import UserError
-from shards.flags import add_flags, count, counts, flag_of, local_path, option, options_of, positive
+from shards.flags import (
+    add_flags,
+    count,
+    counts,
+    flag_of,
+    given,
+    local_path,
+    option,
+    options_of,
+    positive,
+)
 from trainer.config import with_recipe
+from trainer.decode.decoding import Decoding
 from trainer.deepspeed_json import (
     AUTO,
     BF16,
@@ -31,6 +42,11 @@ from trainer.tasks.catalogue import TASKS, find_task
 from trainer.tasks.heads import POOLS
 from trainer.tasks.task import Asking, Task
 from trainer.tuning.losses import CROSS_ENTROPY, LOSSES
+
+_OF_WRITING = ("beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer", "by_loss")
+"""What says how texts are written."""
+_SEEDS = 2**63
+"""More than any seed that torch takes for every epoch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,10 +193,24 @@ class Tuning:
                 raise UserError(
                     f"{flag_of(name)} {getattr(self, name)}: from {low} to below {high}."
                 )
-        if self.beam_penalty and self.beams == 1:
-            raise UserError("--beam-penalty compares beams: give --beams N with it.")
         if not 0 <= self.length_penalty < math.inf:
             raise UserError(f"--length-penalty {self.length_penalty}: a number from 0 on.")
+        if not math.isfinite(self.beam_penalty):
+            raise UserError(f"--beam-penalty {self.beam_penalty}: a number.")
+        if self.beam_penalty and self.beams == 1:
+            raise UserError("--beam-penalty compares beams: give --beams N with it.")
+        self._check_seeds()
+        self.settings()  # which checks what the two have in common
+
+    def _check_seeds(self) -> None:
+        for seed in (self.seed, *self.seeds):
+            if seed >= _SEEDS:
+                raise UserError(f"--seed {seed}: a whole number below {_SEEDS}.")
+        shown = ",".join(map(str, self.seeds))
+        if len(set(self.seeds)) < len(self.seeds):
+            raise UserError(f"--seeds {shown}: give each seed once; every one has its own folder.")
+        if self.seeds and "seed" in given(self):
+            raise UserError(f"--seed {self.seed} and --seeds {shown}: give the one or the other.")
 
     def settings(self) -> Settings:
         """Return what trainer.train calls these settings."""
@@ -199,6 +229,37 @@ class Config:
     deepspeed: Mapping[str, Any]
     """DeepSpeed's settings as they were given, checked."""
 
+    def __post_init__(self) -> None:
+        for name in given(self.tuning):
+            if name in _OF_WRITING and not self.task.is_written:
+                raise UserError(
+                    f"{flag_of(name)}: the task {self.task.name} writes no texts, and has no use "
+                    "for it."
+                )
+        fewest, most = self.tuning.min_answer, self._most
+        if fewest > most and self.task.is_written:
+            raise UserError(
+                f"--min-answer {fewest} is more than {most}, the most tokens of a text: lower it, "
+                "or raise --max-answer."
+            )
+
+    @property
+    def _most(self) -> int:
+        """The most tokens of a text."""
+        own = self.asking.target_length or self.task.defaults.target_length
+        return self.tuning.max_answer or own
+
+    @property
+    def decoding(self) -> Decoding:
+        """How texts are written."""
+        return Decoding(
+            max_new_tokens=self._most,
+            min_new_tokens=self.tuning.min_answer,
+            beams=self.tuning.beams,
+            length_penalty=self.tuning.beam_penalty,
+            no_repeat_ngram=self.tuning.no_repeat_ngram,
+        )
+
 
 def parse(argv: Sequence[str], *, world: int) -> Config:
     """Return the run that a command line describes.
@@ -210,20 +271,20 @@ def parse(argv: Sequence[str], *, world: int) -> Config:
     Raises:
         UserError: a flag is unknown or missing, or a value is invalid.
     """
-    given = vars(_parser().parse_args(with_recipe(argv, folder=FINETUNE)))
+    values = vars(_parser().parse_args(with_recipe(argv, folder=FINETUNE)))
     for field in fields(Tuning):
-        if field.default is MISSING and field.name not in given:
+        if field.default is MISSING and field.name not in values:
             shown = f"{flag_of(field.name)} {field.metadata['flag']['metavar']}"
             raise UserError(f"{shown} is missing: {field.metadata['help']}{_known(field.name)}")
-    content = read_json(given["deepspeed"]) if "deepspeed" in given else {}
-    given = {**adam_of(content), **given}
-    size = batch_size_of(content, given.get("micro_batch"), world=world)
+    content = read_json(values["deepspeed"]) if "deepspeed" in values else {}
+    values = {**adam_of(content), **values}
+    size = batch_size_of(content, values.get("micro_batch"), world=world)
     if size is not None:
-        given.setdefault("batch_size", size)
+        values.setdefault("batch_size", size)
     return Config(
-        tuning=Tuning(**options_of(Tuning, given)),
-        asking=Asking(**options_of(Asking, given)),
-        task=find_task(given["task"]),
+        tuning=Tuning(**options_of(Tuning, values)),
+        asking=Asking(**options_of(Asking, values)),
+        task=find_task(values["task"]),
         deepspeed=content,
     )
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shards.errors import DamageError, UserError
+from shards.flags import flag_of, given
 from shards.records import from_json, to_json
 from shards.run import CAUSAL
 from trainer.checkpoints.checkpoint import Checkpoint, check_files
 from trainer.checkpoints.disk import Disk, find_disk
 from trainer.checkpoints.universal import convert, needs_conversion, remove
-from trainer.decode.decoding import Decoding
 from trainer.deepspeed_json import (
     FP32,
     engine_settings,
@@ -27,7 +27,13 @@ from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.ranks import Ranks
 from trainer.schedule import Schedule
-from trainer.start import differences, find_checkpoint, hand_out_weights, tell_changes
+from trainer.start import (
+    changeable,
+    differences,
+    find_checkpoint,
+    hand_out_weights,
+    tell_changes,
+)
 from trainer.step import Stepper, check_settings, make_model
 from trainer.tasks.question import Question
 from trainer.tasks.rouge import rouge
@@ -39,9 +45,13 @@ from trainer.tuning.evaluation import KNOWN, Evaluation
 from trainer.tuning.model import Answering, TunedGLM
 from trainer.tuning.order import Order
 from trainer.tuning.progress import Progress
-from trainer.tuning.settings import Config
+from trainer.tuning.settings import Config, Tuning
 from trainer.tuning.step import Tuner
 from trainer.tuning.writing import Scribe
+
+_LEARNING = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing", "pool")
+_JUDGING = ("by_loss", "beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer")
+_DECISIVE = (*_LEARNING, *_JUDGING)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,6 +118,7 @@ def start(config: Config, ranks: Ranks) -> Started:
         ranks.together(lambda: _check_state(checkpoint))
     origin = ranks.together(lambda: _origin(config, checkpoint))
     tokenizer, questions = ranks.together(lambda: _read(config, origin))
+    ranks.together(lambda: _check_uses(tuning, questions))
     shape = replace(origin.shape, hidden_dropout=tuning.dropout, attention_dropout=tuning.dropout)
     order = Order(
         num_items=len(questions[TRAIN]),
@@ -126,11 +137,12 @@ def start(config: Config, ranks: Ranks) -> Started:
     fixed = {
         "identity": _identity(origin, shape, tokenizer, precision=precision),
         "tuning": _decisive(config, questions),
-        "schedule": {**to_json(schedule), "epochs": tuning.epochs},
+        "schedule": {**changeable(settings, schedule), "epochs": tuning.epochs},
         "run": {"mixes": [{"data": list(origin.data)}]},
     }
     if checkpoint is not None:
         ranks.together(lambda: _check_same_run(checkpoint, fixed))
+        ranks.together(lambda: _check_no_items_lost(checkpoint, order))
         if ranks.is_first:
             tell_changes(checkpoint, fixed["schedule"])
     complete = engine_settings(
@@ -161,7 +173,7 @@ def start(config: Config, ranks: Ranks) -> Started:
             stepper=stepper,
             shape=shape,
             tokenizer=tokenizer,
-            decoding=_decoding(config),
+            decoding=config.decoding,
             ranks=ranks,
         ),
         by_loss=tuning.by_loss,
@@ -246,6 +258,33 @@ def _read(config: Config, origin: Origin) -> tuple[TextTokenizer, dict[str, list
     return tokenizer, questions
 
 
+def _check_uses(tuning: Tuning, questions: Mapping[str, Sequence[Question]]) -> None:
+    """Check that the questions of a task have a use for every flag that is given.
+
+    Raises:
+        UserError: they have none; the message names the flag.
+    """
+    chosen, first = are_chosen(questions[TRAIN]), questions[TRAIN][0]
+    is_summed = chosen and not (first.words or first.classes)
+    has_use = {
+        "loss": chosen,
+        "length_penalty": is_summed,
+        "label_smoothing": not chosen,
+        "pool": first.classes > 0,
+        "by_loss": VALIDATION in questions,
+    }
+    what = {
+        "loss": "is of questions with choices",
+        "length_penalty": "is of choices that may have several tokens",
+        "label_smoothing": "is of texts",
+        "pool": "says where a classifier looks: --form classifier",
+        "by_loss": "picks the best epoch by val.jsonl, which is not there",
+    }
+    for name in given(tuning):
+        if not has_use.get(name, True):
+            raise UserError(f"{flag_of(name)} {what[name]}; {tuning.task} has no use for it.")
+
+
 def _check_positions(questions: Sequence[Question], shape: ModelConfig, *, where: Any) -> None:
     """Check that a model has a position for each token."""
     for question in questions:
@@ -258,19 +297,6 @@ def _check_positions(questions: Sequence[Question], shape: ModelConfig, *, where
                     "texts to be written, --source-length and --target-length), so that its text "
                     "is shortened, or a model with more positions."
                 )
-
-
-def _decoding(config: Config) -> Decoding:
-    """Return how texts are written."""
-    tuning, asking = config.tuning, config.asking
-    own = asking.target_length or config.task.defaults.target_length
-    return Decoding(
-        max_new_tokens=tuning.max_answer or own,
-        min_new_tokens=tuning.min_answer,
-        beams=tuning.beams,
-        length_penalty=tuning.beam_penalty,
-        no_repeat_ngram=tuning.no_repeat_ngram,
-    )
 
 
 def _deepspeed(config: Config, supported: tuple[str, ...]) -> tuple[dict[str, Any], str]:
@@ -294,14 +320,13 @@ def _identity(
 
 
 def _decisive(config: Config, questions: Mapping[str, Sequence[Question]]) -> dict[str, Any]:
-    """Return what decides what is learnt and must stay, besides the identity."""
+    """Return what decides what is learnt and how it is judged, besides the identity: it stays."""
     tuning = config.tuning
-    names = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing", "pool")
     return {
         "task": config.task.name,
         "asking": to_json(config.asking),
         "seed": tuning.seed,
-        **{name: getattr(tuning, name) for name in names},
+        **{name: getattr(tuning, name) for name in _DECISIVE},
         "items": {split: _fingerprint(several) for split, several in questions.items()},
     }
 
@@ -328,6 +353,26 @@ def _check_same_run(checkpoint: Checkpoint, fixed: Mapping[str, Any]) -> None:
                 f"this run cannot resume from {checkpoint.folder}: {name} was {before}, now it is "
                 f"{now}. Set it back, or start a new run: give another --save."
             )
+
+
+def _check_no_items_lost(checkpoint: Checkpoint, order: Order) -> None:
+    """Check that the next step begins with the item behind the last one of a checkpoint.
+
+    Across epochs, the last batch of a run that has ended may be short, and the next begins where a
+    whole one would have ended.
+
+    Raises:
+        UserError: a run of more epochs would leave out what lies between.
+    """
+    epochs = int(checkpoint.state["schedule"].get("epochs", order.epochs))
+    lost = checkpoint.step * order.batch_size - epochs * order.num_items
+    if order.across_epochs and order.epochs > epochs and lost > 0:
+        raise UserError(
+            f"--epochs {order.epochs}: the run in {checkpoint.folder.parent} ended after {epochs}, "
+            f"and its last batch was short; with --across-epochs the next one would begin {lost} "
+            f"items further on, which epoch {epochs + 1} would lack. Set --epochs back, or start a "
+            f"new run from its weights: --init-from {checkpoint.folder} --save OTHER."
+        )
 
 
 def _make_stepper(
