@@ -20,7 +20,7 @@ import torch
 from shards.shown import json_text, print_line
 from shards.storage.files import atomic_write, write_json
 from trainer.checkpoints.checkpoint import BAD_STREAK
-from trainer.checkpoints.saver import Saver
+from trainer.checkpoints.saver import Saver, completed_on_error
 from trainer.command import run_on_ranks
 from trainer.log import TRAIN, Meter, RunLog
 from trainer.ranks import AgreedError, Ranks
@@ -70,6 +70,10 @@ class Finetuning:
 
     def run(self) -> int:
         """Train to the end, or until asked to stop; return the exit code."""
+        with completed_on_error(self._finish_saving):
+            return self._take_steps()
+
+    def _take_steps(self) -> int:
         self._keep_best()
         code = self._between_steps() if self._step else 0
         while self._step < self._order.steps and not code:
@@ -77,8 +81,7 @@ class Finetuning:
             code = self._asked_to_stop() or self._between_steps()
         if not self._is_saved:
             self._save()
-        self._saver.finish(bad_streak=self._bad_losses_in_a_row)
-        self._keep_best()
+        self._finish_saving()
         if self.best is None and not code:
             raise AgreedError(
                 "no epoch counts as the best: at the end of each the loss or the deciding figure "
@@ -209,6 +212,10 @@ class Finetuning:
             self._saver.amend(self._step, state)
         else:
             self._saver.save(step=self._step, state=state)
+        self._keep_best()
+
+    def _finish_saving(self) -> None:
+        self._saver.finish(bad_streak=self._bad_losses_in_a_row)
         self._keep_best()
 
     def _keep_best(self) -> None:

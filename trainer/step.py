@@ -10,7 +10,8 @@ either, and no state of a random number generator has to be saved.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -304,14 +305,10 @@ class Stepper:
     def answer(self, batch: Tensors) -> LossSums:
         """Return the sums of a batch of this rank's rows; learn nothing.
 
-        At ZeRO stage 3 all ranks call this equally often. Nothing is compiled: rows are of many
-        widths. FlexAttention, when it is not, makes the full matrix of scores, so it is not used.
+        At ZeRO stage 3 all ranks call this equally often.
         """
-        self.engine.eval()
-        is_eager = torch.compiler.set_stance("force_eager")
-        with torch.no_grad(), is_eager, self.engine.module.attending_by("sdpa"):
+        with self.answering():
             sums: LossSums = self.engine(self._placed(batch))
-        self.engine.train()
         return sums
 
     def logits(self, cache: Cache) -> Tensor:
@@ -319,12 +316,24 @@ class Stepper:
 
         At ZeRO stage 3 all ranks call this equally often.
         """
-        self.engine.eval()
-        # Every length would be compiled anew.
-        with torch.no_grad(), torch.compiler.set_stance("force_eager"):
+        with self.answering():
             logits: Tensor = self.engine(cache)
-        self.engine.train()
         return logits
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Let the model answer for a while and learn nothing.
+
+        Nothing is compiled: rows are of many widths. FlexAttention, when it is not, makes the full
+        matrix of scores, so it is not used.
+        """
+        is_eager = torch.compiler.set_stance("force_eager")
+        self.engine.eval()
+        try:
+            with torch.no_grad(), is_eager, self.engine.module.attending_by("sdpa"):
+                yield
+        finally:
+            self.engine.train()
 
     def apply(self) -> tuple[bool, float]:
         """Update the weights unless a gradient is not finite; return whether, and the norm.

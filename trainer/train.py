@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from shards.switches import numbers_of
-from trainer.checkpoints.saver import Saver
+from trainer.checkpoints.saver import Saver, completed_on_error
 from trainer.command import run_command
 from trainer.config import Config
 from trainer.data import source_names
@@ -77,18 +77,9 @@ class Training:
         self._saver = _saver(started)
 
     def run(self) -> int:
-        """Train to the end, or until asked to stop; return the exit code.
-
-        What is being written when all ranks fail is completed: it is of steps that went well.
-        """
-        try:
+        """Train to the end, or until asked to stop; return the exit code."""
+        with completed_on_error(self._finish_saving):
             return self._take_steps()
-        except AgreedError as error:
-            try:
-                self._finish_saving()
-            except AgreedError as other:
-                raise AgreedError(f"{error}\n  {other}") from error
-            raise
 
     def _take_steps(self) -> int:
         code = self._prepare_data(look=True)

@@ -131,15 +131,13 @@ class Tuner:
         Raises:
             AgreedError: the scores of a question are not finite.
         """
-        engine, own = self.stepper.engine, []
-        engine.eval()
-        with torch.no_grad():
+        own = []
+        with self.stepper.answering():
             for part in self._parts(questions):
                 answers = self._answers(part.units, self._forward(part.units))
                 own.extend(answers[: len(part.units) * part.share])
                 if stop():
                     break
-        engine.train()
         if stop():
             return None
         given = [answer for share in self.ranks.gather(own) for answer in share]

@@ -46,15 +46,13 @@ class Scribe:
         Raises:
             AgreedError: some rank could not write, as what a model gives is no number.
         """
-        engine = self.stepper.engine
         own: list[str] = []
-        engine.eval()
         caller = _Caller(self)
-        for part in self._parts(questions):
-            own.extend(self.ranks.together(partial(self._batch, part, caller)))
-            if stop():
-                break
-        engine.train()
+        with self.stepper.answering():
+            for part in self._parts(questions):
+                own.extend(self.ranks.together(partial(self._batch, part, caller)))
+                if stop():
+                    break
         if stop():
             return None
         return [text for share in self.ranks.gather(own) for text in share]
