@@ -55,7 +55,7 @@ class Training:
     ) -> None:
         """Take over a run that is ready."""
         self._exams = exams
-        self._samples = open_samples(started)
+        self._samples = open_samples(started, stop=stop)
         self._started = started
         self._data = started.data
         self._follower = follower
