@@ -372,12 +372,19 @@ def test_without_other_files(trial: Trial, finetune: Callable[..., Any]) -> None
     assert "the best so far" not in output
     assert (run / "best" / "step-4").is_dir()
     assert not (run / "predictions.jsonl").exists()
+    more = ("--epochs", 3, "--weight-decay", 0.5)
+    output = finetune("--save", run, *SHORT, *more, data="alone").wait().output()
+    assert "from step 5 on epochs is 3; it was 2" in output
+    assert "from step 5 on weight_decay is 0.5; it was 0.1" in output
+    assert (run / "best" / "step-6").is_dir()
 
 
 REFUSED = {
     "no such task": (["--task", "capo"], "--task capo: there is no such task"),
     "another seed": (["--seed", 7], "seed was 1234, now it is 7"),
     "another loss": (["--loss", "hinge"], "loss was cross_entropy, now it is hinge"),
+    "no texts": (["--beams", 3], "--beams: the task copa writes no texts"),
+    "no classifier": (["--pool", "pad"], "--pool says where a classifier looks"),
     "another pattern": (["--pattern", 1], "asking.pattern was None, now it is 1"),
     "other items": (["--data", "{folder}/lesson"], "items.test was .* now it is"),
     "another batch": (["--batch-size", 16], "batch_size was 8, now it is 16"),

@@ -144,12 +144,11 @@ def test_ranks_hear_beside_processes_that_have_ended(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("code", [143, 2, 1])
-def test_torchruns_ranks_fail_while_they_save(tmp_path: Path, code: int) -> None:
+def test_torchruns_ranks_fail_while_they_save(tmp_path: Path) -> None:
     (tmp_path / "rank.py").write_text(SAVING)
     ready = tmp_path / "ready"
     ready.mkdir()
-    flags = ("torchrun", "--standalone", "--nproc-per-node", "2", tmp_path / "rank.py", code, ready)
+    flags = ("torchrun", "--standalone", "--nproc-per-node", "2", tmp_path / "rank.py", 2, ready)
     process = subprocess.Popen(
         [sys.executable, "-m", "trainer.launcher", *map(str, flags)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
@@ -158,4 +157,4 @@ def test_torchruns_ranks_fail_while_they_save(tmp_path: Path, code: int) -> None
         assert process.poll() is None
         time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == code
+    assert process.wait(60) == 2
