@@ -156,8 +156,7 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     now = before_later_switches(run, run.position_of(step))
     data = ranks.together(lambda: _open_data(replace(config, run=now), checkpoint))
     ranks.together(lambda: data.check_layout(ranks))
-    precisions = ranks.precisions()
-    deepspeed, precision = ranks.together(lambda: _deepspeed(config, precisions))
+    deepspeed, precision = with_agreed_precision(config.deepspeed, config.settings.precision, ranks)
     micro = ranks.together(lambda: _micro_batch(config, deepspeed, ranks))
     schedule = ranks.together(lambda: config.settings.schedule_of(config.run.steps or 0))
     if checkpoint is not None:
@@ -173,12 +172,19 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         node_local=disk is not None and disk.node_local,
     )
     ranks.together(lambda: check_settings(deepspeed))
+    model = make_model(
+        data.shape,
+        seed=config.run.seed,
+        checkpoint_activations=config.settings.checkpoint_activations,
+        deepspeed=deepspeed,
+        ranks=ranks,
+    )
     return StartedRun(
         config=config,
         ranks=ranks,
         data=data,
         schedule=schedule,
-        stepper=_make_stepper(config, data, deepspeed, checkpoint=checkpoint, ranks=ranks),
+        stepper=make_stepper(model, config.settings, deepspeed, checkpoint=checkpoint, ranks=ranks),
         disk=disk,
         step=step,
         bad_losses=0 if checkpoint is None else int(checkpoint.state["bad_losses"]),
@@ -205,8 +211,16 @@ def _undecided_at(run: Run, position: int) -> Run:
     return replace(run, followed=max(0, min(run.followed, position - 1)))
 
 
-def _deepspeed(config: Config, supported: tuple[str, ...]) -> tuple[dict[str, Any], str]:
-    content = with_precision(config.deepspeed, config.settings.precision, supported=supported)
+def with_agreed_precision(
+    deepspeed: Mapping[str, Any], asked: str | None, ranks: Ranks
+) -> tuple[dict[str, Any], str]:
+    """Return DeepSpeed's settings with a precision that all ranks have, and its name.
+
+    Raises:
+        AgreedError: what is asked for does not fit the settings, or the devices.
+    """
+    supported = ranks.precisions()
+    content = ranks.together(lambda: with_precision(deepspeed, asked, supported=supported))
     return content, precision_of(content) or FP32
 
 
@@ -393,28 +407,28 @@ def differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, A
     ]
 
 
-def _make_stepper(
-    config: Config,
-    data: RunData,
+def make_stepper(
+    model: GLM,
+    settings: Settings,
     deepspeed: Mapping[str, Any],
     *,
     checkpoint: Checkpoint | None,
     ranks: Ranks,
 ) -> Stepper:
-    """Return the engine with the weights that the run resumes or starts with."""
-    settings, stage = config.settings, stage_of(deepspeed)
+    """Return the engine of a model, with the weights that the run resumes or starts with.
+
+    Args:
+        model: of `make_model`.
+        settings: of the run.
+        deepspeed: complete settings.
+        checkpoint: to resume from; None: the run begins, with the weights of its --init-from.
+        ranks: all of them call this.
+    """
     converts = checkpoint is not None and needs_conversion(
-        checkpoint, world=ranks.world, stage=stage
+        checkpoint, world=ranks.world, stage=stage_of(deepspeed)
     )
     if converts:
         deepspeed = {**deepspeed, "checkpoint": {"load_universal": True}}
-    model = make_model(
-        data.shape,
-        seed=config.run.seed,
-        checkpoint_activations=settings.checkpoint_activations,
-        deepspeed=deepspeed,
-        ranks=ranks,
-    )
     if checkpoint is None and settings.init_from is not None:
         hand_out_weights(
             settings.init_from, model, extend_positions=settings.extend_positions, ranks=ranks

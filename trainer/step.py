@@ -112,7 +112,7 @@ def make_model(
     """
     from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR on import
 
-    key = _seed(seed, "weights", step=0, slot=0)
+    key = seed_of(seed, "weights", step=0, slot=0)
     if stage_of(deepspeed) == WEIGHTS_SPLIT:
         torch.manual_seed(key)
         with Init(config_dict_or_path=dict(deepspeed)):
@@ -213,7 +213,7 @@ class Stepper:
             self.engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
             slot = first + i * self.micro_batch
             slots = range(slot, slot + len(part["tokens"]))
-            torch.manual_seed(_seed(seed, "dropout", step=step, slot=slot))
+            torch.manual_seed(seed_of(seed, "dropout", step=step, slot=slot))
             seeds = Seeds.of_slots(seed, step, slots, device=self._ranks.device)
             sums = self.engine(self._placed(part), seeds=seeds)
             loss = sums.loss.sum() * (self._ranks.world / max(total, 1))
@@ -418,7 +418,8 @@ def _as_wide(part: Tensors, width: int) -> Tensors:
     return {name: fitted(name, tensor) for name, tensor in part.items()}
 
 
-def _seed(seed: int, purpose: str, *, step: int, slot: int) -> int:
+def seed_of(seed: int, purpose: str, *, step: int, slot: int) -> int:
+    """Return what PyTorch's generator begins with, for a purpose in a run, at a step and slot."""
     key = np.array([text_key(seed, purpose)], np.uint64)
     return int(derive(derive(key, np.array([step])), np.array([slot]))[0])
 

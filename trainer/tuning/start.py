@@ -6,6 +6,7 @@ Everything that can be refused is refused here, before the first step, and by al
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from shards.errors import DamageError, UserError
@@ -14,16 +15,10 @@ from shards.records import from_json, to_json
 from shards.run import CAUSAL
 from trainer.checkpoints.checkpoint import Checkpoint, check_files
 from trainer.checkpoints.disk import Disk, find_disk
-from trainer.checkpoints.universal import convert, needs_conversion, remove
 from trainer.deepspeed_json import (
-    FP32,
     engine_settings,
     micro_batch_of,
-    precision_of,
-    stage_of,
-    with_precision,
 )
-from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.ranks import Ranks
 from trainer.schedule import Schedule
@@ -31,10 +26,11 @@ from trainer.start import (
     changeable,
     differences,
     find_checkpoint,
-    hand_out_weights,
+    make_stepper,
     tell_changes,
+    with_agreed_precision,
 )
-from trainer.step import Stepper, check_settings, make_model
+from trainer.step import check_settings, make_model
 from trainer.tasks.question import Question
 from trainer.tasks.rouge import rouge
 from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
@@ -118,7 +114,6 @@ def start(config: Config, ranks: Ranks) -> Started:
         ranks.together(lambda: _check_state(checkpoint))
     origin = ranks.together(lambda: _origin(config, checkpoint))
     tokenizer, questions = ranks.together(lambda: _read(config, origin))
-    ranks.together(lambda: _check_uses(tuning, questions))
     shape = replace(origin.shape, hidden_dropout=tuning.dropout, attention_dropout=tuning.dropout)
     order = Order(
         num_items=len(questions[TRAIN]),
@@ -128,8 +123,7 @@ def start(config: Config, ranks: Ranks) -> Started:
         across_epochs=tuning.across_epochs,
     )
     schedule = ranks.together(lambda: settings.schedule_of(order.steps))
-    precisions = ranks.precisions()
-    content, precision = ranks.together(lambda: _deepspeed(config, precisions))
+    content, precision = with_agreed_precision(config.deepspeed, tuning.precision, ranks)
     sizes = (tuning.batch_size,)
     micro = ranks.together(
         lambda: micro_batch_of(content, tuning.micro_batch, sizes=sizes, world=ranks.world)
@@ -152,9 +146,17 @@ def start(config: Config, ranks: Ranks) -> Started:
     answering = Answering(
         classes=questions[TRAIN][0].classes, pool=tuning.pool, smoothing=tuning.label_smoothing
     )
-    stepper = _make_stepper(
-        config, shape, complete, answering=answering, checkpoint=checkpoint, ranks=ranks
+    model = make_model(
+        shape,
+        seed=tuning.seed,
+        checkpoint_activations=settings.checkpoint_activations,
+        deepspeed=complete,
+        ranks=ranks,
+        make=partial(TunedGLM, answering=answering),
     )
+    # The newest of a run's checkpoints, where init_from is its folder.
+    settings = replace(settings, init_from=origin.path)
+    stepper = make_stepper(model, settings, complete, checkpoint=checkpoint, ranks=ranks)
     tuner = Tuner(
         stepper=stepper,
         scoring=Scoring(
@@ -255,6 +257,7 @@ def _read(config: Config, origin: Origin) -> tuple[TextTokenizer, dict[str, list
             is_causal=origin.objective == CAUSAL,
         )
         _check_positions(questions[name], origin.shape, where=path)
+    _check_uses(tuning, questions)
     return tokenizer, questions
 
 
@@ -297,11 +300,6 @@ def _check_positions(questions: Sequence[Question], shape: ModelConfig, *, where
                     "texts to be written, --source-length and --target-length), so that its text "
                     "is shortened, or a model with more positions."
                 )
-
-
-def _deepspeed(config: Config, supported: tuple[str, ...]) -> tuple[dict[str, Any], str]:
-    content = with_precision(config.deepspeed, config.tuning.precision, supported=supported)
-    return content, precision_of(content) or FP32
 
 
 def _identity(
@@ -373,45 +371,3 @@ def _check_no_items_lost(checkpoint: Checkpoint, order: Order) -> None:
             f"items further on, which epoch {epochs + 1} would lack. Set --epochs back, or start a "
             f"new run from its weights: --init-from {checkpoint.folder} --save OTHER."
         )
-
-
-def _make_stepper(
-    config: Config,
-    shape: ModelConfig,
-    deepspeed: Mapping[str, Any],
-    *,
-    answering: Answering,
-    checkpoint: Checkpoint | None,
-    ranks: Ranks,
-) -> Stepper:
-    """Return the engine with the weights that the run resumes or starts with."""
-    tuning, settings = config.tuning, config.tuning.settings()
-    stage = stage_of(deepspeed)
-    converts = checkpoint is not None and needs_conversion(
-        checkpoint, world=ranks.world, stage=stage
-    )
-    if converts:
-        deepspeed = {**deepspeed, "checkpoint": {"load_universal": True}}
-
-    def make(shape: ModelConfig, *, checkpoint_activations: bool) -> GLM:
-        return TunedGLM(shape, answering=answering, checkpoint_activations=checkpoint_activations)
-
-    model = make_model(
-        shape,
-        seed=tuning.seed,
-        checkpoint_activations=settings.checkpoint_activations,
-        deepspeed=deepspeed,
-        ranks=ranks,
-        make=make,
-    )
-    if checkpoint is None:
-        # The newest of a run's checkpoints, where init_from is its folder.
-        path = ranks.together(lambda: _origin(config, None).path)
-        hand_out_weights(path, model, extend_positions=False, ranks=ranks)
-    stepper = Stepper(model, settings=settings, deepspeed=deepspeed, ranks=ranks)
-    if checkpoint is not None:
-        tag = convert(checkpoint, ranks=ranks) if converts else checkpoint.tag
-        stepper.load(checkpoint.folder.parent, tag, step=checkpoint.step)
-        if converts:
-            remove(checkpoint, ranks=ranks)
-    return stepper

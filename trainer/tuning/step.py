@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from shards.errors import UserError
-from shards.order.permutation import derive, text_key
 from trainer.model.dropout import Seeds
 from trainer.ranks import AgreedError, Ranks
-from trainer.step import Stepper
+from trainer.step import Stepper, seed_of
 from trainer.tasks.question import Question
 from trainer.tasks.rows import placed
 from trainer.tuning.batches import Scoring, Unit, longest, num_rows, target_count
@@ -100,7 +98,7 @@ class Tuner:
             engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
             slots = range(part.slot, part.slot + sum(map(num_rows, part.units)))
             # Of kernels that go on with PyTorch's generator.
-            torch.manual_seed(_dropout_seed(seed, step, part.slot))
+            torch.manual_seed(seed_of(seed, "head", step=step, slot=part.slot))
             seeds = Seeds.of_slots(seed, step, slots, device=self.ranks.device)
             outputs = self._forward(part.units, width=width, seeds=seeds)
             lost, right = self._lost(part.units, outputs)
@@ -194,11 +192,6 @@ class Tuner:
             Answer(prediction=choice, loss=loss, correct=correct, num_targets=count)
             for choice, loss, correct, count in zip(*columns, strict=True)
         ]
-
-
-def _dropout_seed(seed: int, step: int, slot: int) -> int:
-    key = np.array([text_key(seed, "head")], np.uint64)
-    return int(derive(derive(key, np.array([step])), np.array([slot]))[0])
 
 
 def _label(unit: Unit) -> int:
