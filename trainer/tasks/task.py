@@ -1,7 +1,7 @@
 """A task: what its files ask of a model, how answers are counted, how they are handed in.
 
     questions = task.questions(path, split=TRAIN, tokenizer=tokenizer, asking=Asking())
-    given = [answer.prediction for answer in answers.answer(model, questions, scoring)]
+    given = [one.prediction for one in tuning.answers.answer(model, questions)]
     task.metrics(questions, given)    {"accuracy": 98.0}
     task.lines(questions, given)      [{"idx": 0, "label": 1}, …]
 

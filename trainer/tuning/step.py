@@ -19,12 +19,10 @@ from trainer.ranks import AgreedError, Ranks
 from trainer.step import Stepper, seed_of
 from trainer.tasks.question import Question
 from trainer.tasks.rows import placed
+from trainer.tuning.answers import NONE, Answer, answers_in
 from trainer.tuning.batches import Scoring, Unit, longest, num_rows, target_count
 from trainer.tuning.losses import losses
 from trainer.tuning.model import Outputs
-
-_NONE = -1
-"""In place of an answer: scores that are not finite choose nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,20 +38,6 @@ class Outcome:
     """Before clipping."""
     applied: bool
     """Whether the weights changed; they do not if the loss or a gradient was not finite."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What a model gives for a question."""
-
-    prediction: int
-    """The number of the best choice, word or class; 1 or 0 for a text that is the most probable or
-    not."""
-    loss: float
-    """Of a text in nats, summed over its tokens."""
-    correct: int
-    """Tokens of a text that were the most probable ones."""
-    num_targets: int
 
 
 class _Part(NamedTuple):
@@ -132,7 +116,7 @@ class Tuner:
         own = []
         with self.stepper.answering():
             for part in self._parts(questions):
-                answers = self._answers(part.units, self._forward(part.units))
+                answers = answers_in(self._forward(part.units), part.units, self.scoring)
                 own.extend(answers[: len(part.units) * part.share])
                 if stop():
                     break
@@ -140,7 +124,7 @@ class Tuner:
             return None
         given = [answer for share in self.ranks.gather(own) for answer in share]
         for question, answer in zip(questions, given, strict=True):
-            if answer.prediction == _NONE:
+            if answer.prediction == NONE:
                 raise AgreedError(
                     f"the model's scores of {question.guid} are not finite numbers: its weights "
                     "have most likely diverged. Start again in another --save, with a lower --lr "
@@ -178,20 +162,6 @@ class Tuner:
         labels = torch.tensor([_label(unit) for unit in part], device=scores.device)
         right = scores.detach().argmax(1) == labels
         return losses(scores, labels, self.loss).sum(), right.sum()
-
-    def _answers(self, part: Sequence[Unit], outputs: Outputs) -> list[Answer]:
-        chosen = (outputs.correct == outputs.num_targets).int()
-        if self.scoring.chosen:
-            scores = self.scoring.scores(outputs, [num_rows(unit) for unit in part])
-            best = scores.max(1)  # NaN if any is
-            chosen = best.indices.masked_fill(~best.values.isfinite(), _NONE)
-        columns = [chosen.tolist(), *([0] * len(part) for _ in range(3))]
-        if not self.scoring.chosen:
-            columns[1:] = [column.tolist() for column in outputs[1:]]
-        return [
-            Answer(prediction=choice, loss=loss, correct=correct, num_targets=count)
-            for choice, loss, correct, count in zip(*columns, strict=True)
-        ]
 
 
 def _label(unit: Unit) -> int:

@@ -176,6 +176,8 @@ def test_answers_of_a_validation(
     answers = tuner_of(model, scoring).answer(questions)
     assert answers is not None
     given = [answer.prediction for answer in answers]
+    assert [question.guid for question in questions] == case["uids"]
+    assert _labels(questions, given) == case["predictions"]
     assert task.metrics(questions, given) == pytest.approx(case["metrics"], rel=1e-9)
     if not scoring.chosen:
         assert [answer.loss for answer in answers] == pytest.approx(case["answer_nll"], abs=1e-4)
@@ -185,3 +187,10 @@ def test_answers_of_a_validation(
     scores = scoring.scores(outputs, [len(question.rows) for question in questions])
     for one, other in zip(scores.tolist(), case["scores"], strict=True):
         assert one[: len(other)] == pytest.approx(other, abs=1e-4)
+
+
+def _labels(questions: list[Question], given: list[int]) -> list[int]:
+    return [
+        int(number == 0) if (question.facts or {}).get("has_candidates") else number
+        for question, number in zip(questions, given, strict=True)
+    ]
