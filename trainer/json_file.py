@@ -1,21 +1,26 @@
-"""JSON files that people write: settings of DeepSpeed, shapes of models."""
+"""JSON that people write: settings of DeepSpeed, shapes of models, items, prompts."""
 
 import json
+import re
 import reprlib
 from pathlib import Path
 from typing import Any
 
 from shards.errors import UserError
 
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape of half a character, which JSON may have without its other half."""
+
 
 def read_object(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file; NaN and infinite numbers are left to the caller.
 
     Raises:
-        UserError: the file cannot be read, holds something else, or has a key twice.
+        UserError: the file cannot be read, holds something else, has a key twice or half a
+            character.
     """
     try:
-        content = json.loads(path.read_bytes(), object_pairs_hook=_without_repeats)
+        content = parse(path.read_bytes())
     except RecursionError as error:
         raise UserError(f"{path} is nested too deeply: correct it there.") from error
     except OSError as error:
@@ -24,6 +29,26 @@ def read_object(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} is not valid JSON ({error}): correct it there.") from error
     if not isinstance(content, dict):
         raise UserError(f"{path} is not a JSON object: expected keys and values in {{…}}.")
+    return content
+
+
+def parse(text: str | bytes) -> Any:
+    r"""Return the value that a JSON text is.
+
+    Raises:
+        ValueError: it is none, has a key twice, or a text in it has half a character (a lone
+            surrogate, "\ud800"), which no file in UTF-8 and no tokenizer can hold.
+        RecursionError: it is nested too deeply.
+    """
+    content = json.loads(text, object_pairs_hook=_without_repeats)
+    if isinstance(text, bytes) or _HALF.search(text):
+        try:
+            json.dumps(content, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = f"\\u{ord(error.object[error.start]):04x}"
+            raise ValueError(
+                f"{half} in it is half a character; write both halves, or U+FFFD"
+            ) from None
     return content
 
 

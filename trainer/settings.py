@@ -39,7 +39,7 @@ class Settings:
     )
     blanks: tuple[str, ...] = option(
         (),
-        "Options of blank infilling, as bert_prob=0.5 (trainer/blanks.py lists them).",
+        "Options of blank infilling, as bert_prob=0.5 (trainer/blanks/blanks.py lists them).",
         metavar="NAME=VALUE",
         nargs="+",
         action="extend",

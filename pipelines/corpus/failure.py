@@ -1,4 +1,4 @@
-"""What becomes of an error in the code of a corpus, which may be a user's own."""
+"""What becomes of an error in the code of a corpus or filter, which may be a user's own."""
 
 import traceback
 
@@ -7,19 +7,22 @@ from shards.errors import UserError
 _MOST_CHARACTERS = 300
 
 
-def code_failure(module: str, error: BaseException, *, doing: str) -> UserError:
+def code_failure(
+    module: str, error: BaseException, *, doing: str, what: str = "corpus"
+) -> UserError:
     """Return an error that says what failed in the code of a corpus, and at which line.
 
     Args:
         module: The module of the corpus.
         error: What its code raised, or what came of what it returned.
         doing: What was done, such as "its documents() fails on a record".
+        what: What the module holds.
     """
     text = " ".join(str(error).split())
     if len(text) > _MOST_CHARACTERS:
         text = f"{text[:_MOST_CHARACTERS]}…"
     said = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return UserError(f"the corpus {module}: {doing}: {said}{_place(error)}. Correct its code")
+    return UserError(f"the {what} {module}: {doing}: {said}{_place(error)}. Correct its code")
 
 
 def _place(error: BaseException) -> str:

@@ -24,16 +24,20 @@ MOST_VALIDATION = 0.05
 SEGMENTS, DATASET, NOTHING = "segments", "dataset", "nothing"
 
 
-def option(default: Any, help: str, *, decides: str = NOTHING, **argument: Any) -> Any:
+def option(
+    default: Any, help: str, *, decides: str = NOTHING, newer: bool = False, **argument: Any
+) -> Any:
     """Return a dataclass field that becomes the flag of its name.
 
     Args:
         default: Its default.
         help: One or two sentences for `--help`, with the unit.
         decides: SEGMENTS, DATASET or NOTHING.
+        newer: Whether there are datasets from before there was this option: it is recorded only
+            where it is given, so that they remain what the same command makes.
         argument: Further arguments of argparse's add_argument.
     """
-    return flags.option(default, help, metadata={"decides": decides}, **argument)
+    return flags.option(default, help, metadata={"decides": decides, "newer": newer}, **argument)
 
 
 def count_or_auto(text: str) -> int | str:
@@ -138,6 +142,16 @@ class Options:
         metavar="FILE",
         action="append",
         decides=SEGMENTS,
+    )
+    filter: tuple[str, ...] = option(
+        (),
+        "A filter of your own, [AFTER=]MODULE:NAME[?OPTION=VALUE&...], after the step AFTER (read, "
+        "clean, langid, quality, decontaminate, mask; quality if none is named). Repeat the flag "
+        "for several (docs/own.md).",
+        metavar="SPEC",
+        action="append",
+        decides=SEGMENTS,
+        newer=True,
     )
     keep_dropped: bool = option(
         False,
@@ -338,6 +352,7 @@ def semantic(
         field.name: getattr(options, field.name)
         for field in fields(options)
         if field.metadata["decides"] in decides
+        and not (field.metadata.get("newer") and getattr(options, field.name) == field.default)
     }
     plain = {
         name: sorted(value) if isinstance(value, tuple) else value for name, value in chosen.items()

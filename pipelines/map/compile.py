@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from pipelines import compiled
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.map.stages import load_chain
+from pipelines.map.chain import load_chain
 from pipelines.quality.catalog import PROFILES
 from shards.command import Parser, print_text
 from shards.errors import UserError

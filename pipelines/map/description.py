@@ -10,7 +10,7 @@ import pyarrow as pa
 from pipelines.compiled import usable
 from pipelines.corpus.options import Options
 from pipelines.engine.trial import try_in_child
-from pipelines.map.stages import Chain, load_chain
+from pipelines.map.chain import Chain, load_chain
 from pipelines.tokenizers.tokenizer import Tokenizer, load_tokenizer
 from shards.manifest import TokenizerEntry
 

@@ -21,13 +21,14 @@ from pipelines.engine.workers import MOST_DEATHS
 from pipelines.inputs.split import Link, Split
 from pipelines.map.attempts import WRITING, Attempt, AttemptPosition, begin_attempt
 from pipelines.map.builder import SegmentBuilder
-from pipelines.map.clock import Clock
+from pipelines.map.chain import load_chain
 from pipelines.map.intake import Intake, group_records
-from pipelines.map.stages import judge, load_chain, split_verdict
 from pipelines.readers.record import Damage, Reader, Record
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.rows import REJECTS, Verdict
 from pipelines.segments.segment import Segment
+from pipelines.steps.clock import Clock
+from pipelines.steps.step import run, split_verdict
 from shards.errors import UserError
 from shards.manifest import WORK
 from shards.records import sealed
@@ -254,7 +255,7 @@ class Mapper:
     ) -> None:
         """Judge a batch and add it."""
         documents, rejected = split_verdict(self._intakes[split.source].read(items, split))
-        kept, dropped = judge(documents, self._chain.stages, clock)
+        kept, dropped = run(documents, self._chain.steps, clock)
         verdicts = [rejected, *dropped]
         with clock.time("segment"):
             builder.add(kept, verdicts)

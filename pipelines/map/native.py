@@ -9,7 +9,7 @@ from pipelines import compiled
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import corpus_fraction
 from pipelines.inputs.files import InputFile
-from pipelines.map.stages import native_parts
+from pipelines.map.chain import native_parts
 from pipelines.quality import Quality
 
 START_SECONDS = 2.5

@@ -8,10 +8,10 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.sources import match_corpora
 from pipelines.engine.workers import num_workers
 from pipelines.inputs.split import Split
+from pipelines.map.chain import load_chain
 from pipelines.map.description import try_models
 from pipelines.map.mapper import Job, segment_versions
 from pipelines.map.native import native_pays
-from pipelines.map.stages import load_chain
 from pipelines.planning.estimate import IDLE_BYTES, Estimate, estimate
 from pipelines.planning.sample import SECONDS, SourceSample, sample
 from pipelines.planning.sizes import run_extent, source_size

@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.split import Link, Split
 from pipelines.map.attempts import Attempt
-from pipelines.map.clock import Clock
 from pipelines.map.mapper import Job, Mapper, MapTask
 from pipelines.readers.compressed import compression
 from pipelines.readers.reading import format_of
 from pipelines.readers.record import Damage, Reader, Record
 from pipelines.segments.segment import Segment
+from pipelines.steps.clock import Clock
 from shards.tables import open_table
 
 SECONDS = 24.0

@@ -8,17 +8,18 @@ import math
 import os
 import platform
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipelines.map.mapper import SplitRecord
-from pipelines.map.stages import BLOCKED, CONTAMINATED
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
 from pipelines.segments.audit import Tally
 from pipelines.segments.histograms import add_histograms
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJECTS
+from pipelines.steps.block import BLOCKED
+from pipelines.steps.decontaminate import CONTAMINATED
 
 MOST_GROUPS = 30
 MOST_NAME = 200
@@ -31,7 +32,8 @@ OTHERS = "(others)"
 """Stands for the groups, or the sources, that are not reported one by one."""
 
 STAGES = (
-    "read", "document", "block", "clean", "langid", "quality", "decontaminate", "tokenize", "dedup",
+    "read", "document", "block", "clean", "langid", "quality", "decontaminate", "filter",
+    "tokenize", "dedup",
 )  # fmt: skip
 """In the order in which a document meets them."""
 
@@ -60,6 +62,7 @@ def figures(
     merged: Mapping[str, Sequence[MergeRecord]],
     *,
     quality: Quality,
+    filters: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return what report.json says of a run besides its account, JSON-able.
 
@@ -67,9 +70,12 @@ def figures(
         records: Of all splits.
         merged: Of all shards, by source.
         quality: The rules of the run.
+        filters: Names of its own filters.
     """
     return {
-        "funnel": {source: funnel(_tallies(merged[source])) for source in sorted(merged)},
+        "funnel": {
+            source: funnel(_tallies(merged[source]), filters=filters) for source in sorted(merged)
+        },
         "groups": {source: _largest_groups(_tallies(merged[source])) for source in sorted(merged)},
         "histograms": _histograms(merged),
         "cpu_seconds": cpu_seconds(records),
@@ -81,22 +87,28 @@ def _tallies(merged: Iterable[MergeRecord]) -> list[Tally]:
     return [tally for record in merged for tally in record.tallies]
 
 
-def funnel(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
+def funnel(tallies: Iterable[Tally], *, filters: Collection[str] = ()) -> list[dict[str, Any]]:
     """Return how much was lost at each stage for which reason, in the order of the stages.
 
     The last row is what was kept, with the stage "".
+
+    Args:
+        tallies: Of a source.
+        filters: Names of the run's own filters, with which their reasons begin.
     """
     sums: dict[tuple[str, str], Counter[str]] = {}
     for tally in tallies:
         _add(sums.setdefault((tally.verdict, tally.reason), Counter()), tally)
     rows = [
-        {"stage": _stage(verdict, reason), "verdict": verdict, "reason": reason, **counts}
+        {"stage": _stage(verdict, reason, filters), "verdict": verdict, "reason": reason, **counts}
         for (verdict, reason), counts in sums.items()
     ]
     return sorted(rows, key=_rank)
 
 
-def _stage(verdict: str, reason: str) -> str:
+def _stage(verdict: str, reason: str, filters: Collection[str]) -> str:
+    if reason.partition(":")[0] in filters:
+        return "filter"
     # A reason that no stage knows comes from the corpus itself, which makes the documents.
     return "" if verdict == KEPT else _STAGE_OF.get(reason, "document")
 

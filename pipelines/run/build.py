@@ -26,11 +26,11 @@ from pipelines.engine.workers import num_workers
 from pipelines.inputs.files import InputFile
 from pipelines.inputs.split import Split
 from pipelines.map.attempts import died_before
+from pipelines.map.chain import native_parts
 from pipelines.map.description import describe_run
 from pipelines.map.mapper import Job, SplitRecord, segment_versions
 from pipelines.map.native import native_pays
 from pipelines.map.phase import MapPhase
-from pipelines.map.stages import native_parts
 from pipelines.merge.group import group_segments
 from pipelines.merge.holdout import holdout_threshold, num_shards
 from pipelines.merge.ranges import cut_into_ranges
@@ -52,6 +52,7 @@ from pipelines.run.commit import (
 from pipelines.run.ledger import Ledger
 from pipelines.run.origin import given_paths
 from pipelines.segments.plan import Earlier, Plan, PlannedSegment, task_name
+from pipelines.steps.filter_spec import parse_filter
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, WORK, Manifest, held
@@ -371,7 +372,12 @@ class Build:
                 {"source": file.source, "path": file.relative, "from": file.path, "why": why}
                 for file, why in self.left_out.items()
             ],
-            **figures(results.records, results.merged, quality=self.quality),
+            **figures(
+                results.records,
+                results.merged,
+                quality=self.quality,
+                filters=[parse_filter(spec).name for spec in self.options.filter],
+            ),
             "examples": showcase(results.plan, results.merged, self.output, quality=self.quality),
         }
         commit(self.output, made, inputs=files, run=run, lag=lag)

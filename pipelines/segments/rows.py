@@ -1,7 +1,6 @@
 """What travels between the stages: batches of rows, one a document, and the verdicts on them."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -62,16 +61,6 @@ class Verdict:
 
     batch: pa.RecordBatch
     reasons: pa.Array
-
-
-class Stage(Protocol):
-    """A named function from a batch to the verdict on it."""
-
-    __name__: str
-
-    def __call__(self, batch: pa.RecordBatch, /) -> Verdict:
-        """Return the verdict."""
-        ...
 
 
 def whole_texts(rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:

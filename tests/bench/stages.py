@@ -27,15 +27,16 @@ from pipelines.engine.runner import Runner
 from pipelines.filters.langid import LanguageIdentifier
 from pipelines.map import mapper as mapping
 from pipelines.map.builder import SegmentBuilder
+from pipelines.map.chain import Chain, load_chain
 from pipelines.map.intake import Intake
 from pipelines.map.mapper import Mapper
-from pipelines.map.stages import Chain, load_chain
 from pipelines.merge import tasks
 from pipelines.quality import Quality
 from pipelines.readers.reading import open_reader, splits
 from pipelines.readers.record import Damage, Record
 from pipelines.run.build import Build
-from pipelines.segments.rows import Stage
+from pipelines.steps.clean import Clean
+from pipelines.steps.fingerprint import Fingerprint
 from pipelines.text import TextOptions
 from shards.storage.lock import locked
 from tests.bench import inputs, recipes
@@ -141,18 +142,16 @@ def _timers(duel: Duel, *, chain: Chain, corpus: Corpus) -> Iterator[Any]:
     def batches(reader: Iterable[Record | Damage], *, cut: Any = mapping.group_records) -> Any:
         return _with_turns(clock.timed_items("read", cut(reader)), duel, turn)
 
-    def stages(self: Chain, *, each: Any = Chain.stages.fget) -> list[Stage]:  # type: ignore[attr-defined]  # a property's own function
-        return [clock.timed(stage.__name__, stage) for stage in each(self)]
-
     def timed(owner: Any, name: str, label: str, *, by: Clock = clock) -> Any:
         return patch.object(owner, name, by.timed(label, getattr(owner, name)))
 
     yield patch.object(mapping, "group_records", batches)
-    yield patch.object(Chain, "stages", property(stages))
+    for step in chain.steps:
+        yield timed(type(step), "__call__", step.name)
     yield timed(Intake, "read", "document")
     yield timed(Quality, "judge", "quality")
     yield timed(LanguageIdentifier, "identify", "langid")
-    yield timed(mapping, "judge", "judge")
+    yield timed(mapping, "run", "judge")
     yield timed(mapping, "_reject", "rejects")
     yield timed(Mapper, "map", "map")
     yield timed(SegmentBuilder, "add", "segment")
@@ -183,6 +182,8 @@ class Turn:
     def __init__(self, clock: Clock, chain: Chain, corpus: Corpus) -> None:
         self._clock = clock
         self._chain = chain
+        (self._clean,) = (step for step in chain.steps if isinstance(step, Clean))
+        (self._fingerprint,) = (step for step in chain.steps if isinstance(step, Fingerprint))
         self._corpus = corpus
         files, _ = match_corpora(corpus.module, corpus.options)
         cut = [
@@ -202,14 +203,14 @@ class Turn:
             texts = [text for item in items if (text := self._text(item))]
         column = pa.array(texts, pa.large_string())
         with measure("clean"):
-            column, _ = chain.cleaner.repaired(column)
+            column, _ = self._clean.cleaner.repaired(column)
         texts = column.to_pylist()
         with measure("langid"):
-            labels, scores = identify(chain.identifier, texts)
-        wanted = chain.languages or set(labels)
+            labels, scores = identify(chain.identify.identifier, texts)
+        wanted = chain.identify.languages or set(labels)
         sure = (scores >= options.language_threshold).tolist()
         with measure("quality"):
-            judged = judge_quality(chain.quality, texts, labels)
+            judged = judge_quality(chain.judge.quality, texts, labels)
         rows = zip(judged.texts, labels, sure, judged.reasons, strict=True)
         texts = [
             text
@@ -220,7 +221,7 @@ class Turn:
             chain.tokenizer.encode_batch(texts)
         column = pa.array(texts, pa.large_string())
         with measure("fingerprint"):
-            chain.fingerprinter.fingerprints(column)
+            self._fingerprint.fingerprinter.fingerprints(column)
 
     def _text(self, item: Record | Damage) -> str:
         if isinstance(item, Damage):

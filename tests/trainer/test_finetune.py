@@ -389,7 +389,7 @@ REFUSED = {
     "another batch": (["--batch-size", 16], "batch_size was 8, now it is 16"),
     "too long": (
         ["--data", "{folder}/long", "--length", 300, "--save", "{folder}/new"],
-        "tokens, and the model has 128 positions: give --length 128",
+        "give --length 128: what its pattern lets go is then cut.",
     ),
     "a wrong file": (["--data", "{folder}/wrong", "--save", "{folder}/new"], "train.jsonl, line 2"),
     "no folder": (["--data", "{folder}/nowhere", "--save", "{folder}/new"], "no such folder"),

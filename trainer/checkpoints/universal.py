@@ -18,10 +18,10 @@ from trainer.checkpoints.torch_file import deepspeed_types, nothing_runs, one_li
 from trainer.ranks import AgreedError, Ranks
 
 _SUFFIX = "-universal"
-_CONVERSION = """
+_CONVERSION = f"""
 import json, sys
 sys.path[:] = json.loads(sys.argv.pop(1))
-from trainer.universal import convert_here
+from {__name__} import convert_here
 convert_here()
 """
 """Of a process that imports from where this one does."""

@@ -1,9 +1,9 @@
 """Files of prompts: one a line, or JSON lines."""
 
-import json
 from pathlib import Path
 
 from shards.errors import UserError
+from trainer.json_file import parse
 
 _FIELD = "prompt"
 
@@ -38,7 +38,7 @@ def read_prompts(path: Path) -> list[str]:
 
 def _prompt_in(line: str, place: str) -> str:
     try:
-        content = json.loads(line)
+        content = parse(line)
     except (ValueError, RecursionError) as error:
         raise UserError(
             f"{place} is no JSON ({error}): expected an object with a {_FIELD}."

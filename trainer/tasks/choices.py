@@ -50,13 +50,16 @@ class ChoicesExam:
     characters: tuple[int, ...]
     """Of each choice."""
     labels: tuple[int, ...]
+    num_equal: int = 0
+    """Questions of which two choices are the same text."""
 
     @classmethod
     def of(cls, path: Path, read: Reader, phrasing: Phrasing) -> "ChoicesExam":
         """Return the exam in a file of JSON lines.
 
         Raises:
-            UserError: an item lacks a field, has an unknown label, or a choice does not fit.
+            UserError: an item lacks a field, has an unknown label, a choice does not fit, or is
+                there twice in an item of one's own.
         """
         questions = [read(item) for item in read_some_items(path)]
         pairs = [pair for question in questions for pair in _pairs(question, phrasing)]
@@ -66,6 +69,7 @@ class ChoicesExam:
             ends=tuple(np.cumsum([len(question.choices) for question in questions]).tolist()),
             characters=tuple(len(text) for question in questions for text in question.choices),
             labels=tuple(question.label for question in questions),
+            num_equal=sum(_equal(question.choices) is not None for question in questions),
         )
 
     @property
@@ -80,10 +84,10 @@ class ChoicesExam:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Questions, and those of which a context was cut."""
+        """Questions, those of which a context was cut, and those with equal choices."""
         cut = [asked.is_cut for asked in self.asked]
         any_cut = sum(any(cut[first:end]) for first, end in self._spans())
-        return {"items": len(self.labels), "cut": any_cut}
+        return {"items": len(self.labels), "cut": any_cut, "with equal choices": self.num_equal}
 
     def row(self, number: int) -> Row:
         """Return the row of a choice."""
@@ -163,12 +167,14 @@ _JOINERS = {"cause": "because", "effect": "therefore"}
 def _copa(item: Item) -> Choices:
     asked = item.label([*_JOINERS], is_needed=True, key="question")
     joiner = list(_JOINERS.values())[asked or 0]
-    choices = (item.words("choice1"), item.words("choice2"))
+    given = (item.words("choice1"), item.words("choice2"))
+    # The harness has a space here beside the one that every choice gets.
+    choices = tuple(f" {choice[0].lower()}{choice[1:]}" for choice in given)
+    _check_differ(item, choices)
     return Choices(
-        # Without its full stop.
+        # As the harness: the last character goes, meant to be the full stop.
         context=f"{item.words('premise').strip()[:-1]} {joiner}",
-        # The harness has a space here beside the one that every choice gets.
-        choices=tuple(f" {choice[0].lower()}{choice[1:]}" for choice in choices),
+        choices=choices,
         label=_label(item, choices),
         place=item.where,
     )
@@ -176,6 +182,7 @@ def _copa(item: Item) -> Choices:
 
 def _own(item: Item) -> Choices:
     choices = _texts(item, "choices")
+    _check_differ(item, choices)
     return Choices(
         context=item.words("query"),
         choices=tuple(choices),
@@ -197,6 +204,30 @@ def _texts(item: Item, *keys: str) -> list[str]:
         )
     texts: list[str] = values
     return texts
+
+
+def _equal(choices: Sequence[str]) -> tuple[int, int] | None:
+    """Return the numbers of two choices that are the same text; None where all differ."""
+    numbers: dict[str, int] = {}
+    for number, choice in enumerate(choices):
+        before = numbers.setdefault(choice.strip(), number)
+        if before != number:
+            return before, number
+    return None
+
+
+def _check_differ(item: Item, choices: Sequence[str]) -> None:
+    """Refuse an item of which a choice would be right and wrong at once.
+
+    Published HellaSwag and ARC are asked as they are instead, so that figures compare, and how many
+    such items they have is told (`ChoicesExam.counts`).
+    """
+    if (equal := _equal(choices)) is not None:
+        raise item.wrong(
+            f"the choices {equal[0]} and {equal[1]} are the same, "
+            f"{reprlib.repr(choices[equal[0]])}: nothing tells the right one from the wrong one. "
+            "Correct the item, or leave it out."
+        )
 
 
 def _label(item: Item, choices: Sequence[str]) -> int:

@@ -103,7 +103,9 @@ def fitted(pattern: Pattern, asked: Asked, *, item: Item, taken: int) -> tuple[l
     if size > asked.length and not _shrink(encoded, shrinkable, by=size - asked.length):
         raise item.wrong(
             f"the pattern with its answer has {size} tokens, --length is {asked.length}, and "
-            "cutting all that may be cut is not enough. Make it longer."
+            "cutting all that may be cut is not enough. Make it longer, as far as the model has "
+            "positions; else shorten the item, or leave it out. A pattern of one's own may say "
+            "what else may be cut: {name:cut}."
         )
     return [i for group in encoded for ids in group for i in ids], size > asked.length
 

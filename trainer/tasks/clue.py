@@ -11,7 +11,7 @@ from typing import Any
 from trainer.tasks.cloze import MASK, Pattern, cut
 from trainer.tasks.counting import accuracy
 from trainer.tasks.draft import Draft, questions_of
-from trainer.tasks.items import Item, read_items
+from trainer.tasks.items import Item, names_of, read_items
 from trainer.tasks.question import Question
 from trainer.tasks.task import SPELLED, SPLITS, TEST, Asked, Defaults, Prediction, Task
 
@@ -80,12 +80,14 @@ def _task(name: str, words: dict[str, str], fill: Fill, defaults: Defaults) -> T
     labels = tuple(words)
 
     def drafts(path: Path, asked: Asked) -> Iterator[Draft]:
-        for number, item in enumerate(read_items(path)):
+        items = read_items(path)
+        names = names_of(items, keys=("id",))
+        for number, item in enumerate(items):
             pattern, pair = fill(item, asked.pattern)
             yield Draft(
                 item=item,
                 name=number,
-                idx=item.fields.get("id", number),
+                idx=names[number],
                 label=item.label(labels, is_needed=asked.split != TEST),
                 patterns=(pattern,),
                 answers=tuple(words.values()),

@@ -1,5 +1,6 @@
 """What an item asks, in words, and the question that it becomes in tokens."""
 
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,23 @@ def question_of(draft: Draft, asked: Asked) -> Question:
     ]
     blanks = BlankRows([blank for blank, _ in filled])
     return _question(draft, asked, blanks, sum(was_cut for _, was_cut in filled))
+
+
+def check_differ(answers: Sequence[str], asked: Asked, *, item: Item) -> None:
+    """Check that no two answers are the same to a model: one would be right, and one wrong.
+
+    Raises:
+        UserError: two are.
+    """
+    numbers: dict[tuple[int, ...], int] = {}
+    for number, answer in enumerate(answers):
+        before = numbers.setdefault(tuple(asked.ids(answer)), number)
+        if before != number:
+            raise item.wrong(
+                f"the choices {before} and {number} are the same, {reprlib.repr(answers[before])} "
+                f"and {reprlib.repr(answer)}: nothing tells the right one from the wrong one. "
+                "Correct the item, or leave it out."
+            )
 
 
 def _question(

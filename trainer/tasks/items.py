@@ -5,9 +5,11 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 from shards.errors import UserError
+from trainer.json_file import parse
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,6 +73,11 @@ class Item:
         value: int = self._typed(int, "a whole number", keys)
         return value
 
+    def name(self, *keys: str) -> int | str:
+        """Return a field that names the item; UserError where it is no whole number or text."""
+        value: int | str = self._typed(int | str, "a whole number or a text", keys)
+        return value
+
     def parts(self, *keys: str) -> "list[Item]":
         """Return the objects of a list; UserError where it is no such list."""
         values = self._typed(list, "a list of objects", keys)
@@ -107,7 +114,7 @@ class Item:
             )
         return found[0]
 
-    def _typed(self, expected: type, name: str, keys: tuple[str, ...]) -> Any:
+    def _typed(self, expected: type | UnionType, name: str, keys: tuple[str, ...]) -> Any:
         value = self.value(*keys)
         if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
             raise self.wrong(
@@ -141,6 +148,34 @@ def read_some_items(path: Path) -> list[Item]:
     raise UserError(f"{path} holds nothing. Expected an object a line, as the task has it.")
 
 
+def names_of(items: Sequence[Item], *, keys: Sequence[str] = ("idx", "id")) -> list[Any]:
+    """Return what each item calls itself, by which its prediction is told from others.
+
+    Args:
+        items: of a file.
+        keys: the fields; the first that an item has counts. Without any it is the item's number in
+            the file, from 0 on.
+
+    Raises:
+        UserError: two items have the same name.
+    """
+    names: list[Any] = []
+    lines: dict[str, int] = {}
+    for number, item in enumerate(items):
+        key = next((key for key in keys if item.fields.get(key) is not None), None)
+        names.append(number if key is None else item.fields[key])
+        shown = json.dumps(names[-1], sort_keys=True)
+        if shown in lines:
+            what = f'the field "{key}" is' if key else "without a name its number is"
+            raise item.wrong(
+                f"{what} {reprlib.repr(names[-1])}, which names line {lines[shown]} too: nobody "
+                f'could tell their predictions apart. Give each item its own "{keys[0]}", or '
+                "leave it out of all."
+            )
+        lines[shown] = item.line
+    return names
+
+
 def read_document(path: Path) -> Item:
     """Return the one JSON object that a file is.
 
@@ -169,7 +204,7 @@ def read_text(path: Path) -> str:
 
 def _item(text: str, path: Path, line: int) -> Item:
     try:
-        fields = json.loads(text)
+        fields = parse(text)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}, line {line}: this is not valid JSON ({error}).") from error
     if not isinstance(fields, dict):

@@ -15,8 +15,8 @@ from shards.records import from_json
 from trainer.json_file import read_object
 from trainer.tasks.cloze import Pattern, Piece, fill, fitted
 from trainer.tasks.counting import accuracy_and_macro_f1, labelled, per_cent
-from trainer.tasks.draft import Draft, questions_of
-from trainer.tasks.items import Item, read_items
+from trainer.tasks.draft import Draft, check_differ, questions_of
+from trainer.tasks.items import Item, names_of, read_items
 from trainer.tasks.question import Question
 from trainer.tasks.rouge import rouge
 from trainer.tasks.rows import BlankRows, Row, causal_row
@@ -55,21 +55,55 @@ class Description:
 class _Own:
     """A task of one's own, its templates parsed."""
 
+    name: str
     description: Description
     patterns: tuple[tuple[Part, ...], ...]
     choices: tuple[tuple[Part, ...], ...]
     answer: tuple[Part, ...]
 
     def ask(self, path: Path, asked: Asked) -> list[Question]:
-        if self.answer:
-            items = enumerate(read_items(path))
-            return [self._written(item, number, asked) for number, item in items]
-        return questions_of(self._drafts(path, asked), asked)
+        """Return the questions of a file.
 
-    def _drafts(self, path: Path, asked: Asked) -> Iterator[Draft]:
+        Raises:
+            UserError: the pattern or the words are not for this model, an item not for the task.
+        """
+        self._check_model(asked)
+        items = read_items(path)
+        names = names_of(items)
+        if self.answer:
+            return [self._written(item, at, names[at], asked) for at, item in enumerate(items)]
+        return questions_of(self._drafts(items, names, asked), asked)
+
+    def _check_model(self, asked: Asked) -> None:
+        """Check that a model knows the blank, and tells the words apart."""
+        kinds = {part.mask for part in self.patterns[asked.pattern] if part.mask}
+        unknown = [kind for kind in sorted(kinds) if asked.blank(kind) != kind]
+        if unknown and not asked.is_causal:
+            mark = f"[{unknown[0][:-4]}MASK]"
+            why = (
+                f"the tokenizer {asked.tokenizer.spec} has no such token"
+                if asked.task_mask
+                else "the model was trained without task masks"
+            )
+            raise UserError(
+                f"the task {self.name}: pattern {asked.pattern} has {mark}, and {why}. Write "
+                "[MASK] there."
+            )
+        labels: dict[tuple[int, ...], str] = {}
+        for label, word in self.description.verbalizer.items():
+            before = labels.setdefault(tuple(asked.ids(word)), label)
+            if before != label:
+                raise UserError(
+                    f"the task {self.name}: the words of {before} and {label}, "
+                    f"{self.description.verbalizer[before]!r} and {word!r}, are the same tokens "
+                    f"with {asked.tokenizer.spec}, so that no answer tells the two apart. Give "
+                    "each label another word."
+                )
+
+    def _drafts(self, items: Sequence[Item], names: Sequence[Any], asked: Asked) -> Iterator[Draft]:
         words = self.description.verbalizer
-        for number, item in enumerate(read_items(path)):
-            answers = tuple(words.values()) or self._choices(item)
+        for number, item in enumerate(items):
+            answers = tuple(words.values()) or self._choices(item, asked)
             filled = pattern(self.patterns[asked.pattern], item)
             text = "".join(
                 piece.text for group in filled.groups for piece in group if not piece.mask
@@ -77,7 +111,7 @@ class _Own:
             yield Draft(
                 item=item,
                 name=number,
-                idx=_idx(item, number),
+                idx=names[number],
                 label=item.label(
                     tuple(words) or range(len(answers)),
                     is_needed=asked.split != TEST,
@@ -89,7 +123,12 @@ class _Own:
                 pairs=((text, ""),) if words else tuple((text, choice) for choice in answers),
             )
 
-    def _choices(self, item: Item) -> tuple[str, ...]:
+    def _choices(self, item: Item, asked: Asked) -> tuple[str, ...]:
+        choices = self._texts(item)
+        check_differ(choices, asked, item=item)
+        return choices
+
+    def _texts(self, item: Item) -> tuple[str, ...]:
         name = self.description.choices_field
         if name is None:
             return tuple(plain_text(parts, item) for parts in self.choices)
@@ -99,7 +138,7 @@ class _Own:
             raise item.wrong(f'the field "{name}" is no list of at least {_FEWEST} texts.')
         return tuple(values)
 
-    def _written(self, item: Item, number: int, asked: Asked) -> Question:
+    def _written(self, item: Item, number: int, name: Any, asked: Asked) -> Question:
         filled = pattern(self.patterns[asked.pattern], item)
         is_known = asked.split != TEST or all(
             item.has(*part.field.split(".")) for part in self.answer if part.field
@@ -111,7 +150,7 @@ class _Own:
         rows, was_cut = _answered(filled, ids, asked, item=item)
         return Question(
             guid=asked.guid(number),
-            idx=_idx(item, number),
+            idx=name,
             rows=rows,
             num_shortened=int(was_cut),
             facts={"reference": reference},
@@ -125,7 +164,7 @@ def _answered(
     special = asked.tokenizer.special
     has_blank = any(piece.mask for piece in filled.groups[0])
     if not asked.is_causal:
-        whole = filled if has_blank else _with_end(filled)
+        whole = filled if has_blank else _with_end(filled, asked.blank("gmask"))
         answer = [*ids, special["eop"]] if ids else []
         blank, was_cut = fill(whole, answer, asked, item=item)
         return BlankRows([blank]), was_cut
@@ -140,15 +179,11 @@ def _answered(
     return (causal_row(context, [*ids, special["eos"]] if ids else []),), was_cut
 
 
-def _with_end(filled: Pattern) -> Pattern:
+def _with_end(filled: Pattern, blank: str) -> Pattern:
     """Return a prompt that goes on at its end, white space there dropped."""
     *pieces, last = filled.groups[0]
     trimmed = Piece(last.text.rstrip(), may_shrink=last.may_shrink)
-    return Pattern((*pieces, trimmed, Piece("", mask="gmask")))
-
-
-def _idx(item: Item, number: int) -> Any:
-    return item.fields.get("idx", item.fields.get("id", number))
+    return Pattern((*pieces, trimmed, Piece("", mask=blank)))
 
 
 def read_task(path: Path) -> Task:
@@ -176,6 +211,7 @@ def make_task(name: str, description: Description) -> Task:
         ValueError: what is described is none.
     """
     own = _Own(
+        name=name,
         description=description,
         patterns=tuple(map(parse, description.pattern)),
         choices=tuple(map(parse, description.choices)),
@@ -207,10 +243,18 @@ def _check(own: _Own) -> None:
     for text, parts in zip(said.pattern, own.patterns, strict=True):
         if blanks(parts) > 1 or not (blanks(parts) or own.answer):
             raise ValueError(f"the pattern {text!r} has {blanks(parts)} blanks, not one [MASK]")
-    if any(len(some) == 1 for some in (said.verbalizer, said.choices)):
-        raise ValueError("there is only one answer to choose from")
+    for answers in (tuple(said.verbalizer.values()), said.choices):
+        _check_answers(answers)
     if said.metric not in _METRICS:
         raise ValueError(f"metric is {said.metric!r}, not one of {', '.join(_METRICS)}")
+
+
+def _check_answers(answers: tuple[str, ...]) -> None:
+    """Refuse words or choices of which one could not be chosen: ValueError."""
+    if len(answers) == 1:
+        raise ValueError("there is only one answer to choose from")
+    if repeated := [answer for answer in answers if answers.count(answer) > 1]:
+        raise ValueError(f"{repeated[0]!r} is there for more than one answer")
 
 
 def _measuring(first: str) -> Callable[[Sequence[Question], Sequence[Prediction]], Figures]:

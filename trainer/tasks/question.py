@@ -36,8 +36,6 @@ class Question:
     """How many numbers a head gives for a row; 0: no head is asked."""
     num_shortened: int = 0
     """Of its rows, those that were too long, with text cut away that its pattern lets go."""
-    sizes: tuple[int, ...] = ()
-    """Of each choice's text, in characters, where accuracy is also told normalized by it."""
     facts: Mapping[str, Any] | None = None
     """What its task needs for metrics and predictions: a question's number, answers."""
 

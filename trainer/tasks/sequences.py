@@ -9,6 +9,7 @@ tasks/seq2seq/dataset), a source is padded, and the padding is seen, unless --hi
 """
 
 import re
+import reprlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from shards.errors import UserError
-from trainer.tasks.items import Item, read_document, read_items, read_text
+from trainer.tasks.items import Item, names_of, read_document, read_items, read_text
 from trainer.tasks.question import Question
 from trainer.tasks.rouge import rouge
 from trainer.tasks.rows import Blank, BlankRows
@@ -137,12 +138,13 @@ def _summaries(
         special = asked.tokenizer.special
         prompt = [special["cls"], _blank(asked), *asked.ids(" Content:")]
         room = _room(asked, len(prompt))
-        for number, item in enumerate(_items(path)):
+        items = _items(path)
+        for item, name in zip(items, names_of(items, keys=("idx",)), strict=True):
             text = f" {source_text(item.text('source').strip())}"
             ids = _with_marks(text, asked) if knows_marks else asked.ids(text)
             yield _Pair(
                 item=item,
-                idx=item.fields.get("idx", number),
+                idx=name,
                 context=[*prompt, *ids[:room]],
                 mask=_blank(asked),
                 target=_target(item, asked, target_text),
@@ -156,11 +158,12 @@ def _plain_pairs(path: Path, asked: Asked) -> Iterator[_Pair]:
     """Yield sources with the blank at their end, which is kept where they are too long."""
     special = asked.tokenizer.special
     room = _room(asked, 3)
-    for number, item in enumerate(_items(path)):
+    items = _items(path)
+    for item, name in zip(items, names_of(items, keys=("idx",)), strict=True):
         ids = asked.ids(item.text("source").strip())
         yield _Pair(
             item=item,
-            idx=item.fields.get("idx", number),
+            idx=name,
             context=[special["cls"], *ids[-room:], _blank(asked), special["eos"]],
             mask=_blank(asked),
             target=_target(item, asked, str),
@@ -201,54 +204,73 @@ def _target(item: Item, asked: Asked, clean: Callable[[str], str]) -> str | None
 
 def _asked_for(path: Path, asked: Asked) -> Iterator[_Pair]:
     """Yield questions to be written about an answer in a context, as SQuAD has them."""
+    for number, (context, question, answers) in enumerate(_questions(path)):
+        if not answers:
+            raise _unanswered(question, "a question is written about an answer")
+        for answer in answers:
+            yield _about(context, question, answer, asked, number)
+
+
+def _about(context: Item, question: Item, answer: str, asked: Asked, number: int) -> _Pair:
     special = asked.tokenizer.special
-    for context, question, answer in _answers(path):
-        ids = asked.ids(f"{context.text('context').rstrip()} Question:")
-        after = asked.ids(f" Answer: {answer.text('text')}")
-        room = _room(asked, len(after) + 2, item=answer)
-        first = _first(ids, asked.ids(f" {answer.text('text')}")) if len(ids) > room else 0
-        # A long context is seen around the answer.
-        first = max(first - room // 2, 0)
-        yield _Pair(
-            item=answer,
-            idx=question.fields.get("id", question.text("question")),
-            context=[special["cls"], *ids[first : first + room], _blank(asked), *after],
-            mask=_blank(asked),
-            target=question.text("question"),
-            was_cut=len(ids) > room,
-        )
+    ids = asked.ids(f"{context.text('context').rstrip()} Question:")
+    after = asked.ids(f" Answer: {answer}")
+    room = _room(asked, len(after) + 2, item=question)
+    first = _first(ids, asked.ids(f" {answer}")) if len(ids) > room else 0
+    # A long context is seen around the answer.
+    first = max(first - room // 2, 0)
+    is_known = asked.split != TEST or question.has("question")
+    target = question.text("question") if is_known else None
+    return _Pair(
+        item=question,
+        idx=question.fields.get("id", number if target is None else target),
+        context=[special["cls"], *ids[first : first + room], _blank(asked), *after],
+        mask=_blank(asked),
+        target=target,
+        was_cut=len(ids) > room,
+    )
 
 
 def _answered(path: Path, asked: Asked) -> Iterator[_Pair]:
     """Yield Chinese questions to be answered from a context, as CMRC 2018 has them."""
     special = asked.tokenizer.special
-    for context, question, answer in _answers(path):
+    for context, question, answers in _questions(path):
+        if not answers and asked.split != TEST:
+            raise _unanswered(question, "an answer is what is learnt and compared")
         ids = asked.ids(context.text("context").rstrip())
         before = asked.ids(f"问题：{question.text('question').strip()}答案：")
         room = _room(asked, len(before) + 2, item=question)
-        yield _Pair(
-            item=question,
-            idx=question.fields.get("id", question.text("question")),
-            context=[special["cls"], *before, special["mask"], *ids[:room]],
-            mask=special["mask"],
-            target=answer.text("text").strip(),
-            was_cut=len(ids) > room,
-        )
+        for answer in answers or (None,):
+            yield _Pair(
+                item=question,
+                idx=question.fields.get("id", question.text("question")),
+                context=[special["cls"], *before, special["mask"], *ids[:room]],
+                mask=special["mask"],
+                target=None if answer is None else answer.strip(),
+                was_cut=len(ids) > room,
+            )
 
 
-def _answers(path: Path) -> Iterator[tuple[Item, Item, Item]]:
-    """Yield paragraph, question and answer of a file as SQuAD's, each answer of a question once."""
+def _questions(path: Path) -> Iterator[tuple[Item, Item, list[str]]]:
+    """Yield paragraph, question and answers, each once, of a file as SQuAD's."""
     for article in read_document(path).parts("data"):
         for paragraph in article.parts("paragraphs"):
             for question in paragraph.parts("qas"):
-                answers = {answer.text("text"): answer for answer in question.parts("answers")}
-                for answer in answers.values():
-                    yield paragraph, question, answer
+                answers = question.parts("answers") if question.has("answers") else []
+                yield paragraph, question, list(dict.fromkeys(a.text("text") for a in answers))
+
+
+def _unanswered(question: Item, reason: str) -> UserError:
+    """Return what is told of a question without an answer."""
+    name = question.fields.get("id", question.fields.get("question"))
+    return question.wrong(
+        f"the question {reprlib.repr(name)} has no answers, and {reason}. Give it one, or leave it "
+        "out, as the questions of SQuAD 2.0 that are marked is_impossible."
+    )
 
 
 def _blank(asked: Asked) -> int:
-    special = asked.tokenizer.special
-    return special.get("smask", special["mask"])
+    return asked.tokenizer.special[asked.blank("smask")]
 
 
 def _room(asked: Asked, taken: int, *, item: Item | None = None) -> int:

@@ -104,11 +104,17 @@ class Asked:
     hide_padding: bool
     is_causal: bool
     """The model reads from left to right, and has no blanks."""
+    task_mask: bool
+    """The model knows [sMASK] and [gMASK] beside [MASK]."""
 
     @property
     def is_train(self) -> bool:
         """Whether the answers are to be learnt."""
         return self.split == TRAIN
+
+    def blank(self, kind: str) -> str:
+        """Return the blank to ask with where a kind is meant: mask, if the model lacks that one."""
+        return kind if self.task_mask and kind in self.tokenizer.special else "mask"
 
     def guid(self, name: object) -> str:
         """Return the guid of an item, such as dev-3."""
@@ -152,6 +158,7 @@ class Task:
         tokenizer: TextTokenizer,
         asking: Asking,
         is_causal: bool = False,
+        task_mask: bool = True,
     ) -> list[Question]:
         """Return the questions of a file, in the order of training or evaluation.
 
@@ -161,11 +168,12 @@ class Task:
             tokenizer: the model's.
             asking: the flags.
             is_causal: the model reads from left to right, and has no blanks.
+            task_mask: it knows [sMASK] and [gMASK] beside [MASK] (`trained.Trained`).
 
         Raises:
             UserError: an item lacks a field, has an unknown label or does not fit; says which.
         """
-        asked = self._asked(split, tokenizer, asking, is_causal=is_causal)
+        asked = self._asked(split, tokenizer, asking, is_causal=is_causal, task_mask=task_mask)
         file = self.file(path, split) if path.is_dir() else path
         questions = self.ask(file, asked)
         if not questions:
@@ -194,7 +202,13 @@ class Task:
         return other if other.is_file() and not file.exists() else file
 
     def _asked(
-        self, split: str, tokenizer: TextTokenizer, asking: Asking, *, is_causal: bool
+        self,
+        split: str,
+        tokenizer: TextTokenizer,
+        asking: Asking,
+        *,
+        is_causal: bool,
+        task_mask: bool,
     ) -> Asked:
         own = self.defaults
         for name in given(asking):
@@ -218,4 +232,5 @@ class Task:
             cut_targets=asking.cut_targets,
             hide_padding=asking.hide_padding,
             is_causal=is_causal,
+            task_mask=task_mask,
         )

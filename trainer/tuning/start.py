@@ -4,7 +4,7 @@ Everything that can be refused is refused here, before the first step, and by al
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -236,10 +236,10 @@ def _read(config: Config, origin: Origin) -> tuple[TextTokenizer, dict[str, list
     tuning, task = config.tuning, config.task
     opening = Opening(model=tuning.model, tokenizer=tuning.tokenizer)
     tokenizer = find_tokenizer(origin, opening)
-    if task.is_written and not tuning.by_loss:
-        rouge(["here"], ["here"])  # tells now, not after an epoch, that its library is not here
     if not tuning.data.is_dir():
         raise UserError(f"--data {tuning.data}: there is no such folder.")
+    if task.is_written and not tuning.by_loss and task.file(tuning.data, VALIDATION).is_file():
+        rouge(["here"], ["here"])  # tells now, not after an epoch, that its library is not here
     questions = {}
     asked_as = {split: split for split in SPLITS}
     if task.is_written:
@@ -255,8 +255,9 @@ def _read(config: Config, origin: Origin) -> tuple[TextTokenizer, dict[str, list
             tokenizer=tokenizer,
             asking=config.asking,
             is_causal=origin.objective == CAUSAL,
+            task_mask=origin.task_mask,
         )
-        _check_positions(questions[name], origin.shape, where=path)
+        _check_positions(questions[name], origin.shape, takes=task.defaults.takes, where=path)
     _check_uses(tuning, questions)
     return tokenizer, questions
 
@@ -288,17 +289,35 @@ def _check_uses(tuning: Tuning, questions: Mapping[str, Sequence[Question]]) -> 
             raise UserError(f"{flag_of(name)} {what[name]}; {tuning.task} has no use for it.")
 
 
-def _check_positions(questions: Sequence[Question], shape: ModelConfig, *, where: Any) -> None:
-    """Check that a model has a position for each token."""
+def _check_positions(
+    questions: Sequence[Question], shape: ModelConfig, *, takes: Collection[str], where: Any
+) -> None:
+    """Check that a model has a position for each token.
+
+    Args:
+        questions: of a file.
+        shape: the model's.
+        takes: the fields of `Asking` that mean something to the task.
+        where: the file.
+
+    Raises:
+        UserError: it has not.
+    """
+    most = shape.max_positions
+    remedy = (
+        f"--length {most}: what its pattern lets go is then cut. If that is not enough, shorten "
+        "the item, or leave it out"
+        if "length" in takes
+        else f"--source-length and --target-length of at most {most} each"
+    )
     for question in questions:
         for row in question.rows:
             last = len(row) - 1 if row.position_ids is None else int(row.position_ids.max())
             if last >= shape.position_rows:
                 raise UserError(
-                    f"{where}: {question.guid} takes {len(row)} tokens, and the model has "
-                    f"{shape.max_positions} positions: give --length {shape.max_positions} (of "
-                    "texts to be written, --source-length and --target-length), so that its text "
-                    "is shortened, or a model with more positions."
+                    f"{where}: {question.guid} takes {len(row)} tokens, and the model has {most} "
+                    "positions, which fine-tuning cannot add to (trainer.train "
+                    f"--extend-positions can): give {remedy}."
                 )
 
 

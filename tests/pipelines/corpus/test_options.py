@@ -66,6 +66,7 @@ LEVELS = {
         "pii",
         "decontaminate",
         "url_blocklist",
+        "filter",
         "keep_dropped",
         "dedup",
         "minhash_threshold",
@@ -97,6 +98,10 @@ LEVELS = {
 }
 
 
+NEWER = {"filter"}
+"""Options that older datasets do not have: recorded where they are given."""
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_option_decides_what_it_should(level: str) -> None:
     assert {each.name for each in fields(WudaoOptions) if each.metadata["decides"] == level} == (
@@ -106,8 +111,16 @@ def test_every_option_decides_what_it_should(level: str) -> None:
 
 def test_semantic_takes_the_levels_asked_for() -> None:
     for decides in ((SEGMENTS,), (DATASET,), (SEGMENTS, DATASET)):
-        wanted = set().union(*(LEVELS[level] for level in decides))
+        wanted = set().union(*(LEVELS[level] for level in decides)) - NEWER
         assert semantic(WudaoOptions(), {}, decides=decides).keys() == wanted
+
+
+def test_a_newer_option_is_recorded_where_it_is_given() -> None:
+    options = WudaoOptions(filter=("a:b",))
+    assert semantic(options, {}, decides=(SEGMENTS,))["filter"] == ["a:b"]
+    assert semantic(options, {"filter": {"1. a:b": "ff"}}, decides=(SEGMENTS,))["filter"] == {
+        "1. a:b": "ff"
+    }
 
 
 def test_semantic_is_plain_and_puts_facts_for_paths() -> None:

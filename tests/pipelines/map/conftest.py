@@ -12,9 +12,9 @@ from pipelines.engine.phases import Phases
 from pipelines.engine.runner import Runner
 from pipelines.inputs.files import InputFile
 from pipelines.map import mapper
+from pipelines.map.chain import Chain
 from pipelines.map.mapper import Job, segment_versions
 from pipelines.map.phase import MapPhase
-from pipelines.map.stages import Chain
 from tests.pipelines.inline import InlineRunner, JobMaker, PhaseMaker
 from tests.pipelines.runs import MODULE, page, small, write_wudao
 

@@ -20,8 +20,8 @@ from pipelines.map.arrivals import (
     WatchJob,
     prepare_assignment,
 )
+from pipelines.map.chain import Chain
 from pipelines.map.notes import ODD, Control, Failed, Notes, file_key, look_of
-from pipelines.map.stages import Chain
 from shards.errors import UserError
 from tests.pipelines.inline import JobMaker
 from tests.pipelines.privileges import without_privileges

@@ -5,7 +5,7 @@ import pytest
 from pipelines import compiled
 from pipelines.corpus.options import Options
 from pipelines.map import compile as command
-from pipelines.map.stages import native_parts
+from pipelines.map.chain import native_parts
 from pipelines.quality.catalog import PROFILES
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from pipelines.compiled import available
+from pipelines.map.chain import load_chain
 from pipelines.map.description import describe_run, tokenizer_entry
-from pipelines.map.stages import load_chain
 from tests.pipelines.runs import small
 
 

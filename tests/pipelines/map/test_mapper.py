@@ -12,7 +12,7 @@ from pipelines.corpus.sources import Corpus, match_corpora
 from pipelines.engine.records import read_record
 from pipelines.inputs.split import Split
 from pipelines.map.attempts import JUDGING, Attempt, AttemptPosition, Items
-from pipelines.map.clock import Clock
+from pipelines.map.chain import Chain
 from pipelines.map.mapper import (
     Job,
     Mapper,
@@ -22,8 +22,8 @@ from pipelines.map.mapper import (
     record_name,
     segment_versions,
 )
-from pipelines.map.stages import Chain
 from pipelines.readers.reading import splits
+from pipelines.steps.clock import Clock
 from pipelines.wudao import WudaoOptions
 from shards.errors import UserError
 from tests.pipelines.inline import JobMaker

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.corpus.options import Options
 from pipelines.map import mapper
-from pipelines.map.stages import Chain, load_chain
+from pipelines.map.chain import Chain, load_chain
 from pipelines.planning import run as planning
 from pipelines.planning.run import estimate_run
 from pipelines.run import command

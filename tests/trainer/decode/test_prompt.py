@@ -107,6 +107,12 @@ def test_files(tmp_path: Path) -> None:
         ("a.jsonl", b'\n["x"]\n', r"a\.jsonl:2 has no prompt"),
         ("a.jsonl", b'{"prompt": 3}', r"a\.jsonl:1 has no prompt"),
         ("a.jsonl", b'{"prompt": "x"', r"a\.jsonl:1 is no JSON .*: expected an object"),
+        (
+            "a.jsonl",
+            b'{"prompt": "x"}\n{"prompt": "\\ud83d"}',
+            r"a\.jsonl:2 is no JSON \(\\ud83d in ",
+        ),
+        ("a.jsonl", b'{"prompt": "x", "prompt": "y"}', r"a\.jsonl:1 is no JSON .* 'prompt' stands"),
         ("a.txt", b"x\ny\n\xff\n", r"a\.txt:3 is not UTF-8"),
         ("a.txt", b"\n \n", r"a\.txt has no prompt: write one a line"),
     ],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shards.errors import UserError
-from tests.trainer.tasks.harness import figures, phrasing
+from tests.trainer.tasks.harness import FOLDER, figures, phrasing
 from trainer.tasks.choices import READERS, ChoicesExam
 from trainer.tasks.exam import Answers
 from trainer.tasks.items import Item, read_items
@@ -35,12 +35,20 @@ def read(name: str, fields: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("name", ["hellaswag", "arc", "copa"])
 def test_texts_are_those_of_lm_evaluation_harness(name: str) -> None:
-    path = Path(__file__).parents[2] / "data" / "harness" / f"{name}.jsonl"
-    asked = [READERS[name](item) for item in read_items(path)]
+    asked = [READERS[name](item) for item in read_items(FOLDER / f"{name}.jsonl")]
     requests = [
         [[question.context, f" {choice}"] for choice in question.choices] for question in asked
     ]
     assert requests == figures()[name]["requests"]
+
+
+def test_copa_loses_the_last_character_of_a_premise_as_in_the_harness() -> None:
+    # Its template drops it whatever it is; all premises of COPA end with a full stop.
+    premises = [item.fields["premise"] for item in read_items(FOLDER / "copa.jsonl")]
+    contexts = [question[0][0] for question in figures()["copa"]["requests"]]
+    for premise, context in zip(premises, contexts, strict=True):
+        assert context.rsplit(" ", 1)[0] == premise[:-1]
+    assert read("copa", {**COPA, "premise": "It rained "}).context == "It raine therefore"
 
 
 def test_arc_as_it_was_published_and_as_the_hub_has_it() -> None:
@@ -91,6 +99,8 @@ def test_of_equal_scores_the_first_counts() -> None:
         ("copa", {**COPA, "label": 2}, '"label" is 2'),
         ("choices", {**OWN, "choices": "three"}, "list of at least 2 texts"),
         ("choices", {"choices": ["a", "b"]}, 'no field "query"'),
+        ("choices", {**OWN, "choices": ["b", "a", " b"]}, "choices 0 and 2 are the same, 'b'"),
+        ("copa", {**COPA, "choice2": "i got wet."}, "choices 0 and 1 are the same, ' i got wet.'"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(
@@ -98,6 +108,16 @@ def test_what_is_wrong_is_told_with_its_place(
 ) -> None:
     with pytest.raises(UserError, match=rf"items\.jsonl, line 3: .*{message}"):
         read(name, fields)
+
+
+def test_equal_choices_of_published_files_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    equal = {**HELLASWAG, "endings": ["tastes it.", "[step] tastes it.", "flies."]}
+    path.write_text("\n".join(map(json.dumps, [HELLASWAG, equal])))
+    exam = ChoicesExam.of(path, READERS["hellaswag"], phrasing())
+    assert exam.counts == {"items": 2, "cut": 0, "with equal choices": 1}
+    path.write_text(json.dumps({**ARC, "choices": {"text": ["a", "a"], "label": ["A", "B"]}}))
+    assert ChoicesExam.of(path, READERS["arc"], phrasing()).num_equal == 1
 
 
 @pytest.mark.parametrize(("changes", "room"), [({}, 96), ({"is_causal": False, "mask": 506}, 93)])

@@ -29,6 +29,7 @@ def asked(tokenizer: TextTokenizer, length: int) -> Asked:
         cut_targets=False,
         hide_padding=False,
         is_causal=False,
+        task_mask=True,
     )
 
 

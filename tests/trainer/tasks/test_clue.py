@@ -57,6 +57,11 @@ def test_lines_are_clues(desk: Desk) -> None:
     assert afqmc.file(desk.folder, "val") == desk.folder / "dev.json"
 
 
+def test_two_items_of_one_id(desk: Desk) -> None:
+    with pytest.raises(UserError, match=r'line 2: the field "id" is 44, which names line 1 too'):
+        desk.ask(find_task("afqmc"), AFQMC, AFQMC, form=SPELLED)
+
+
 def test_a_span_is_found_near_its_index(desk: Desk) -> None:
     target = {**WSC["target"], "span2_index": 1}
     (question,) = desk.ask(find_task("cluewsc"), {**WSC, "target": target}, form=SPELLED)

@@ -6,7 +6,7 @@ import pytest
 
 from shards.errors import UserError
 from trainer.tasks.catalogue import find_task
-from trainer.tasks.items import Item, read_items
+from trainer.tasks.items import Item, names_of, read_items
 from trainer.tasks.task import Asking
 from trainer.tokenizer import TextTokenizer
 
@@ -23,12 +23,45 @@ def test_blank_lines_count_but_hold_nothing(tmp_path: Path) -> None:
         (b'{"a": 1}\n{"a": \n', r"line 2: this is not valid JSON"),
         (b"[1]\n", r"line 1: this is \[1\]\. Expected an object"),
         (b'{"a": "\xff"}', r"is not UTF-8: its byte 7 is 0xff"),
+        (b'{"a": 1}\n{"a": ["\\uD800"]}', r"line 2: .*\(\\ud800 in it is half a character"),
+        (b'{"\\udC00\\uD800": 1}', r"line 1: .*\(\\udc00 in it is half"),
+        (b'{"a": 1, "a": 2}', r"line 1: .*the key 'a' stands there twice, with 1, 2"),
     ],
 )
 def test_wrong_files(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "items.jsonl").write_bytes(content)
     with pytest.raises(UserError, match=message):
         read_items(tmp_path / "items.jsonl")
+
+
+def test_whole_characters_may_be_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text('{"a": "\\ud83d\\ude00 \\\\ud800"}')
+    assert read_items(path)[0].fields == {"a": "\U0001f600 \\ud800"}
+
+
+def items(*names: dict[str, object]) -> list[Item]:
+    lines = enumerate(names, start=1)
+    return [Item(fields=fields, path=Path("items.jsonl"), line=line) for line, fields in lines]
+
+
+def test_names_are_what_items_call_themselves_or_their_numbers() -> None:
+    given = items({"idx": 7, "id": "x"}, {"id": "x"}, {"id": None}, {"idx": ["a", 1]})
+    assert names_of(given) == [7, "x", 2, ["a", 1]]
+    assert names_of(given[1:], keys=("id",)) == ["x", 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("several", "message"),
+    [
+        ([{"idx": 7}, {}, {"idx": 7}], r'line 3: the field "idx" is 7, which names line 1 too'),
+        ([{"idx": "a"}, {"id": "a"}], r'line 2: the field "id" is \'a\', which names line 1 too'),
+        ([{"idx": 1}, {}], r"line 2: without a name its number is 1, which names line 1 too"),
+    ],
+)
+def test_a_name_of_two_items(several: list[dict[str, object]], message: str) -> None:
+    with pytest.raises(UserError, match=rf"items\.jsonl, {message}"):
+        names_of(items(*several))
 
 
 def test_no_file(tmp_path: Path, toy_tokenizer: TextTokenizer) -> None:

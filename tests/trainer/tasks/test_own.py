@@ -8,7 +8,7 @@ import pytest
 from shards.errors import UserError
 from tests.trainer.tasks.toy import Desk
 from trainer.tasks.catalogue import find_task
-from trainer.tasks.task import CLASSIFIER, TEST, TRAIN, Task
+from trainer.tasks.task import CLASSIFIER, TEST, TRAIN, VALIDATION, Asking, Task
 
 MOOD = {
     "pattern": ["{review.text:cut} It was [MASK].", "So [MASK]: {review.text:cut} ({stars})"],
@@ -44,7 +44,7 @@ def test_verbalizer(desk: Desk) -> None:
 
 def test_first_metric(desk: Desk) -> None:
     task = described(desk, {**MOOD, "metric": "f1-macro"})
-    questions = desk.ask(task, REVIEW, {**REVIEW, "mood": "bad"})
+    questions = desk.ask(task, REVIEW, {**REVIEW, "mood": "bad", "idx": "r2"})
     figures = task.metrics(questions, [1, 1])
     assert list(figures.items()) == [("f1-macro", pytest.approx(1 / 3)), ("accuracy", 50.0)]
 
@@ -126,6 +126,8 @@ def test_an_answer_in_the_middle(desk: Desk) -> None:
         ({**MOOD, "patern": "x"}, r"the task\.patern is not known"),
         ({**MOOD, "verbalizer": {"a": 1, "b": " x"}}, r"verbalizer\.a is 1, not of type str"),
         ({"pattern": "{a}", "answer": "[MASK]"}, r"an answer has a blank"),
+        ({**MOOD, "verbalizer": {"a": " x", "b": " y", "c": " x"}}, r"' x' is there for more than"),
+        ({"pattern": "[MASK]", "choices": ["{b}", "{b}"]}, r"'\{b\}' is there for more than one"),
     ],
 )
 def test_wrong_descriptions(desk: Desk, content: dict[str, Any], message: str) -> None:
@@ -140,6 +142,77 @@ def test_a_word_of_several_tokens(desk: Desk) -> None:
         desk.ask(task, REVIEW)
     (question,) = desk.ask(task, REVIEW, form="spelled")
     assert [desk.answer(row) for row in question.rows] == [" poor<eop>", " great<eop>"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"pattern": "{a} [MASK]", "pattern": "[MASK]"}', "the key 'pattern' stands there twice"),
+        ('{"verbalizer": {"bad": " x", "bad": " y"}}', "the key 'bad' stands there twice"),
+        ('{"pattern": "\\ud800 [MASK]"}', r"\\ud800 in it is half a character"),
+    ],
+)
+def test_descriptions_that_are_no_json(desk: Desk, content: str, message: str) -> None:
+    path = desk.folder / "mood.json"
+    path.write_text(content)
+    with pytest.raises(UserError, match=rf"mood\.json is not valid JSON \({message}"):
+        find_task(str(path))
+
+
+def test_words_of_the_same_tokens(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = described(desk, {**MOOD, "verbalizer": {"bad": " great", "good": " Great"}})
+    assert desk.ask(task, REVIEW, form="spelled")
+    encode = desk.tokenizer.encode  # as a tokenizer that knows no capitals
+    monkeypatch.setattr(desk.tokenizer, "encode", lambda text: encode(text.lower()))
+    with pytest.raises(UserError, match=r"task mood: the words of bad and good, ' great' and ' G"):
+        desk.ask(task, REVIEW)
+
+
+def test_equal_choices_of_an_item(desk: Desk) -> None:
+    each = described(desk, {"pattern": "{a} [MASK]", "choices": [" {b}", " {c}"]})
+    with pytest.raises(UserError, match=r"line 2: the choices 0 and 1 are the same, ' x' and ' x'"):
+        desk.ask(
+            each,
+            {"a": "a", "b": "x", "c": "y", "label": 0},
+            {"a": "a", "b": "x", "c": "x", "label": 0},
+        )
+    listed = described(desk, {"pattern": "{a}[MASK]", "choices_field": "ends"})
+    with pytest.raises(UserError, match=r"line 1: the choices 1 and 2 are the same, 'c' and 'c'"):
+        desk.ask(listed, {"a": "x", "ends": ["b", "c", "c"], "label": 1})
+
+
+@pytest.mark.parametrize("split", [TRAIN, VALIDATION, TEST])
+def test_two_items_of_one_name(desk: Desk, split: str) -> None:
+    said = {"prompt": "a", "answer": "b", "id": 3}
+    for task, item in ((described(desk, MOOD), REVIEW), (find_task("prompted"), said)):
+        with pytest.raises(UserError, match=r"line 3: the field \"idx?\" is .* names line 2 too"):
+            desk.ask(task, {**item, "idx": "r0"}, item, item, split=split)
+
+
+def test_a_model_without_task_masks_is_asked_with_mask(desk: Desk) -> None:
+    def row(task: Task, **item: object) -> str:
+        path = desk.file({"a": "x", "prompt": "x", "answer": "y", **item})
+        (question,) = task.questions(
+            path,
+            split=VALIDATION,
+            tokenizer=desk.tokenizer,
+            asking=Asking(),
+            task_mask=False,
+        )
+        return desk.text(question.rows[0])
+
+    # As generation reads a prompt then: eos follows.
+    assert row(find_task("prompted")) == "<cls>x<mask><eos><sop>"
+    task = described(desk, {"pattern": ["{a} [MASK]", "{a} [sMASK]"], "answer": "{answer}"})
+    assert row(task) == "<cls>x<mask><eos><sop>"
+    for mark in ("[sMASK]", "[gMASK]"):
+        task = described(desk, {"pattern": f"{{a}} {mark}", "answer": "{answer}"})
+        with pytest.raises(UserError) as caught:
+            row(task)
+        assert str(caught.value) == (
+            f"the task mood: pattern 0 has {mark}, and the model was trained without task masks. "
+            "Write [MASK] there."
+        )
 
 
 def test_a_missing_field(desk: Desk) -> None:

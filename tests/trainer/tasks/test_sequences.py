@@ -1,13 +1,15 @@
 """Rows of sources and targets, of invented items."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from shards.errors import UserError
 from tests.trainer.tasks.toy import Desk
 from trainer.tasks.catalogue import find_task
-from trainer.tasks.task import TEST, TRAIN, Asking
+from trainer.tasks.question import Question
+from trainer.tasks.task import TEST, TRAIN, VALIDATION, Asking
 
 ITEM = {"source": " “Tea” is hot. ", "target": "tea "}
 
@@ -94,6 +96,68 @@ def test_questions_of_a_context(desk: Desk) -> None:
     assert texts("cmrc", 99)[1] == (
         "<cls>问题：How is it?答案：<mask>Tea is hot or warm.<sop> warm"
     )
+
+
+def squad(desk: Desk, *questions: dict[str, object]) -> Path:
+    paragraph = {"context": "Tea is hot.", "qas": [*questions]}
+    path = desk.folder / "items.json"
+    path.write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
+    return path
+
+
+ANSWERED = {"question": "How is it?", "id": "q1", "answers": [{"text": "hot"}]}
+
+
+@pytest.mark.parametrize("split", [TRAIN, VALIDATION, TEST])
+@pytest.mark.parametrize("name", ["cmrc", "squad_generation"])
+@pytest.mark.parametrize("answers", [{"answers": []}, {}])
+def test_a_question_without_answers(
+    desk: Desk, name: str, split: str, answers: dict[str, object]
+) -> None:
+    path = squad(desk, ANSWERED, {"question": "Is it wet?", "id": "q2", **answers})
+    task = find_task(name)
+
+    def ask() -> list[Question]:
+        return task.questions(
+            path, split=split, tokenizer=desk.tokenizer, asking=Asking(hide_padding=True)
+        )
+
+    if split == TEST and name == "cmrc":  # whose answers are what is asked for
+        said = task.lines(ask(), ["a", "b"])
+        assert said == [
+            {"idx": "q1", "prediction": "a", "reference": "hot"},
+            {"idx": "q2", "prediction": "b", "reference": None},
+        ]
+        return
+    with pytest.raises(UserError, match=r"items\.json, line 1: the question 'q2' has no answers, "):
+        ask()
+
+
+def test_questions_to_be_written_are_not_known_in_a_test_file(desk: Desk) -> None:
+    path = squad(desk, {"answers": [{"text": "hot"}]}, {"id": "q", "answers": [{"text": "Tea"}]})
+    task = find_task("squad_generation")
+    questions = task.questions(
+        path, split=TEST, tokenizer=desk.tokenizer, asking=Asking(hide_padding=True)
+    )
+    assert desk.text(questions[1].rows[0]) == ("<cls>Tea is hot. Question:<smask> Answer: Tea<sop>")
+    assert [line["idx"] for line in task.lines(questions, ["a", "b"])] == [0, "q"]
+
+
+def test_without_task_masks_the_blank_is_mask(desk: Desk) -> None:
+    path = squad(desk, ANSWERED)
+    given = {"tokenizer": desk.tokenizer, "asking": Asking(hide_padding=True), "split": TEST}
+    (asked,) = find_task("squad_generation").questions(path, task_mask=False, **given)
+    assert desk.text(asked.rows[0]) == "<cls>Tea is hot. Question:<mask> Answer: hot<sop>"
+    rows = {"xsum": "<cls><mask> Content: x<sop>", "seq2seq": "<cls>x<mask><eos><sop>"}
+    for name, row in rows.items():
+        (asked,) = find_task(name).questions(desk.file({"source": "x"}), task_mask=False, **given)
+        assert desk.text(asked.rows[0]) == row
+
+
+@pytest.mark.parametrize("name", ["xsum", "seq2seq"])
+def test_two_items_of_one_idx(desk: Desk, name: str) -> None:
+    with pytest.raises(UserError, match=r'line 2: the field "idx" is 4, which names line 1 too'):
+        desk.ask(find_task(name), {**ITEM, "idx": 4}, {**ITEM, "idx": 4})
 
 
 @pytest.mark.slow  # torchmetrics takes seconds to import

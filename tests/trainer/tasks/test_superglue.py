@@ -249,6 +249,18 @@ def test_record_compares_texts(desk: Desk) -> None:
     assert record.lines(questions, [1]) == [{"idx": 9, "label": "Bea"}]
 
 
+def test_record_with_a_single_entity(desk: Desk) -> None:
+    record = find_task("record")
+    entities = RECORD["passage"]["entities"][:1]
+    item = {**RECORD, "passage": {**RECORD["passage"], "entities": entities}}
+    (question,) = desk.ask(record, item)
+    # A row alone is the most probable text, 1, or not, 0: there is nothing else to choose.
+    for given in (0, 1):
+        assert record.lines([question], [given]) == [{"idx": 9, "label": "Ann"}]
+        assert record.metrics([question], [given]) == {"em": 100.0, "f1": 100.0}
+    assert [len(question.rows) for question in desk.ask(record, item, split=TRAIN)] == [1]
+
+
 def test_record_trains_on_each_answer_against_nine_others(desk: Desk) -> None:
     text = "ABCDEFGHIJKLMN"
     entities = [{"start": at, "end": at} for at in range(len(text))]
@@ -282,6 +294,8 @@ def test_record_trains_on_each_answer_against_nine_others(desk: Desk) -> None:
             {**RECORD, "passage": {"text": "Ann", "entities": [{"start": 0, "end": 3}]}},
             r"from character 0 to 3, and the passage has 3",
         ),
+        ("copa", {**COPA, "choice2": "i got wet."}, r"choices 0 and 1 are the same, ' i got wet'"),
+        ("multirc", {**MULTIRC, "idx": [2]}, r'"idx" is \[2\]\. Expected a whole number or a text'),
         ("multirc", {"idx": 1, "passage": {"text": "x", "questions": 3}}, r"a list of objects"),
     ],
 )
@@ -308,5 +322,9 @@ def test_a_model_without_blanks_is_refused(desk: Desk) -> None:
 
 
 def test_wsc_with_candidates_needs_them(desk: Desk) -> None:
-    with pytest.raises(UserError, match="there are no candidates"):
-        desk.ask(find_task("wsc"), {**WSC, "candidates": []}, candidates=True)
+    for candidates in ([], [{"text": "Ann"}]):  # Ann is who is asked about
+        with pytest.raises(UserError, match="there are no other candidates"):
+            desk.ask(find_task("wsc"), {**WSC, "candidates": candidates}, candidates=True)
+    item = {**WSC, "candidates": [{"text": "Ann"}, {"text": "Bea"}]}
+    (question,) = desk.ask(find_task("wsc"), item, candidates=True)
+    assert [desk.answer(row) for row in question.rows] == [" Ann<eop>", " Bea<eop>"]

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,10 +9,12 @@ import pytest
 from shards.errors import UserError
 from tests.trainer.alone import ALONE
 from tests.trainer.checkpoints.test_checkpoint import put
+from tests.trainer.tuning.lessons import write_lines, write_model
 from trainer.checkpoints.disk import Disk
 from trainer.tasks.question import Question
 from trainer.tasks.rows import causal_row
-from trainer.tasks.task import TRAIN, VALIDATION
+from trainer.tasks.task import TRAIN, VALIDATION, Asked
+from trainer.trained import Opening, Origin, find_origin
 from trainer.tuning import start as module
 from trainer.tuning.order import Order
 from trainer.tuning.settings import Config, parse
@@ -113,3 +116,59 @@ def test_without_other_items_there_is_nothing_to_pick_by() -> None:
     module._check_uses(tuning, {TRAIN: [TEXT], VALIDATION: [TEXT]})
     with pytest.raises(UserError, match=r"--by-loss picks the best epoch by val.jsonl, which is"):
         module._check_uses(tuning, {TRAIN: [TEXT]})
+
+
+@pytest.fixture
+def starting(tmp_path: Path) -> Callable[..., Config]:
+    """Return what reads the command line of a run with one item and a model of 128 positions."""
+    model = write_model(tmp_path / "model")
+
+    def read(item: dict[str, object], *flags: object) -> Config:
+        write_lines(tmp_path / "train.jsonl", [item])
+        given = ("--data", tmp_path, "--save", tmp_path / "run", *model, *flags)
+        return parse(list(map(str, given)), world=1)
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("item", "flags", "remedy"),
+    [
+        # The padding of a source has positions too.
+        (
+            {"source": "a", "target": "b"},
+            ("--task", "seq2seq", "--by-loss"),
+            "--source-length and --target-length of at most 128 each.",
+        ),
+        (
+            {"prompt": "a " * 200, "answer": "b"},
+            ("--task", "prompted", "--by-loss"),
+            "--length 128: what its pattern lets go is then cut. If that is not enough, shorten "
+            "the item, or leave it out.",
+        ),
+    ],
+)
+def test_what_can_be_done_about_too_few_positions(
+    starting: Callable[..., Config], item: dict[str, object], flags: tuple[str, ...], remedy: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        module.start(starting(item, *flags), ALONE)
+    message = str(caught.value)
+    assert "tokens, and the model has 128 positions, which fine-tuning cannot add to" in message
+    assert message.endswith(f": give {remedy}")
+
+
+@pytest.mark.parametrize("task_mask", [True, False])
+def test_a_task_learns_whether_the_model_knows_task_masks(
+    starting: Callable[..., Config], monkeypatch: pytest.MonkeyPatch, task_mask: bool
+) -> None:
+    def origin(path: Path, opening: Opening) -> Origin:
+        return replace(find_origin(path, opening), task_mask=task_mask)
+
+    def ask(_: Path, asked: Asked) -> list[Question]:
+        raise CheckedError(f"task masks: {asked.task_mask}")
+
+    monkeypatch.setattr(module, "find_origin", origin)
+    given = starting({}, "--task", "prompted", "--by-loss")
+    with pytest.raises(UserError, match=f"task masks: {task_mask}"):
+        module.start(replace(given, task=replace(given.task, ask=ask)), ALONE)

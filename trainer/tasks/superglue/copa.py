@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trainer.tasks.cloze import MASK, Pattern, cut
 from trainer.tasks.counting import accuracy, labelled
-from trainer.tasks.draft import Draft, questions_of
+from trainer.tasks.draft import Draft, check_differ, questions_of
 from trainer.tasks.items import Item, read_items
 from trainer.tasks.question import Question
 from trainer.tasks.superglue.wording import lower_first, open_ended, plain
@@ -40,6 +40,8 @@ def _draft(item: Item, asked: Asked, fields: tuple[str, str]) -> Draft:
         raise item.wrong(f'the field "question" is {relation!r}. Expected cause or effect.')
     given = [item.text(field) for field in fields]
     choices = [open_ended(lower_first(choice)) for choice in given]
+    answers = tuple(f" {choice}" for choice in choices)
+    check_differ(answers, asked, item=item)
     return Draft(
         item=item,
         name=item.value("idx"),
@@ -48,7 +50,7 @@ def _draft(item: Item, asked: Asked, fields: tuple[str, str]) -> Draft:
         patterns=_patterns(item, choices, asked.pattern),
         answers=(_WORDS[relation],) * 2
         if asked.pattern == _JOINED and asked.form != CLASSIFIER
-        else tuple(f" {choice}" for choice in choices),
+        else answers,
         pairs=_pairs(item, given, _WORDS[relation]),
     )
 

@@ -28,12 +28,12 @@ def _drafts(path: Path, asked: Asked) -> Iterator[Draft]:
         for asking in item.parts("passage", "questions"):
             question = plain(asking.text("question"))
             for answer in asking.parts("answers"):
-                numbers = (item.value("idx"), asking.value("idx"), answer.value("idx"))
+                numbers = (item.name("idx"), asking.name("idx"), answer.name("idx"))
                 yield _draft(answer, asked, (passage, question), numbers)
 
 
 def _draft(
-    item: Item, asked: Asked, texts: tuple[str, str], numbers: tuple[Any, Any, Any]
+    item: Item, asked: Asked, texts: tuple[str, str], numbers: tuple[int | str, ...]
 ) -> Draft:
     passage, question = texts
     answer = plain(item.text("text"))

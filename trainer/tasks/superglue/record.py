@@ -98,7 +98,7 @@ def _measure(questions: Sequence[Question], predictions: Sequence[Prediction]) -
     matches, overlaps = [], []
     for question, given in zip(questions, predictions, strict=True):
         facts = question.facts or {}
-        said = _words(facts["choices"][int(given)])
+        said = _words(_chosen(question, given))
         answers = [_words(answer) for answer in facts["answers"]]
         matches.append(said in answers)
         overlaps.append(max((_overlap(said, answer) for answer in answers), default=0.0))
@@ -106,6 +106,13 @@ def _measure(questions: Sequence[Question], predictions: Sequence[Prediction]) -
         "em": 100 * sum(matches) / len(questions),
         "f1": 100 * sum(overlaps) / len(questions),
     }
+
+
+def _chosen(question: Question, given: Prediction) -> str:
+    """Return the entity that a prediction stands for."""
+    choices: tuple[str, ...] = (question.facts or {})["choices"]
+    # Of a row alone it says whether the entity is the most probable text, not which one it is.
+    return choices[int(given) if len(choices) > 1 else 0]
 
 
 def _words(answer: str) -> list[str]:
@@ -123,7 +130,7 @@ def _hand_in(
     questions: Sequence[Question], predictions: Sequence[Prediction]
 ) -> list[dict[str, Any]]:
     return [
-        {"idx": question.idx, "label": (question.facts or {})["choices"][int(given)]}
+        {"idx": question.idx, "label": _chosen(question, given)}
         for question, given in zip(questions, predictions, strict=True)
     ]
 

@@ -72,9 +72,11 @@ def _candidates(item: Item, asked: Asked) -> list[list[str]]:
     """Return the groups of other names that an item is asked about with, each name once."""
     if not asked.candidates:
         return [[]]
-    names = list(dict.fromkeys(part.text("text") for part in item.parts("candidates")))
+    given = dict.fromkeys(part.text("text") for part in item.parts("candidates"))
+    # The name itself would compete with itself.
+    names = [name for name in given if name != item.text("target", "span1_text")]
     if not names:
-        raise item.wrong("there are no candidates, and --candidates was given.")
+        raise item.wrong("there are no other candidates, and --candidates was given.")
     if not asked.is_train or len(names) <= _MOST:
         return [names]
     # The last group is filled up from the first names.

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from pipelines.map.clock import Clock
+from pipelines.steps.clock import Clock
 
 
 def burn(seconds: float) -> None:

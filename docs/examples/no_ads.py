@@ -1,0 +1,15 @@
+"""A filter by a regular expression: leave out texts that hold phrases of advertisements.
+
+python -m pipelines.wudao --filter no_ads:no_ads
+"""
+
+import re
+
+import pyarrow as pa
+
+PHRASES = re.compile(r"限时优惠|点击购买|加微信|电话|click here|buy now", re.IGNORECASE)
+
+
+def no_ads(batch: pa.RecordBatch) -> list[str | None]:
+    """Return for each text why it goes, or None."""
+    return ["ads" if PHRASES.search(text) else None for text in batch["text"].to_pylist()]

@@ -1,0 +1,151 @@
+"""The chain of steps that every batch of a run goes through; those in brackets are optional.
+
+    [block] ─▶ clean ─▶ langid ─▶ [quality] ─▶ [decontaminate] ─▶ [mask] ─▶ tokenize ─▶ fingerprint
+
+It is made of the run's options, once in each process. Filters of one's own stand after the steps
+that they name, or where those would be.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.compiled import compiling
+from pipelines.corpus.options import Options
+from pipelines.quality.selection import parse_selection
+from pipelines.steps.block import Block
+from pipelines.steps.clean import Clean
+from pipelines.steps.decontaminate import Decontaminate
+from pipelines.steps.filter_spec import (
+    CLEAN,
+    CONTAMINATION,
+    LANGUAGE,
+    MASK,
+    QUALITY,
+    READ,
+    parse_filter,
+)
+from pipelines.steps.fingerprint import Fingerprint
+from pipelines.steps.identify import Identify
+from pipelines.steps.judge import Judge
+from pipelines.steps.mask import Mask
+from pipelines.steps.own import Own, load_filters
+from pipelines.steps.step import Step
+from pipelines.steps.tokenize import Tokenize
+
+_PREPARED = ("en", "zh")
+"""Languages whose measures are compiled at once where all languages are kept."""
+
+
+def load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
+    """Return the chain of a run, which a process loads once.
+
+    Args:
+        options: The options of the run; where its output is does not matter.
+        compiled: Use native loops where there are any; one process of a machine compiles them.
+        run: Identifies the run: models may have changed since the last one of this process.
+    """
+    # --plan samples into a folder of its own, with the models that it has described.
+    return _load_chain(replace(options, output=Path()), compiled=compiled, run=run)
+
+
+@lru_cache(maxsize=1)
+def _load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
+    del run
+    if not compiled:
+        return Chain(options)
+    with compiling(native_parts(options)):
+        chain = Chain(options, compiled=True)
+        chain.judge.prepare(sorted(chain.identify.languages or _PREPARED))
+        return chain
+
+
+def native_parts(options: Options) -> list[str]:
+    """Return names of what is compiled for the chain of a run: the same for the same loops."""
+    selection = parse_selection(options.quality, options.threshold)
+    profiles = {bound.profile.name for chosen in selection.values() for bound in chosen}
+    return [
+        "texts",
+        *(["pieces"] if options.tokenizer.startswith("sentencepiece:") else []),
+        *(["signatures"] if options.dedup == "minhash" else []),
+        *(["benchmarks"] if options.decontaminate else []),
+        *(f"profile {name}" for name in sorted(profiles)),
+    ]
+
+
+class Chain:
+    """The steps of a run with their models."""
+
+    def __init__(self, options: Options, *, compiled: bool = False) -> None:
+        """Load the models.
+
+        Args:
+            options: The options of the run.
+            compiled: Use native loops where there are any; the results are the same.
+        """
+        self.options = options
+        self.judge = Judge(options.quality, thresholds=options.threshold, compiled=compiled)
+        self.identify = Identify(
+            options.languages,
+            threshold=options.language_threshold,
+            model=options.lid_model,
+            chars=options.lid_chars,
+            measured=bool(self.judge.fields),
+            compiled=compiled,
+        )
+        self._tokenize = Tokenize(options.tokenizer, compiled=compiled)
+        self.tokenizer = self._tokenize.tokenizer
+        """Which tokenizer makes the tokens."""
+        self._own = load_filters([parse_filter(spec) for spec in options.filter])
+        self.steps: Sequence[Step] = tuple(self._in_order(compiled=compiled))
+        """In order; each drops or quarantines before the next one works."""
+
+    def _in_order(self, *, compiled: bool) -> Iterator[Step]:
+        options = self.options
+        yield from self._own_after(READ)
+        if options.url_blocklist:
+            yield Block(options.url_blocklist)
+        yield Clean(compiled=compiled)
+        yield from self._own_after(CLEAN)
+        yield self.identify
+        yield from self._own_after(LANGUAGE)
+        if self.judge.fields:
+            yield self.judge
+        yield from self._own_after(QUALITY)
+        if options.decontaminate:
+            yield Decontaminate(options.decontaminate, compiled=compiled)
+        yield from self._own_after(CONTAMINATION)
+        if options.pii == "mask":
+            yield Mask()
+        yield from self._own_after(MASK)
+        yield self._tokenize
+        yield Fingerprint(near=options.dedup == "minhash", compiled=compiled)
+
+    def _own_after(self, place: str) -> Iterator[Own]:
+        return (own for own in self._own if own.after == place)
+
+    @property
+    def metrics(self) -> tuple[pa.Field, ...]:
+        """The columns that the steps add to the audit table."""
+        return tuple(field for step in self.steps for field in step.fields)
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Fingerprints of files and models, in place of the options that are their paths."""
+        steps = (*self.steps, self.judge)  # its facts count even where there are no rules
+        facts = {name: fact for step in steps for name, fact in step.facts.items()}
+        if self._own:  # numbered: their order may matter
+            own = {
+                f"{number}. {step.identity}": step.code for number, step in enumerate(self._own, 1)
+            }
+            facts["filter"] = own
+        return facts
+
+    @property
+    def engines(self) -> Mapping[str, str]:
+        """The libraries that decide bytes, with their versions."""
+        return {name: engine for step in self.steps for name, engine in step.engines.items()}

@@ -1,0 +1,139 @@
+"""Which filter of one's own is asked for, where in the chain, and with what options.
+
+    my_rules:no_ads                        after the quality rules
+    clean=my_rules:no_ads                  after texts are cleaned
+    my_rules:Toxicity?model=/m.bin&max_score=0.3
+    toxicity                               one that an installed package offers
+
+A filter is a function of a batch, or a class that is made once in each process with the options as
+keywords; see docs/own.md.
+"""
+
+import importlib
+import inspect
+import re
+import urllib.parse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any
+
+from pipelines.corpus.failure import code_failure
+from shards.errors import UserError
+from shards.memory import is_lack_of_memory
+
+READ, CLEAN, LANGUAGE, QUALITY = "read", "clean", "langid", "quality"
+CONTAMINATION, MASK = "decontaminate", "mask"
+PLACES = (READ, CLEAN, LANGUAGE, QUALITY, CONTAMINATION, MASK)
+"""After which step a filter of one's own may stand, as the report calls them."""
+
+GROUP = "corpusmill.filters"
+"""The entry points by which an installed package offers filters."""
+
+_SPEC = re.compile(
+    r"(?:(?P<after>[a-z]+)=)?(?P<filter>[A-Za-z_][\w.]*(?::\w+)?)(?:\?(?P<given>.*))?"
+)
+_ADVICE = "Write [AFTER=]MODULE:NAME[?OPTION=VALUE&…], as in quality=my_rules:no_ads"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterSpec:
+    """A filter that is asked for."""
+
+    after: str
+    """The step that it stands after, of PLACES."""
+    module: str
+    name: str
+    """Of the function or class in the module, and of what it says in the report."""
+    given: Mapping[str, str]
+    """Its options."""
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.name}"
+
+    def load(self) -> Callable[..., Any]:
+        """Return the function, or the object of the class.
+
+        Raises:
+            UserError: There is no such module or name in it, it takes no such option, or its code
+                fails.
+        """
+        try:
+            found = getattr(importlib.import_module(self.module), self.name)
+        except Exception as error:
+            raise self._missing(error) from error
+        if not inspect.isclass(found):
+            if self.given:
+                raise UserError(
+                    f"--filter {self} is given options ({', '.join(self.given)}), but it is a "
+                    "function: make it a class, whose constructor takes them"
+                )
+            return self._callable(found)
+        try:
+            inspect.signature(found).bind(**self.given)
+        except TypeError as error:
+            raise UserError(
+                f"--filter {self}: {error}; it takes {inspect.signature(found)}"
+            ) from error
+        try:
+            return self._callable(found(**self.given))
+        except Exception as error:
+            raise self.failure(error, doing="it cannot be made") from error
+
+    def failure(self, error: Exception, *, doing: str) -> Exception:
+        """Return what to raise for an error in its code."""
+        if isinstance(error, UserError) or is_lack_of_memory(error):
+            return error
+        return code_failure(str(self), error, doing=doing, what="filter")
+
+    def _callable(self, found: Any) -> Callable[..., Any]:
+        if not callable(found):
+            raise UserError(f"--filter {self} is no filter: it cannot be called with a batch")
+        function: Callable[..., Any] = found
+        return function
+
+    def _missing(self, error: Exception) -> Exception:
+        if isinstance(error, ModuleNotFoundError) and self.module.startswith(error.name or "?"):
+            return UserError(
+                f"--filter {self}: there is no module {self.module!r} where Python looks for "
+                "modules: start in its folder, install it, or put its folder into PYTHONPATH"
+            )
+        if isinstance(error, AttributeError) and self.name in str(error):
+            return UserError(f"--filter {self}: {self.module} holds no {self.name!r}")
+        return self.failure(error, doing="it cannot be imported")
+
+
+def parse_filter(text: str) -> FilterSpec:
+    """Return the filter that a flag asks for.
+
+    Raises:
+        UserError: It is not written as one, or no installed package offers a filter of that name.
+    """
+    matched = _SPEC.fullmatch(text)
+    if matched is None:
+        raise UserError(f'--filter "{text}" names no filter. {_ADVICE}')
+    after = matched["after"] or QUALITY
+    if after not in PLACES:
+        raise UserError(
+            f'--filter "{text}": a filter stands after one of {", ".join(PLACES)}, not {after!r}'
+        )
+    module, colon, name = matched["filter"].partition(":")
+    if not colon:
+        module, name = _offered(module)
+    pairs = urllib.parse.parse_qsl(matched["given"] or "", keep_blank_values=True)
+    if len(dict(pairs)) < len(pairs):
+        raise UserError(f'--filter "{text}" gives an option twice')
+    return FilterSpec(after=after, module=module, name=name, given=dict(pairs))
+
+
+def _offered(name: str) -> tuple[str, str]:
+    """Return module and name of a filter that an installed package offers."""
+    offered = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if name not in offered:
+        there = f"there are {', '.join(sorted(offered))}" if offered else "none is installed"
+        raise UserError(
+            f"--filter {name}: no installed package offers a filter of that name ({there}). "
+            f"{_ADVICE}"
+        )
+    module, _, attribute = offered[name].value.partition(":")
+    return module, attribute

@@ -1,0 +1,32 @@
+"""What dedup compares."""
+
+import pyarrow as pa
+
+from pipelines.dedup.fingerprint import load_fingerprinter
+from pipelines.dedup.sieve import pack_signatures
+from pipelines.segments.rows import Verdict, whole_texts
+from pipelines.steps.step import Step, no_reasons
+
+
+class Fingerprint(Step):
+    """Adds the 128-bit hash of each prompt and text, and a MinHash signature where asked for."""
+
+    name = "fingerprint"
+
+    def __init__(self, *, near: bool, compiled: bool = False) -> None:
+        """Make the step.
+
+        Args:
+            near: Add signatures, by which near-duplicates are found.
+            compiled: Use native loops where there are any; the results are the same.
+        """
+        self.fingerprinter = load_fingerprinter(near=near, compiled=compiled)
+
+    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+        """Add `hash_high`, `hash_low` (uint64) and `signature`."""
+        found = self.fingerprinter.fingerprints(whole_texts(batch))
+        batch = batch.append_column("hash_high", pa.array(found.high))
+        batch = batch.append_column("hash_low", pa.array(found.low))
+        if found.signatures:
+            batch = batch.append_column("signature", pack_signatures(found.signatures))
+        return Verdict(batch, no_reasons(batch))

@@ -1,0 +1,178 @@
+"""A filter of one's own as a step."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.corpus.code import code_hash
+from pipelines.filters.clean import are_blank
+from pipelines.segments.rows import Verdict
+from pipelines.steps.clean import EMPTY
+from pipelines.steps.filter_spec import FilterSpec
+from pipelines.steps.identify import MARKED
+from pipelines.steps.step import Step, replaced
+from shards.errors import UserError
+
+REASON, TEXT = "reason", "text"
+"""What a filter may return beside its metrics."""
+
+CHANGED = "changed"
+"""The column that says which texts it changed."""
+
+
+class Own(Step):
+    """A function of a batch, in a module of the user's.
+
+    It is given a record batch: `text`, `prompt`, `bytes`, what the corpus keeps of a record (id,
+    url …), and from their steps on `language`, `score` and the metrics. It returns a reason or None
+    for each text, or a dict with any of `reason`, `text` and its metrics. A class may have
+
+    - `metrics`, names of numbers that it returns: columns NAME.METRIC of the audit table, float32;
+    - `changes_text = True`, if it returns texts: a column NAME.changed then tells which.
+
+    A reason stands in the account as NAME:REASON.
+    """
+
+    def __init__(self, spec: FilterSpec) -> None:
+        """Load it.
+
+        Args:
+            spec: Which filter, with its options.
+
+        Raises:
+            UserError: As FilterSpec.load.
+        """
+        self._spec = spec
+        self._filter = spec.load()
+        self.name = spec.name
+        self.after = spec.after
+        """The step that it stands after."""
+        metrics = getattr(self._filter, "metrics", ())
+        if isinstance(metrics, str) or not all(isinstance(name, str) for name in metrics):
+            raise UserError(f"--filter {spec}: its `metrics` is {metrics!r}, not a list of names")
+        self._changes_text = bool(getattr(self._filter, "changes_text", False))
+        self._metrics = tuple(metrics)
+        self.fields = tuple(pa.field(f"{self.name}.{name}", pa.float32()) for name in metrics)
+        if self._changes_text:
+            self.fields += (pa.field(f"{self.name}.{CHANGED}", pa.int32()),)
+        self.code = code_hash(spec.module)
+        given = [f"{name}={_identity(value)}" for name, value in spec.given.items()]
+        self.identity = f"{spec.after}={spec}{'?' if given else ''}{'&'.join(given)}"
+        """How it is asked for; files among its options by their SHA-256."""
+        self.engines = {f"filter {spec}": f"{spec} {self.code}"}
+
+    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+        """Ask it; add its metrics and take its texts."""
+        if not batch.num_rows:
+            return Verdict(*self._replaced(self._with(batch, {}), None, []))
+        shown = [name for name in batch.schema.names if name != MARKED]
+        try:
+            said = self._filter(batch.select(shown))
+            answer = dict(said) if isinstance(said, Mapping) else {REASON: said}
+            reasons = self._reasons(answer.pop(REASON, None), batch.num_rows)
+            texts = self._texts(answer.pop(TEXT, None), batch)
+            batch = self._with(batch, answer)
+        except Exception as error:
+            places = batch["position"]
+            doing = f"it fails on a batch of {batch.num_rows} texts, of records at {places[0]} on"
+            raise self._spec.failure(error, doing=doing) from error
+        return Verdict(*self._replaced(batch, texts, reasons))
+
+    def _reasons(self, said: Any, num: int) -> list[str | None]:
+        """Return the reasons as the account has them."""
+        if said is None:
+            return [None] * num
+        reasons = _listed(said)
+        odd = next((reason for reason in reasons if not isinstance(reason, str | None)), None)
+        if odd is not None or isinstance(said, str):
+            raise UserError(
+                f"--filter {self._spec} returned {said if isinstance(said, str) else odd!r}: it "
+                "returns, for each text, None to keep it or a reason to leave it out, a string"
+            )
+        self._check_number(len(reasons), num, what="reasons")
+        return [f"{self.name}:{reason}" if reason is not None else None for reason in reasons]
+
+    def _texts(self, said: Any, batch: pa.RecordBatch) -> list[str] | None:
+        if said is None:
+            return None
+        if not self._changes_text:
+            raise UserError(
+                f"--filter {self._spec} returned texts: a class that changes them says so with "
+                "`changes_text = True`, so that the audit table has a column for it"
+            )
+        texts = _listed(said)
+        self._check_number(len(texts), batch.num_rows, what="texts")
+        return texts
+
+    def _with(self, batch: pa.RecordBatch, metrics: Mapping[str, Any]) -> pa.RecordBatch:
+        """Return the batch with the filter's metrics, null where it gave none."""
+        unknown = sorted(metrics.keys() - {*self._metrics})
+        if unknown:
+            raise UserError(
+                f"--filter {self._spec} returned {', '.join(map(str, unknown))}, which its "
+                f"`metrics` does not name ({', '.join(self._metrics) or 'it has none'})"
+            )
+        for name in self._metrics:
+            values = np.full(batch.num_rows, np.nan, np.float32)
+            if name in metrics:
+                given = np.asarray(_listed(metrics[name]), np.float32)
+                self._check_number(len(given), batch.num_rows, what=f"values of {name}")
+                values = given
+            column = pa.array(values, from_pandas=True)
+            batch = batch.append_column(f"{self.name}.{name}", column)
+        return batch
+
+    def _replaced(
+        self, batch: pa.RecordBatch, texts: list[str] | None, reasons: list[str | None]
+    ) -> tuple[pa.RecordBatch, pa.Array]:
+        """Return the batch with the filter's texts, and the reasons; emptied texts go."""
+        column = pa.array(reasons, pa.string())
+        if not self._changes_text:
+            return batch, column
+        changed = np.zeros(batch.num_rows, bool)
+        if texts is not None:
+            changed = pc.not_equal(batch["text"], pa.array(texts, pa.large_string())).to_numpy(
+                zero_copy_only=False
+            )
+            batch = replaced(batch, "text", texts, changed=changed)
+            emptied = pa.array(changed & are_blank(batch["text"]))
+            column = pc.if_else(pc.and_(emptied, column.is_null()), EMPTY, column)
+        name = f"{self.name}.{CHANGED}"
+        return batch.append_column(name, pa.array(changed.astype(np.int32))), column
+
+    def _check_number(self, given: int, wanted: int, *, what: str) -> None:
+        if given != wanted:
+            raise UserError(f"--filter {self._spec} returned {given} {what} for {wanted} texts")
+
+
+def load_filters(specs: Sequence[FilterSpec]) -> list[Own]:
+    """Return the filters of a run.
+
+    Raises:
+        UserError: Two have the same name, or as Own.
+    """
+    names = [spec.name for spec in specs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise UserError(f"two filters are called {twice!r}: give each one its own name")
+    return [Own(spec) for spec in specs]
+
+
+def _listed(said: Any) -> list[Any]:
+    """Return what a filter returned as a list: of a list, numpy, Arrow or pandas."""
+    if isinstance(said, pa.Array | pa.ChunkedArray):
+        return list(said.to_pylist())
+    return list(said.tolist() if hasattr(said, "tolist") else said)
+
+
+def _identity(value: str) -> str:
+    path = Path(value)
+    if not path.is_file():
+        return value
+    with path.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

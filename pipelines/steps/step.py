@@ -1,0 +1,85 @@
+"""What every step is: a name, models that are loaded once, and what it adds to the audit table.
+
+A step never removes rows itself. It gives each row that is to go a reason; `run` takes those out
+before the next step works, so that no step sees what another one has dropped.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.segments.rows import Verdict
+from pipelines.steps.clock import Clock
+
+
+class Step(ABC):
+    """One step, with its models; made once in each process."""
+
+    name: str
+    """Of the step in the report and on engines' pages."""
+    reasons: Sequence[str] = ()
+    """Every reason that it may give."""
+    fields: tuple[pa.Field, ...] = ()
+    """The columns that it adds to the audit table."""
+    facts: Mapping[str, Any] = MappingProxyType({})
+    """Fingerprints of files and models, by the option whose path or name they replace."""
+    engines: Mapping[str, str] = MappingProxyType({})
+    """The libraries that decide bytes, with their versions."""
+
+    @abstractmethod
+    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+        """Return the verdict: the same rows with columns added, and a reason for each that goes."""
+
+
+def run(
+    batch: pa.RecordBatch, steps: Sequence[Step], clock: Clock
+) -> tuple[pa.RecordBatch, list[Verdict]]:
+    """Return the rows that pass every step, and by step those that do not, with reasons.
+
+    Args:
+        batch: The rows.
+        steps: The steps in order.
+        clock: Counts the time of each.
+    """
+    dropped = []
+    for step in steps:
+        with clock.time(step.name):
+            batch, verdict = split_verdict(step(batch))
+        dropped.append(verdict)
+    return batch, dropped
+
+
+def split_verdict(verdict: Verdict) -> tuple[pa.RecordBatch, Verdict]:
+    """Return the rows that stay, and the others with their reasons."""
+    if verdict.reasons.null_count == len(verdict.reasons):
+        return verdict.batch, Verdict(verdict.batch.slice(0, 0), verdict.reasons.slice(0, 0))
+    dropped = pc.is_valid(verdict.reasons)
+    return verdict.batch.filter(pc.invert(dropped)), Verdict(
+        verdict.batch.filter(dropped), verdict.reasons.filter(dropped)
+    )
+
+
+def no_reasons(batch: pa.RecordBatch) -> pa.Array:
+    """Return the reasons of a step that keeps every row."""
+    return pa.nulls(batch.num_rows, pa.string())
+
+
+def reasons_where(dropped: Iterable[bool], reason: str) -> pa.Array:
+    """Return one reason for the rows that go."""
+    return pa.array([reason if drop else None for drop in dropped], pa.string())
+
+
+def replaced(
+    batch: pa.RecordBatch, name: str, texts: Sequence[str], *, changed: np.ndarray
+) -> pa.RecordBatch:
+    """Return the batch with the changed rows of a column of text taken from `texts`."""
+    if not changed.any():
+        return batch
+    new = pa.array([texts[row] for row in np.flatnonzero(changed).tolist()], pa.large_string())
+    column = pc.replace_with_mask(batch[name], pa.array(changed), new)
+    return batch.set_column(batch.schema.get_field_index(name), name, column)

@@ -1,0 +1,95 @@
+"""Runs with filters of the user's own."""
+
+import json
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.corpus.code import code_hash
+from pipelines.rethreshold.__main__ import main as rethreshold
+from pipelines.run.build import build
+from pipelines.run.origin import recorded_options
+from pipelines.wudao import WudaoOptions
+from shards.errors import UserError
+from shards.manifest import read_manifest
+from tests.pipelines.runs import MODULE, shipped, small
+
+FILTERS = """
+def no_dogs(batch):
+    return ["dog" if "dog" in text else None for text in batch["text"].to_pylist()]
+
+class Shouted:
+    changes_text = True
+    metrics = ("marks",)
+    def __init__(self, mark="!"):
+        self.mark = mark
+    def __call__(self, batch):
+        texts = batch["text"].to_pylist()
+        return {
+            "text": [text.upper() if self.mark in text else text for text in texts],
+            "marks": [text.count(self.mark) for text in texts],
+        }
+"""
+TEXTS = ["A cat sat down here.", "A dog barked!", "A bird sang! And sang!", "A mole dug."]
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WudaoOptions:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "own_filters_run.py").write_text(FILTERS)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "own_filters_run", raising=False)
+    code_hash.cache_clear()
+    records = [{"id": n, "title": "", "content": text} for n, text in enumerate(TEXTS)]
+    (tmp_path / "part-1.json").write_text(json.dumps(records))
+    filters = ("clean=own_filters_run:Shouted?mark=!", "own_filters_run:no_dogs")
+    return small(tmp_path / "out", tmp_path / "part-1.json", filter=filters, min_chars=1)
+
+
+def test_they_drop_change_and_measure(options: WudaoOptions) -> None:
+    build(MODULE, options)
+    report = json.loads((options.output / "report.json").read_text())
+    (rows,) = report["funnel"].values()
+    assert {(row["stage"], row["reason"]): row["rows"] for row in rows} == {("", ""): 4}
+    (audit,) = options.output.glob("*/audit/*.parquet")
+    table = pq.read_table(audit)
+    assert sorted(table["Shouted.marks"].to_pylist()) == [0, 0, 1, 2]
+    assert sorted(table["Shouted.changed"].to_pylist()) == [0, 0, 1, 1]
+    assert set(report["cpu_seconds"]["wudao"]) >= {"Shouted", "no_dogs"}
+    first = shipped(options.output)
+    # In the other order the dog is seen before it is shouted at.
+    turned = ("own_filters_run:no_dogs", "own_filters_run:Shouted?mark=!")
+    other = small(options.output, *options.input, filter=turned, min_chars=1, overwrite=True)
+    build(MODULE, other)
+    report = json.loads((options.output / "report.json").read_text())
+    (rows,) = report["funnel"].values()
+    assert {(row["stage"], row["reason"]): row["rows"] for row in rows} == {
+        ("filter", "no_dogs:dog"): 1,
+        ("", ""): 3,
+    }
+    assert shipped(options.output) != first
+
+
+def test_a_dataset_is_not_continued_with_other_code(options: WudaoOptions, tmp_path: Path) -> None:
+    build(MODULE, options)
+    recorded = read_manifest(options.output).options["filter"]
+    assert [name.partition("=")[0] for name in recorded] == ["1. clean", "2. quality"]
+    build(MODULE, options)
+    path = tmp_path / "code" / "own_filters_run.py"
+    path.write_text(FILTERS + "\n# Another day.\n")
+    code_hash.cache_clear()
+    with pytest.raises(UserError, match=r"made with other options: --filter is .*own_filters_run"):
+        build(MODULE, options)
+
+
+def test_what_comes_after_a_run_knows_them(
+    options: WudaoOptions, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = build(MODULE, options)
+    recorded = recorded_options(options.output, manifest, WudaoOptions)
+    assert recorded["filter"] == options.filter
+    assert rethreshold([str(options.output), "--language-threshold", "0.5"]) == 0
+    assert "kept" in capsys.readouterr().out

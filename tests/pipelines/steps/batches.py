@@ -1,0 +1,41 @@
+"""Batches as the steps get them."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from pipelines.segments.rows import READ, Verdict
+
+CHINESE = "清晨的集市上，卖豆腐的老人把担子放下，慢慢地吆喝起来，邻居们提着篮子围了过来。"
+ENGLISH = "The old bridge over the river was closed for repairs during the whole summer."
+JAPANESE = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"
+
+
+def batch(*texts: str) -> pa.RecordBatch:
+    """Return a batch of READ with these texts."""
+    num = len(texts)
+    columns = [
+        pa.array([100 * row for row in range(num)], pa.int64()),
+        pa.array([50] * num, pa.int64()),
+        pa.array([0] * num, pa.int32()),
+        pa.array(range(num), pa.uint64()),
+        pa.array(range(num), pa.uint64()),
+        pa.array([len(text.encode()) for text in texts], pa.int64()),
+        pa.array([""] * num, pa.large_string()),
+        pa.array([""] * num, pa.large_string()),
+        pa.array(texts, pa.large_string()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=READ)
+
+
+def with_prompts(texts: Sequence[str], prompts: Sequence[str]) -> pa.RecordBatch:
+    """Return a batch of READ with these texts and prompts."""
+    rows = batch(*texts)
+    index = rows.schema.get_field_index("prompt")
+    return rows.set_column(index, "prompt", pa.array(prompts, pa.large_string()))
+
+
+def check_same_rows(verdict: Verdict, before: pa.RecordBatch) -> None:
+    """Check that a step kept all rows in order; it may only add columns."""
+    assert verdict.batch["position"].equals(before["position"])
+    assert len(verdict.reasons) == before.num_rows

@@ -1,0 +1,128 @@
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pipelines.corpus.code import code_hash
+from pipelines.steps.filter_spec import parse_filter
+from pipelines.steps.own import Own, load_filters
+from shards.errors import UserError
+from tests.pipelines.steps.batches import CHINESE, ENGLISH, batch, check_same_rows
+
+MODULE = """
+import numpy as np
+
+def long_ones(batch):
+    return ["long" if len(text) > 50 else None for text in batch["text"].to_pylist()]
+
+class Halved:
+    metrics = ("chars", "never")
+    changes_text = True
+    def __init__(self, model="", least="1"):
+        self.least = int(least)
+    def __call__(self, batch):
+        texts = batch["text"].to_pylist()
+        return {
+            "text": [t[:len(t) // 2] if len(t) > self.least else t for t in texts],
+            "chars": np.array([len(t) for t in texts]),
+            "reason": ["odd" if len(t) % 2 else None for t in texts],
+        }
+
+def columns(batch):
+    return {"reason": [",".join(batch.schema.names)] * batch.num_rows}
+
+def fewer(batch): return [None]
+def truths(batch): return [True] * batch.num_rows
+def one_word(batch): return "bad"
+def unnamed(batch): return {"x": [1.0] * batch.num_rows}
+def texts(batch): return {"text": batch["text"]}
+def breaks(batch): return 1 / 0
+def nothing(batch): return None
+"""
+
+
+@pytest.fixture
+def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "own_steps_here.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_steps_here", raising=False)
+    return "own_steps_here"
+
+
+def own(name: str, rest: str) -> Own:
+    return Own(parse_filter(f"{name}:{rest}"))
+
+
+def test_a_function_gives_reasons(name: str) -> None:
+    rows = batch(CHINESE, ENGLISH)
+    verdict = own(name, "long_ones")(rows)
+    check_same_rows(verdict, rows)
+    assert verdict.reasons.to_pylist() == [None, "long_ones:long"]
+    assert verdict.batch.schema == rows.schema
+    assert own(name, "nothing")(rows).reasons.to_pylist() == [None, None]
+
+
+def test_a_class_may_change_texts_and_measure(name: str) -> None:
+    halved = own(name, "Halved?least=2")
+    verdict = halved(batch("abcd", "x", "abc"))
+    assert verdict.batch["text"].to_pylist() == ["ab", "x", "a"]
+    assert verdict.batch["Halved.chars"].to_pylist() == [4.0, 1.0, 3.0]
+    assert verdict.batch["Halved.never"].to_pylist() == [None] * 3
+    assert verdict.batch["Halved.changed"].to_pylist() == [1, 0, 1]
+    assert verdict.reasons.to_pylist() == [None, "Halved:odd", "Halved:odd"]
+    added = {field.name: field.type for field in halved.fields}
+    assert {column: verdict.batch[column].type for column in added} == added
+    empty = halved(batch())
+    assert empty.batch.schema == verdict.batch.schema
+
+
+def test_a_text_that_a_filter_empties_goes(name: str) -> None:
+    verdict = own(name, "Halved?least=0")(batch("x", "abcd"))
+    assert verdict.reasons.to_pylist() == ["Halved:odd", None]
+    verdict = own(name, "Halved?least=-1")(batch("ab", "  "))
+    assert verdict.reasons.to_pylist() == [None, "empty"]
+
+
+def test_a_filter_sees_what_is_known_but_no_marks(name: str) -> None:
+    rows = batch(CHINESE).append_column("unsure", pa.nulls(1, pa.string()))
+    (seen,) = own(name, "columns")(rows).reasons.to_pylist()
+    assert "text" in seen
+    assert "unsure" not in seen
+
+
+@pytest.mark.parametrize(
+    ("filter_name", "said"),
+    [
+        ("fewer", "returned 1 reasons for 2 texts"),
+        ("truths", "returned True: it returns, for each text, None to keep it"),
+        ("one_word", "returned 'bad': it returns, for each text"),
+        ("unnamed", "returned x, which its `metrics` does not name"),
+        ("texts", "a class that changes them says so with `changes_text = True`"),
+        ("breaks", r"ZeroDivisionError: division by zero \(.*own_steps_here.py:\d+\)"),
+    ],
+)
+def test_a_wrong_answer_is_told(name: str, filter_name: str, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        own(name, filter_name)(batch(CHINESE, ENGLISH))
+
+
+def test_its_identity_is_its_code_its_options_and_its_files(name: str, tmp_path: Path) -> None:
+    model = tmp_path / "model.bin"
+    model.write_bytes(b"one")
+    plain, with_model = own(name, "Halved"), own(name, f"Halved?model={model}")
+    assert plain.identity == f"quality={name}:Halved"
+    assert plain.code == with_model.code
+    assert str(model) not in with_model.identity
+    model.write_bytes(b"two")
+    assert own(name, f"Halved?model={model}").identity != with_model.identity
+    (path,) = tmp_path.glob("own_steps_here.py")
+    path.write_text(MODULE + "\n")
+    code_hash.cache_clear()
+    assert own(name, "Halved").code != plain.code
+
+
+def test_two_filters_of_one_name_are_refused(name: str) -> None:
+    spec = parse_filter(f"{name}:long_ones")
+    with pytest.raises(UserError, match="two filters are called 'long_ones'"):
+        load_filters([spec, spec])
