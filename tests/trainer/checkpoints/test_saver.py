@@ -14,6 +14,7 @@ from shards.storage.disk import explain
 from shards.storage.files import Handle, crc32c
 from tests.trainer.alone import ALONE
 from tests.trainer.checkpoints.test_checkpoint import put
+from trainer.bad_losses import BadLosses
 from trainer.checkpoints import writer
 from trainer.checkpoints.checkpoint import BAD_STREAK, find_common_checkpoint, read_list
 from trainer.checkpoints.disk import find_disk
@@ -110,7 +111,7 @@ def test_a_run_that_fails_between_steps_completes_its_checkpoint(
 ) -> None:
     _, saving = saver(tmp_path)
     training = kind.__new__(kind)
-    training._saver, training._bad_losses_in_a_row, training.best = saving, 0, None
+    training._saver, training._bad_losses, training.best = saving, BadLosses(0, most=1), None
 
     def fail() -> int:
         saving.save(step=3, state=GOOD)
