@@ -101,6 +101,19 @@ def option(
     return field(default=default, metadata={"help": help, "flag": argument, **metadata})
 
 
+def same_option(options_class: type[Any], name: str, *, default: Any = MISSING) -> Any:
+    """Return a dataclass field that becomes the same flag as a field of another dataclass.
+
+    Args:
+        options_class: The other one.
+        name: The field's, in both.
+        default: Its default here; dataclasses.MISSING for that of the other.
+    """
+    (other,) = (other for other in fields(options_class) if other.name == name)
+    default = other.default if default is MISSING else default
+    return field(default=default, metadata=other.metadata)
+
+
 def add_flags(parser: "argparse._ActionsContainer", options_class: type[Any]) -> None:
     """Add a flag for each field of a dataclass of options."""
     for option_field in fields(options_class):

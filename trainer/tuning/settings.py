@@ -22,21 +22,18 @@ from shards.flags import (
     option,
     options_of,
     positive,
+    same_option,
 )
 from trainer.config import with_recipe
 from trainer.decode.decoding import Decoding
 from trainer.deepspeed_json import (
-    AUTO,
-    BF16,
     FINETUNE,
-    FP16,
-    FP32,
     adam_of,
     batch_size_of,
     presets,
     read_json,
 )
-from trainer.schedule import CONSTANT, COSINE, LINEAR
+from trainer.schedule import LINEAR
 from trainer.settings import RESUME_AUTO, Settings
 from trainer.tasks.catalogue import TASKS, find_task
 from trainer.tasks.heads import POOLS
@@ -99,18 +96,14 @@ class Tuning:
         metavar="E",
         type=float,
     )
-    beams: int = option(
-        1, "Of texts: follow this many at once, and take the best.", metavar="N", type=positive
-    )
+    beams: int = same_option(Decoding, "beams")
     beam_penalty: float = option(
         0.0,
         "Divide what a beam is worth by (its tokens)^P: 0 prefers short texts.",
         metavar="P",
         type=float,
     )
-    no_repeat_ngram: int = option(
-        0, "No sequence of this many tokens twice in a text.", metavar="N", type=count
-    )
+    no_repeat_ngram: int = same_option(Decoding, "no_repeat_ngram")
     min_answer: int = option(0, "The fewest tokens of a text.", metavar="N", type=count)
     max_answer: int | None = option(
         None,
@@ -139,30 +132,16 @@ class Tuning:
         metavar="S,S",
         type=counts,
     )
-    deepspeed: str | None = option(
-        None, "DeepSpeed's JSON: a file, or the name of a preset.", metavar="FILE"
-    )
-    precision: str | None = option(
-        None,
-        "Precision of the computation. Default: what the JSON says, else the best of the device.",
-        choices=(AUTO, BF16, FP16, FP32),
-    )
-    micro_batch: int | None = option(
-        None, "Items that a rank computes at once.", metavar="N", type=positive
-    )
-    lr: float = option(1e-5, "Peak learning rate.", metavar="LR", type=float)
-    schedule: str = option(
-        LINEAR, "How the learning rate decays.", choices=(COSINE, LINEAR, CONSTANT)
-    )
-    warmup: float = option(
-        0.1, "Steps of warm-up; below 1: share of all steps.", metavar="N", type=float
-    )
-    lr_floor: float = option(0.1, "The last rate as a share of --lr.", metavar="F", type=float)
-    betas: tuple[float, ...] = option((0.9, 0.999), "Of AdamW.", metavar="B", nargs=2, type=float)
-    eps: float = option(1e-8, "Of AdamW.", metavar="EPS", type=float)
-    weight_decay: float = option(
-        0.1, "Of all weights but biases and LayerNorms.", metavar="F", type=float
-    )
+    deepspeed: str | None = same_option(Settings, "deepspeed")
+    precision: str | None = same_option(Settings, "precision")
+    micro_batch: int | None = same_option(Settings, "micro_batch")
+    lr: float = same_option(Settings, "lr", default=1e-5)
+    schedule: str = same_option(Settings, "schedule", default=LINEAR)
+    warmup: float = same_option(Settings, "warmup", default=0.1)
+    lr_floor: float = same_option(Settings, "lr_floor")
+    betas: tuple[float, ...] = same_option(Settings, "betas", default=(0.9, 0.999))
+    eps: float = same_option(Settings, "eps")
+    weight_decay: float = same_option(Settings, "weight_decay")
     save: Path = option(
         MISSING,
         "Folder of checkpoints, log and predictions.",
@@ -179,13 +158,9 @@ class Tuning:
         None, "Steps between checkpoints. Default: an epoch.", metavar="N", type=positive
     )
     keep: int = option(1, "Checkpoints to keep, besides the best one.", metavar="N", type=positive)
-    log_every: int = option(10, "Steps between lines of the log.", metavar="N", type=positive)
-    max_bad_losses: int = option(
-        10, "Give up after this many NaN or infinite losses in a row.", metavar="N", type=positive
-    )
-    checkpoint_activations: bool = option(
-        False, "Recompute layers in the backward pass to save memory.", action="store_true"
-    )
+    log_every: int = same_option(Settings, "log_every")
+    max_bad_losses: int = same_option(Settings, "max_bad_losses")
+    checkpoint_activations: bool = same_option(Settings, "checkpoint_activations")
 
     def __post_init__(self) -> None:
         for name, low, high in (("label_smoothing", 0, 1), ("dropout", 0, 1)):
