@@ -10,26 +10,20 @@ options give the same bytes.
 import argparse
 import dataclasses
 import io
-import itertools
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from pipelines.corpus.document import Rejected
-from pipelines.corpus.recipe import CORPORA, Recipe, load_recipe
-from pipelines.filters.clean import repair
-from pipelines.inputs.files import InputFile, match_inputs
-from pipelines.readers.reading import open_reader, splits
-from pipelines.readers.record import Record
-from pipelines.segments.identity import hash_bound, holdout_hashes, sample_hashes
+from pipelines.corpus.recipe import CORPORA, load_recipe
+from pipelines.corpus.sources import Corpus
+from pipelines.inputs.files import match_inputs
+from pipelines.training_texts import Sample, TrainingTexts
 from shards.command import Parser, print_text
 from shards.errors import UserError
 from shards.flags import count, local_path, positive
-from shards.shown import tell
 from shards.storage.files import atomic_write
 
 PROGRAM = "pipelines.train_tokenizer"
@@ -41,8 +35,6 @@ _LINE_CHARACTERS = 4096
 """SentencePiece drops lines above a limit in bytes, so longer ones are cut for it."""
 
 _HELD_BYTES = 4 << 20
-
-_BATCH = 1000
 
 _LEAST_COVERAGE = 0.9
 
@@ -90,16 +82,25 @@ def run(arguments: argparse.Namespace) -> str:
         character_coverage=arguments.character_coverage,
         normalization=arguments.normalization,
     )
-    recipe = load_recipe(f"pipelines.{arguments.corpus}")
+    module = f"pipelines.{arguments.corpus}"
+    recipe = load_recipe(module)
     files = match_inputs(arguments.input, pattern=recipe.pattern, default_name=recipe.name)
-    sample = TrainingTexts(files, recipe, num_bytes=arguments.sample_bytes, seed=arguments.seed)
-    model = train(sample, options=options)
+    sample = Sample(
+        num_bytes=arguments.sample_bytes,
+        seed=arguments.seed,
+        held_share=HELD_BACK,
+        held_bytes=_HELD_BYTES,
+    )
+    corpus = Corpus(module, recipe.options())
+    corpora = {file.source: corpus for file in files}
+    texts = TrainingTexts(files, corpora, sample, program=PROGRAM)
+    model = train(texts, options=options)
     with atomic_write(output) as handle:
         handle.write(model)
     inputs = " ".join(f"--input {shlex.quote(spec)}" for spec in arguments.input)
     return (
-        f"{output}: {options.vocab_size} pieces from {sample.documents} documents "
-        f"({sample.bytes / 1e6:.1f} MB); {_compression(model, sample.held)}\n"
+        f"{output}: {options.vocab_size} pieces from {texts.documents} documents "
+        f"({texts.bytes / 1e6:.1f} MB); {_compression(model, texts.held)}\n"
         f"next: python -m pipelines.{arguments.corpus} {inputs} "
         f"--tokenizer sentencepiece:{shlex.quote(str(output))}"
     )
@@ -139,69 +140,6 @@ def train(texts: Iterable[str], *, options: TrainOptions) -> bytes:
             "another --vocab-size, more text, or a lower --character-coverage."
         ) from error
     return sink.getvalue()
-
-
-class TrainingTexts:
-    """The texts of about `num_bytes` of a corpus's records, chosen by their sample hash.
-
-    Iterating yields the texts to train on and keeps some others back in `held`.
-    """
-
-    def __init__(
-        self, files: Sequence[InputFile], recipe: Recipe, *, num_bytes: int, seed: int
-    ) -> None:
-        self._files = files
-        self._recipe = recipe
-        self._seed = seed
-        self._limit = hash_bound(min(1.0, num_bytes / sum(file.bytes for file in files)))
-        self.documents = 0
-        """Documents yielded so far."""
-        self.bytes = 0
-        """Their bytes in UTF-8."""
-        self.held: list[str] = []
-        """Texts kept back, a few MB at most."""
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the repaired text of each document that the corpus would keep."""
-        held_bytes = 0
-        for number, file in enumerate(self._files, start=1):
-            tell(f"{PROGRAM}: reading {file.path} ({number} of {len(self._files)})")
-            for text, is_held in self._texts(file):
-                size = len(text.encode())
-                if is_held and held_bytes < _HELD_BYTES:
-                    self.held.append(text)
-                    held_bytes += size
-                    continue
-                self.documents += 1
-                self.bytes += size
-                yield text
-
-    def _texts(self, file: InputFile) -> Iterator[tuple[str, bool]]:
-        """Yield the repaired texts of the sample, and whether to hold each back."""
-        options = self._recipe.options()
-        for record, is_held in self._chosen(file):
-            try:
-                documents = self._recipe.documents(record.value, options)
-            except Rejected:
-                continue
-            for document in documents:
-                if document.reason is None:
-                    yield repair(document.prompt + document.text), is_held
-
-    def _chosen(self, file: InputFile) -> Iterator[tuple[Record, bool]]:
-        """Yield the records of the sample, and whether to hold each back."""
-        reading = self._recipe.reading(self._recipe.options())
-        readers = (
-            open_reader(split, reading) for split in splits(file, reading, split_bytes=file.bytes)
-        )
-        records = (item for reader in readers for item in reader if isinstance(item, Record))
-        while batch := list(itertools.islice(records, _BATCH)):
-            place = file.source, file.relative, np.array([record.offset for record in batch])
-            samples = sample_hashes(*place, seed=self._seed).tolist()
-            holdouts = holdout_hashes(*place, seed=self._seed).tolist()
-            for record, sample, holdout in zip(batch, samples, holdouts, strict=True):
-                if sample < self._limit:
-                    yield record, holdout < hash_bound(HELD_BACK)
 
 
 def _lines(texts: Iterable[str]) -> Iterator[str]:

@@ -60,6 +60,8 @@ FORMS = (
 )
 """Addresses that are refused before anybody is asked."""
 
+CLASSIFIER = ["pipelines.train_classifier"]
+
 COMMANDS = (
     *(
         ["pipelines.wudao", flag_of(field.name), kind]
@@ -72,6 +74,8 @@ COMMANDS = (
     ["pipelines.wudao", "--flink_master={}", "--runner=FlinkRunner"],
     ["pipelines.wudao", "--workers", "{}"],
     ["pipelines.train_tokenizer", "--vocab-size", "300", "--output", "x.model", "--input", "{}"],
+    [*CLASSIFIER, "--positive", "{}", "--negative", "none", "--output", "x.bin"],
+    [*CLASSIFIER, "--positive", "none", "--negative", "none", "--output", "{}"],
     ["pipelines.cp_wudao", "1", "{}", "toy"],
     ["pipelines.replay", "{}", "--output", "x"],
     ["pipelines.replay", "none", "--output", "{}"],

@@ -121,6 +121,26 @@ class Options:
         type=names,
         decides=SEGMENTS,
     )
+    classifier: tuple[str, ...] = option(
+        (),
+        "Drop texts by a fastText classifier: FILE:LABEL>=SCORE, as in quality.bin:hq>=0.4, or <=; "
+        "LANGUAGE=FILE:LABEL>=SCORE for one language; without a bound texts are only measured. "
+        "Repeat the flag for several (docs/classifiers.md).",
+        metavar="SPEC",
+        action="append",
+        decides=SEGMENTS,
+        newer=True,
+    )
+    perplexity: tuple[str, ...] = option(
+        (),
+        "Drop texts by their perplexity under a KenLM model, as cc_net: "
+        "LANGUAGE=KENLM+SENTENCEPIECE<=NUMBER, or <=cutoff.csv:head or :middle; without a bound "
+        "texts are only measured. Repeat the flag for several (docs/classifiers.md).",
+        metavar="SPEC",
+        action="append",
+        decides=SEGMENTS,
+        newer=True,
+    )
     pii: str = option(
         "keep",
         "mask: replace e-mail and IP addresses, phone numbers and Chinese ID numbers.",

@@ -86,8 +86,8 @@ def read_model(path: Path) -> Model:
             raise ValueError(f"it ends early: {error}") from error
 
 
-def check_file(path: Path) -> None:
-    """Check that the tables of a classifier are as large as its numbers say, and fit each other.
+def check_file(path: Path) -> tuple[bytes, ...]:
+    """Return the labels of a classifier whose tables are as large as its numbers say, and fit.
 
     fastText itself believes every number of a file: it asks for as much memory, and reads beyond
     tables that are too small. Classifiers of other kinds than `read_model` reads pass as well.
@@ -97,7 +97,7 @@ def check_file(path: Path) -> None:
     """
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
-            _check_tables(_Cursor(data))
+            return _check_tables(_Cursor(data))
         except struct.error as error:
             raise ValueError(f"it ends early: {error}") from error
 
@@ -147,7 +147,8 @@ class _Cursor:
         return word, *self.numbers("qb")
 
 
-def _check_tables(file: _Cursor) -> None:
+def _check_tables(file: _Cursor) -> tuple[bytes, ...]:
+    """Go through a file and return the labels."""
     magic, version = file.numbers("ii")
     if magic != _MAGIC or not 0 < version <= max(_VERSIONS):
         raise ValueError("it does not begin as fastText's models do")
@@ -159,7 +160,7 @@ def _check_tables(file: _Cursor) -> None:
     size, num_words, num_labels, _, num_kept = file.numbers("iiiqq")
     if num_words < 0 or num_labels < 1 or size != num_words + num_labels:
         raise ValueError(f"it has {num_words} words and {num_labels} labels")
-    _check_entries(file, num_words, num_labels)
+    labels = _check_entries(file, num_words, num_labels)
     has_ngrams = word_ngrams > 1 or (longest > 0 and version != _WITHOUT_NGRAMS)
     num_ngrams = num_buckets if has_ngrams else 0
     if num_kept >= 0:
@@ -179,9 +180,12 @@ def _check_tables(file: _Cursor) -> None:
         or file.place != len(file.data)
     ):
         raise ValueError("its tables do not fit each other")
+    return labels
 
 
-def _check_entries(file: _Cursor, num_words: int, num_labels: int) -> None:
+def _check_entries(file: _Cursor, num_words: int, num_labels: int) -> tuple[bytes, ...]:
+    """Go behind the words and labels and return the labels."""
+    labels = []
     for i in range(num_words + num_labels):
         word, count, kind = file.entry()
         if (
@@ -190,6 +194,9 @@ def _check_entries(file: _Cursor, num_words: int, num_labels: int) -> None:
             or len(word) > _LONGEST_WORD
         ):
             raise ValueError(f"its entry {i} is no word or label, or out of order")
+        if kind == _LABEL:
+            labels.append(word)
+    return tuple(labels)
 
 
 def _flag(file: _Cursor) -> bool:

@@ -229,7 +229,7 @@ def load_identifier(
     predict = _reference(path)
     expected = [predict(text) for text in _CHECK_TEXTS]
     rapid = _verified_rapid(path, expected) if fast else None
-    engine = _reference_engine() if rapid is None else _version("fasttext-new")
+    engine = reference_engine() if rapid is None else _version("fasttext-new")
     native = _verified_native(path, expected, engine) if compiled else None
     return LanguageIdentifier(
         classify=native or _one_by_one(rapid or predict),
@@ -358,7 +358,7 @@ def _first_difference(expected: Iterable[_Answer], answers: Iterable[_Answer]) -
 
 
 @lru_cache(maxsize=1)  # it looks at every package
-def _reference_engine() -> str:
+def reference_engine() -> str:
     """Return which distribution provides the module `fasttext` (several can), and its version."""
     owners = [
         distribution.name

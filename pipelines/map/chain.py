@@ -16,6 +16,9 @@ import pyarrow as pa
 
 from pipelines.compiled import compiling
 from pipelines.corpus.options import Options
+from pipelines.quality.classifier import Classifier
+from pipelines.quality.perplexity import Perplexity
+from pipelines.quality.scorer import Scorer
 from pipelines.quality.selection import parse_selection
 from pipelines.steps.block import Block
 from pipelines.steps.clean import Clean
@@ -77,6 +80,14 @@ def native_parts(options: Options) -> list[str]:
     ]
 
 
+def _scorers(options: Options) -> Iterator[Scorer]:
+    """Load what measures texts besides the profiles, in the order of scored.FAMILIES."""
+    if options.classifier:
+        yield Classifier(options.classifier)
+    if options.perplexity:
+        yield Perplexity(options.perplexity)
+
+
 class Chain:
     """The steps of a run with their models."""
 
@@ -88,7 +99,12 @@ class Chain:
             compiled: Use native loops where there are any; the results are the same.
         """
         self.options = options
-        self.judge = Judge(options.quality, thresholds=options.threshold, compiled=compiled)
+        self.judge = Judge(
+            options.quality,
+            thresholds=options.threshold,
+            scorers=tuple(_scorers(options)),
+            compiled=compiled,
+        )
         self.identify = Identify(
             options.languages,
             threshold=options.language_threshold,

@@ -26,7 +26,13 @@ from pipelines.quality.selection import (
     find_warnings,
     parse_selection,
 )
-from pipelines.quality.verdict import Metrics, first_broken, language_codes, metric_columns
+from pipelines.quality.verdict import (
+    Metrics,
+    first_broken,
+    language_codes,
+    metric_columns,
+    places_of,
+)
 from pipelines.quality.words import (
     CHINESE,
     DATATROVE,
@@ -107,6 +113,11 @@ class Quality:
         """The metric columns: float32, one for every metric in use, in a fixed order."""
         return tuple(pa.field(column, pa.float32()) for column in self.columns)
 
+    @property
+    def selection(self) -> Selection:
+        """The profiles and bounds by language."""
+        return self._selection
+
     def rules(self, language: str) -> tuple[Rule, ...]:
         """Return the rules for texts of a language, in order of application."""
         return tuple(
@@ -119,7 +130,7 @@ class Quality:
         """Return what the profiles say of texts in these languages (labels of lid.176)."""
         values = np.full((len(self.columns), len(texts)), np.nan, np.float32)
         passed_on = list(texts)
-        for language, places in _places(languages).items():
+        for language, places in places_of(languages).items():
             plan = self._plan(language)
             if not plan.steps:
                 continue
@@ -239,14 +250,6 @@ class _Plan:
     steps: tuple[tuple[Measure, Bounds], ...]
     """Measures in order of application, with their bounds."""
     rows: npt.NDArray[np.intp]
-
-
-def _places(languages: Sequence[str]) -> dict[str, list[int]]:
-    """Return the places of each language."""
-    places: dict[str, list[int]] = {}
-    for place, language in enumerate(languages):
-        places.setdefault(language, []).append(place)
-    return places
 
 
 def _libraries(profile: Profile, language: str) -> frozenset[str]:

@@ -58,9 +58,18 @@ def parse_selection(specs: Iterable[str], overrides: Iterable[str] = ()) -> Sele
                 "them once, joined by +."
             )
         selection[language] = chosen
+    return with_overrides(selection, overrides)
+
+
+def with_overrides(selection: Selection, overrides: Iterable[str]) -> Selection:
+    """Return a selection with other bounds.
+
+    Raises:
+        UserError: an override is none, or sets a bound that no language of the selection has.
+    """
     for override in overrides:
         selection = _override(selection, override)
-    return MappingProxyType(selection)
+    return MappingProxyType(dict(selection))
 
 
 def _parse_spec(spec: str) -> tuple[str, tuple[BoundProfile, ...]]:

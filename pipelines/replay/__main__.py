@@ -38,7 +38,7 @@ from shards.storage.remote import AnyPath
 
 PROGRAM = "pipelines.replay"
 
-_FILES = ("tokenizer", "lid_model", "decontaminate", "url_blocklist")
+_FILES = ("tokenizer", "lid_model", "decontaminate", "url_blocklist", "classifier", "perplexity")
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 _LOG = logging.getLogger("corpusmill")
 

@@ -15,6 +15,7 @@ from typing import Any
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
+from pipelines.quality.scored import reasons_of
 from pipelines.segments.audit import Tally
 from pipelines.segments.histograms import add_histograms
 from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJECTS
@@ -72,9 +73,11 @@ def figures(
         quality: The rules of the run.
         filters: Names of its own filters.
     """
+    judged = frozenset(reasons_of(quality.selection))
     return {
         "funnel": {
-            source: funnel(_tallies(merged[source]), filters=filters) for source in sorted(merged)
+            source: funnel(_tallies(merged[source]), judged=judged, filters=filters)
+            for source in sorted(merged)
         },
         "groups": {source: _largest_groups(_tallies(merged[source])) for source in sorted(merged)},
         "histograms": _histograms(merged),
@@ -87,36 +90,43 @@ def _tallies(merged: Iterable[MergeRecord]) -> list[Tally]:
     return [tally for record in merged for tally in record.tallies]
 
 
-def funnel(tallies: Iterable[Tally], *, filters: Collection[str] = ()) -> list[dict[str, Any]]:
+def funnel(
+    tallies: Iterable[Tally], *, judged: Collection[str] = (), filters: Collection[str] = ()
+) -> list[dict[str, Any]]:
     """Return how much was lost at each stage for which reason, in the order of the stages.
 
     The last row is what was kept, with the stage "".
 
     Args:
         tallies: Of a source.
+        judged: The reasons of the run's rules, those of scorers among them.
         filters: Names of the run's own filters, with which their reasons begin.
     """
     sums: dict[tuple[str, str], Counter[str]] = {}
     for tally in tallies:
         _add(sums.setdefault((tally.verdict, tally.reason), Counter()), tally)
     rows = [
-        {"stage": _stage(verdict, reason, filters), "verdict": verdict, "reason": reason, **counts}
+        {"stage": stage, "verdict": verdict, "reason": reason, **counts}
         for (verdict, reason), counts in sums.items()
+        for stage in [_stage(verdict, reason, judged=judged, filters=filters)]
     ]
     return sorted(rows, key=_rank)
 
 
-def _stage(verdict: str, reason: str, filters: Collection[str]) -> str:
+def _stage(verdict: str, reason: str, *, judged: Collection[str], filters: Collection[str]) -> str:
     if reason.partition(":")[0] in filters:
         return "filter"
     # A reason that no stage knows comes from the corpus itself, which makes the documents.
-    return "" if verdict == KEPT else _STAGE_OF.get(reason, "document")
+    other = "quality" if reason in judged else "document"
+    return "" if verdict == KEPT else _STAGE_OF.get(reason, other)
 
 
 def _rank(row: Mapping[str, Any]) -> tuple[bool, int, int, str]:
     stage, reason = row["stage"], row["reason"]
     stage_rank = STAGES.index(stage) if stage else -1
-    return row["verdict"] == KEPT, stage_rank, _REASON_RANK.get(reason, -1), reason
+    # What no table names is dropped first by a corpus, and last by a scorer.
+    other = len(_REASON_RANK) if stage == "quality" else -1
+    return row["verdict"] == KEPT, stage_rank, _REASON_RANK.get(reason, other), reason
 
 
 def _add(sums: Counter[str], tally: Tally) -> None:

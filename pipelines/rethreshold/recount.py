@@ -46,7 +46,7 @@ _FATES: dict[str | None, Fate] = {
     **dict.fromkeys((DUPLICATE, f"near-{DUPLICATE}"), Fate.DEDUPLICATED),
     **dict.fromkeys(("language", "language-score", *Quality.all_reasons), Fate.EXCLUDED),
 }
-"""By reason; the others are those of SCREENED texts."""
+"""By reason, without those of scorers; the others are those of SCREENED texts."""
 
 _BATCH_ROWS = 1 << 17
 
@@ -173,7 +173,7 @@ def _add(
         if num:
             reason = str(reasons[code])
             source.unjudged[reason] = source.unjudged.get(reason, 0) + num
-    fates = _fates(reasons)[reason_codes]
+    fates = _fates(reasons, both[NOW])[reason_codes]
     for code in np.flatnonzero(_counts(codes, len(languages))).tolist():
         language, indices = str(languages[code]), np.flatnonzero(codes == code)
         counts = source.languages.setdefault(language, Recount.zero(len(both[NOW].rules(language))))
@@ -195,9 +195,11 @@ def _counts(codes: npt.NDArray[np.int32], num: int) -> list[int]:
     return counts
 
 
-def _fates(reasons: Sequence[str | None]) -> npt.NDArray[np.int8]:
+def _fates(reasons: Sequence[str | None], now: Thresholds) -> npt.NDArray[np.int8]:
     """Return the fate that each reason means, and last that of having none."""
-    fates = [_FATES.get(reason, Fate.SCREENED) for reason in reasons]
+    known: dict[str | None, Fate] = {**_FATES}
+    known |= dict.fromkeys(now.reasons, Fate.EXCLUDED)
+    fates = [known.get(reason, Fate.SCREENED) for reason in reasons]
     return np.array([*fates, Fate.KEPT], np.int8)
 
 

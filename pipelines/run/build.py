@@ -36,6 +36,7 @@ from pipelines.merge.holdout import holdout_threshold, num_shards
 from pipelines.merge.ranges import cut_into_ranges
 from pipelines.merge.tasks import MergeRecord, MergeTask, prepare_merge
 from pipelines.quality import Quality
+from pipelines.quality.scored import join_selections, recorded_selection
 from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.run import account, existing
@@ -192,6 +193,9 @@ class Build:
         # Where an engine runs the tasks, this process only has to know the chain.
         own = compiled and runner.local
         self.chain = runner.call(describe_run, (self.options, own, number))
+        scored = recorded_selection(self.chain.facts)
+        self.judged = Quality(join_selections(self.quality.selection, scored))
+        """The rules of profiles and of scorers, whose models only the workers need to have."""
         self.job = Job(
             options=self.options,
             corpora=dict(corpora),
@@ -375,10 +379,10 @@ class Build:
             **figures(
                 results.records,
                 results.merged,
-                quality=self.quality,
+                quality=self.judged,
                 filters=[parse_filter(spec).name for spec in self.options.filter],
             ),
-            "examples": showcase(results.plan, results.merged, self.output, quality=self.quality),
+            "examples": showcase(results.plan, results.merged, self.output, quality=self.judged),
         }
         commit(self.output, made, inputs=files, run=run, lag=lag)
         lines = account.closing_lines(

@@ -12,9 +12,17 @@ from typing import Any
 
 from pipelines.corpus.options import NOTHING, Options
 from pipelines.filters.langid import parse_languages
-from pipelines.quality import Quality
+from pipelines.quality import Quality, classifier, perplexity
 from pipelines.quality.profile import Rule
-from pipelines.quality.selection import EVERY, OFF, Selection, chosen_for, parse_selection
+from pipelines.quality.scored import join_selections, reasons_of, recorded_selection
+from pipelines.quality.selection import (
+    EVERY,
+    OFF,
+    Selection,
+    chosen_for,
+    parse_selection,
+    with_overrides,
+)
 from shards.errors import UserError
 from shards.manifest import Manifest
 from shards.storage.address import is_url
@@ -22,6 +30,8 @@ from shards.storage.files import read_json, shape_expected
 from shards.storage.remote import AnyPath
 
 _REPORT = "report.json"
+_ABSOLUTE = {classifier.FAMILY: classifier.absolute, perplexity.FAMILY: perplexity.absolute}
+"""How paths are found in options that are more than paths."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +53,11 @@ class Thresholds:
         profiles = chosen_for(self.selection, language)
         return tuple(rule for bound in profiles for rule in bound.profile.rules(bound.bounds))
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Every reason that a rule of any language gives."""
+        return reasons_of(self.selection)
+
     def group(self, language: str) -> str:
         """Return the language, or EVERY where the selection does not name it."""
         return language if language in self.selection else EVERY
@@ -61,13 +76,14 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
         raise UserError("The dataset was made by a version without quality rules: build it again.")
     measured = bounds_as_written(quality["bounds"])
     try:
-        before = parse_selection(quality["profiles"], measured)
+        profiles = parse_selection(quality["profiles"], measured)
     except UserError as error:
         raise UserError(
             f"{error} The dataset was made by a version whose profiles were others: build it again."
         ) from error
+    before = join_selections(profiles, recorded_selection(options))
     try:
-        selection = parse_selection(quality["profiles"], [*measured, *overrides])
+        selection = with_overrides(before, overrides)
     except UserError as error:
         raise UserError(
             f"{error} The run measured {_measured(before)}; other profiles need the texts again."
@@ -174,7 +190,7 @@ def _paths(directory: AnyPath, names: Iterable[str]) -> dict[str, Any]:
         return {
             name: _absolute(value, folder)
             if isinstance(value, str)
-            else tuple(_absolute(spec, folder) for spec in value)
+            else tuple(_ABSOLUTE.get(name, _absolute)(spec, folder) for spec in value)
             for name, value in given.items()
             if name in names
         }

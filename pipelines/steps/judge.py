@@ -1,10 +1,14 @@
 """Texts are measured, and judged by their metrics."""
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 import pyarrow as pa
 
 from pipelines.quality import Quality
+from pipelines.quality.scored import broken_rules
+from pipelines.quality.scorer import Scorer
 from pipelines.segments.rows import Verdict
 from pipelines.steps.identify import MARKED
 from pipelines.steps.step import Step, replaced
@@ -20,34 +24,51 @@ class Judge(Step):
     name = "quality"
 
     def __init__(
-        self, rules: Sequence[str], *, thresholds: Sequence[str] = (), compiled: bool = False
+        self,
+        rules: Sequence[str],
+        *,
+        thresholds: Sequence[str] = (),
+        scorers: Sequence[Scorer] = (),
+        compiled: bool = False,
     ) -> None:
         """Make the step.
 
         Args:
             rules: Profiles of languages, as --quality.
             thresholds: Other bounds than the published ones, as --threshold.
+            scorers: What measures the texts that the profiles pass on, in order of application.
             compiled: Use native loops where there are any; the results are the same.
 
         Raises:
             UserError: As Quality.parse.
         """
         self.quality = Quality.parse(rules, overrides=thresholds, compiled=compiled)
-        self.reasons = self.quality.all_reasons
-        self.fields = self.quality.fields
+        self._scorers = scorers
+        self.reasons = (
+            *self.quality.all_reasons,
+            *(reason for scorer in scorers for reason in scorer.reasons),
+        )
+        columns = (column for scorer in scorers for column in scorer.columns)
+        self.fields = (*self.quality.fields, *(pa.field(name, pa.float32()) for name in columns))
         bounds = self.quality.describe()
-        self.facts = {"quality": {"profiles": sorted(rules), "bounds": bounds}}
-        self.engines = self.quality.engines
+        own = {"quality": {"profiles": sorted(rules), "bounds": bounds}}
+        self.facts = reduce(or_, (dict(scorer.facts) for scorer in scorers), own)
+        engines = (dict(scorer.engines) for scorer in scorers)
+        self.engines = reduce(or_, engines, dict(self.quality.engines))
 
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
         """Add the metrics, float32, null where a language has no such rule."""
-        texts = batch["text"].to_pylist()
-        judged = self.quality.judge(texts, batch["language"].to_pylist())
+        texts, languages = batch["text"].to_pylist(), batch["language"].to_pylist()
+        judged = self.quality.judge(texts, languages)
+        metrics, reasons = dict(judged.metrics), list(judged.reasons)
+        for scorer in self._scorers:
+            scores = scorer.score(judged.texts, languages)
+            broken = broken_rules(scorer.rules, batch["language"], scores)
+            metrics |= scores
+            reasons = [first or second for first, second in zip(reasons, broken, strict=True)]
         batch = replaced(batch, "text", judged.texts, changed=judged.changed)
         for field in self.fields:
-            values = judged.metrics[field.name]
-            batch = batch.append_column(field.name, pa.array(values, from_pandas=True))
-        reasons: Sequence[str | None] = judged.reasons
+            batch = batch.append_column(field.name, pa.array(metrics[field.name], from_pandas=True))
         if MARKED in batch.schema.names:
             marks = batch[MARKED].to_pylist()
             batch = batch.drop_columns([MARKED])

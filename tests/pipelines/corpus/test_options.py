@@ -63,6 +63,8 @@ LEVELS = {
         "split_bytes",
         "quality",
         "threshold",
+        "classifier",
+        "perplexity",
         "pii",
         "decontaminate",
         "url_blocklist",
@@ -98,7 +100,7 @@ LEVELS = {
 }
 
 
-NEWER = {"filter"}
+NEWER = {"filter", "classifier", "perplexity"}
 """Options that older datasets do not have: recorded where they are given."""
 
 

@@ -123,3 +123,40 @@ def test_files_are_named_as_they_lay(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found["decontaminate"] == (
         f"{tmp_path}/list.txt", "s3://bucket/other.txt", "gone.txt"
     )  # fmt: skip
+
+
+def test_models_of_scorers_are_named_as_they_lay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = WudaoOptions(
+        classifier=("m.bin:hq>=0.4", "zh=/data/m.bin:hq<=0.9", "in/m.bin:hq"),
+        perplexity=("zh=a.arpa+b.model<=cut.csv:head", "en=/a.arpa+b.model<=9"),
+    )
+    facts = {"classifier": {"*": {}}, "perplexity": {"zh": {}}}
+    told = given_paths(options, {*facts, "quality"})
+    (tmp_path / "report.json").write_text(json.dumps({"given": told}))
+    monkeypatch.chdir("/")
+    made = manifest(options, **facts)
+    assert made.options["classifier"] == {"*": {}}
+    found = recorded_options(tmp_path, made, WudaoOptions)
+    assert found["classifier"] == (
+        f"{tmp_path}/m.bin:hq>=0.4", "zh=/data/m.bin:hq<=0.9", f"{tmp_path}/in/m.bin:hq"
+    )  # fmt: skip
+    assert found["perplexity"] == (
+        f"zh={tmp_path}/a.arpa+{tmp_path}/b.model<={tmp_path}/cut.csv:head",
+        f"en=/a.arpa+{tmp_path}/b.model<=9",
+    )
+
+
+def test_bounds_of_scorers_are_thresholds_like_any_other() -> None:
+    bounds = {"max_hq": None, "min_hq": 0.4}
+    made = manifest(WudaoOptions(quality=("gopher",), classifier=("m.bin:hq>=0.4",)))
+    made.options["classifier"] = {"zh": {"models": {"__label__hq": "ff"}, "bounds": bounds}}
+    now, then = thresholds_of(made), thresholds_of(made, ["zh:classifier.min_hq=0.2"])
+    assert "classifier-low-hq" in now.reasons
+    assert [rule.bound for rule in now.rules("zh") if rule.metric == "classifier.hq"][1:] == [0.4]
+    assert [rule.bound for rule in then.rules("zh") if rule.metric == "classifier.hq"][1:] == [0.2]
+    assert all(rule.metric.startswith("gopher.") for rule in now.rules("en"))
+    with pytest.raises(UserError, match="measured gopher@paper, zh=gopher@paper\\+classifier"):
+        thresholds_of(made, ["perplexity.max_value=3"])

@@ -1,0 +1,383 @@
+"""A fastText classifier of quality, trained on two folders of texts.
+
+    python -m pipelines.train_classifier --positive good/ --negative web/ --output quality.bin
+
+Its label for the first is `hq`, for the second `cc`, as in DCLM's. A share of the texts is held
+out; the closing table says what each bound keeps of it. The same input and options give the same
+bytes: one thread trains, from one seed.
+"""
+
+import argparse
+import importlib
+import importlib.metadata
+import json
+import random
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pipelines.corpus.recipe import CORPORA, load_recipe
+from pipelines.corpus.sources import match_corpora
+from pipelines.filters.fasttext_model import LABEL_PREFIX
+from pipelines.quality.classifier import Classifier, line_of, metric_of
+from pipelines.quality.scored import file_hash
+from pipelines.training_texts import Sample, TrainingTexts
+from shards.command import Parser, print_text
+from shards.errors import UserError
+from shards.flags import count, fraction, local_path, positive
+from shards.storage.files import atomic_write
+
+PROGRAM = "pipelines.train_classifier"
+
+THRESHOLDS = (0.01, 0.05, *(round(0.1 * step, 1) for step in range(1, 10)), 0.95, 0.99)
+"""Bounds in the table."""
+
+POSITIVE, NEGATIVE = "positive", "negative"
+
+_PREFIX = LABEL_PREFIX.decode()
+_LABEL_WORD = re.compile(rf"(?<!\S){_PREFIX}\S*")
+"""A word that fastText would take for a label of the text; as it scores texts it skips them."""
+
+_LEAST_TEXTS = 20
+"""On each side, to train on."""
+
+_HELD_BYTES = 32 << 20
+_LONG_WORDS = 15
+"""Characters of a word on average: more means a script without spaces."""
+
+_ROW = "{:>9} {:>10} {:>10} {:>10}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """What decides the bytes of a model, apart from the texts; the words are fastText's."""
+
+    epochs: int = 5
+    learning_rate: float = 0.1
+    dimensions: int = 64
+    word_ngrams: int = 2
+    character_ngrams: int = 0
+    """Longest n-grams of characters; 0: none."""
+    buckets: int = 500_000
+    """Rows for n-grams: with the dimensions they decide the size of the model."""
+    min_count: int = 1
+    """Least occurrences of a word that gets a row."""
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """The texts of one label."""
+
+    name: str
+    """POSITIVE or NEGATIVE."""
+    label: str
+    lines: list[str]
+    """To train on."""
+    held: list[str]
+    """Texts to measure with."""
+
+    def counts(self, specs: Sequence[str]) -> dict[str, Any]:
+        """Return what the report says of it."""
+        return {
+            "inputs": [*specs],
+            "label": self.label,
+            "trained_on": len(self.lines),
+            "held_out": len(self.held),
+        }
+
+
+def main(argv: Sequence[str]) -> int:
+    """Train the model that the command line asks for, print a table, and return the exit code."""
+    return print_text(
+        PROGRAM, lambda: run(_parser().parse_args(argv)), stopped="nothing was written"
+    )
+
+
+def run(arguments: argparse.Namespace) -> str:
+    """Train and write a model with its report and return the closing lines.
+
+    Raises:
+        UserError: an option does not fit, the input cannot be read or is too small.
+    """
+    output: Path = arguments.output
+    report_path = output.with_suffix(".json")
+    _check(arguments, (output, report_path))
+    options = TrainOptions(
+        **{field.name: getattr(arguments, field.name) for field in fields(TrainOptions)}
+    )
+    sides = [read_side(name, arguments) for name in (POSITIVE, NEGATIVE)]
+    with tempfile.TemporaryDirectory() as folder:
+        made = train(sides, Path(folder), options=options)
+        table = measure(made, sides)
+        report = {
+            "sides": {side.name: side.counts(getattr(arguments, side.name)) for side in sides},
+            "options": asdict(options),
+            "library": f"fasttext-new {importlib.metadata.version('fasttext-new')}",
+            "sha256": file_hash(made),
+            "held_out": table,
+        }
+        with made.open("rb") as model, atomic_write(output) as handle:
+            shutil.copyfileobj(model, handle)
+        with atomic_write(report_path) as handle:
+            handle.write(json.dumps(report, indent=1, ensure_ascii=False).encode() + b"\n")
+        size = made.stat().st_size
+    return "\n".join(_closing(arguments, sides, table, size))
+
+
+def read_side(name: str, arguments: argparse.Namespace) -> Side:
+    """Return the texts of one side.
+
+    Raises:
+        UserError: They cannot be read, or are too few.
+    """
+    specs: Sequence[str] = getattr(arguments, name)
+    module = f"pipelines.{arguments.corpus}"
+    options_class = load_recipe(module).options
+    own = {"text_field": arguments.text_field} if arguments.text_field else {}
+    if own and "text_field" not in {field.name for field in fields(options_class)}:
+        raise UserError(
+            f"--text-field: the corpus {arguments.corpus} knows its field; leave the flag out, or "
+            "give --corpus text"
+        )
+    files, corpora = match_corpora(
+        module,
+        options_class(input=tuple(specs), skip_unreadable=arguments.skip_unreadable, **own),
+    )
+    sample = Sample(
+        num_bytes=arguments.sample_bytes,
+        seed=arguments.seed,
+        held_share=arguments.held_out,
+        held_bytes=_HELD_BYTES,
+    )
+    texts = TrainingTexts(files, corpora, sample, program=PROGRAM)
+    lines = [line for line in map(_training_line, texts) if line]
+    if len(lines) < _LEAST_TEXTS or not texts.held:
+        raise UserError(
+            f"--{name} {' '.join(specs)}: {len(lines)} texts to train on and {len(texts.held)} "
+            f"held out; a classifier needs at least {_LEAST_TEXTS} and 1. Give more texts, or "
+            "another --text-field, --held-out or --sample-bytes"
+        )
+    return Side(name=name, label=getattr(arguments, f"{name}_label"), lines=lines, held=texts.held)
+
+
+def _training_line(text: str) -> str:
+    return _LABEL_WORD.sub("", line_of(text)).strip()
+
+
+def train(sides: Iterable[Side], folder: Path, *, options: TrainOptions) -> Path:
+    """Return the file of a model in a folder; the same texts and options give the same bytes.
+
+    Raises:
+        UserError: The library is missing, or cannot make such a model.
+    """
+    lines = [f"{_PREFIX}{side.label} {line}\n" for side in sides for line in side.lines]
+    random.Random(options.seed).shuffle(lines)
+    texts, output = folder / "texts.txt", folder / "model.bin"
+    with texts.open("w", encoding="utf-8") as file:
+        file.writelines(lines)
+    try:
+        model = _library().train_supervised(
+            input=str(texts),
+            epoch=options.epochs,
+            lr=options.learning_rate,
+            dim=options.dimensions,
+            wordNgrams=options.word_ngrams,
+            minn=min(1, options.character_ngrams),
+            maxn=options.character_ngrams,
+            bucket=options.buckets,
+            minCount=options.min_count,
+            seed=options.seed,
+            thread=1,  # several write to the same rows at once
+            loss="softmax",
+            verbose=0,
+        )
+        model.save_model(str(output))
+    except (RuntimeError, ValueError, OSError) as error:
+        raise UserError(
+            f"fastText cannot train on these texts ({error}): give a lower --learning-rate, or "
+            "other texts."
+        ) from error
+    return output
+
+
+def _library() -> Any:
+    try:
+        return importlib.import_module("fasttext_new")
+    except ImportError as error:
+        raise UserError(
+            f"fasttext-new, which trains the model, cannot be imported ({error}): pip install "
+            "'corpusmill[fast]'."
+        ) from error
+
+
+def measure(model: Path, sides: Sequence[Side]) -> list[dict[str, float | None]]:
+    """Return what each bound keeps of the texts held out, by the code that filters a corpus.
+
+    The precision is None where nothing is kept.
+    """
+    positives, negatives = (_scores(model, sides[0].label, side.held) for side in sides)
+    rows: list[dict[str, float | None]] = []
+    for threshold in THRESHOLDS:
+        kept = [int((scores >= np.float32(threshold)).sum()) for scores in (positives, negatives)]
+        rows.append(
+            {
+                "threshold": threshold,
+                "precision": round(kept[0] / sum(kept), 4) if sum(kept) else None,
+                "recall": round(kept[0] / len(positives), 4),
+                "negatives_kept": round(kept[1] / len(negatives), 4),
+            }
+        )
+    return rows
+
+
+def _scores(model: Path, label: str, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    """Return the probability of a label for texts, 0 where the model knows no word."""
+    (scores,) = Classifier([f"{model}:{label}"]).score(texts, ["und"] * len(texts)).values()
+    return np.nan_to_num(scores)
+
+
+def _closing(
+    arguments: argparse.Namespace,
+    sides: Sequence[Side],
+    table: Iterable[Mapping[str, float | None]],
+    size: int,
+) -> Iterable[str]:
+    counts = ", ".join(
+        f"{len(side.lines):,} {side.label} (held out: {len(side.held):,})" for side in sides
+    )
+    yield f"{arguments.output}: {size / 1e6:.1f} MB, trained on {counts}"
+    yield _ROW.format("score >=", "precision", "recall", "negatives")
+    for row in table:
+        values = (row[name] for name in ("precision", "recall", "negatives_kept"))
+        shares = ("-" if value is None else f"{value:.1%}" for value in values)
+        yield _ROW.format(f"{row['threshold']:g}", *shares)
+    for side in sides:
+        length = _word_length(side.lines[:1000])
+        if length > _LONG_WORDS and not arguments.character_ngrams:
+            yield (
+                f"The words of --{side.name} have {length:.0f} characters on average: a script "
+                "without spaces, of which fastText sees whole sentences. Give --character-ngrams 3."
+            )
+    path = shlex.quote(f"{arguments.output}:{sides[0].label}>=0.5")
+    yield f"next: python -m pipelines.CORPUS --input PATH --classifier {path}"
+
+
+def _word_length(lines: Iterable[str]) -> float:
+    """Return the characters of a word on average."""
+    words = [word for line in lines for word in line.split()]
+    return sum(map(len, words)) / max(len(words), 1)
+
+
+def _check(arguments: argparse.Namespace, outputs: Iterable[Path]) -> None:
+    if arguments.output.suffix != ".bin":
+        raise UserError(
+            f"--output {arguments.output}: the name of a fastText model has to end in .bin."
+        )
+    for path in outputs:
+        if path.exists():
+            raise UserError(f"{path} exists already: remove it or choose another --output.")
+    labels = arguments.positive_label, arguments.negative_label
+    if metric_of(labels[0]) == metric_of(labels[1]):
+        raise UserError(f"--positive-label and --negative-label are both {labels[0]}.")
+
+
+def _label(text: str) -> str:
+    if not re.fullmatch(r"[\w-]+", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no label: letters, digits, _ and - make one")
+    return text
+
+
+def _rate(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 10:  # noqa: PLR2004  fastText's own default is 0.1
+        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most 10")
+    return value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=f"python -m {PROGRAM}",
+        description="Train a fastText classifier that tells the texts of two inputs apart.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    for side, label, meaning in (
+        (POSITIVE, "hq", "texts such as to keep"),
+        (NEGATIVE, "cc", "texts such as most of the corpus"),
+    ):
+        add(
+            f"--{side}",
+            action="append",
+            required=True,
+            metavar="PATH",
+            help=f"{meaning}: as --input of a corpus; repeatable, each as NAME=PATH then, "
+            "NAME=CORPUS:PATH for another corpus",
+        )
+        add(f"--{side}-label", type=_label, default=label, metavar="LABEL", help="what they get")
+    add("--output", type=local_path, required=True, metavar="PATH.bin", help="the model to write")
+    add("--corpus", choices=CORPORA, default="text", help="what the input is")
+    add("--text-field", default="", metavar="NAME", help="the field with the text, of corpus text")
+    add("--skip-unreadable", action="store_true", help="go on without files that cannot be read")
+    add(
+        "--sample-bytes",
+        type=positive,
+        default="100M",
+        metavar="N",
+        help="how much of each input to take; it is held in memory",
+    )
+    add("--held-out", type=fraction, default=0.1, metavar="F", help="share that measures the model")
+    _add_training(parser)
+    return parser
+
+
+def _add_training(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    default = TrainOptions()
+    add("--epochs", type=positive, default=default.epochs, metavar="N", help="rounds")
+    add(
+        "--learning-rate", type=_rate, default=default.learning_rate, metavar="R", help="first rate"
+    )
+    add("--dimensions", type=positive, default=default.dimensions, metavar="N", help="of a row")
+    add(
+        "--word-ngrams",
+        type=positive,
+        default=default.word_ngrams,
+        metavar="N",
+        help="longest n-grams of words",
+    )
+    add(
+        "--character-ngrams",
+        type=count,
+        default=default.character_ngrams,
+        metavar="N",
+        help="longest n-grams of characters, 0: none; 3 suits Chinese, which has no spaces",
+    )
+    add(
+        "--buckets",
+        type=positive,
+        default=default.buckets,
+        metavar="N",
+        help="rows for n-grams; a model has 4 bytes times --dimensions for each",
+    )
+    add(
+        "--min-count",
+        type=positive,
+        default=default.min_count,
+        metavar="N",
+        help="least occurrences of a word that gets a row of its own",
+    )
+    add("--seed", type=count, default=default.seed, metavar="N", help="seed of sample and training")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

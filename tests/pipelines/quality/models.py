@@ -1,0 +1,39 @@
+"""Small models for tests of scorers, trained and written here."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import fasttext_new
+
+GOOD = ("the proof of this theorem follows from the lemma", "we measure energy and heat in water")
+BAD = ("click here to buy cheap pills now", "win free cash now click and win")
+
+
+def write_classifier(
+    path: Path, labelled: Mapping[str, Sequence[str]], *, loss: str = "softmax"
+) -> Path:
+    """Train a classifier of texts by label and write it."""
+    lines = [
+        f"__label__{label} {text}\n" for label, texts in labelled.items() for text in texts * 50
+    ]
+    corpus = path.with_suffix(".txt")
+    corpus.write_text("".join(lines))
+    model = fasttext_new.train_supervised(
+        input=str(corpus), thread=1, seed=1, dim=8, epoch=5, lr=0.5, wordNgrams=2, bucket=1000,
+        minCount=1, loss=loss, verbose=0,
+    )  # fmt: skip
+    model.save_model(str(path))
+    return path
+
+
+def write_arpa(path: Path, unigrams: Mapping[str, float]) -> Path:
+    """Write a language model of log10 probabilities, with one bigram, from <s> to the first."""
+    first = next(iter(unigrams))
+    lines = [
+        "\\data\\", f"ngram 1={len(unigrams) + 3}", "ngram 2=1", "",
+        "\\1-grams:", "-5\t<unk>", "0\t<s>\t-0.25", "-0.5\t</s>",
+        *(f"{score}\t{word}\t0" for word, score in unigrams.items()), "",
+        "\\2-grams:", f"-0.125\t<s> {first}", "", "\\end\\", "",
+    ]  # fmt: skip
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path

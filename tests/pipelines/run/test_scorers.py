@@ -1,0 +1,164 @@
+"""Whole runs with a classifier and a language model."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.replay.__main__ import main as replay
+from pipelines.rethreshold.__main__ import main as rethreshold
+from pipelines.run.build import build
+from pipelines.run.command import main
+from pipelines.text import TextOptions
+from shards.errors import UserError
+from shards.manifest import Manifest, read_manifest
+from tests.pipelines.quality.models import BAD, GOOD, write_arpa, write_classifier
+from tests.pipelines.runs import shipped
+
+SAMPLE = Path(__file__).parents[3] / "pipelines" / "sample" / "sample.model"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Texts of good and bad words, a classifier that tells them apart, and a language model."""
+    folder = tmp_path_factory.mktemp("scorers")
+    choose = random.Random(0)
+    words = [" ".join(GOOD).split(), " ".join(BAD).split()]
+    texts = [
+        " ".join(choose.choice(words[choose.random() < number / 200]) for _ in range(30))
+        for number in range(200)
+    ]
+    (folder / "in").mkdir()
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in texts)
+    (folder / "in" / "a.jsonl").write_text(lines)
+    write_classifier(folder / "quality.bin", {"hq": GOOD, "cc": BAD})
+    write_arpa(folder / "en.arpa", {"▁the": -1.0, "▁of": -1.5, "▁energy": -2.0})
+    return folder
+
+
+def options(world: Path, output: Path, **changes: Any) -> TextOptions:
+    plain: dict[str, Any] = {
+        "input": (str(world / "in"),),
+        "output": output,
+        "tokenizer": f"sentencepiece:{SAMPLE}",
+        "languages": ("en",),
+        "language_threshold": 0.0,
+        "validation": 0.0,
+        "shards": 1,
+        **changes,
+    }
+    return TextOptions(**plain)
+
+
+def make(world: Path, output: Path, **changes: Any) -> Manifest:
+    return build("pipelines.text", options(world, output, **changes))
+
+
+def then(capsys: pytest.CaptureFixture[str], dataset: Path, *flags: str) -> dict[str, Any]:
+    assert rethreshold([str(dataset), "--json", *flags]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer["sources"]["text"]
+
+
+def test_the_classifier_drops_and_other_bounds_follow_from_the_audit_table(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = world / "quality.bin"
+    made = make(world, tmp_path / "one", classifier=(f"{model}:hq>=0.7",))
+    (account,) = made.generations[0].accounting.values()
+    dropped = account["dropped"]["classifier-low-hq"]
+    assert 20 < dropped < 180
+    report = json.loads((tmp_path / "one" / "report.json").read_text())
+    rows = {row["reason"]: row["stage"] for row in report["funnel"]["text"]}
+    assert rows["classifier-low-hq"] == "quality"
+    assert report["rules"]["*"][0]["metric"] == "classifier.hq"
+    assert report["histograms"]["text"]["classifier.hq"]["dropped"]
+    assert report["examples"]["text"]["classifier-low-hq"][0]["broken"]["bound"] == 0.7
+
+    forecast = then(capsys, tmp_path / "one", "--threshold", "classifier.min_hq=0.3")
+    make(world, tmp_path / "two", classifier=(f"en={model}:hq>=0.3",))
+    real = then(capsys, tmp_path / "two")
+    kept = forecast["before_dedup"]["documents"]
+    assert kept["exact"]
+    assert kept["then"] == real["before_dedup"]["documents"]["now"] > kept["now"]
+    (step,) = [step for step in forecast["steps"] if step["step"] == "classifier.min_hq"]
+    assert step["bounds"] == ["0.7", "0.3"]
+    assert step["drops"][0] == dropped
+
+
+def test_both_scorers_and_a_profile_judge_in_this_order(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("kenlm", reason="corpusmill[quality] is not installed")
+    made = make(
+        world,
+        tmp_path / "out",
+        quality=("gopher",),
+        threshold=("gopher.min_words=1", "gopher.min_stop_words=1"),
+        classifier=(f"{world}/quality.bin:hq",),
+        perplexity=(f"en={world}/en.arpa+{SAMPLE}<=30000",),
+    )
+    (account,) = made.generations[0].accounting.values()
+    assert account["dropped"]["perplexity-high"] > 0
+    assert account["dropped"].keys() <= {"perplexity-high", "gopher-few-stop-words", "language"}
+    # Measured without a bound, a label has one in other thresholds.
+    forecast = then(
+        capsys, tmp_path / "out", "--threshold", "classifier.min_hq=0.9,perplexity.max_value=1e9"
+    )
+    drops = {step["step"]: step["drops"][1] for step in forecast["steps"]}
+    assert drops["en:classifier.min_hq"] > 0
+    assert drops["en:perplexity.max_value"] == 0
+
+
+def test_the_model_decides_the_dataset_and_its_path_does_not(world: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "elsewhere.bin"
+    shutil.copy(world / "quality.bin", copy)
+    specs = f"{world}/quality.bin:hq>=0.5", f"{copy}:__label__hq>=0.50"
+    for name, spec in zip(("one", "two"), specs, strict=True):
+        make(world, tmp_path / name, classifier=(spec,))
+    assert shipped(tmp_path / "one") == shipped(tmp_path / "two")
+    manifest = (tmp_path / "one" / "manifest.json").read_text()
+    assert str(world) not in manifest
+    assert make(world, tmp_path / "one", classifier=specs[1:]) == read_manifest(tmp_path / "two")
+    with pytest.raises(UserError, match="made with other options: --classifier is"):
+        make(world, tmp_path / "one", classifier=(f"{copy}:hq>=0.6",))
+
+
+def test_without_scorers_the_manifest_does_not_name_them(world: Path, tmp_path: Path) -> None:
+    made = make(world, tmp_path / "out")
+    assert not {"classifier", "perplexity"} & made.options.keys()
+
+
+def test_a_wrong_model_ends_the_command_in_one_line(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--input", world / "in", "--output", tmp_path / "out", "--languages", "en"]
+    flags += ["--tokenizer", f"sentencepiece:{SAMPLE}", "--classifier", f"{SAMPLE}:hq>=0.5"]
+    assert main("pipelines.text", [*map(str, flags)]) == 2
+    assert "sample.model is no fastText classifier" in capsys.readouterr().err
+
+
+def test_rejects_are_replayed_with_the_same_models(
+    world: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = [json.dumps({"text": " ".join(sentences)}).encode() for sentences in (GOOD, BAD)]
+    broken = b"\n".join([*lines, *(line.replace(b'"}', b' \xff"}') for line in lines)])
+    (tmp_path / "b.jsonl").write_bytes(broken)
+    shutil.copy(world / "quality.bin", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    spec = "en=quality.bin:hq>=0.5"
+    make(world, tmp_path / "out", input=("b.jsonl",), classifier=(spec,), max_reject_rate=1.0)
+    monkeypatch.chdir("/")
+    flags = [str(tmp_path / "out"), "--output", str(tmp_path / "mended"), "--bad-utf8", "replace"]
+    assert replay(flags) == 0
+    (account,) = read_manifest(tmp_path / "mended").generations[0].accounting.values()
+    assert (account["kept"], account["dropped"]) == (1, {"classifier-low-hq": 1})
+    write_classifier(tmp_path / "quality.bin", {"hq": BAD, "cc": GOOD})
+    assert replay([*flags[:2], str(tmp_path / "again"), *flags[3:]]) == 2
+    assert "--classifier no longer means what it meant" in capsys.readouterr().err
