@@ -257,8 +257,9 @@ def finetune(config: Config, ranks: Ranks) -> int:
 
 def _finetune_once(config: Config, ranks: Ranks) -> tuple[int, Best | None]:
     """Train with one seed; return the exit code, and the best epoch if it ended."""
-    started = start(config, ranks)
-    with Stop() as stop:
+    stop = Stop()
+    started = start(config, ranks, stop=stop)
+    with stop:
         folder = config.tuning.save if ranks.is_first else None
         log = RunLog(folder, step=started.step, steps=started.order.steps, show=ranks.is_first)
         for line in started.lines():

@@ -31,6 +31,7 @@ from trainer.start import (
     with_agreed_precision,
 )
 from trainer.step import check_settings, make_model
+from trainer.stop import Stop
 from trainer.tasks.question import Question
 from trainer.tasks.rouge import rouge
 from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
@@ -99,8 +100,13 @@ class Started:
         return {**self.fixed, "progress": to_json(progress)}
 
 
-def start(config: Config, ranks: Ranks) -> Started:
+def start(config: Config, ranks: Ranks, *, stop: Stop) -> Started:
     """Return a run that is ready to train; all ranks call this.
+
+    Args:
+        config: the run.
+        ranks: of the run.
+        stop: looked at while texts are written.
 
     Raises:
         UserError: the options, the files, the model, the ranks or the checkpoints do not fit.
@@ -177,6 +183,7 @@ def start(config: Config, ranks: Ranks) -> Started:
             tokenizer=tokenizer,
             decoding=config.decoding,
             ranks=ranks,
+            stop=stop,
         ),
         by_loss=tuning.by_loss,
     )

@@ -11,6 +11,7 @@ from tests.trainer.alone import ALONE
 from tests.trainer.checkpoints.test_checkpoint import put
 from tests.trainer.tuning.lessons import write_lines, write_model
 from trainer.checkpoints.disk import Disk
+from trainer.stop import Stop
 from trainer.tasks.question import Question
 from trainer.tasks.rows import causal_row
 from trainer.tasks.task import TRAIN, VALIDATION, Asked
@@ -44,7 +45,7 @@ def test_ranks_share_the_reading_of_their_own_folder_alone(
     flags = ("--task", "copa", "--data", "items", "--init-from", "model", "--save", str(save))
     config = parse([*flags, "--resume", str(tmp_path / "run")], world=1)
     with pytest.raises(CheckedError):
-        module.start(config, ALONE)
+        module.start(config, ALONE, stop=Stop())
     # Another folder may be on the disk of one node only, whatever --save is.
     assert [disk is not None for disk in seen] == [is_own]
 
@@ -152,7 +153,7 @@ def test_what_can_be_done_about_too_few_positions(
     starting: Callable[..., Config], item: dict[str, object], flags: tuple[str, ...], remedy: str
 ) -> None:
     with pytest.raises(UserError) as caught:
-        module.start(starting(item, *flags), ALONE)
+        module.start(starting(item, *flags), ALONE, stop=Stop())
     message = str(caught.value)
     assert "tokens, and the model has 128 positions, which fine-tuning cannot add to" in message
     assert message.endswith(f": give {remedy}")
@@ -171,4 +172,4 @@ def test_a_task_learns_whether_the_model_knows_task_masks(
     monkeypatch.setattr(module, "find_origin", origin)
     given = starting({}, "--task", "prompted", "--by-loss")
     with pytest.raises(UserError, match=f"task masks: {task_mask}"):
-        module.start(replace(given, task=replace(given.task, ask=ask)), ALONE)
+        module.start(replace(given, task=replace(given.task, ask=ask)), ALONE, stop=Stop())
