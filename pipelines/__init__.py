@@ -1,3 +1,22 @@
-"""Beam pipelines: raw corpora in, token shards out."""
+"""Beam pipelines: raw corpora in, token shards out.
+
+What is listed here is public, and so is `pipelines.corpus`, of which corpora of one's own are made
+(docs/python.md); all else may change without a word.
+"""
+
+from typing import TYPE_CHECKING
 
 import shards as shards  # before all others: it finds out whether there is room for them
+from shards.face import lazily
+
+if TYPE_CHECKING:
+    from pipelines.api import Built as Built
+    from pipelines.api import Estimated as Estimated
+    from pipelines.api import build as build
+    from pipelines.api import estimate as estimate
+else:
+    __getattr__, __dir__ = lazily(
+        __name__, dict.fromkeys(("Built", "Estimated", "build", "estimate"), "pipelines.api")
+    )
+
+__all__ = ["Built", "Estimated", "build", "estimate"]

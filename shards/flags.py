@@ -117,7 +117,7 @@ def same_option(options_class: type[Any], name: str, *, default: Any = MISSING) 
 def add_flags(parser: "argparse._ActionsContainer", options_class: type[Any]) -> None:
     """Add a flag for each field of a dataclass of options."""
     for option_field in fields(options_class):
-        text = (option_field.metadata["help"] + _default_text(option_field)).replace("%", "%%")
+        text = (option_field.metadata["help"] + default_text(option_field)).replace("%", "%%")
         parser.add_argument(flag_of(option_field.name), help=text, **option_field.metadata["flag"])
 
 
@@ -143,7 +143,8 @@ def given(options: Any) -> list[str]:
     ]
 
 
-def _default_text(option_field: "Field[Any]") -> str:
+def default_text(option_field: "Field[Any]") -> str:
+    """Return what the help of an option says of its default; nothing where it has no figure."""
     default = option_field.default
     if default is MISSING or not default or not isinstance(default, int | float | str | tuple):
         return ""

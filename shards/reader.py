@@ -19,8 +19,18 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError, UserError
 from shards.format import ARROW, BIN, REQUIRED, SUFFIXES, Tokens, shard_file
-from shards.manifest import NAME, TRAIN, Manifest, ShardEntry, parse_dataset, read_manifest
+from shards.manifest import (
+    NAME,
+    TRAIN,
+    VALIDATION,
+    Manifest,
+    ShardEntry,
+    parse_dataset,
+    read_manifest,
+    sum_shards,
+)
 from shards.removals import Rows, removed_rows
+from shards.shown import visible_line
 from shards.storage.arrow import check_places, check_values, damage_told, opened, readable
 from shards.storage.files import map_bytes, size
 from shards.storage.readers import Hold
@@ -263,6 +273,30 @@ class Dataset:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_hold": None}
+
+    @property
+    def shown_directory(self) -> str:
+        """The dataset's folder for reading: one below the working directory without that."""
+        with suppress(ValueError, OSError):
+            if isinstance(self.directory, Path):
+                return str(self.directory.relative_to(Path.cwd()))
+        return str(self.directory)
+
+    def __repr__(self) -> str:
+        train, validation = (
+            sum_shards(self.manifest.shards(split=split)) for split in (TRAIN, VALIDATION)
+        )
+        return visible_line(
+            f"Dataset({self.shown_directory!r}, manifest {self.manifest.number}: "
+            f"{train.documents:,} documents, {train.tokens:,} tokens, validation "
+            f"{validation.documents:,}, sources {', '.join(self.sources) or 'none'})"
+        )
+
+    def _repr_html_(self) -> str:
+        # It stands on this module.
+        from shards.show import summary_html  # noqa: PLC0415  see above
+
+        return summary_html(self)
 
     @classmethod
     def open(cls, path: str | AnyPath) -> "Dataset":

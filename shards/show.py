@@ -1,7 +1,8 @@
 """Datasets as text to read: the whole in one screen, one document, statistics."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from shards.errors import UserError
 from shards.format import ARROW
 from shards.manifest import TRAIN, VALIDATION, Generation, sum_shards
 from shards.reader import Dataset, Documents, Shard
+from shards.shown import visible_line
 from shards.storage.arrow import damage_told
 
 _NUM_IDS = 32
@@ -44,12 +46,36 @@ def overview(dataset: Dataset) -> Iterator[str]:
     yield ""
     yield from generations(dataset)
     yield ""
-    yield _LINE.format("source", "documents", "tokens", "shards", "MB")
+    yield from (_LINE.format(*cells) for cells in _sources(dataset))
+
+
+def summary_html(dataset: Dataset) -> str:
+    """Return a dataset as a notebook shows it: what it is, and a row for each source and split."""
+    manifest = dataset.manifest
+    tokenizer = manifest.tokenizer
+    about = (
+        f"{dataset.shown_directory}: {manifest.corpus}, manifest {manifest.number}, generations: "
+        f"{len(manifest.generations)}, {tokenizer.name}, {tokenizer.pieces:,} pieces"
+    )
+    return f"<p>{escape(visible_line(about))}</p>{html_table(_sources(dataset))}"
+
+
+def html_table(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as a table of HTML, the first one as its head; nothing in a cell is obeyed."""
+    head, *others = [[escape(visible_line(str(cell))) for cell in row] for row in rows]
+    lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>"]
+    lines += [f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in others]
+    return f"<table>{''.join(lines)}</table>"
+
+
+def _sources(dataset: Dataset) -> Iterator[tuple[str, ...]]:
+    """Yield a head and the figures of every source and split."""
+    yield "source", "documents", "tokens", "shards", "MB"
     for name, split in _splits(dataset):
-        sums = sum_shards(manifest.shards(name, split=split))
+        sums = sum_shards(dataset.manifest.shards(name, split=split))
         label = name if split == TRAIN else f"{name} {split}"
-        counts = f"{sums.documents:,}", f"{sums.tokens:,}", sums.shards, f"{sums.bytes / 1e6:,.1f}"
-        yield _LINE.format(label, *counts)
+        megabytes = f"{sums.bytes / 1e6:,.1f}"
+        yield label, f"{sums.documents:,}", f"{sums.tokens:,}", f"{sums.shards}", megabytes
 
 
 def generations(dataset: Dataset) -> Iterator[str]:

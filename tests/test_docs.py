@@ -1,5 +1,6 @@
 """What the pages say of files, modules and commands is so."""
 
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "README.zh.md", *sorted((ROOT / "docs").glob("*.md"))]
 PATH = re.compile(r"(?<![\w/.-])(?:pipelines|shards|trainer|tests|docs|\.ci)/[\w./-]*\w\.\w+")
 IMPORT = re.compile(r"^from ((?:pipelines|shards|trainer)[\w.]*) import", re.MULTILINE)
+FACE = re.compile(r"^from (pipelines|shards|trainer) import ([\w, ]+)$", re.MULTILINE)
 MODULE = re.compile(r"python -m ((?:pipelines|shards|trainer)[a-z_.]*[a-z])\b")
 OF_THE_READER = {"pipelines/notes.py", "tests/pipelines/map/test_mapper.py"}
 """A path that an example makes up."""
@@ -27,6 +29,14 @@ def test_files_and_modules_that_a_page_names_exist(page: Path) -> None:
     for name in {*IMPORT.findall(text), *MODULE.findall(text)} - {"pipelines.notes"}:
         path = ROOT / name.replace(".", "/")
         assert path.with_suffix(".py").exists() or (path / "__init__.py").exists(), name
+
+
+def test_what_pages_import_from_a_package_is_public() -> None:
+    imported = [names for page in PAGES for names in FACE.findall(page.read_text("utf-8"))]
+    assert len(imported) > 8
+    for package, names in imported:
+        public = {*importlib.import_module(package).__all__}
+        assert {name.strip() for name in names.split(",")} <= public
 
 
 def test_links_between_pages_lead_somewhere() -> None:

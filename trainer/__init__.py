@@ -1,3 +1,54 @@
-"""The GLM trainer: reads shards."""
+"""The GLM trainer: reads shards.
+
+What is listed here is public (docs/python.md); all else may change without a word. torch is
+imported with the first of these names that is used.
+"""
+
+from typing import TYPE_CHECKING
 
 import shards as shards  # before all others: it finds out whether there is room for them
+from shards.face import lazily
+
+if TYPE_CHECKING:
+    from trainer.decode.decoding import Decoding as Decoding
+    from trainer.decode.writer import Generation as Generation
+    from trainer.generate import generate_texts as generate_texts
+    from trainer.loader import Loader as Loader
+    from trainer.loader import read_once as read_once
+    from trainer.tasks.catalogue import find_task as find_task
+    from trainer.tasks.task import Asking as Asking
+    from trainer.trained import Opening as Opening
+    from trainer.trained import Trained as Trained
+    from trainer.trained import open_trained as open_trained
+    from trainer.tuning.answers import answer as answer
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "Asking": "trainer.tasks.task",
+            "Decoding": "trainer.decode.decoding",
+            "Generation": "trainer.decode.writer",
+            "Loader": "trainer.loader",
+            "Opening": "trainer.trained",
+            "Trained": "trainer.trained",
+            "answer": "trainer.tuning.answers",
+            "find_task": "trainer.tasks.catalogue",
+            "generate_texts": "trainer.generate",
+            "open_trained": "trainer.trained",
+            "read_once": "trainer.loader",
+        },
+    )
+
+__all__ = [
+    "Asking",
+    "Decoding",
+    "Generation",
+    "Loader",
+    "Opening",
+    "Trained",
+    "answer",
+    "find_task",
+    "generate_texts",
+    "open_trained",
+    "read_once",
+]

@@ -2,8 +2,8 @@
 
 python -m trainer.generate build/run "Bread is [MASK] in the oven." --top-k 40
 
-trained = open_trained(Path("build/run"), Opening())
-for generation in generate(trained.model, trained.tokenizer, ["Bread is [MASK] in the oven."]):
+trained = open_trained("build/run")
+for generation in generate_texts(trained.model, trained.tokenizer, ["Bread is [MASK] there."]):
 print(generation.text)
 """
 
@@ -28,7 +28,7 @@ from trainer.tokenizer import TextTokenizer
 from trainer.trained import Opening, Trained, open_trained
 
 
-def generate(
+def generate_texts(
     model: GLM,
     tokenizer: TextTokenizer,
     prompts: Sequence[str],

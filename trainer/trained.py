@@ -98,14 +98,20 @@ class Origin:
     """See `Trained`."""
 
 
-def open_trained(path: Path, opening: Opening) -> Trained:
+def open_trained(path: str | Path, opening: Opening | None = None) -> Trained:
     """Return the model in a run's folder, one of its checkpoints, or a published checkpoint.
+
+    Args:
+        path: the folder or file.
+        opening: how it is read, where it does not say all, and where to. Default: as it says, on
+            an accelerator if there is one.
 
     Raises:
         UserError: there is none, its shape or tokenizer is not known, or they do not fit.
         DamageError: a file of it is damaged.
     """
-    origin = find_origin(path, opening)
+    opening = opening or Opening()
+    origin = find_origin(Path(path), opening)
     tokenizer = find_tokenizer(origin, opening)
     return Trained(
         model=load_model(origin, opening),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pipelines.corpus.failure import code_failure
 from pipelines.corpus.recipe import CORPORA
+from shards.errors import UserError
 
 CODE = "code of the corpus"
 """The name of the hash among the options of a dataset; no option can be called so."""
@@ -56,6 +57,21 @@ def code_hash(corpus: str) -> str:
     for module in sorted(sources):
         digest.update(f"{module}\0{len(sources[module])}\0".encode() + sources[module])
     return digest.hexdigest()[:16]
+
+
+def check_unchanged(corpus: str) -> None:
+    """Check that the code of a corpus is still what this process took it for at its first use.
+
+    A process goes on with what it has imported, while its workers import what is there now.
+
+    Raises:
+        UserError: It was edited meanwhile.
+    """
+    if code_hash(corpus) != code_hash.__wrapped__(corpus):
+        raise UserError(
+            f"the code of {corpus} was edited after this process had used it: restart Python (in a "
+            "notebook the kernel), so that all processes work with the same code"
+        )
 
 
 def _file_of(module: str, corpus: str, root: Path) -> Path | None:

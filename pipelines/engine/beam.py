@@ -6,8 +6,21 @@ _disabled = logging.root.manager.disable
 # Beam's BigQuery client warns through the root logger if Google's libraries are not installed.
 logging.disable(logging.WARNING)
 try:
-    from apache_beam import Create, DoFn, Impulse, Map, ParDo, Pipeline, PTransform, Reshuffle
-    from apache_beam.coders import PickleCoder
+    from apache_beam import (
+        Create,
+        DoFn,
+        FlatMap,
+        Flatten,
+        GroupByKey,
+        Impulse,
+        Map,
+        ParDo,
+        Pipeline,
+        PTransform,
+        Reshuffle,
+    )
+    from apache_beam.coders import Coder, PickleCoder
+    from apache_beam.coders.typecoders import registry as coders
     from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
     from apache_beam.metrics.metric import Metrics
     from apache_beam.options.pipeline_options import (
@@ -19,26 +32,35 @@ try:
         PrismRunnerOptions,
         StandardOptions,
     )
-    from apache_beam.pvalue import PBegin, PCollection
+    from apache_beam.pvalue import AsList, PBegin, PCollection, Row, TaggedOutput
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
-    from apache_beam.runners.runner import PipelineResult
+    from apache_beam.runners.portability.prism_runner import PrismRunner
+    from apache_beam.runners.runner import PipelineResult, PipelineRunner
     from apache_beam.transforms.periodicsequence import (
         ImpulseSeqGenRestrictionProvider,
     )
     from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
-    from apache_beam.transforms.window import TimestampedValue
+    from apache_beam.transforms.window import GlobalWindow, TimestampedValue
+    from apache_beam.typehints.row_type import RowTypeConstraint
     from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
+    from apache_beam.utils.windowed_value import WindowedValue
 finally:
     logging.disable(_disabled)
 
 __all__ = [
     "MAX_TIMESTAMP",
+    "AsList",
+    "Coder",
     "Create",
     "DebugOptions",
     "DoFn",
+    "FlatMap",
+    "Flatten",
     "FlinkRunnerOptions",
     "FnApiRunner",
+    "GlobalWindow",
     "GoogleCloudOptions",
+    "GroupByKey",
     "Impulse",
     "ImpulseSeqGenRestrictionProvider",
     "ManualWatermarkEstimator",
@@ -52,11 +74,18 @@ __all__ = [
     "Pipeline",
     "PipelineOptions",
     "PipelineResult",
+    "PipelineRunner",
     "PortableOptions",
+    "PrismRunner",
     "PrismRunnerOptions",
     "ReadModifyWriteStateSpec",
     "Reshuffle",
+    "Row",
+    "RowTypeConstraint",
     "StandardOptions",
+    "TaggedOutput",
     "Timestamp",
     "TimestampedValue",
+    "WindowedValue",
+    "coders",
 ]

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
+from pipelines.engine.figures import Done
 from pipelines.engine.progress import Progress, progress_counts
 from pipelines.engine.records import RecordType, finished_record, read_record
 from pipelines.engine.runner import Runner
@@ -116,7 +117,9 @@ class Phases:
             stream=self._stream,
         )
         with progress:
-            self._runner.run(todo, prepare_unfinished, (self._work / phase, prepare, argument))
+            self._runner.run(
+                todo, prepare_unfinished, (self._work / phase, prepare, argument), phase=phase
+            )
         self.seconds[phase] = self.seconds.get(phase, 0) + time.monotonic() - started
 
     def figures(self) -> dict[str, Any]:
@@ -141,8 +144,12 @@ def prepare_unfinished(arguments: tuple[AnyPath, Callable[[Any], RunTask], Any])
     forget_sizes()
     run_task = prepare(argument)
 
-    def run_unfinished(task: Any) -> None:
-        if not (folder / f"{task.name}.json").exists():
+    def run_unfinished(task: Any) -> Done:
+        record, started = folder / f"{task.name}.json", time.monotonic()
+        finished_before = record.exists()
+        if not finished_before:
             run_task(task)
+        seconds = None if finished_before else time.monotonic() - started
+        return Done(phase=folder.name, record=record, seconds=seconds)
 
     return run_unfinished

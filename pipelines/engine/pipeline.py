@@ -1,43 +1,58 @@
 """A Beam pipeline of one shape runs the tasks of a phase, whatever the runner.
 
 Tasks are spread over the workers, and one function runs each of them. Nothing but tasks passes
-through Beam, and nothing comes back: a task's results are files, the last of them its record.
+through Beam, and nothing comes back but metrics, for people to look at: a task's results are files,
+the last of them its record.
 """
 
 import base64
 import re
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pipelines.engine import beam
-from pipelines.engine.beam import PBegin, PCollection, PipelineOptions, PipelineResult
+from pipelines.engine.beam import PipelineResult
 from pipelines.engine.failure import one_line
+from pipelines.engine.jobs import named_options, named_runner
+from pipelines.engine.metrics import count
 from pipelines.engine.task import run_packed
 from shards.errors import UserError
 
 _ENCODED_MESSAGE = re.compile(r"\[corpusmill ([A-Za-z0-9+/=]+)\]")
+_STEPS = {
+    "map": "Map splits",
+    "group": "Group segments",
+    "dedup": "Find duplicates",
+    "known": "Compare with earlier generations",
+    "components": "Connect near-duplicates",
+    "drops": "List what to drop",
+    "slots": "Write signatures",
+    "mates": "Count those without a kept mate",
+    "ranges": "Cut segments into ranges",
+    "merge": "Merge shards",
+}
+"""What an engine's pages call the step that runs the tasks, by phase."""
 
 
-@dataclass
-class Tasks(beam.PTransform[PBegin, PCollection[Any]]):
-    """Run each task once, with the function that the payload's `prepare` returns in each worker."""
+@dataclass(frozen=True)
+class Phase:
+    """What an engine's pages say of the tasks."""
 
-    tasks: Sequence[Any]
-    payload: bytes
+    name: str
+    dataset: str = ""
 
-    def expand(self, pipeline: PBegin) -> PCollection[Any]:
-        """Wire it; without Reshuffle Beam would run all tasks in the worker that creates them."""
-        tasks = pipeline | "Create" >> beam.Create(self.tasks, reshuffle=False)
-        if len(self.tasks) > 1:
-            tasks |= "Spread" >> beam.Reshuffle()
-        done: PCollection[Any] = tasks | "Run" >> beam.ParDo(TaskDoFn(self.payload))
-        return done
+    @property
+    def step(self) -> str:
+        """The name of the step that runs them."""
+        return _STEPS.get(self.name, f"Run {self.name}")
 
 
 class TaskDoFn(beam.DoFn):
-    """Runs a task; a UserError travels as text, since Beam keeps only that."""
+    """Runs a task and counts what it did, with the function that `prepare` returns in each worker.
+
+    A UserError travels as text, since Beam keeps only that.
+    """
 
     def __init__(self, payload: bytes) -> None:
         self._payload = payload
@@ -45,7 +60,9 @@ class TaskDoFn(beam.DoFn):
     def process(self, task: Any) -> None:
         """Run one task."""
         try:
-            run_packed(self._payload, task)
+            done = run_packed(self._payload, task)
+            if done is not None:
+                count(done.figures())
         except UserError as error:
             text = base64.b64encode(str(error).encode()).decode()
             # It survives as part of whatever text an engine makes of the error.
@@ -53,26 +70,34 @@ class TaskDoFn(beam.DoFn):
 
 
 def run_pipeline(
-    flags: Sequence[str], tasks: Sequence[Any], payload: bytes, *, in_process: bool
-) -> None:
+    flags: Sequence[str], tasks: Sequence[Any], payload: bytes, *, phase: Phase, in_process: bool
+) -> PipelineResult:
     """Run all tasks and return when they are done.
 
     Args:
         flags: Beam's own.
         tasks: Small picklable records.
         payload: What `packed` returns.
+        phase: For the engine's pages.
         in_process: Run them in this process, by the runner that Beam itself brings.
+
+    Returns:
+        The job, which has the metrics.
 
     Raises:
         UserError: A task raised it, or the engine failed.
     """
-    # Beam's DirectRunner would first try to download Prism; this is what it falls back to.
-    runner = beam.FnApiRunner() if in_process else None
-    phase = type(tasks[0]).__name__.removesuffix("Task")
     try:
-        pipeline = beam.Pipeline(runner=runner, options=_options(flags, phase))
-        _ = pipeline | phase >> Tasks(tasks, payload)
-        _wait(pipeline.run())
+        options = named_options(flags, phase.dataset, phase.name)
+        # Beam's DirectRunner would first try to download Prism; this is what it falls back to.
+        runner = beam.FnApiRunner() if in_process else named_runner(options)
+        pipeline = beam.Pipeline(runner=runner, options=options)
+        spread = pipeline | "List tasks" >> beam.Create(tasks, reshuffle=False)
+        if len(tasks) > 1:
+            # Without it Beam would run all tasks in the worker that lists them.
+            spread |= "Spread over workers" >> beam.Reshuffle()
+        _ = spread | phase.step >> beam.ParDo(TaskDoFn(payload))
+        return _finished(pipeline.run())
     except Exception as error:
         message = _ENCODED_MESSAGE.search(str(error))
         if message is not None:
@@ -85,18 +110,11 @@ def run_pipeline(
         ) from error
 
 
-def _options(flags: Sequence[str], phase: str) -> PipelineOptions:
-    """Return Beam's options; without --job_name the engine shows the phase as the job's name."""
-    options = PipelineOptions([*flags])
-    job = options.view_as(beam.GoogleCloudOptions)
-    job.job_name = job.job_name or f"corpusmill-{phase.lower()}-{uuid.uuid4().hex[:8]}"
-    return options
-
-
-def _wait(result: PipelineResult) -> None:
+def _finished(result: PipelineResult) -> PipelineResult:
     """Wait for a job to end; if the driver is interrupted, ask the engine to cancel the job."""
     try:
         result.wait_until_finish()
     except KeyboardInterrupt:
         result.cancel()
         raise
+    return result

@@ -1,9 +1,10 @@
-"""Progress of a run: one line that changes on a terminal, plain lines elsewhere.
+"""Progress of a run: a line that changes on a terminal, a bar in a notebook, plain lines elsewhere.
 
 Finished tasks are known by their records. For tasks under way each local worker keeps a small file
 with its task and the bytes done; on a cluster, whose workers have other disks, only records count.
 """
 
+import importlib
 import json
 import sys
 import threading
@@ -11,12 +12,13 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from html import escape
 from pathlib import Path
 from typing import Any, TextIO
 
 from pipelines.segments.rows import KEPT
 from shards.errors import UserError
-from shards.shown import tell
+from shards.shown import message, tell
 from shards.storage.files import read_json
 from shards.storage.remote import AnyPath, RemotePath
 
@@ -37,10 +39,16 @@ class Heartbeat:
         self._rows = 0
         self._due = 0.0
 
-    def beat(self, task: str, done_bytes: int, *, rows: int) -> None:
+    def beat(self, task: str, done_bytes: int, *, rows: int, about: str = "") -> None:
         """Report how far the task is; written about once a second.
 
         A report that cannot be written is skipped: progress is no reason to fail.
+
+        Args:
+            task: Its name.
+            done_bytes: Bytes of its input that are done.
+            rows: Documents since the last report.
+            about: The task in words, for who looks at the file.
         """
         self._rows = rows + (self._rows if task == self._task else 0)
         self._task = task
@@ -49,9 +57,9 @@ class Heartbeat:
         self._due = time.monotonic() + 1
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            state = {"task": task, "bytes": done_bytes, "rows": self._rows}
+            state = {"task": task, "about": about, "bytes": done_bytes, "rows": self._rows}
             temporary = self._path.with_suffix(".tmp")
-            temporary.write_text(json.dumps(state))
+            temporary.write_text(f"{json.dumps(state)}\n")
             temporary.replace(self._path)
 
 
@@ -63,7 +71,7 @@ class Progress:
         tasks: Weight (bytes of input, or 1) of each task, by the path of its record.
         describe: Returns what the record of a finished task adds to the line: counts by name.
         work: The run's folder of intermediate files.
-        stream: Where the line goes; the standard error by default.
+        stream: Where the line goes; by default a notebook's cell or the standard error.
     """
 
     def __init__(
@@ -82,36 +90,43 @@ class Progress:
         self._heartbeats = work / "progress"
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
-        self._done = 0
+        self._bar = NotebookBar() if stream is None and in_notebook() else None
+        self._done = self._percent = 0
         self._counts: dict[str, int] = {}
         self._started = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> "Progress":
+        if self._bar:
+            self._look()  # from the thread that runs the cell, which the bar then belongs to
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        with suppress(UserError, OSError):
-            self._show(last=True)
+        self._look(last=True)
 
     def _watch(self) -> None:
         local = isinstance(self._heartbeats, Path)
-        pause = 1.0 if self._terminal and local else PLAIN_SECONDS
+        pause = 1.0 if (self._terminal or self._bar) and local else PLAIN_SECONDS
         while not self._stop.wait(pause):
             started = time.monotonic()
-            # No reason to fail: the storage does not answer, or nobody reads the line any more.
-            with suppress(UserError, OSError):
-                self._show()
+            self._look()
             # Behind a URL a look at millions of files takes minutes, and each page costs money.
             pause = max(pause, PAUSE_FACTOR * (time.monotonic() - started))
 
+    def _look(self, *, last: bool = False) -> None:
+        # No reason to fail: the storage does not answer, or nobody reads the line any more.
+        with suppress(UserError, OSError):
+            self._show(last=last)
+
     def _show(self, *, last: bool = False) -> None:
         line = self.line()
-        if self._terminal:
+        if self._bar:
+            self._bar.show(line, percent=self._percent)
+        elif self._terminal:
             tell(line, stream=self._stream, start="\r\033[K", end="\n" if last else "")
         else:
             tell(line, stream=self._stream)
@@ -125,7 +140,8 @@ class Progress:
         if rows:
             counts["documents"] = counts.get("documents", 0) + rows
         seconds = max(time.monotonic() - self._started, 1e-3)
-        parts = [f"{self._phase} {100 * done // self._total:3.0f} %"]
+        self._percent = 100 * done // self._total
+        parts = [f"{self._phase} {self._percent:3.0f} %"]
         parts += [f"{count:,} {name}" for name, count in counts.items()]
         if self._total > len(self._waiting) + 1e6:  # the weights are bytes
             parts.append(f"{done / 1e6 / seconds:.1f} MB/s")
@@ -164,6 +180,30 @@ class Progress:
                     beat = (path.stat().st_mtime_ns, done, state["rows"])
                     states[task] = max(beat, states.get(task, beat))
         return sum(beat[1] for beat in states.values()), sum(beat[2] for beat in states.values())
+
+
+class NotebookBar:
+    """A bar with a line beside it, in the output of the cell that runs."""
+
+    def __init__(self) -> None:
+        self._show = importlib.import_module("IPython.display").display
+        self._handle: Any = None
+
+    def show(self, line: str, *, percent: int) -> None:
+        """Show a line of progress, and how much is done."""
+        text = message(line)
+        bar = f'<progress value="{percent}" max="100"></progress> <code>{escape(text)}</code>'
+        shown = {"text/plain": text, "text/html": bar}
+        if self._handle is None:
+            self._handle = self._show(shown, raw=True, display_id=True)
+        else:
+            self._handle.update(shown, raw=True)
+
+
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 def _duration(seconds: float) -> str:

@@ -19,7 +19,12 @@ class Runner:
     """Runs tasks where the flags say. As a context manager it ends the workers it started."""
 
     def __init__(
-        self, flags: Sequence[str], *, num_workers: int, preload: Sequence[str] = ()
+        self,
+        flags: Sequence[str],
+        *,
+        num_workers: int,
+        preload: Sequence[str] = (),
+        dataset: str = "",
     ) -> None:
         """Make a runner.
 
@@ -27,6 +32,7 @@ class Runner:
             flags: Beam's own; with none, or with workers, tasks do not go through Beam.
             num_workers: Worker processes on this machine; 0 runs the tasks in this process.
             preload: Modules that the tasks need; all workers share one import of them.
+            dataset: The name of the dataset that is made, for the names of an engine's jobs.
 
         Raises:
             UserError: The engine does not answer.
@@ -34,6 +40,7 @@ class Runner:
         self.local = not engine_name(flags)
         """Whether the tasks run on this machine."""
         self._flags = [*flags] if self.local else _ready_for_engine(flags)
+        self._dataset = dataset
         self.num_workers = num_workers if self.local else 0
         self._workers = Workers(self.num_workers, run_packed, preload)
 
@@ -58,13 +65,21 @@ class Runner:
         """
         return self._workers.call(function, argument) if self.num_workers else function(argument)
 
-    def run(self, tasks: Sequence[Any], prepare: Callable[[Any], RunTask], argument: Any) -> None:
+    def run(
+        self,
+        tasks: Sequence[Any],
+        prepare: Callable[[Any], RunTask],
+        argument: Any,
+        *,
+        phase: str = "tasks",
+    ) -> None:
         """Run all tasks and return when they are done.
 
         Args:
             tasks: Small picklable records.
             prepare: A module-level function; prepare(argument) returns the one that runs a task.
             argument: Picklable.
+            phase: What the tasks are, for an engine's pages.
 
         Raises:
             UserError: A task failed in a way that the user can fix, or its worker kept dying.
@@ -73,9 +88,10 @@ class Runner:
         if self.num_workers:
             self._workers.run_all(tasks, payload)
         elif self._flags:
-            from pipelines.engine.pipeline import run_pipeline  # noqa: PLC0415  loads Beam
+            from pipelines.engine.pipeline import Phase, run_pipeline  # noqa: PLC0415  loads Beam
 
-            run_pipeline(self._flags, tasks, payload, in_process=self.local)
+            about = Phase(phase, dataset=self._dataset)
+            run_pipeline(self._flags, tasks, payload, phase=about, in_process=self.local)
         else:
             for task in tasks:
                 run_packed(payload, task)

@@ -23,15 +23,17 @@ sighting.
 import pickle
 import threading
 import time
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 from zlib import crc32
 
 from pipelines.engine import beam
-from pipelines.engine.beam import PipelineOptions, PipelineResult
+from pipelines.engine.beam import PipelineResult
 from pipelines.engine.failure import one_line
+from pipelines.engine.figures import Figures
+from pipelines.engine.jobs import named_options, named_runner
+from pipelines.engine.metrics import NAMESPACE, count
 from pipelines.engine.task import last_line, run_packed
 from pipelines.engine.workers import Workers
 from shards.errors import UserError
@@ -47,9 +49,6 @@ AGAIN_AFTER = 10.0
 
 MOST_SILENCES = 10
 """How often in a row an engine may not answer for its job, asked once a second."""
-
-NAMESPACE = "corpusmill"
-"""Of the metrics."""
 
 
 Sightings = list[tuple[str, Any]]
@@ -79,8 +78,8 @@ class Steps(Protocol):
     def fail(self, task: Any, message: str) -> bool:
         """Take note that a task failed; return whether that was possible."""
 
-    def finished(self, task: Any) -> Mapping[str, int]:
-        """Return what a finished task has made, by name."""
+    def finished(self, task: Any) -> Figures:
+        """Return what a finished task has made."""
 
 
 @lru_cache(maxsize=1)
@@ -195,10 +194,7 @@ class Map(beam.DoFn):
         self._payload = steps
         self._run = run
         self._children = children
-        self._counters = {
-            name: beam.Metrics.counter(NAMESPACE, name)
-            for name in ("documents", "tokens", "bytes", "tasks", "tasks failed")
-        }
+        self._failed = beam.Metrics.counter(NAMESPACE, "tasks failed")
         self._seconds = beam.Metrics.distribution(NAMESPACE, "milliseconds from arrival to map")
 
     def process(self, task: Any) -> None:
@@ -215,12 +211,10 @@ class Map(beam.DoFn):
             except Exception as error:  # noqa: BLE001 - one file must not end the stream of all
                 message = str(error) if isinstance(error, UserError) else last_line(error)
                 if steps.fail(task, message):
-                    self._counters["tasks failed"].inc()
+                    self._failed.inc()
                     return
                 time.sleep(AGAIN_AFTER)
-        self._counters["tasks"].inc()
-        for name, count in made.items():
-            self._counters[name].inc(count)
+        count(made)
         self._seconds.update(int(1000 * (time.time() - task.arrived)))
 
 
@@ -254,12 +248,20 @@ class Job:
     """A job of a watch on an engine."""
 
     def __init__(
-        self, flags: Sequence[str], *, steps: bytes, run: bytes, children: int, seconds: float
+        self,
+        flags: Sequence[str],
+        *,
+        dataset: str,
+        steps: bytes,
+        run: bytes,
+        children: int,
+        seconds: float,
     ) -> None:
         """Submit it.
 
         Args:
             flags: Beam's own.
+            dataset: The name of the dataset, for the job's.
             steps: `packed` function that returns the Steps, and its argument.
             run: What `packed` returns for the tasks.
             children: Processes that each worker process starts for its tasks; 0: none.
@@ -268,8 +270,9 @@ class Job:
         Raises:
             Exception: The engine does not take it.
         """
-        options = _options(flags)
-        pipeline = beam.Pipeline(options=options)
+        options = named_options(flags, dataset, "watch")
+        options.view_as(beam.StandardOptions).streaming = True
+        pipeline = beam.Pipeline(runner=named_runner(options), options=options)
         beginning = beam.Timestamp.now()
         ticks = (
             pipeline
@@ -277,11 +280,12 @@ class Job:
             | "Span" >> beam.Map(lambda _: (beginning, beam.MAX_TIMESTAMP, seconds))
             | "Tick" >> beam.ParDo(Ticks(steps))
         )
-        sightings = ticks | "Look" >> beam.ParDo(Look(steps, seconds)).with_output_types(
+        sightings = ticks | "Look for files" >> beam.ParDo(Look(steps, seconds)).with_output_types(
             tuple[int, Any]
         )
-        tasks = sightings | "Judge" >> beam.ParDo(Judge(steps))
-        _ = tasks | "Spread" >> beam.Reshuffle() | "Map" >> beam.ParDo(Map(steps, run, children))
+        tasks = sightings | "Choose files" >> beam.ParDo(Judge(steps))
+        spread = tasks | "Spread over workers" >> beam.Reshuffle()
+        _ = spread | "Map splits" >> beam.ParDo(Map(steps, run, children))
         self._result: PipelineResult = pipeline.run()
         self.name: str = options.view_as(beam.GoogleCloudOptions).job_name
         self.error = ""
@@ -318,11 +322,3 @@ class Job:
             self._result.cancel()
         except Exception as error:  # noqa: BLE001 - the engine may be gone
             self.error = one_line(error, 300)
-
-
-def _options(flags: Sequence[str]) -> PipelineOptions:
-    options = PipelineOptions([*flags])
-    options.view_as(beam.StandardOptions).streaming = True
-    job = options.view_as(beam.GoogleCloudOptions)
-    job.job_name = job.job_name or f"corpusmill-watch-{uuid.uuid4().hex[:8]}"
-    return options

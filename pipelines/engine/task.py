@@ -10,11 +10,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from pipelines.engine.figures import Done
 from shards.errors import UserError
 from shards.memory import is_lack_of_memory
 
-RunTask = Callable[[Any], None]
-"""Runs one task."""
+RunTask = Callable[[Any], Done | None]
+"""Runs one task; returns what is known of it, where it leaves a record."""
 
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -24,11 +25,14 @@ def packed(prepare: Callable[[Any], Any], argument: Any) -> bytes:
     return pickle.dumps((prepare, argument))
 
 
-def run_packed(payload: bytes, task: Any) -> None:
+def run_packed(payload: bytes, task: Any) -> Done | None:
     """Run a task with a function that is prepared once per process: models are slow to load.
 
     Engines may give a process several tasks at once, in threads; these take turns, because the
     function holds buffers and memory for one task.
+
+    Returns:
+        What the function returned.
 
     Raises:
         UserError: The task failed in a way that the user can fix; also for lack of memory, which
@@ -36,7 +40,7 @@ def run_packed(payload: bytes, task: Any) -> None:
     """
     try:
         with _ONE_AT_A_TIME:
-            _run_task_of(payload)(task)
+            return _run_task_of(payload)(task)
     except Exception as error:
         if not is_lack_of_memory(error):
             raise

@@ -8,7 +8,8 @@ for the memory that others take.
 
 Children are forked from a process that has only imported modules (multiprocessing's fork server):
 imports cost a second of CPU, models must not be loaded before a fork, since their libraries start
-threads.
+threads. What they run is a function of a module, so they leave the driver's script alone: it needs
+no `if __name__ == "__main__"`.
 """
 
 import itertools
@@ -16,12 +17,14 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from typing import Any, TypeVar
@@ -75,8 +78,8 @@ class Workers:
     """A pool of children; as a context manager it ends them."""
 
     num_workers: int
-    run: Callable[[bytes, Any], None]
-    """What a child calls for each task: run(payload, task)."""
+    run: Callable[[bytes, Any], object]
+    """What a child calls for each task: run(payload, task); what it returns is not used."""
     preload: Sequence[str] = ()
     """Modules that children find imported, where they are the first of this process."""
     _children: list[_Child] = field(default_factory=list)
@@ -170,7 +173,8 @@ class Workers:
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs,), daemon=True)
         try:
-            process.start()
+            with _script_left_alone():
+                process.start()
         except (OSError, EOFError) as error:  # the process that workers are forked from has died
             reason = str(error) or type(error).__name__
             raise UserError(
@@ -205,6 +209,23 @@ class Workers:
                 "Finished work is kept; the same command tries again",
                 child.task,
             )
+
+
+@contextmanager
+def _script_left_alone() -> Iterator[None]:
+    """Keep children that are started meanwhile from importing the script of this process.
+
+    They would run all of it that is not guarded: the very build that starts them. multiprocessing
+    imports it for the sake of functions that are defined there, but nothing where it is called
+    `….__main__`, as those of packages are.
+    """
+    script = sys.modules["__main__"]
+    spec = getattr(script, "__spec__", None)
+    script.__spec__ = ModuleSpec("corpusmill.__main__", None)
+    try:
+        yield
+    finally:
+        script.__spec__ = spec
 
 
 def _received(child: _Child) -> Any:

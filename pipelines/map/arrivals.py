@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from pipelines.engine.figures import Done, Figures
 from pipelines.engine.task import last_line
 from pipelines.inputs.files import InputFile, Listing
 from pipelines.map.mapper import Job, Mapper, MapTask
@@ -29,9 +30,7 @@ from pipelines.map.notes import (
 )
 from pipelines.map.phase import map_tasks
 from pipelines.readers.reading import check_head, splits
-from pipelines.segments.rows import KEPT
 from shards.errors import DamageError, UserError
-from shards.storage.files import read_json
 from shards.storage.remote import AnyPath
 
 TOLD_AFTER = 3600.0
@@ -360,19 +359,13 @@ class Arrivals:
         if before is None or before.why != why or look_of(before.file) != sighting.look:
             self._notes.write(key, Odd(file=sighting.file, why=why))
 
-    def finished(self, assignment: Assignment) -> Mapping[str, int]:
-        """Return what a task has made: documents, tokens, and bytes of text."""
+    def finished(self, assignment: Assignment) -> Figures:
+        """Return what a task has made."""
         path = self._job.job.work / "map" / f"{assignment.task.name}.json"
         try:
-            record = read_json(path)
+            return Done(phase="map", record=path, seconds=None).figures()
         except DamageError:  # its generation has been committed meanwhile
-            return {}
-        tallies = [tally for segment in record["segments"] for tally in segment["tallies"]]
-        return {
-            "documents": sum(tally["rows"] for tally in tallies if tally["verdict"] == KEPT),
-            "tokens": sum(segment["tokens"] for segment in record["segments"]),
-            "bytes": sum(tally["bytes"] for tally in tallies),
-        }
+            return Figures(counts={"tasks": 1})
 
 
 def _quiet(memory: Memory, sighting: Sighting) -> float:

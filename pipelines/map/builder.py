@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.dedup.sieve import Sieve
-from pipelines.segments.audit import AUDIT, audit_rows, tally
+from pipelines.segments.audit import AUDIT, audit_rows, path_column, tally
 from pipelines.segments.bins import bins_table
 from pipelines.segments.examples import Examples
 from pipelines.segments.rows import NAME, Verdict, whole_texts
@@ -34,12 +34,12 @@ REJECT_BYTES = 64 << 10
 
 
 class SegmentBuilder:
-    """Collects judged batches of one split until a segment is full."""
+    """Collects judged batches until a segment is full: of one split, or of one source."""
 
     def __init__(
         self,
         *,
-        relative: str,
+        relative: str | None,
         dedup: bool,
         threshold: float = 0.0,
         schema: pa.Schema = AUDIT,
@@ -48,7 +48,8 @@ class SegmentBuilder:
         """Make a builder.
 
         Args:
-            relative: The path of the file that the batches come from.
+            relative: The path of the file that the batches come from; None: they have a column
+                `path`.
             dedup: Drop duplicates within a segment, and write the files that dedup reads.
             threshold: Least similarity of near-duplicates, if the batches have signatures.
             schema: Columns of the audit table.
@@ -115,9 +116,10 @@ class SegmentBuilder:
     def reject(self, row: Mapping[str, Any], *, reason: str, raw: bytes) -> None:
         """Keep a record for rejects/: its place (columns of READ), the reason, its first bytes."""
         place = {name: row[name] for name in ("order", "position", "length")}
+        path = row["path"] if self._relative is None else self._relative
         raw = raw[:REJECT_BYTES]
         self._held_bytes += len(raw)
-        self._rejects.append({**place, "path": self._relative, "reason": reason, "raw": raw})
+        self._rejects.append({**place, "path": path, "reason": reason, "raw": raw})
 
     def close(self, stem: AnyPath) -> Segment:
         """Write the segment's files under `stem` and start the next one."""
@@ -142,6 +144,7 @@ class SegmentBuilder:
             documents=len(lengths),
             tokens=int(lengths.sum()),
             longest=int(lengths.max(initial=0)),
+            shortest=int(lengths.min()) if len(lengths) else 0,
             rejects=len(self._rejects),
             fanned_out=int(pc.sum(pc.greater(audit["ordinal"], 0)).as_py() or 0),
             sieved=sieve.write(stem) if sieve else SieveCounts(),
@@ -178,10 +181,10 @@ class SegmentBuilder:
         holdout = documents["holdout"].to_numpy()
         rows = np.argsort(holdout, kind="stable")
         metrics = self._schema.names[len(AUDIT) :]
-        unused = {"start", "length", "group", "prompt", "text", *metrics}
+        unused = {"start", "length", "group", "prompt", "text", "path", *metrics}
         unused |= {"hash_high", "hash_low", "signature"}
         rest = documents.drop_columns(sorted(unused & set(documents.column_names)))
-        path = pa.nulls(documents.num_rows, pa.large_string()).fill_null(self._relative)
+        path = path_column(documents, self._relative)
         tables = {
             "bins": bins_table(order, lengths),
             "holdout": pa.table(

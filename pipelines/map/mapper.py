@@ -238,7 +238,7 @@ class Mapper:
             unsampled += skipped
             for step in attempt.steps(items):
                 self._add(builder, step, split=split, clock=clock)
-            self._heartbeat.beat(task.name, reader.done, rows=len(items))
+            self._heartbeat.beat(task.name, reader.done, rows=len(items), about=str(task))
             if builder.full:
                 close()
         if not builder.empty:

@@ -186,7 +186,14 @@ def _largest(extent: Extent) -> Extent:
 class _InProcess:
     """Runs tasks one after the other."""
 
-    def run(self, tasks: Sequence[Any], prepare: Callable[[Any], RunTask], argument: Any) -> None:
+    def run(
+        self,
+        tasks: Sequence[Any],
+        prepare: Callable[[Any], RunTask],
+        argument: Any,
+        *,
+        phase: str,  # noqa: ARG002  for engines to show
+    ) -> None:
         work = prepare(argument)
         for task in tasks:
             work(task)

@@ -2,6 +2,7 @@
 
 import resource
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.corpus.options import Options
@@ -21,8 +22,17 @@ from shards.shown import visible_line
 from shards.storage.remote import RemotePath
 
 
-def plan(module: str, options: Options) -> str:
-    """Return the text that `--plan` prints; nothing is written to the output.
+@dataclass(frozen=True, kw_only=True)
+class RunPlan:
+    """What a run would take."""
+
+    estimate: Estimate
+    text: str
+    """What `--plan` prints."""
+
+
+def plan(module: str, options: Options) -> RunPlan:
+    """Return what a run would take; nothing is written to the output.
 
     Args:
         module: The module that holds the corpus's RECIPE.
@@ -33,7 +43,8 @@ def plan(module: str, options: Options) -> str:
     """
     estimated, samples = estimate_run(module, options)
     shares = {source: sampled.share for source, sampled in samples.items()}
-    return "\n".join(map(visible_line, plan_lines(estimated, options, shares=shares)))
+    lines = plan_lines(estimated, options, shares=shares)
+    return RunPlan(estimate=estimated, text="\n".join(map(visible_line, lines)))
 
 
 def estimate_run(

@@ -155,7 +155,7 @@ def started(
         _LOG.info("native loops are compiled first, once on this machine: up to half a minute")
     # What the driver has imported is what tasks need.
     preload = (__name__, "pipelines.map.preloaded") if native else (__name__,)
-    with Runner(flags, num_workers=workers, preload=preload) as runner:
+    with Runner(flags, num_workers=workers, preload=preload, dataset=options.output.name) as runner:
         yield Build(corpus, corpora, files=files, runner=runner, compiled=native)
 
 
@@ -187,6 +187,8 @@ class Build:
         self.files = files
         self.left_out: Mapping[InputFile, str] = {}
         """What of the inputs cannot be read, and why; the report lists it."""
+        self.shards: Mapping[str, int] = {}
+        """How many shards a source gets that has no such option; of others, segments decide."""
         self.output = self.options.output
         self.runner = runner
         number = uuid.uuid4().hex
@@ -249,7 +251,17 @@ class Build:
         """Make the dataset and return its manifest."""
         existing.remove_leftovers(self.output)
         self.announce()
-        records = self.map_phase(self.files).map_all()
+        return self.make_of(self.map_phase(self.files).map_all())
+
+    def make_of(self, records: Sequence[SplitRecord]) -> Manifest:
+        """Make the dataset of splits that are mapped, and return its manifest.
+
+        Args:
+            records: Of all splits, those of one file side by side and in order.
+
+        Raises:
+            UserError: Too many records cannot be read, or none is left.
+        """
         account.check_rejects(records, most=self.options.max_reject_rate, work=self.work)
         account.check_kept(records)
         made = self._finish(records, self.files, base=None)
@@ -453,6 +465,7 @@ class Build:
         """Return the merge records of each source: training shards, then validation shards."""
         shards = {
             source: self.options.shards
+            or self.shards.get(source)
             or num_shards(plan, source, work=self.work, shard_tokens=self.options.shard_tokens)
             for source in plan.sources
         }

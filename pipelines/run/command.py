@@ -1,4 +1,4 @@
-"""The command of a corpus: flags in, exit code out."""
+"""The command of a corpus: flags in, exit code out; what calls from Python do as well."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,6 +12,7 @@ from pipelines.engine.flags import beam_flags
 from pipelines.engine.imports import keep_pandas_out
 from shards.command import exit_code, log_plainly
 from shards.errors import UserError
+from shards.manifest import Manifest
 from shards.shown import print_lines
 
 
@@ -22,41 +23,67 @@ def main(module: str, argv: Sequence[str]) -> int:
         recipe = load_recipe(module)
         options, words = parse(recipe.options, argv, program=module, about=recipe.about)
         flags = beam_flags(words)
-        options = completed(options, recipe)
-        if options.plan and (options.part or options.grows):
-            odd = "--part" if options.part else "--append, --every-tokens and --watch"
-            raise UserError(f"--plan estimates whole runs: leave {odd} out")
-        if options.part and options.grows:
-            raise UserError(
-                "--part is for a dataset that is made at once: leave it out, or leave --append, "
-                "--every-tokens and --watch out"
-            )
-        # What runs take a second to load, --help takes none.
-        from pipelines.run.output import check_output  # noqa: PLC0415 - see above
-
-        check_output(options, recipe)
+        options = checked(options, recipe)
         if options.plan:
-            from pipelines.planning.run import plan  # noqa: PLC0415 - see above
+            from pipelines.planning.run import plan  # noqa: PLC0415 - see make
 
-            print_lines(plan(module, options).split("\n"))
-            return
-        if options.watch:
-            from pipelines.run.watch import watch  # noqa: PLC0415 - see above
+            print_lines(plan(module, options).text.split("\n"))
+        elif options.watch:
+            from pipelines.run.watch import watch  # noqa: PLC0415 - see make
 
             watch(module, options, flags=flags)
-            return
-        if options.grows:
-            from pipelines.run.append import append  # noqa: PLC0415 - see above
+        elif is_share(options.part):
+            from pipelines.run.build import map_part  # noqa: PLC0415 - see make
 
-            append(module, options, flags=flags)
-            return
-        from pipelines.run.build import build, map_part  # noqa: PLC0415 - see above
-
-        (map_part if is_share(options.part) else build)(module, options, flags=flags)
+            map_part(module, options, flags=flags)
+        else:
+            make(module, options, flags=flags)
 
     keep_pandas_out()
     log_plainly()
     return exit_code(module, run, stopped="the same command goes on from here")
+
+
+def make(module: str, options: Options, *, flags: Sequence[str]) -> Manifest:
+    """Make the dataset, add to it, or find it complete, and return its manifest.
+
+    Args:
+        module: The module that holds the corpus's RECIPE.
+        options: As `checked` returns them.
+        flags: Flags for Beam.
+
+    Raises:
+        UserError: It cannot be made; the message says why and what to do.
+    """
+    # What runs take a second to load, --help takes none.
+    if options.grows:
+        from pipelines.run.append import append  # noqa: PLC0415 - see above
+
+        return append(module, options, flags=flags)
+    from pipelines.run.build import build  # noqa: PLC0415 - see above
+
+    return build(module, options, flags=flags)
+
+
+def checked(options: Options, recipe: Recipe) -> Options:
+    """Return the options completed, after checking that they go together and where they write.
+
+    Raises:
+        UserError: As `completed`; or they contradict each other, or the output lies in an input.
+    """
+    options = completed(options, recipe)
+    if options.plan and (options.part or options.grows):
+        odd = "--part" if options.part else "--append, --every-tokens and --watch"
+        raise UserError(f"--plan estimates whole runs: leave {odd} out")
+    if options.part and options.grows:
+        raise UserError(
+            "--part is for a dataset that is made at once: leave it out, or leave --append, "
+            "--every-tokens and --watch out"
+        )
+    from pipelines.run.output import check_output  # noqa: PLC0415 - see make
+
+    check_output(options, recipe)
+    return options
 
 
 def completed(options: Options, recipe: Recipe) -> Options:

@@ -401,6 +401,7 @@ class Watch:
             flags = self._engine.flags()
             self._job = StreamJob(
                 flags,
+                dataset=self._output.name,
                 steps=packed(prepare_arrivals, stream),
                 run=packed(prepare_assignment, self._stream.job),
                 children=num_workers(self._options.workers, work_bytes=_LARGE)

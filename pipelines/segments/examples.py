@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.segments.audit import path_column
 from pipelines.segments.rows import whole_texts
 
 PER_REASON = 20
@@ -29,10 +30,12 @@ EXAMPLES = pa.schema(
 
 
 class Examples:
-    """Collects the examples of one file's segments."""
+    """Collects the examples of segments, those of one file or of several."""
 
-    def __init__(self, relative: str) -> None:
+    def __init__(self, relative: str | None) -> None:
+        """Make it; `relative` is the path of the file, None: the rows have it as `path`."""
         self._relative = relative
+        self._columns = [*_COLUMNS, *(["path"] if relative is None else [])]
         self._by_reason: dict[str, pa.Table] = {}
 
     def add(self, rows: pa.RecordBatch, reasons: pa.Array) -> None:
@@ -48,13 +51,13 @@ class Examples:
                 largest = np.partition(orders[chosen], most - 1)[most - 1]
                 chosen = chosen[orders[chosen] <= largest]
             if len(chosen):
-                new = self._rows(rows.select(_COLUMNS).take(pa.array(chosen)), reason)
+                new = self._rows(rows.select(self._columns).take(pa.array(chosen)), reason)
                 self._by_reason[reason] = _sorted(pa.concat_tables([examples, new]))[:most]
 
     def _rows(self, rows: pa.RecordBatch, reason: str) -> pa.Table:
         columns = {
             **{name: rows[name] for name in ("order", "position", "ordinal")},
-            "path": pa.repeat(pa.scalar(self._relative, pa.large_string()), rows.num_rows),
+            "path": path_column(rows, self._relative).cast(pa.large_string()),
             "reason": pa.repeat(pa.scalar(reason, pa.large_string()), rows.num_rows),
             "text": pc.utf8_slice_codeunits(whole_texts(rows), 0, CHARACTERS),
         }

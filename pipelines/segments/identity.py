@@ -28,7 +28,7 @@ def order_hashes(
     """
     records = _hashes("order", source, relative, positions, seed)
     steps = ordinals.astype(np.uint64) * np.uint64(_GOLDEN)
-    return _mixed(records + steps)
+    return mixed(records + steps)
 
 
 def sample_hashes(source: str, relative: str, positions: np.ndarray, *, seed: int) -> np.ndarray:
@@ -54,10 +54,10 @@ def _hashes(
 ) -> np.ndarray:
     text = "\0".join((domain, str(seed), source, relative))
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-    return _mixed(positions.astype(np.uint64) ^ np.uint64(int.from_bytes(digest, "little")))
+    return mixed(positions.astype(np.uint64) ^ np.uint64(int.from_bytes(digest, "little")))
 
 
-def _mixed(values: np.ndarray) -> np.ndarray:
+def mixed(values: np.ndarray) -> np.ndarray:
     """Return the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) of each value, twice.
 
     It is a bijection, so records of one file never share a hash.

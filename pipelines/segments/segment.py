@@ -69,6 +69,8 @@ class Segment:
     files: Mapping[str, FileEntry]
     """By suffix; a later run checks them before it uses the segment."""
     sieved: SieveCounts = field(default_factory=SieveCounts)
+    shortest: int = 0
+    """Tokens of its shortest document."""
 
     def __post_init__(self) -> None:
         check_stem(self.stem, self.files)

@@ -7,7 +7,7 @@ before the next step works, so that no step sees what another one has dropped.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -36,8 +36,19 @@ class Step(ABC):
         """Return the verdict: the same rows with columns added, and a reason for each that goes."""
 
 
+class NamedStep(Protocol):
+    """A step, or what stands for one."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+        """Return the verdict on a batch."""
+
+
 def run(
-    batch: pa.RecordBatch, steps: Sequence[Step], clock: Clock
+    batch: pa.RecordBatch, steps: Sequence[NamedStep], clock: Clock
 ) -> tuple[pa.RecordBatch, list[Verdict]]:
     """Return the rows that pass every step, and by step those that do not, with reasons.
 

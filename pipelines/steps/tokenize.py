@@ -10,6 +10,9 @@ from pipelines.tokenizers.tokenizer import load_tokenizer
 
 FAILED = "tokenizer-failed"
 
+TOKENIZER = b"tokenizer"
+"""The key of the metadata of the column `tokens` that holds the tokenizer's fingerprint."""
+
 
 class Tokenize(Step):
     """Adds the tokens of each prompt and text, followed by eos, and how many are the prompt's.
@@ -56,6 +59,7 @@ class Tokenize(Step):
         reasons: list[str | None] = [None] * batch.num_rows
         for index, _ in failures:
             reasons[index] = FAILED
-        batch = batch.append_column("tokens", column)
+        made_by = {TOKENIZER: self.tokenizer.fingerprint}
+        batch = batch.append_column(pa.field("tokens", column.type, metadata=made_by), column)
         batch = batch.append_column("prompt_tokens", pa.array(prompt_lengths))
         return Verdict(batch, pa.array(reasons, pa.string()))

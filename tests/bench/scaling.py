@@ -135,5 +135,5 @@ def _lose(cluster: flink.Cluster, output: Path, losses: int) -> None:
         if share < 1 / 2:
             workers = [worker for manager in cluster.managers for worker in manager.workers()]
             max(workers, key=lambda worker: sum(worker.cpu_times()[:2])).kill()
-        elif (manager := cluster.carrier("Map/Run")) is not None:
+        elif (manager := cluster.carrier("Map splits")) is not None:
             manager.kill()

@@ -1,5 +1,6 @@
 """Flink from the jars that `make engines` fetches: in Beam's job server, or a session cluster."""
 
+import base64
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import socket
 import sys
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from typing import Any
 
 import psutil
 
+from pipelines.engine.metrics import NAMESPACE
 from tests.engines.processes import Process, answers, free_port, guarded, started, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +42,7 @@ _SMALL = [
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
 ]
 
+_COUNTER = "beam:metric:user:sum_int64:v1"
 _FLINK = re.compile(r"(beam-runners-flink|flink-(?!shaded|rpc-akka-loader))")
 
 _CONFIG = """\
@@ -163,6 +167,19 @@ class Cluster:
         self.job_manager.wait(timeout=30)
         self.job_manager = self.start_job_manager()
 
+    def counts(self, job: str) -> Counter[str]:
+        """The counters of this package in the jobs of a name, as the REST API has them."""
+        counts: Counter[str] = Counter()
+        for listed in self.ask("jobs/overview")["jobs"]:
+            if listed["name"] != job:
+                continue
+            found = self.ask(f"jobs/{listed['jid']}/accumulators")["user-task-accumulators"]
+            for metric in _metrics(found):
+                if metric["urn"] == _COUNTER and metric["labels"]["NAMESPACE"] == NAMESPACE:
+                    payload = base64.b64decode(metric["payload"])
+                    counts[metric["labels"]["NAME"]] += _whole_number(payload)
+        return counts
+
     def running(self) -> int:
         """How many jobs run."""
         return sum(job["state"] == "RUNNING" for job in self.ask("jobs/overview")["jobs"])
@@ -208,6 +225,18 @@ def session_cluster(folder: Path, *, managers: int = 2, slots: int = 2) -> Itera
         server = job_server(folder, master=f"localhost:{cluster.rest}")
         cluster.endpoint = stack.enter_context(server)
         yield cluster
+
+
+def _metrics(accumulators: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
+    """Beam's metrics, which are one accumulator of a job: the JSON of a message of Beam's."""
+    for accumulator in accumulators:
+        if accumulator["name"] == "__metricscontainers":
+            yield from json.loads(accumulator["value"])["metrics"]["attempted"]
+
+
+def _whole_number(payload: bytes) -> int:
+    """A number as Beam's metrics hold it: seven bits a byte, the lowest first."""
+    return sum((byte & 0x7F) << 7 * place for place, byte in enumerate(payload))
 
 
 def _java(

@@ -50,6 +50,23 @@ def write_wudao(folder: Path, *, documents: int) -> Path:
     return folder
 
 
+def write_damage(folder: Path, *, documents: int) -> Path:
+    """Write another file of WuDao: texts too short for the rules of `glm`, and records without."""
+    records = [
+        {
+            "uniqueKey": f"{number:032x}",
+            "dataType": "百科",
+            "title": "山水田木",
+            "content": text(number, chinese=True)[:60] if number % 2 else number,
+        }
+        for number in range(documents)
+    ]
+    _with_folder(folder / "part-2026010109.json").write_text(
+        json.dumps(records, ensure_ascii=False)
+    )
+    return folder
+
+
 def write_pile(folder: Path, *, documents: int) -> Path:
     """Write JSON lines, most of them plain, some compressed."""
     lines = [

@@ -8,9 +8,10 @@ import psutil
 import pytest
 
 from tests.engines.flink import Cluster, Manager
-from tests.engines.inputs import write_wudao
+from tests.engines.inputs import write_damage, write_wudao
 from tests.engines.processes import guarded, wait_until
 from tests.engines.runs import Run, begun, check_same, finished
+from tests.pipelines.metrics import check_metrics
 from tests.pipelines.runs import content
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -25,8 +26,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def flags(folder: Path) -> Sequence[object]:
-    corpus = write_wudao(folder / "wudao", documents=900)
-    return ["--input", corpus, "--split-bytes", "6000", "--shards", "48"]
+    corpus = write_damage(write_wudao(folder / "wudao", documents=900), documents=20)
+    rules = ["--quality", "glm", "--min-chars", "1", "--max-reject-rate", "0.1"]
+    return ["--input", corpus, "--split-bytes", "6000", "--shards", "48", *rules]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +50,7 @@ def in_the_middle(run: Run, cluster: Cluster, phase: str) -> Manager:
         return len(list((run.output / ".work" / phase).glob("[!.]*.json")))
 
     wait_until(lambda: done() >= 5, run.process, log=run.log, seconds=400)
-    manager = cluster.carrier(f"{phase.capitalize()}/Run")
+    manager = cluster.carrier({"map": "Map splits", "merge": "Merge shards"}[phase])
     assert manager is not None, f"{phase} ended before anything was killed"
     return manager
 
@@ -60,10 +62,16 @@ def running(cluster: Cluster) -> bool:
 
 
 def check_finishes(run: Run, reference: Run, cluster: Cluster) -> None:
-    """Check that the run succeeds after a restart, with the bytes of the reference."""
+    """Check that the run succeeds after a restart, with the bytes of the reference.
+
+    Flink forgets what the attempts that failed have counted; all the same each task counts once.
+    """
     run.finish()
     check_same(run, reference)
     assert cluster.restarts() > 0
+    report = run.report()
+    counts = {phase: cluster.counts(f"corpusmill out {phase}") for phase in report["tasks"]}
+    check_metrics(counts, report)
 
 
 def test_a_python_worker_is_killed_in_the_map(

@@ -25,7 +25,14 @@ class InlineRunner:
         """The names of the tasks."""
         return [task.name for task in self.tasks]
 
-    def run(self, tasks: Sequence[Any], prepare: Callable[[Any], RunTask], argument: Any) -> None:
+    def run(
+        self,
+        tasks: Sequence[Any],
+        prepare: Callable[[Any], RunTask],
+        argument: Any,
+        *,
+        phase: str = "",  # noqa: ARG002
+    ) -> None:
         run_task = prepare(argument)
         for task in tasks:
             self.tasks.append(task)

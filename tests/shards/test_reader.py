@@ -32,6 +32,13 @@ def test_documents_are_views(pristine: Path) -> None:
     assert not shard[1].flags.writeable
 
 
+def test_a_dataset_says_what_it_is(pristine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "manifest 1: 8 documents, 55 tokens, validation 1, sources pile, wudao)"
+    assert repr(Dataset.open(pristine)) == f"Dataset('{pristine}', {said}"
+    monkeypatch.chdir(pristine.parent)
+    assert repr(Dataset.open(pristine)) == f"Dataset('{pristine.name}', {said}"
+
+
 def test_columns_are_mapped_and_aligned(pristine: Path) -> None:
     shard = Shard.open(pristine, entry(pristine), dtype=U2)
     column = shard.documents["offset"].chunk(0)

@@ -9,7 +9,7 @@ import torch
 
 from trainer.decode.decoding import Decoding
 from trainer.decode.text import Unfolding, text_of
-from trainer.generate import generate, main
+from trainer.generate import generate_texts, main
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import TextTokenizer
@@ -53,7 +53,7 @@ DRAWN = Decoding(max_new_tokens=6, top_k=30, temperature=1.2)
 
 def test_from_python(model: GLM, tokenizer: TextTokenizer) -> None:
     alone, together = (
-        generate(model, tokenizer, TWO, decoding=DRAWN, batch_size=size) for size in (1, 3)
+        generate_texts(model, tokenizer, TWO, decoding=DRAWN, batch_size=size) for size in (1, 3)
     )
     assert alone == together
     first, second, third = alone
@@ -62,14 +62,18 @@ def test_from_python(model: GLM, tokenizer: TextTokenizer) -> None:
     assert second.text == f"Bread{second.texts[0]} and{second.texts[1]}{second.texts[2]}"
     assert third.prompt == "Paper"
     assert third.texts[0] == text_of(third.fillings[0].tokens, tokenizer)
-    other = generate(model, tokenizer, TWO, decoding=Decoding(max_new_tokens=6, top_k=30, seed=1))
+    other = generate_texts(
+        model, tokenizer, TWO, decoding=Decoding(max_new_tokens=6, top_k=30, seed=1)
+    )
     assert other != alone
 
 
 def test_causal_from_python(tokenizer: TextTokenizer) -> None:
     torch.manual_seed(1)
     causal = GLM(ModelConfig(**SHAPE, block_positions=False)).eval()
-    (found,) = generate(causal, tokenizer, ["Fold [MASK]"], decoding=Decoding(max_new_tokens=4))
+    (found,) = generate_texts(
+        causal, tokenizer, ["Fold [MASK]"], decoding=Decoding(max_new_tokens=4)
+    )
     assert found.marks == ("",)
     assert found.text == f"Fold [MASK]{found.texts[0]}"
 

@@ -8,7 +8,6 @@ import torch
 
 from shards.errors import UserError
 from trainer.model.model import GLM
-from trainer.tasks.heads import Head
 from trainer.tasks.question import Question
 from trainer.tasks.rows import placed
 from trainer.tuning.batches import Scoring, Unit, are_chosen, num_rows
@@ -53,8 +52,7 @@ def answer(
     model: GLM,
     questions: Sequence[Question],
     *,
-    scoring: Scoring | None = None,
-    head: Head | None = None,
+    length_penalty: float = 0.0,
     at_once: int = 8,
 ) -> list[Answer]:
     """Return a model's answers, in the order of the questions.
@@ -62,20 +60,22 @@ def answer(
     Args:
         model: in evaluation mode, on any device.
         questions: of one task.
-        scoring: of their choices. Default: sums of log p, without a length penalty, of rows that
-            are filled up with token 0, which only a head of the pool "start" sees.
-        head: of a classifier, where the questions are for one.
+        length_penalty: a choice's score is divided by its number of tokens to this power.
         at_once: questions of a batch.
 
     Raises:
         UserError: a score is not a finite number.
+        ValueError: the questions are for a classifier, whose head a model that is opened lacks.
     """
-    scoring = scoring or Scoring(pad=0, chosen=are_chosen(questions))
+    if any(question.classes for question in questions):
+        raise ValueError("questions for a classifier need its head, which a trained model lacks")
+    # Rows may be filled up with any token: none sees what follows it.
+    scoring = Scoring(pad=0, chosen=are_chosen(questions), penalty=length_penalty)
     device, given = model.word_embeddings.weight.device, []
     for first in range(0, len(questions), at_once):
         units = questions[first : first + at_once]
         batch = placed(scoring.batch(units), device)
-        given += answers_in(outputs_of(model, batch, head=head), units, scoring)
+        given += answers_in(outputs_of(model, batch), units, scoring)
     for question, one in zip(questions, given, strict=True):
         if one.prediction == NONE or not math.isfinite(one.loss):
             raise UserError(

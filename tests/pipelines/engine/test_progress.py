@@ -1,9 +1,10 @@
 import io
 import json
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -110,15 +111,15 @@ def test_heartbeats_are_written_once_a_second_and_add_rows(tmp_path: Path, clock
         content: dict[str, Any] = json.loads(path.read_text())
         return content
 
-    heartbeat.beat("a", 10, rows=1)
+    heartbeat.beat("a", 10, rows=1, about="map of a.json")
     heartbeat.beat("a", 20, rows=2)
-    assert state() == {"task": "a", "bytes": 10, "rows": 1}
+    assert state() == {"task": "a", "about": "map of a.json", "bytes": 10, "rows": 1}
     clock.now += 1
     heartbeat.beat("a", 30, rows=3)
-    assert state() == {"task": "a", "bytes": 30, "rows": 6}
+    assert state() == {"task": "a", "about": "", "bytes": 30, "rows": 6}
     clock.now += 1
     heartbeat.beat("b", 5, rows=4)
-    assert state() == {"task": "b", "bytes": 5, "rows": 4}
+    assert state() == {"task": "b", "about": "", "bytes": 5, "rows": 4}
 
 
 def test_a_heartbeat_that_cannot_be_written_does_not_fail(tmp_path: Path) -> None:
@@ -153,6 +154,35 @@ def test_the_line_is_shown_while_the_block_runs(
     with shown(tmp_path, {"a": 1}, stream=stream):
         wait_for(lambda: stream.getvalue().count("\n") >= 3)
     assert set(stream.getvalue().splitlines()) == {"map   0 % | 0:00"}
+
+
+def test_in_a_notebook_a_bar_belongs_to_the_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It appears when the block begins, and is changed until it ends (test_notebooks runs one)."""
+    shells: list[Any] = [SimpleNamespace(kernel=1)]
+    ipython: Any = ModuleType("IPython")
+    ipython.get_ipython = lambda: shells[-1]
+    calls: list[dict[str, str]] = []
+    handle = SimpleNamespace(update=lambda shown, **_: calls.append(shown))
+    shows: Any = ModuleType("IPython.display")
+    shows.display = lambda shown, **settings: (calls.append({**shown, **settings}), handle)[1]
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", shows)
+    tasks = {tmp_path / "map" / "a.json": 1}
+    with Progress("<map>", tasks, describe=describe, work=tmp_path):
+        assert len(calls) == 1
+        finish(tmp_path, "a", kept=2)
+    assert calls[0]["display_id"]
+    assert calls[0]["text/plain"] == "<map>   0 % | 0:00"
+    assert calls[-1] == {
+        "text/plain": "<map> 100 % | 2 kept | 0:00",
+        "text/html": '<progress value="100" max="100"></progress> '
+        "<code>&lt;map&gt; 100 % | 2 kept | 0:00</code>",
+    }
+    for elsewhere in (None, SimpleNamespace()):  # a script, IPython on a terminal
+        shells.append(elsewhere)
+        assert not progress.in_notebook()
 
 
 def test_the_line_goes_to_the_current_standard_error(

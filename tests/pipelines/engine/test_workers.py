@@ -141,6 +141,29 @@ if __name__ == "__main__":
         assert {"apache_beam", "pandas"}.isdisjoint(modules)
 
 
+def test_children_do_not_run_the_script_of_the_driver(tmp_path: Path) -> None:
+    """Neither a file nor a module that is run without a guard, nor is it left changed."""
+    (tmp_path / "unguarded.py").write_text(
+        "import os, sys\n"
+        "from pipelines.engine.workers import Workers\n"
+        "from tests.pipelines import duties\n"
+        "with open('runs', 'a') as runs: runs.write(__name__ + '\\n')\n"
+        "before = __spec__\n"
+        "with Workers(2, duties.work) as workers:\n"
+        "    workers.run_all([('a', 'nothing'), ('b', 'starts:2')], os.fsencode(os.getcwd()))\n"
+        "assert sys.modules['__main__'].__spec__ is before\n"
+    )
+    for words in (["unguarded.py"], ["-m", "unguarded"]):
+        subprocess.run(
+            [sys.executable, *words],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            check=True,
+            timeout=100,
+        )
+    assert (tmp_path / "runs").read_text() == "__main__\n" * 2
+
+
 def test_tasks_go_to_the_child_that_is_free(tmp_path: Path) -> None:
     """The first task waits for all others: if they were dealt out in advance, it would not end."""
     others = [(f"t{number}", "nothing") for number in range(9)]

@@ -314,7 +314,7 @@ def test_what_is_committed_meanwhile_is_neither_mapped_nor_failed(
     place.notes.forget(key_of(path), "taken")
     monkeypatch.setattr("pipelines.map.mapper.Mapper.map", lambda *_: pytest.fail("mapped"))
     prepare_assignment(place.arrivals._job.job)(assignment)
-    assert place.arrivals.finished(assignment) == {}
+    assert place.arrivals.finished(assignment).counts == {"tasks": 1}
 
 
 def test_a_file_that_cannot_be_cut_is_noted_and_tried_again_when_it_changes(place: Place) -> None:
@@ -396,9 +396,9 @@ def test_what_is_assigned_is_mapped_once(place: Place, monkeypatch: pytest.Monke
     (assignment,) = place.turn(NOW)
     run = prepare_assignment(place.arrivals._job.job)
     run(assignment)
-    made = place.arrivals.finished(assignment)
-    assert made["documents"] == 5
-    assert made["tokens"] > 5
+    made = place.arrivals.finished(assignment).counts
+    assert made["records kept"] == 5
+    assert made["tokens out"] > 5
     monkeypatch.setattr("pipelines.map.mapper.Mapper.map", lambda *_: pytest.fail("mapped twice"))
     run(assignment)
 

@@ -12,7 +12,6 @@ from tests.trainer.tasks.toy import Desk
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tasks.catalogue import find_task
-from trainer.tasks.heads import POOLS, Head
 from trainer.tasks.rows import collate
 from trainer.tasks.task import CLASSIFIER
 from trainer.tuning.answers import answer
@@ -53,7 +52,7 @@ def test_batches_change_nothing(
 
 def test_length_penalty(desk: Desk, model: GLM) -> None:
     (question,) = desk.ask(find_task("copa"), COPA)
-    # The second choice is as probable by the token, and longer.
+    # A choice of one token beside one of several.
     row = question.rows[0]
     places = row.loss_mask.nonzero()[0]
     fewer = replace(row, loss_mask=row.loss_mask.copy())
@@ -65,25 +64,14 @@ def test_length_penalty(desk: Desk, model: GLM) -> None:
     (means,) = replace(plain, penalty=1.0).scores(outputs, [2]).tolist()
     sizes = [len(places), 1]
     assert means == pytest.approx([one / size for one, size in zip(sums, sizes, strict=True)])
-    for scoring, scores in ((plain, sums), (replace(plain, penalty=1.0), means)):
-        (one,) = answer(model, [two], scoring=scoring)
+    for penalty, scores in ((0, sums), (1, means)):
+        (one,) = answer(model, [two], length_penalty=penalty)
         assert one.prediction == scores.index(max(scores))
 
 
-@pytest.mark.parametrize("pool", POOLS)
-@pytest.mark.parametrize(("task", "item", "count"), [("cb", CB, 3), ("copa", COPA, 2)])
-def test_classes(
-    desk: Desk, model: GLM, pool: str, task: str, item: dict[str, object], count: int
-) -> None:
-    (question,) = desk.ask(find_task(task), item, form=CLASSIFIER)
-    head = Head(16, question.classes, pool=pool).eval()
-    (one,) = answer(model, [question], head=head)
-    assert one.prediction in range(count)
-    with torch.no_grad():
-        head.output.weight.zero_()
-        head.output.bias.copy_(torch.arange(question.classes))
-    (one,) = answer(model, [question], head=head)
-    assert one.prediction == (count - 1 if task == "cb" else 0)
+def test_a_classifier_needs_its_head(desk: Desk, model: GLM) -> None:
+    with pytest.raises(ValueError, match="need its head"):
+        answer(model, desk.ask(find_task("cb"), CB, form=CLASSIFIER))
 
 
 @pytest.mark.parametrize(("task", "item"), [("copa", COPA), ("wsc", WSC)])

@@ -1,0 +1,338 @@
+"""Runs as calls from Python: what the command of a corpus does, with its flags as keywords.
+
+    words of a command  ◀─ keywords.py ─  keywords        the same parser, checks and messages
+    run/command.py      ─  the same run  ─▶  Built         what a run made, to go on with
+    planning/run.py     ─  the same text ─▶  Estimated     what a run would take
+
+The keywords, their meaning and their defaults are those of the options of the corpora; the
+signatures and docstrings of `build` and `estimate` are made of them.
+"""
+
+import importlib
+import inspect
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import cached_property
+from html import escape
+from types import ModuleType
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from pipelines.corpus.code import check_unchanged
+from pipelines.corpus.flags import parse
+from pipelines.corpus.keywords import described, engine_words, nearest, parameters, words_of
+from pipelines.corpus.options import Options
+from pipelines.corpus.part import is_share
+from pipelines.corpus.recipe import CORPORA, Recipe, has_recipe, load_recipe
+from pipelines.engine.flags import beam_flags
+from pipelines.report.write import PAGE
+from pipelines.run.command import checked, make
+from pipelines.steps.filter_spec import parse_filter
+from shards.compact import added
+from shards.errors import UserError
+from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
+from shards.reader import Dataset
+from shards.show import html_table, summary_html
+from shards.shown import visible_line
+from shards.storage.files import size_if_there
+from shards.storage.remote import AnyPath
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+_OF_COMMANDS = ("plan", "watch", "every", "settle", "until")
+"""Options that no call takes: estimate() is --plan, and a watch never returns."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Built:
+    """What a run made, added to, or found complete."""
+
+    dataset: Dataset
+    """The dataset, open."""
+    account: Mapping[str, Any]
+    """By source, of all generations together: records read, kept, dropped by reason, quarantined
+    by reason, bytes by verdict."""
+    report: AnyPath | None
+    """Its report.html."""
+    seconds: float
+    """How long the call took."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest of the dataset."""
+        return self.dataset.manifest
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The account as rows of source, verdict, reason and records."""
+        rows = [
+            {"source": source, "verdict": verdict, "reason": reason, "records": records}
+            for source, account in self.account.items()
+            for verdict in ("kept", "dropped", "quarantined")
+            for reason, records in _reasons(account[verdict]).items()
+        ]
+        return pa.Table.from_pylist(rows)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{source}: {account['read']:,} read = {account['kept']:,} kept + "
+            f"{sum(account['dropped'].values()):,} dropped + "
+            f"{sum(account['quarantined'].values()):,} quarantined"
+            for source, account in self.account.items()
+        ]
+        for split in (TRAIN, VALIDATION):
+            sums = sum_shards(self.manifest.shards(split=split))
+            lines.append(f"{split}: {sums.documents:,} documents, {sums.tokens:,} tokens")
+        lines.append(f"dataset in {self.dataset.shown_directory}, with {PAGE}")
+        return "\n".join(map(visible_line, lines))
+
+    def __repr__(self) -> str:
+        return f"Built({self.dataset!r}, {self.seconds:.1f} s)"
+
+    def _repr_html_(self) -> str:
+        rows = zip(*self.table.to_pydict().values(), strict=True)
+        return summary_html(self.dataset) + html_table([self.table.column_names, *rows])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Estimated:
+    """What a run would take, by a timed sample of its input."""
+
+    text: str
+    """What `--plan` prints."""
+    workers: int
+    seconds: float
+    """Of the whole run, on so many workers like this machine's."""
+    documents: int
+    """Kept by the map; duplicates across the pieces of the sample are not known."""
+    tokens: int
+    shards: int
+    disk_bytes: int
+    """At once, at most: shards and intermediate files."""
+    worker_bytes: int
+    """Peak memory of a worker."""
+    driver_bytes: int
+    """Peak memory of the process that hands out tasks."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        figures = (
+            f"{field.name}={round(getattr(self, field.name), 1):,}" for field in fields(self)[1:]
+        )
+        return f"Estimated({', '.join(figures)})"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
+
+
+def _documented(call: _Call) -> _Call:
+    """Give a call the options of all corpora: their names and defaults, and what `--help` says."""
+    own = [*inspect.signature(call).parameters.values()]
+    keywords = parameters(Options, without=_OF_COMMANDS)
+    taken = {parameter.name for parameter in keywords}
+    own = [parameter for parameter in own if parameter.name not in taken]
+    returned = inspect.signature(call).return_annotation
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # inspect looks for it
+        [*own[:-1], *keywords, own[-1]], return_annotation=returned
+    )
+    parts = [inspect.cleandoc(call.__doc__ or ""), ""]
+    parts += ["Options of every corpus:", described(Options, without=_OF_COMMANDS)]
+    shared = [field.name for field in fields(Options)]
+    for name in CORPORA:
+        if own_options := described(load_recipe(f"pipelines.{name}").options, without=shared):
+            parts += ["", f"Options of {name}:", own_options]
+    call.__doc__ = "\n".join(parts)
+    return call
+
+
+@_documented
+def build(
+    corpus: str | ModuleType,
+    /,
+    *,
+    runner: str | None = None,
+    runner_flags: Sequence[str] = (),
+    **options: Any,
+) -> Built:
+    """Make a dataset, or add to one, and return it: `python -m pipelines.CORPUS` as a call.
+
+    The options are the flags of the command, "-" written as "_". Their values are those of Python
+    or the texts that the flags take: languages=["zh", "en"] or "zh,en", shard_tokens=100_000_000
+    or "100M", input="folder" or {"zh": "one folder", "en": "pile:another one"}. An interrupted call
+    goes on where it stopped, and one whose dataset is complete returns it.
+
+    Args:
+        corpus: The name of a corpus (wudao, pile, fineweb, text, ...), or the module of one of
+            your own or its name.
+        runner: Beam's runner, such as "FlinkRunner". Default: processes of this machine.
+        runner_flags: Flags that only the runner knows, as a command has them after --.
+        options: The options below, and flags of Beam such as flink_master="HOST:PORT".
+
+    Raises:
+        UserError: The dataset cannot be made; the message is that of the command, and names
+            options as flags.
+    """
+    started = time.monotonic()
+    asked = _asked(corpus, options, engine={"runner": runner}, runner_flags=runner_flags)
+    if is_share(asked.options.part):
+        raise UserError(
+            "part maps a share and makes no dataset: that is for the command on each machine "
+            "(docs/home-cluster.md); part='merge' can be called"
+        )
+    with _levels_kept():
+        made = make(asked.module, asked.options, flags=asked.flags)
+    output = asked.options.output
+    dataset = Dataset.open(output).as_of(made.number)
+    generations = [generation.accounting for generation in made.generations]
+    return Built(
+        dataset=dataset,
+        account=added(generations),
+        report=output / PAGE if size_if_there(output / PAGE) >= 0 else None,
+        seconds=time.monotonic() - started,
+    )
+
+
+@_documented
+def estimate(corpus: str | ModuleType, /, **options: Any) -> Estimated:
+    """Return what `build` would take with the same options, by a timed sample: `--plan` as a call.
+
+    Nothing is written to the output.
+
+    Args:
+        corpus: As for build.
+        options: As for build, engines aside.
+
+    Raises:
+        UserError: The input cannot be read, or an option does not fit.
+    """
+    asked = _asked(corpus, {**options, "plan": True}, engine={}, runner_flags=())
+    from pipelines.planning.run import plan  # noqa: PLC0415  as in the command: it takes a second
+
+    planned = plan(asked.module, asked.options)
+    extent = planned.estimate.extent
+    return Estimated(
+        text=planned.text,
+        workers=planned.estimate.workers,
+        seconds=planned.estimate.all_seconds,
+        documents=round(extent.total("documents")),
+        tokens=round(extent.total("tokens")),
+        shards=sum(extent.shards.values()),
+        disk_bytes=round(extent.most_bytes),
+        worker_bytes=round(planned.estimate.worker_bytes),
+        driver_bytes=round(planned.estimate.driver_bytes),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    module: str
+    options: Options
+    flags: Sequence[str]
+
+
+def _asked(
+    corpus: str | ModuleType,
+    options: Mapping[str, Any],
+    *,
+    engine: Mapping[str, Any],
+    runner_flags: Sequence[str],
+) -> _Asked:
+    """Return what a call asks for, as its command would understand it."""
+    module = _module_of(corpus)
+    recipe = load_recipe(module)
+    known = {field.name for field in fields(recipe.options)}
+    own = {name: value for name, value in options.items() if name in known}
+    others = {name: value for name, value in options.items() if name not in known}
+    for name in others:
+        _check_keyword(name, recipe, module)
+    if own.get("watch"):
+        raise UserError(
+            f"a watch never returns: run it as a command, python -m {module} --watch "
+            "(docs/streaming.md); append=True adds what is new and returns"
+        )
+    words = words_of(recipe.options, own) + engine_words({**engine, **others})
+    if runner_flags:
+        words += ["--", *runner_flags]
+    filled, rest = parse(recipe.options, words, program=module, about=recipe.about)
+    for named in (module, *(parse_filter(spec).module for spec in filled.filter)):
+        _check_not_script(named)
+        if named in sys.modules:
+            check_unchanged(named)
+    return _Asked(module=module, options=checked(filled, recipe), flags=beam_flags(rest))
+
+
+def _module_of(corpus: str | ModuleType) -> str:
+    """Return the name of the module that holds a corpus as RECIPE."""
+    name = corpus if isinstance(corpus, str) else corpus.__name__
+    _check_not_script(name)
+    if name in CORPORA:
+        return f"pipelines.{name}"
+    importlib.invalidate_caches()  # a cell of a notebook may have written it just now
+    for module in (name, f"pipelines.{name}"):
+        if has_recipe(module):
+            return module
+    near = get_close_matches(name, CORPORA, n=1)
+    raise UserError(
+        f"there is no corpus {name!r}{f': did you mean {near[0]}?' if near else '.'} Give one of "
+        f"{', '.join(CORPORA)}, or the name of a module of your own that has a Recipe called "
+        "RECIPE and can be imported from here"
+    )
+
+
+def _check_not_script(name: str) -> None:
+    """Check that worker processes can find a module of the user's."""
+    if name == "__main__":
+        raise UserError(
+            "a corpus or filter of your own cannot be in the script or notebook that is running "
+            "(__main__): worker processes import it by name. Put it into a file of its own beside "
+            "it, such as notes.py, and name that module"
+        )
+
+
+def _check_keyword(name: str, recipe: Recipe, module: str) -> None:
+    """Check that a keyword which is no option of the corpus is a flag of Beam."""
+    near = nearest(name, recipe.options, likeness=0.8)
+    if near is None:
+        if name == "runner" or not _is_unknown_to_beam(name):
+            return
+        near = nearest(name, recipe.options, likeness=0.65)
+    hint = (
+        f"did you mean {near}?"
+        if near
+        else f'what only the runner knows goes into runner_flags=["--{name}=..."].'
+    )
+    raise UserError(
+        f"unknown keyword {name!r}: {hint} Neither {module} nor Beam's Python SDK has it; "
+        "help(pipelines.build) lists what the corpora have"
+    )
+
+
+def _is_unknown_to_beam(name: str) -> bool:
+    try:
+        beam_flags([f"--{name}"])
+    except UserError as error:  # it may as well miss its value
+        return f"unknown flag --{name}" in str(error)
+    return False
+
+
+def _reasons(records: int | Mapping[str, int]) -> Mapping[str, int]:
+    return records if isinstance(records, Mapping) else {"": records}
+
+
+@contextmanager
+def _levels_kept() -> Iterator[None]:
+    """Give Beam's log back the level that its user chose; a run silences it."""
+    log = logging.getLogger("apache_beam")
+    level = log.level
+    try:
+        yield
+    finally:
+        log.setLevel(level)

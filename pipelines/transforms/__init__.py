@@ -1,0 +1,39 @@
+"""The parts of the pipelines as Beam transforms, for pipelines of one's own (docs/transforms.md).
+
+Elements are pyarrow RecordBatches, a row for each document; FromRows and ToRows make rows of Beam
+of them.
+"""
+
+from pipelines.transforms.coder import RecordBatchCoder
+from pipelines.transforms.judged import Corpus, Judged
+from pipelines.transforms.read import ReadCorpus
+from pipelines.transforms.rows import FromRows, ToRows
+from pipelines.transforms.steps import (
+    Clean,
+    Decontaminate,
+    DropAddresses,
+    IdentifyLanguage,
+    JudgeQuality,
+    MaskPersonalData,
+    Steps,
+    Tokenize,
+)
+from pipelines.transforms.write import WriteDataset
+
+__all__ = [
+    "Clean",
+    "Corpus",
+    "Decontaminate",
+    "DropAddresses",
+    "FromRows",
+    "IdentifyLanguage",
+    "JudgeQuality",
+    "Judged",
+    "MaskPersonalData",
+    "ReadCorpus",
+    "RecordBatchCoder",
+    "Steps",
+    "ToRows",
+    "Tokenize",
+    "WriteDataset",
+]

@@ -1,0 +1,253 @@
+"""What a worker makes of the batches of a bundle: segments, of one source each.
+
+A bundle ends wherever the engine likes, so no byte of a dataset depends on which documents share a
+segment. What an attempt wrote that the engine then repeats stays in .work, where no record names
+it.
+"""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.corpus.options import Options
+from pipelines.engine import beam
+from pipelines.map.builder import SegmentBuilder
+from pipelines.segments.audit import audit_schema
+from pipelines.segments.identity import mixed
+from pipelines.segments.rows import READ, Verdict
+from pipelines.segments.segment import Segment
+from pipelines.steps.clock import Clock
+from pipelines.steps.step import run
+from pipelines.steps.tokenize import TOKENIZER
+from pipelines.transforms.judged import RAW, REASON
+from pipelines.transforms.model import Model
+from pipelines.transforms.read import PATH, SOURCE
+from shards.errors import UserError
+from shards.manifest import WORK
+from shards.storage.files import crc32c_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sink:
+    """What all workers that write for one dataset share."""
+
+    options: Options
+    fingerprint: Model
+    """The step that adds what dedup compares."""
+    tokenize: Model
+    """The step for batches without tokens."""
+    tokenizer: str
+    """The fingerprint of the tokenizer."""
+    metrics: tuple[pa.Field, ...]
+    """Further columns of the audit table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected:
+    """A segment that a worker has written."""
+
+    source: str
+    segment: Segment
+    digest: str
+    """The sum, modulo 2**64, of a hash of each row; in hexadecimal digits."""
+    columns: tuple[str, ...]
+    """Those of its documents, none if it has none: all of a source have the same."""
+
+
+class Collect(beam.DoFn):
+    """Writes batches as segments, and yields what it wrote when the bundle ends."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+
+    def setup(self) -> None:
+        """Load what is needed."""
+        self._fingerprint = self._sink.fingerprint.loaded()
+        self._clock = Clock()
+
+    def start_bundle(self) -> None:
+        """Begin."""
+        self._open: dict[tuple[str, bool], _Open] = {}
+        self._written: list[Collected] = []
+
+    def process(self, batch: pa.RecordBatch) -> None:
+        """Take a batch."""
+        _check(batch)
+        sources = batch[SOURCE.name].cast(pa.large_string())
+        names = pc.unique(sources).to_pylist()
+        for name in names:
+            rows = batch if len(names) == 1 else batch.filter(pc.equal(sources, name))
+            self._add(name, rows.drop_columns([SOURCE.name]))
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Close all segments."""
+        for one in self._open.values():
+            self._close(one)
+        self._open = {}
+        for collected in self._written:
+            window = beam.GlobalWindow()
+            yield beam.WindowedValue(collected, window.max_timestamp(), (window,))
+
+    def _add(self, source: str, rows: pa.RecordBatch) -> None:
+        dropped = REASON.name in rows.schema.names
+        if dropped:
+            kept, verdicts = self._nothing(), [_verdict(rows)]
+        else:
+            steps = () if "tokens" in rows.schema.names else (self._sink.tokenize.loaded(),)
+            if not steps:
+                _check_tokens(rows, self._sink.tokenizer)
+            rows = _whole(rows)
+            kept, verdicts = run(rows, [*steps, self._fingerprint], self._clock)
+        one = self._open_for(source, dropped=dropped, columns=kept.schema.names)
+        one.add(kept, verdicts)
+        if one.builder.full:
+            self._close(self._open.pop((source, dropped)))
+
+    def _open_for(self, source: str, *, dropped: bool, columns: Sequence[str]) -> "_Open":
+        key = source, dropped
+        one = self._open.get(key)
+        if one is not None and one.columns != [*columns]:
+            self._close(self._open.pop(key))
+            one = None
+        if one is None:
+            one = self._open[key] = _Open(source, columns, self._builder())
+        return one
+
+    def _builder(self) -> SegmentBuilder:
+        options = self._sink.options
+        return SegmentBuilder(
+            relative=None,
+            dedup=options.dedup != "none",
+            threshold=options.minhash_threshold,
+            schema=audit_schema(self._sink.metrics),
+            keep_texts=options.keep_dropped,
+        )
+
+    def _close(self, one: "_Open") -> None:
+        if one.builder.empty:
+            return
+        folder = self._sink.options.output / WORK / "map"
+        segment = one.builder.close(folder / f"{uuid.uuid4().hex[:24]}-0000")
+        self._written.append(
+            Collected(
+                source=one.source,
+                segment=segment,
+                digest=f"{one.digest:x}",
+                columns=tuple(one.columns) if segment.documents else (),
+            )
+        )
+
+    def _nothing(self) -> pa.RecordBatch:
+        """Return no rows, with the columns of those that are kept."""
+        empty = pa.RecordBatch.from_pylist([], schema=pa.schema([*READ, PATH]))
+        empty, _ = run(
+            _whole(empty), [self._sink.tokenize.loaded(), self._fingerprint], self._clock
+        )
+        return empty
+
+
+class _Open:
+    """A segment in the making."""
+
+    def __init__(self, source: str, columns: Sequence[str], builder: SegmentBuilder) -> None:
+        self.source = source
+        self.columns = list(columns)
+        self.builder = builder
+        self.digest = 0
+
+    def add(self, kept: pa.RecordBatch, verdicts: Sequence[Verdict]) -> None:
+        """Add judged rows."""
+        self.digest = (self.digest + _digest(kept, None)) % 2**64
+        for verdict in verdicts:
+            self.digest = (self.digest + _digest(verdict.batch, verdict.reasons)) % 2**64
+        self.builder.add(kept, verdicts)
+        for verdict in verdicts:
+            if RAW.name in verdict.batch.schema.names:
+                self._reject(verdict)
+
+    def _reject(self, verdict: Verdict) -> None:
+        names = ["order", "position", "length", PATH.name, RAW.name]
+        rows = verdict.batch.select(names).to_pylist()
+        for row, reason in zip(rows, verdict.reasons.to_pylist(), strict=True):
+            self.builder.reject(row, reason=reason, raw=row[RAW.name] or b"")
+
+
+def _digest(rows: pa.RecordBatch, reasons: pa.Array | None) -> int:
+    """Return the sum of a hash of each row: the same in any order, in any batches."""
+    if not rows.num_rows:
+        return 0
+    unread = {"text", "prompt", "tokens", "order", "signature", RAW.name}
+    named = sorted(name for name in rows.schema.names if name not in unread)
+    values = [rows[name].to_pylist() for name in named]
+    values.append(reasons.to_pylist() if reasons is not None else [None] * rows.num_rows)
+    sums = np.fromiter(
+        (crc32c_of(repr(row).encode()) for row in zip(*values, strict=True)),
+        np.uint64,
+        rows.num_rows,
+    )
+    if "tokens" in rows.schema.names:
+        tokens = rows["tokens"]
+        flat = np.ascontiguousarray(tokens.flatten().to_numpy()).view(np.uint8)
+        sizes = tokens.value_lengths().to_numpy() * tokens.type.value_type.bit_width // 8
+        ends = np.cumsum(sizes).tolist()
+        starts = [0, *ends[:-1]]
+        texts = [crc32c_of(flat[start:end]) for start, end in zip(starts, ends, strict=True)]
+        sums = sums << np.uint64(32) | np.array(texts, np.uint64)
+    hashes = mixed(rows["order"].to_numpy() ^ mixed(sums))
+    return int(hashes.sum(dtype=np.uint64))
+
+
+def _verdict(rows: pa.RecordBatch) -> Verdict:
+    """Return dropped rows as a step would have."""
+    reasons = rows[REASON.name].cast(pa.string())
+    if reasons.null_count:
+        raise UserError(
+            "a batch has rows without a reason among dropped ones: give WriteDataset(dropped=[…]) "
+            "what transforms drop or quarantine, and what they keep as its input"
+        )
+    return Verdict(rows.drop_columns([REASON.name]), reasons)
+
+
+_OF_STEPS = {
+    "language": pa.scalar("", pa.large_string()),
+    "score": pa.scalar(None, pa.float32()),
+    "repaired": pa.scalar(None, pa.bool_()),
+}
+"""Columns that a dataset's documents have, and what stands for them where no step made them."""
+
+
+def _whole(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows with the columns of all steps that a pipeline may have left out."""
+    for name, value in _OF_STEPS.items():
+        if name not in rows.schema.names:
+            column = pa.repeat(value, rows.num_rows)
+            if name == "language":
+                column = column.dictionary_encode()
+            rows = rows.append_column(name, column)
+    return rows
+
+
+def _check(batch: pa.RecordBatch) -> None:
+    missing = [
+        name for name in (*READ.names, SOURCE.name, PATH.name) if name not in batch.schema.names
+    ]
+    if missing:
+        raise UserError(
+            f"WriteDataset was given a batch without a column {missing[0]!r}; it has "
+            f"{', '.join(batch.schema.names)}. Batches of ReadCorpus have all it needs; rows of "
+            "your own get it from FromRows"
+        )
+
+
+def _check_tokens(rows: pa.RecordBatch, tokenizer: str) -> None:
+    made = (rows.schema.field("tokens").metadata or {}).get(TOKENIZER, b"").decode()
+    if made and made != tokenizer:
+        raise UserError(
+            f"WriteDataset was given tokens of another tokenizer ({made[:12]}…) than its own "
+            f"({tokenizer[:12]}…): give Tokenize and WriteDataset the same"
+        )

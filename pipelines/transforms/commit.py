@@ -1,0 +1,181 @@
+"""From the segments of a pipeline to a dataset: dedup, merge and commit as in any run."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pipelines.corpus.options import DATASET, semantic
+from pipelines.corpus.sources import Corpus
+from pipelines.engine.records import read_record
+from pipelines.map.mapper import SplitRecord, segment_versions
+from pipelines.run.build import opened
+from pipelines.segments.segment import Segment
+from pipelines.transforms.collect import Collected, Sink
+from shards.errors import UserError
+from shards.manifest import WORK, Manifest
+from shards.records import sealed
+from shards.storage.files import crc32c_of, write_json
+from shards.storage.remote import AnyPath
+
+MODULE = "pipelines.transforms.made"
+ROWS = "rows"
+"""The path of documents that come from no file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notes:
+    """All that a pipeline wrote."""
+
+    segments: tuple[Collected, ...]
+    splits: tuple[SplitRecord, ...]
+    """What it read of corpora."""
+
+    @classmethod
+    def of(cls, records: Iterable[Collected | SplitRecord]) -> "Notes":
+        """Return records in any order as notes, which do not depend on it."""
+        mixed = [*records]
+        segments = [record for record in mixed if isinstance(record, Collected)]
+        splits = [record for record in mixed if isinstance(record, SplitRecord)]
+        return cls(
+            segments=tuple(sorted(segments, key=_rank)),
+            splits=tuple(sorted(splits, key=lambda one: (one.source, one.relative, one.start))),
+        )
+
+    def digests(self) -> dict[str, str]:
+        """Return the hash of each source's rows: the same however they were spread."""
+        sums: defaultdict[str, int] = defaultdict(int)
+        for one in self.segments:
+            sums[one.source] = (sums[one.source] + int(one.digest, 16)) % 2**64
+        return {source: f"{sums[source]:016x}" for source in sorted(sums)}
+
+
+def _rank(one: Collected) -> tuple[str, bool, str]:
+    # Those with documents first: the columns of a source's shards are those of its first segment.
+    return one.source, not one.segment.documents, one.segment.stem
+
+
+def note(sink: Sink, run: str, notes: Notes) -> None:
+    """Write notes where `noted` finds them."""
+    write_json(_path(sink, run), sealed(notes))
+
+
+def noted(sink: Sink, run: str) -> Notes | None:
+    """Return the notes of a run of a pipeline, None if it has not finished."""
+    path = _path(sink, run)
+    return read_record(Notes, path) if path.exists() else None
+
+
+def _path(sink: Sink, run: str) -> AnyPath:
+    return sink.options.output / WORK / "map" / f"{run}.json"
+
+
+def commit(sink: Sink, notes: Notes, *, flags: Sequence[str] = ()) -> Manifest:
+    """Make the dataset of all that a pipeline wrote, and return its manifest.
+
+    Args:
+        sink: Of the pipeline.
+        notes: What it wrote.
+        flags: Flags for Beam; none: this process, or as many workers as the options say.
+
+    Raises:
+        UserError: It cannot be made; the message says why and what to do.
+    """
+    _check_columns(notes.segments)
+    options = sink.options
+    corpus = Corpus(MODULE, options)
+    sources = sorted({one.source for one in notes.segments})
+    with opened(corpus, dict.fromkeys(sources, corpus), files=[], flags=flags) as build:
+        build.shards = _num_shards(notes, options.shard_tokens)
+        build.semantic = {
+            **semantic(options, {}, decides=(DATASET,)),
+            "tokenizer": sink.tokenizer,
+            "dedup": options.dedup,
+            "documents": notes.digests(),
+            "minhash_threshold": options.minhash_threshold,
+        }
+        return build.make_of(_records(notes, segment_versions(build.chain.engines, {})))
+
+
+def _num_shards(notes: Notes, shard_tokens: int) -> dict[str, int]:
+    """Return the shards of each source: the least power of two, by its tokens before dedup.
+
+    How many tokens segments hold depends on which duplicates met in one.
+    """
+    tokens: defaultdict[str, int] = defaultdict(int)
+    longest: defaultdict[str, int] = defaultdict(lambda: shard_tokens)
+    rows: defaultdict[str, int] = defaultdict(int)
+    for one in notes.segments:
+        tallies = [tally for tally in one.segment.tallies if tally.tokens]
+        tokens[one.source] += sum(tally.tokens for tally in tallies)
+        rows[one.source] += sum(tally.rows for tally in tallies)
+        longest[one.source] = max(longest[one.source], one.segment.longest)
+    return {
+        source: min(
+            1 << (-(-total // longest[source]) - 1).bit_length(),
+            1 << (rows[source] - 1).bit_length(),
+        )
+        for source, total in tokens.items()
+        if total
+    }
+
+
+def _records(notes: Notes, versions: dict[str, str]) -> list[SplitRecord]:
+    """Return the records of a map that left these segments: the first of a source has them all."""
+    by_source: defaultdict[str, list[Any]] = defaultdict(list)
+    for one in notes.segments:
+        by_source[one.source].append(one.segment)
+    digests = notes.digests()
+    records = []
+    for split in notes.splits:
+        segments = tuple(by_source.pop(split.source, ()))
+        records.append(replace(split, versions=versions, segments=segments))
+    for source, left in by_source.items():
+        records.append(_of_rows(source, left, digest=digests[source], versions=versions))
+    return sorted(records, key=lambda one: (one.source, one.relative, one.start))
+
+
+def _of_rows(
+    source: str, segments: Sequence[Segment], *, digest: str, versions: dict[str, str]
+) -> SplitRecord:
+    """Return the record of a source that has no files."""
+    num_bytes = sum(tally.bytes for segment in segments for tally in segment.tallies)
+    return SplitRecord(
+        source=source,
+        relative=ROWS,
+        start=0,
+        end=num_bytes,
+        file_bytes=num_bytes,
+        mtime_ns=0,
+        etag="",
+        crc32c=crc32c_of(digest.encode()),
+        first=0,
+        next=num_bytes,
+        unsampled=0,
+        seconds=0.0,
+        cpu_seconds={},
+        versions=versions,
+        segments=tuple(segments),
+    )
+
+
+def _check_columns(written: Iterable[Collected]) -> None:
+    """Check that all documents of a source have the same columns."""
+    first: dict[str, tuple[str, ...]] = {}
+    for one in written:
+        if not one.columns:
+            continue
+        columns = first.setdefault(one.source, one.columns)
+        if columns == one.columns:
+            continue
+        differing = {*columns} ^ {*one.columns}
+        if not differing:
+            raise UserError(
+                f"the documents of the source {one.source!r} have their columns in two orders: "
+                f"{', '.join(columns)}; and {', '.join(one.columns)}. Give all the same"
+            )
+        raise UserError(
+            f"some documents of the source {one.source!r} have a column "
+            f"{min(differing)!r} and some have not: a source's documents have the same "
+            "columns. Add it to all or none, or give them a `source` of their own"
+        )

@@ -1,0 +1,201 @@
+"""A corpus as batches of documents: found, cut and read as by its command."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.corpus import sources
+from pipelines.corpus.options import Options
+from pipelines.corpus.recipe import CORPORA, load_recipe
+from pipelines.engine import beam
+from pipelines.engine.beam import PBegin
+from pipelines.inputs.split import Split, seamless
+from pipelines.map.intake import Intake, group_records
+from pipelines.map.mapper import SplitRecord
+from pipelines.readers.reading import check_head, splits
+from pipelines.readers.record import Damage, Record
+from pipelines.segments.rows import DROPPED, KEPT, NAME, QUARANTINED, REJECTS, Verdict
+from pipelines.steps.step import split_verdict
+from pipelines.transforms.judged import RAW, RAW_BYTES, REASON, Corpus, Tally, judged_outputs
+from shards.errors import UserError
+
+SOURCE = pa.field("source", NAME)
+"""The column with the name of each document's input."""
+
+PATH = pa.field("path", NAME)
+"""The column with the path of each document's file, relative to its input."""
+
+TAKEN = frozenset({SOURCE.name, PATH.name, REASON.name, RAW.name})
+"""Columns that transforms add."""
+
+SHARED = ("input", "sample", "seed", "split_bytes", "skip_unreadable")
+"""The options of all corpora that say what is read; what else they have says what is made of it."""
+
+_SPLITS = "splits"
+
+
+class ReadCorpus(beam.PTransform[PBegin, Corpus]):
+    """Reads a corpus: documents with their identity, as its command reads them.
+
+    Files are cut into splits, which are spread over the workers. The batches have the columns of
+    docs/transforms.md, then those that the corpus keeps with each document.
+    """
+
+    def __init__(self, corpus: str, *, input: str | Sequence[str] = (), **options: Any) -> None:
+        """Find the files.
+
+        Args:
+            corpus: A corpus of this package ("wudao"), or the module that holds one.
+            input: Path, URL or glob, or several of the form NAME=PATH, as --input takes them; none
+                for the corpus's built-in sample.
+            options: Options of the corpus by the names of their flags, with `_` for `-`.
+
+        Raises:
+            UserError: There is no such corpus or option, or a file cannot be read.
+        """
+        super().__init__()
+        module = f"pipelines.{corpus}" if corpus in CORPORA else corpus
+        recipe = load_recipe(module)
+        inputs = (input,) if isinstance(input, str) else tuple(input)
+        if not inputs and recipe.sample is None:
+            raise UserError(f"ReadCorpus({corpus!r}) has no input: give input=PATH")
+        _check_names(corpus, recipe.options, options)
+        values = recipe.options(input=inputs or (str(recipe.sample),), **options)
+        listing, self._corpora = sources.list_corpora(module, values)
+        self._splits: list[Split] = []
+        for file in listing.files:
+            reading = self._corpora[file.source].reading
+            check_head(file, reading)
+            self._splits += splits(file, reading, split_bytes=values.split_bytes)
+        for name, one in self._corpora.items():
+            if taken := sorted(TAKEN & {*one.columns}):
+                raise UserError(
+                    f"the corpus of the input {name!r} has a column {taken[0]!r}, a name that "
+                    "transforms use for their own: call it otherwise in its `provenance`"
+                )
+
+    def expand(self, pipeline: PBegin) -> Any:
+        """Wire it."""
+        reading = beam.ParDo(ReadDoFn(self._corpora)).with_output_types(pa.RecordBatch)
+        tagged = (
+            pipeline
+            | "List splits" >> beam.Create(self._splits, reshuffle=False)
+            | "Spread over workers" >> beam.Reshuffle()
+            | "Read splits" >> reading.with_outputs(DROPPED, QUARANTINED, _SPLITS, main=KEPT)
+        )
+        checked = (
+            tagged[_SPLITS]
+            | "By file" >> beam.Map(_by_file).with_output_types(tuple[str, SplitRecord])
+            | "Gather" >> beam.GroupByKey()
+            | "Check that splits join" >> beam.FlatMap(_joined).with_output_types(SplitRecord)
+        )
+        return Corpus(tagged[KEPT], tagged[DROPPED], tagged[QUARANTINED], checked)
+
+
+def _check_names(corpus: str, kind: type[Options], given: Mapping[str, Any]) -> None:
+    own = {field.name for field in fields(kind)} - {field.name for field in fields(Options)}
+    for name in given:
+        if name not in own and name not in SHARED:
+            known = ", ".join(sorted({*own, *SHARED}))
+            raise UserError(
+                f"ReadCorpus({corpus!r}) has no option {name!r}; it has {known}. What else the "
+                "command takes belongs to the other transforms"
+            )
+
+
+class ReadDoFn(beam.DoFn):
+    """Reads splits."""
+
+    def __init__(self, corpora: Mapping[str, sources.Corpus]) -> None:
+        self._corpora = corpora
+
+    def setup(self) -> None:
+        """Import the corpora."""
+        self._intakes = {source: Intake(corpus) for source, corpus in self._corpora.items()}
+        self._tally = Tally()
+
+    def process(self, split: Split) -> Iterator[Any]:
+        """Yield the batches of a split, and last its record."""
+        reader = self._corpora[split.source].reader(split)
+        intake = self._intakes[split.source]
+        unsampled = 0
+        for group in group_records(reader):
+            items, skipped = intake.sampled(group, split)
+            unsampled += skipped
+            if items:
+                yield from self._read(items, split, intake)
+        self._tally.add("records not sampled", unsampled)
+        link = reader.link
+        if link is None or reader.crc32c is None:
+            raise RuntimeError(f"{split.path}: the reader ended before the split did")
+        record = SplitRecord(
+            source=split.source,
+            relative=split.relative,
+            start=split.start,
+            end=split.end,
+            file_bytes=split.file_bytes,
+            mtime_ns=split.mtime_ns,
+            etag=split.etag,
+            crc32c=reader.crc32c,
+            first=-1 if link.first is None else link.first,
+            next=-1 if link.next is None else link.next,
+            unsampled=unsampled,
+            seconds=0.0,
+            cpu_seconds={},
+            versions={},
+            segments=(),
+        )
+        yield beam.TaggedOutput(_SPLITS, record)
+
+    def _read(
+        self, items: Sequence[Record | Damage], split: Split, intake: Intake
+    ) -> Iterator[Any]:
+        found = intake.read(items, split)
+        batch = found.batch
+        for field, value in ((SOURCE, split.source), (PATH, split.relative)):
+            batch = batch.append_column(field, constant(value, batch.num_rows))
+        self._tally.add("records read", batch.num_rows)
+        self._tally.add("bytes in", pc.sum(batch["bytes"]).as_py() or 0)
+        documents, rejected = split_verdict(Verdict(batch, found.reasons))
+        raws = _raws(items, rejected)
+        yield from judged_outputs(documents, [rejected], self._tally, raws=raws)
+
+
+def _raws(items: Sequence[Record | Damage], rejected: Verdict) -> pa.Array:
+    """Return the first bytes of the records that are quarantined, null for the dropped ones."""
+    reasons = rejected.reasons.to_pylist()
+    if REJECTS.isdisjoint(reasons):
+        return pa.nulls(len(reasons), RAW.type)
+    heads = {(item.offset, item.length): item.head[:RAW_BYTES] for item in items}
+    places = rejected.batch.select(["position", "length"]).to_pylist()
+    raws = [
+        heads[place["position"], place["length"]] if reason in REJECTS else None
+        for place, reason in zip(places, reasons, strict=True)
+    ]
+    return pa.array(raws, RAW.type)
+
+
+def constant(value: str, rows: int) -> pa.Array:
+    """Return a column of NAME with one value."""
+    indices = pa.array(np.zeros(rows, np.int32))
+    return pa.DictionaryArray.from_arrays(indices, pa.array([value], pa.large_string()))
+
+
+def _by_file(record: SplitRecord) -> tuple[str, SplitRecord]:
+    return f"{record.source}\0{record.relative}", record
+
+
+def _joined(group: tuple[str, Iterable[SplitRecord]]) -> Sequence[SplitRecord]:
+    """Return the records of a file's splits, if they read what one split would have read."""
+    records = sorted(group[1], key=lambda record: record.start)
+    if not seamless([record.link for record in records]):
+        raise UserError(
+            f"{records[0].relative}: its splits do not join up, because nested arrays look like "
+            f"records. Give ReadCorpus split_bytes={records[0].file_bytes} or more, so that the "
+            "file is read as one split"
+        )
+    return records

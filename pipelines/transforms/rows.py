@@ -1,0 +1,311 @@
+"""Batches as rows of Beam with a schema, and back: for transforms of one's own, Beam SQL and YAML.
+
+    batches ─▶ ToRows ─▶ beam.Row(text=…, language=…, url=…) ─▶ FromRows ─▶ batches
+
+A row that keeps the columns of its identity is the document that it was; to others FromRows gives
+one, a hash of the row itself, so that nothing depends on where or when it is made.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.engine import beam
+from pipelines.engine.beam import PCollection
+from pipelines.map.intake import BATCH_BYTES, BATCH_RECORDS
+from pipelines.segments.identity import holdout_hashes, order_hashes
+from pipelines.segments.rows import NAME, READ
+from pipelines.transforms.commit import ROWS
+from pipelines.transforms.judged import RAW, REASON
+from pipelines.transforms.read import PATH, SOURCE, constant
+from shards.errors import UserError
+
+IDENTITY = (SOURCE.name, PATH.name, "position", "length", "ordinal")
+"""The columns that say which document a row is."""
+
+_PLACES = ("position", "length", "ordinal")
+
+_TAKEN = frozenset(
+    {"order", "holdout", "tokens", "prompt_tokens", "offset", "start", "verdict", RAW.name}
+    | {"hash_high", "hash_low", "signature", "unsure"}
+)
+"""Names that fields of rows cannot have."""
+
+_KINDS: Mapping[type, pa.DataType] = MappingProxyType(
+    {str: pa.large_string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+)
+_TYPES: Mapping[str, tuple[type, pa.DataType]] = MappingProxyType(
+    {
+        **{name: (str, NAME) for name in (SOURCE.name, PATH.name, REASON.name, "language")},
+        **{name: (int, READ.field(name).type) for name in ("position", "length", "ordinal")},
+        "bytes": (int, pa.int64()),
+        **{name: (str, pa.large_string()) for name in ("text", "prompt", "group")},
+        "score": (float, pa.float32()),
+        "repaired": (bool, pa.bool_()),
+    }
+)
+"""Of the columns that this package makes: the type in a row, and in a batch."""
+
+_USUAL = (*IDENTITY, "bytes", "group", "prompt", "text")
+
+
+class ToRows(beam.PTransform[PCollection[pa.RecordBatch], PCollection[Any]]):
+    """Gives a row for each document: identity, group, prompt, text, and the columns asked for."""
+
+    def __init__(self, *columns: str, **types: type) -> None:
+        """Make the transform.
+
+        Args:
+            columns: Further columns: of steps ("language", "score", "reason"), or of text.
+            types: Further columns with their types, as in year=int.
+
+        Raises:
+            UserError: A type is none that a row can have.
+        """
+        super().__init__()
+        for name, kind in types.items():
+            if kind not in _KINDS:
+                raise UserError(
+                    f"ToRows({name}={kind!r}): a column of a row is a str, int, float or bool"
+                )
+        given = {name: _TYPES[name][0] if name in _TYPES else str for name in columns}
+        self._fields = {**{name: _TYPES[name][0] for name in _USUAL}, **given, **types}
+
+    def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[Any]:
+        """Wire it."""
+        # What a document may lack is null: steps that it did not reach, columns of its corpus.
+        fields: list[tuple[str, Any]] = [
+            (name, kind if name in _USUAL else kind | None) for name, kind in self._fields.items()
+        ]
+        row_type = beam.RowTypeConstraint.from_fields(fields)
+        making = beam.ParDo(RowsOf([*self._fields])).with_output_types(row_type)
+        rows: PCollection[Any] = batches | "To rows" >> making
+        return rows
+
+
+class RowsOf(beam.DoFn):
+    """Makes rows of batches."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def process(self, batch: pa.RecordBatch) -> Iterator[Any]:
+        """Yield the rows of a batch."""
+        missing = [name for name in self._names if name not in batch.schema.names]
+        if missing:
+            raise UserError(
+                f"ToRows: a batch has no column {missing[0]!r}; it has "
+                f"{', '.join(batch.schema.names)}"
+            )
+        for row in batch.select(self._names).to_pylist():
+            yield beam.Row(**row)
+
+
+class FromRows(beam.PTransform[PCollection[Any], PCollection[pa.RecordBatch]]):
+    """Gives batches of rows that have a schema and a `text`; other fields become columns.
+
+    Rows with all columns of an identity keep it. Others get one: a hash of `id` if that is given,
+    of the whole row if not.
+    """
+
+    def __init__(
+        self, *, source: str = ROWS, id: str | Sequence[str] = (), group: str = "", seed: int = 0
+    ) -> None:
+        """Make the transform.
+
+        Args:
+            source: The source of rows that have none: its shards lie apart.
+            id: Fields that no two rows have alike, such as "url"; none: equal rows are one document
+                several times. Without such a field leave it out.
+            group: The field by whose values the account is broken down.
+            seed: Of order and validation, as ReadCorpus's.
+        """
+        super().__init__()
+        self._source = source
+        self._id = (id,) if isinstance(id, str) else tuple(id)
+        self._group = group
+        self._seed = seed
+
+    def expand(self, rows: PCollection[Any]) -> PCollection[pa.RecordBatch]:
+        """Wire it.
+
+        Raises:
+            UserError: The rows have no schema, no text, or a field of a type that no column has.
+        """
+        types = _types_of(rows.element_type)
+        for name in (*self._id, *([self._group] if self._group else [])):
+            if name not in types:
+                raise UserError(
+                    f"FromRows: rows have no field {name!r}; they have {', '.join(types)}"
+                )
+        make = BatchesOf(
+            types, source=self._source, id=self._id, group=self._group, seed=self._seed
+        )
+        making = beam.ParDo(make).with_output_types(pa.RecordBatch)
+        batches: PCollection[pa.RecordBatch] = rows | "From rows" >> making
+        return batches
+
+
+def _types_of(element: Any) -> dict[str, pa.DataType]:
+    """Return the columns of rows of a type."""
+    row_type = beam.RowTypeConstraint.from_user_type(element)
+    if row_type is None and isinstance(element, beam.RowTypeConstraint):
+        row_type = element
+    if row_type is None:
+        raise UserError(
+            f"FromRows needs rows with a schema, not elements of {element}: make beam.Row(text=…, "
+            "url=…) in a beam.Map, or declare .with_output_types(A_NAMED_TUPLE)"
+        )
+    types = {}
+    for name, kind in row_type._fields:
+        plain = _plain(kind)
+        if plain is None:
+            raise UserError(
+                f"FromRows: the field {name!r} is of {kind}; a column is of str, int, float or "
+                "bool. Leave it out, or make a text of it"
+            )
+        types[name] = _TYPES[name][1] if name in _TYPES else _KINDS[plain]
+    _check_names(types)
+    if "text" not in types:
+        raise UserError(f"FromRows: rows have no field 'text'; they have {', '.join(types)}")
+    return types
+
+
+def _check_names(types: Mapping[str, pa.DataType]) -> None:
+    if taken := sorted(_TAKEN & {*types}):
+        raise UserError(
+            f"FromRows: a field cannot be called {taken[0]!r}, which is a column of batches that "
+            f"is made otherwise: choose another name, as in from_{taken[0]}"
+        )
+    places = [name for name in _PLACES if name in types]
+    lacking = [name for name in IDENTITY if name not in types]
+    if places and lacking:
+        raise UserError(
+            f"FromRows: rows have {', '.join(places)} but not {', '.join(lacking)}: either all of "
+            "an identity, as ToRows gives it, or none but source and path. Rename the field if it "
+            "means something else"
+        )
+
+
+def _plain(kind: Any) -> type | None:
+    """Return the type of a field that may be null as one of str, int, float, bool."""
+    options = [option for option in _union(kind) if option is not type(None)]
+    if len(options) != 1:
+        return None
+    names = {"str": str, "bool": bool}
+    (option,) = options
+    name = getattr(option, "__name__", "")
+    return names.get(name) or (int if name[:3] == "int" else float if name[:5] == "float" else None)
+
+
+def _union(kind: Any) -> Sequence[Any]:
+    return tuple(getattr(kind, "union_types", ()) or getattr(kind, "__args__", ()) or (kind,))
+
+
+class BatchesOf(beam.DoFn):
+    """Makes batches of rows; which rows share one decides nothing."""
+
+    def __init__(
+        self,
+        types: Mapping[str, pa.DataType],
+        *,
+        source: str,
+        id: Sequence[str],
+        group: str,
+        seed: int,
+    ) -> None:
+        self._types = dict(types)
+        self._source = source
+        self._id = tuple(id)
+        self._group = group
+        self._seed = seed
+
+    def start_bundle(self) -> None:
+        """Begin."""
+        self._rows: list[tuple[Any, ...]] = []
+        self._size = 0
+
+    def process(self, row: Any) -> Iterator[pa.RecordBatch]:
+        """Take a row; yield a batch when it is full."""
+        self._rows.append(tuple(getattr(row, name) for name in self._types))
+        self._size += len(row.text or "")
+        if len(self._rows) >= BATCH_RECORDS or self._size >= BATCH_BYTES:
+            yield self._batch()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Yield the rest."""
+        if self._rows:
+            window = beam.GlobalWindow()
+            yield beam.WindowedValue(self._batch(), window.max_timestamp(), (window,))
+
+    def _batch(self) -> pa.RecordBatch:
+        rows, self._rows, self._size = self._rows, [], 0
+        values = dict(zip(self._types, zip(*rows, strict=True), strict=True))
+        for name in ("text", *IDENTITY):
+            if None in values.get(name, ()):
+                raise UserError(f"FromRows: a row's {name} is null: leave such rows out before")
+        columns = {
+            name: pa.array(values[name], _built(kind)).cast(kind)
+            for name, kind in self._types.items()
+        }
+        if not {*IDENTITY} <= {*self._types}:
+            columns = {**self._identity(rows), **columns}
+        columns |= self._hashes(columns)
+        columns = _complete(columns, self._group, len(rows))
+        rest = [name for name in columns if name not in READ.names]
+        return pa.RecordBatch.from_pydict({name: columns[name] for name in (*READ.names, *rest)})
+
+    def _identity(self, rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+        names = [*self._types]
+        chosen = [names.index(name) for name in self._id] or [*range(len(names))]
+        positions = [_position([row[index] for index in chosen]) for row in rows]
+        return {
+            SOURCE.name: constant(self._source, len(rows)),
+            PATH.name: constant(ROWS, len(rows)),
+            "position": pa.array(positions, pa.int64()),
+            "length": pa.repeat(pa.scalar(1, pa.int64()), len(rows)),
+            "ordinal": pa.repeat(pa.scalar(0, pa.int32()), len(rows)),
+        }
+
+    def _hashes(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return order and holdout, file by file."""
+        num = len(columns["text"])
+        order, holdout = np.zeros(num, np.uint64), np.zeros(num, np.uint64)
+        files = list(
+            zip(*(columns[name].to_pylist() for name in (SOURCE.name, PATH.name)), strict=True)
+        )
+        positions, ordinals = (columns[name].to_numpy() for name in ("position", "ordinal"))
+        for source, path in dict.fromkeys(files):
+            mask = np.array([one == (source, path) for one in files])
+            places, numbers = positions[mask], ordinals[mask]
+            order[mask] = order_hashes(
+                source, path, positions=places, ordinals=numbers, seed=self._seed
+            )
+            holdout[mask] = holdout_hashes(source, path, places, seed=self._seed)
+        return {"order": pa.array(order), "holdout": pa.array(holdout)}
+
+
+def _built(kind: pa.DataType) -> pa.DataType:
+    return pa.large_string() if kind == NAME else kind
+
+
+def _position(values: Sequence[Any]) -> int:
+    """Return what stands for the place of a row: 63 bits of a hash of its values."""
+    digest = blake2b(repr(values).encode(errors="surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def _complete(columns: Mapping[str, Any], group: str, num: int) -> dict[str, Any]:
+    """Return columns with those of READ that rows may leave out."""
+    empty = pa.repeat(pa.scalar("", pa.large_string()), num)
+    prompt = pc.fill_null(columns.get("prompt", empty), "")
+    by = columns[group].cast(pa.large_string()) if group else columns.get("group", empty)
+    size = pc.add(pc.binary_length(columns["text"]), pc.binary_length(prompt)).cast(pa.int64())
+    # A document that was read before has as many bytes as it had then, as in every account.
+    filled = {"prompt": prompt, "group": pc.fill_null(by, ""), "bytes": columns.get("bytes", size)}
+    return {**columns, **filled}

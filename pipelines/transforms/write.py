@@ -1,0 +1,169 @@
+"""The end of a pipeline: what it made becomes a dataset, by the commands' dedup and merge."""
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.corpus.options import Options
+from pipelines.engine import beam
+from pipelines.engine.beam import PCollection
+from pipelines.engine.workers import num_workers
+from pipelines.map.mapper import SplitRecord
+from pipelines.steps.fingerprint import Fingerprint
+from pipelines.transforms.collect import Collect, Collected, Sink
+from pipelines.transforms.commit import Notes, commit, note, noted
+from pipelines.transforms.judged import Corpus, Judged
+from pipelines.transforms.model import Model
+from pipelines.transforms.steps import Tokenize
+from shards import manifest as manifests
+from shards.errors import UserError
+from shards.manifest import Manifest
+from shards.storage.remote import any_path
+
+TAKEN = (
+    "dedup", "minhash_threshold", "clusters", "validation", "shards", "shard_tokens",
+    "keep_dropped", "max_reject_rate", "keep_segments", "overwrite", "workers",
+)  # fmt: skip
+"""The options of the commands that say what is made of judged documents."""
+
+
+class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]):
+    """Writes batches as a dataset; gives its folder once it is whole.
+
+    Batches are written as segments where they are. Then one task removes duplicates, merges and
+    commits; with commit=False that is left to `commit`, which spreads it over workers.
+    """
+
+    def __init__(
+        self,
+        output: str,
+        *,
+        tokenizer: str,
+        dropped: Iterable[Judged | Corpus | PCollection[pa.RecordBatch]] = (),
+        metrics: Iterable[Any] = (),
+        commit: bool = True,
+        **options: Any,
+    ) -> None:
+        """Prepare it.
+
+        Args:
+            output: The dataset's folder, a path or URL that all workers reach.
+            tokenizer: As Tokenize; batches that have no tokens yet get them.
+            dropped: What the pipeline left out: outputs of ReadCorpus and of judging transforms, or
+                collections of batches with a column `reason`. They are counted in the account.
+            metrics: Transforms whose metrics the audit table keeps, JudgeQuality for example.
+            commit: Whether the pipeline itself makes the dataset whole.
+            options: Of the commands, by the names of their flags: dedup, minhash_threshold,
+                clusters, validation, shards, shard_tokens, keep_dropped, max_reject_rate,
+                keep_segments, overwrite, workers.
+
+        Raises:
+            UserError: An option is unknown, or the output holds a dataset.
+        """
+        super().__init__()
+        for name in options:
+            if name not in TAKEN:
+                raise UserError(
+                    f"WriteDataset has no option {name!r}; it has {', '.join(TAKEN)}. What says "
+                    "how texts are read or judged belongs to the other transforms"
+                )
+        path = any_path(output)
+        self.options = Options(
+            output=path.absolute(),
+            tokenizer=tokenizer,
+            languages=("all",),
+            language_threshold=0.0,
+            **options,
+        )
+        _check_new(self.options)
+        (tokenize,) = Tokenize(tokenizer).models
+        self._sink = Sink(
+            options=self.options,
+            fingerprint=_fingerprint(self.options),
+            tokenize=tokenize,
+            tokenizer=str(tokenize.known["tokenizer"]),
+            metrics=tuple(field for one in metrics for field in one.fields),
+        )
+        self._dropped = tuple(dropped)
+        self._commits = commit
+        self._run = uuid.uuid4().hex[:24]
+
+    def expand(self, kept: PCollection[pa.RecordBatch]) -> PCollection[str]:
+        """Wire it."""
+        collected = [kept | "Write kept" >> self._collect()]
+        for number, one in enumerate(self._dropped):
+            parts = [one.dropped, one.quarantined] if isinstance(one, Judged | Corpus) else [one]
+            for name, part in zip(("dropped", "quarantined"), parts, strict=False):
+                collected.append(part | f"Write {name} {number}" >> self._collect())
+            if isinstance(one, Corpus):
+                collected.append(one.splits)
+        records = collected | "All records" >> beam.Flatten()
+        finish = Finish(self._sink, self._run, commits=self._commits)
+        folder: PCollection[str] = (
+            kept.pipeline
+            | "Once" >> beam.Impulse()
+            | ("Find duplicates, merge, commit" if self._commits else "Note what was written")
+            >> beam.ParDo(finish, beam.AsList(records)).with_output_types(str)
+        )
+        return folder
+
+    def _collect(self) -> Any:
+        return beam.ParDo(Collect(self._sink)).with_output_types(Any)
+
+    def commit(self, *, flags: Sequence[str] = ()) -> Manifest:
+        """Make the dataset of what the pipeline wrote, once it has finished.
+
+        Args:
+            flags: Flags for Beam; none: worker processes of this machine.
+
+        Returns:
+            The manifest.
+
+        Raises:
+            UserError: The pipeline has not finished, or the dataset cannot be made.
+        """
+        notes = noted(self._sink, self._run)
+        if notes is None:
+            raise UserError(
+                f"there is nothing to commit for {self.options.output}: run the pipeline to its "
+                "end first, with WriteDataset(…, commit=False)"
+            )
+        work_bytes = sum(tally.bytes for one in notes.segments for tally in one.segment.tallies)
+        workers = num_workers(self.options.workers, work_bytes=work_bytes)
+        options = replace(self.options, workers=workers)
+        return commit(replace(self._sink, options=options), notes, flags=flags)
+
+
+class Finish(beam.DoFn):
+    """Makes the dataset of all that was written, or notes it for who will."""
+
+    def __init__(self, sink: Sink, run: str, *, commits: bool) -> None:
+        self._sink = sink
+        self._run = run
+        self._commits = commits
+
+    def process(self, _: bytes, records: Sequence[Collected | SplitRecord]) -> Iterator[str]:
+        """Do it, and yield the folder of the dataset."""
+        notes = Notes.of(records)
+        if self._commits:
+            commit(self._sink, notes)
+        else:
+            note(self._sink, self._run, notes)
+        yield str(self._sink.options.output)
+
+
+def _fingerprint(options: Options) -> Model:
+    near = options.dedup == "minhash"
+    parts = ("texts", "signatures") if near else ("texts",)
+    return Model(Fingerprint, {"near": near}, uuid.uuid4().hex, parts=parts)
+
+
+def _check_new(options: Options) -> None:
+    if (options.output / manifests.NAME).exists() and not options.overwrite:
+        raise UserError(
+            f"{options.output} holds a dataset already: give WriteDataset another output, or "
+            "overwrite=True to replace it"
+        )

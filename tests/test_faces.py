@@ -1,0 +1,97 @@
+"""What the packages show: all of it is there, typed, and loaded when it is used."""
+
+import ast
+import configparser
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("pipelines", "shards", "trainer")
+WITH_TORCH = pytest.param("trainer", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("package", ["pipelines", "shards", WITH_TORCH])
+def test_every_public_name_is_there_and_typed(package: str) -> None:
+    module = importlib.import_module(package)
+    public = {*module.__all__}
+    assert public <= {*dir(module)}
+    for name in public:
+        assert getattr(module, name) is not None
+    tree = ast.parse((ROOT / package / "__init__.py").read_text("utf-8"))
+    typed = {
+        alias.asname
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
+    }
+    assert typed == public
+    for name in public:  # a module of that name would take its place once it is imported
+        assert not (ROOT / package / f"{name}.py").exists()
+        assert not (ROOT / package / name).exists()
+
+
+@pytest.mark.parametrize(
+    ("package", "light", "used"),
+    [
+        ("shards", {"torch", "apache_beam", "shards.order.sampler"}, "Sampler"),
+        ("pipelines", {"torch", "apache_beam", "jinja2", "pipelines.api"}, "build"),
+        ("trainer", {"torch", "apache_beam", "deepspeed"}, "Decoding"),
+    ],
+)
+def test_a_package_loads_what_is_used(package: str, light: set[str], used: str) -> None:
+    script = (
+        f"import sys, {package}; loaded = {light!r} & {{*sys.modules}}; {package}.{used}; "
+        f"print(loaded, {package}.{used}.__name__)"
+    )
+    command = [sys.executable, "-c", script]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert shown == f"set() {used}\n"
+
+
+def test_types_are_among_the_files_of_the_packages() -> None:
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    for package in PACKAGES:
+        assert (ROOT / package / "py.typed").exists()
+        assert "py.typed" in setup["options.package_data"][package].split()
+
+
+OUTSIDE = """
+from pathlib import Path
+
+from pipelines import Built, build, estimate
+from shards import Dataset, Sampler, UserError, causal_windows, streams_of
+
+built: Built = build("wudao", output=Path("out"), dedup="minhash")
+dataset: Dataset = built.dataset
+sampler = Sampler(streams_of(dataset), seed=1, num_scatters=1, window=causal_windows(128))
+reveal_type(sampler.seed)
+reveal_type(estimate("wudao").seconds)
+built.seconds.upper()
+from shards import Nothing
+"""
+
+
+@pytest.mark.slow
+def test_mypy_sees_the_types_from_outside(tmp_path: Path) -> None:
+    (tmp_path / "outside.py").write_text(OUTSIDE)
+    flags = ["--strict", "--no-error-summary", "--config-file=", "--follow-imports=silent"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "mypy", *flags, "outside.py"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stdout.splitlines() == [
+        'outside.py:10: note: Revealed type is "int"',
+        'outside.py:11: note: Revealed type is "float"',
+        'outside.py:12: error: "float" has no attribute "upper"  [attr-defined]',
+        'outside.py:13: error: Module "shards" has no attribute "Nothing"  [attr-defined]',
+    ], ran.stdout + ran.stderr
