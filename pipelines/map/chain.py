@@ -99,15 +99,18 @@ class Chain:
             threshold=options.language_threshold,
             model=options.lid_model,
             chars=options.lid_chars,
-            measured=bool(self.judge.fields),
             compiled=compiled,
         )
         self._tokenize = Tokenize(options.tokenizer, compiled=compiled)
         self.tokenizer = self._tokenize.tokenizer
         """Which tokenizer makes the tokens."""
         self._own = load_filters([parse_filter(spec) for spec in options.filter])
+        self._own.sort(key=lambda own: not own.bounds)  # what measures follows the rules at once
         self.steps: Sequence[Step] = tuple(self._in_order(compiled=compiled))
         """In order; each drops or quarantines before the next one works."""
+        measuring = [own for own in self._own if own.bounds]
+        for step in [self.identify, *([self.judge] * bool(self.judge.fields)), *measuring][:-1]:
+            step.marks = True
 
     def _in_order(self, *, compiled: bool) -> Iterator[Step]:
         options = self.options
@@ -145,7 +148,7 @@ class Chain:
         facts = {name: fact for step in steps for name, fact in step.facts.items()}
         if self._own:  # numbered: their order may matter
             own = {
-                f"{number}. {step.identity}": step.code for number, step in enumerate(self._own, 1)
+                f"{number}. {step.identity}": step.fact for number, step in enumerate(self._own, 1)
             }
             facts["filter"] = own
         return facts

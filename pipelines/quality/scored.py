@@ -155,16 +155,21 @@ def recorded_selection(options: Mapping[str, Any]) -> Selection:
     """Return the bounds of scorers that a manifest's options, or the facts of a run, hold."""
     selection: dict[str, tuple[BoundProfile, ...]] = {}
     for family in SCORERS:
-        bounds = {
-            language: {
-                name: NAN if bound is None else float(bound)
-                for name, bound in entry["bounds"].items()
-            }
+        own = {
+            language: (_recorded(family, entry["bounds"]),)
             for language, entry in sorted((options.get(family) or {}).items())
         }
-        own = {language: (bound_profile(family, own),) for language, own in bounds.items()}
         selection = join_selections(selection, own)
+    for _, entry in sorted((options.get("filter") or {}).items()):
+        if "bounds" in entry:
+            own = {EVERY: (_recorded(entry["name"], entry["bounds"]),)}
+            selection = join_selections(selection, own)
     return selection
+
+
+def _recorded(family: str, bounds: Mapping[str, float | None]) -> BoundProfile:
+    known = {name: NAN if bound is None else float(bound) for name, bound in bounds.items()}
+    return bound_profile(family, known)
 
 
 def join_selections(first: Selection, second: Selection) -> dict[str, tuple[BoundProfile, ...]]:

@@ -12,8 +12,7 @@ from pipelines.quality.perplexity import Perplexity
 from pipelines.quality.scored import broken_rules
 from pipelines.quality.scorer import Scorer
 from pipelines.segments.rows import Verdict
-from pipelines.steps.identify import MARKED
-from pipelines.steps.step import Step, replaced
+from pipelines.steps.step import Step, replaced, settle
 
 
 def load_scorers(
@@ -89,11 +88,7 @@ class Judge(Step):
         batch = replaced(batch, "text", judged.texts, changed=judged.changed)
         for field in self.fields:
             batch = batch.append_column(field.name, pa.array(metrics[field.name], from_pandas=True))
-        if MARKED in batch.schema.names:
-            marks = batch[MARKED].to_pylist()
-            batch = batch.drop_columns([MARKED])
-            reasons = [mark or broken for mark, broken in zip(marks, reasons, strict=True)]
-        return Verdict(batch, pa.array(reasons, pa.string()))
+        return settle(batch, pa.array(reasons, pa.string()), marks=self.marks)
 
     def prepare(self, languages: Sequence[str]) -> None:
         """Compile the measures of languages, which else happens with their first texts."""
