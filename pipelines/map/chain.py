@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from pipelines.compiled import compiling
 from pipelines.corpus.options import Options
+from pipelines.filters.langid import LANGUAGES
 from pipelines.quality.selection import parse_selection
 from pipelines.steps.block import Block
 from pipelines.steps.clean import Clean
@@ -66,7 +67,7 @@ def _load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
 
 def native_parts(options: Options) -> list[str]:
     """Return names of what is compiled for the chain of a run: the same for the same loops."""
-    selection = parse_selection(options.quality, options.threshold)
+    selection = parse_selection(options.quality, options.threshold, labels=None)
     profiles = {bound.profile.name for chosen in selection.values() for bound in chosen}
     return [
         "texts",
@@ -92,6 +93,7 @@ class Chain:
             options.quality,
             thresholds=options.threshold,
             scorers=load_scorers(options.classifier, options.perplexity),
+            labels=None if options.lid_model else LANGUAGES,
             compiled=compiled,
         )
         self.identify = Identify(
@@ -101,6 +103,7 @@ class Chain:
             chars=options.lid_chars,
             compiled=compiled,
         )
+        self.judge.check_labels(self.identify.identifier.labels)
         self._tokenize = Tokenize(options.tokenizer, compiled=compiled)
         self.tokenizer = self._tokenize.tokenizer
         """Which tokenizer makes the tokens."""

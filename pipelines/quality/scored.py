@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipelines.filters.langid import parse_languages
+from pipelines.filters.langid import LANGUAGES, parse_languages
 from pipelines.quality.catalog import SCORERS
 from pipelines.quality.profile import NAN, Bounds, Profile, Rule, Threshold
 from pipelines.quality.selection import EVERY, BoundProfile, Selection, chosen_for
@@ -80,7 +80,9 @@ def parse_spec(text: str) -> Spec:
         raise UserError(f'"{text}" sets no bound: write >=NUMBER or <=NUMBER after the model.')
     language = EVERY
     if matched["language"]:
-        (language,) = parse_languages([matched["language"]])
+        # A label of another model has a script; the chain checks it.
+        known = None if "_" in matched["language"] else LANGUAGES
+        (language,) = parse_languages([matched["language"]], known)
     return Spec(
         text=text,
         language=language,

@@ -35,7 +35,7 @@ class Identify(Step):
         """Load the model.
 
         Args:
-            languages: Labels of the languages to keep, or "all".
+            languages: The model's labels of the languages to keep, or "all".
             threshold: Lowest score.
             model: A fastText model; "" for the installed one.
             chars: How many characters of a text are read, as --lid-chars.
@@ -44,11 +44,12 @@ class Identify(Step):
         Raises:
             UserError: A language is unknown, or the model cannot be loaded.
         """
-        self.languages = None if "all" in languages else parse_languages(languages)
-        """The languages that are kept; None for all."""
         self._threshold = np.float32(threshold)
         path = Path(model) if model else None
         self.identifier = load_identifier(path, chars=chars, compiled=compiled)
+        labels = self.identifier.labels
+        self.languages = None if "all" in languages else parse_languages(languages, labels)
+        """The languages that are kept; None for all."""
         self.facts = {"lid_model": self.identifier.fingerprint}
         self.engines = {"langid": self.identifier.engine}
 
