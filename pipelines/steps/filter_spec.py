@@ -11,11 +11,13 @@ keywords; see docs/own.md.
 
 import importlib
 import inspect
+import math
 import re
 import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from numbers import Real
 from typing import Any
 
 from pipelines.corpus.failure import code_failure
@@ -31,7 +33,7 @@ GROUP = "corpusmill.filters"
 """The entry points by which an installed package offers filters."""
 
 _SPEC = re.compile(
-    r"(?:(?P<after>[a-z]+)=)?(?P<filter>[A-Za-z_][\w.-]*(?::\w+)?)(?:\?(?P<given>.*))?"
+    r"(?:(?P<after>[a-z]+)=)?(?P<filter>[^\W\d][\w.-]*(?::\w+)?)(?:\?(?P<given>.*))?"
 )
 _ADVICE = "Write [AFTER=]MODULE:NAME[?OPTION=VALUE&…], as in quality=my_rules:no_ads"
 
@@ -64,7 +66,7 @@ class FilterSpec:
             found = getattr(importlib.import_module(self.module), self.name)
         except Exception as error:
             raise self._missing(error) from error
-        bounds = {**getattr(found, "bounds", {})}
+        bounds = self._own_bounds(getattr(found, "bounds", {}))
         given = {name: value for name, value in self.given.items() if name not in bounds}
         bounds |= {name: self._bound(name) for name in self.given if name in bounds}
         if not inspect.isclass(found):
@@ -85,11 +87,31 @@ class FilterSpec:
         except Exception as error:
             raise self.failure(error, doing="it cannot be made") from error
 
+    def _own_bounds(self, bounds: Any) -> dict[str, float]:
+        """Return the bounds that the code itself has."""
+        if not isinstance(bounds, Mapping):
+            raise UserError(
+                f"--filter {self}: its `bounds` is {bounds!r}, not a dict such as "
+                '{"min_score": 0.5}'
+            )
+        for name, bound in bounds.items():
+            if not isinstance(bound, Real) or math.isinf(bound):
+                raise UserError(
+                    f"--filter {self}: its `bounds` has {bound!r} for {name!r}: give a finite "
+                    "number, or nan for a bound that is off"
+                )
+        return {name: float(bound) for name, bound in bounds.items()}
+
     def _bound(self, name: str) -> float:
         try:
-            return float(self.given[name])
+            bound = float(self.given[name])
         except ValueError:
             raise UserError(f"--filter {self}: {name}={self.given[name]} is no number") from None
+        if math.isinf(bound):
+            raise UserError(
+                f"--filter {self}: {name}={bound} is not finite: nan is a bound that is off"
+            )
+        return bound
 
     def failure(self, error: Exception, *, doing: str) -> Exception:
         """Return what to raise for an error in its code."""
@@ -131,7 +153,8 @@ def parse_filter(text: str) -> FilterSpec:
     module, colon, name = matched["filter"].partition(":")
     if not colon:
         module, name = _offered(module)
-    pairs = urllib.parse.parse_qsl(matched["given"] or "", keep_blank_values=True)
+    given = (matched["given"] or "").replace("+", "%2B")  # no space, as it would be in a form
+    pairs = urllib.parse.parse_qsl(given, keep_blank_values=True)
     if len(dict(pairs)) < len(pairs):
         raise UserError(f'--filter "{text}" gives an option twice')
     return FilterSpec(after=after, module=module, name=name, given=dict(pairs))

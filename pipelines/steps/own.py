@@ -64,7 +64,7 @@ class Own(Step):
         self.after = spec.after
         """The step that it stands after."""
         metrics = getattr(self._filter, "metrics", ())
-        if isinstance(metrics, str) or not all(isinstance(name, str) for name in metrics):
+        if not _is_names(metrics):
             raise UserError(f"--filter {spec}: its `metrics` is {metrics!r}, not a list of names")
         self._changes_text = bool(getattr(self._filter, "changes_text", False))
         self._metrics = tuple(metrics)
@@ -138,11 +138,12 @@ class Own(Step):
         if said is None:
             return [None] * num
         reasons = _listed(said)
-        odd = next((reason for reason in reasons if not isinstance(reason, str | None)), None)
-        if odd is not None or isinstance(said, str):
+        odd = [one for one in reasons if one is not None and not (one and isinstance(one, str))]
+        if odd or isinstance(said, str):
             raise UserError(
-                f"--filter {self._spec} returned {said if isinstance(said, str) else odd!r}: it "
-                "returns, for each text, None to keep it or a reason to leave it out, a string"
+                f"--filter {self._spec} returned {said if isinstance(said, str) else odd[0]!r}: it "
+                "returns, for each text, None to keep it or a reason to leave it out, a string "
+                "that is not empty"
             )
         self._check_number(len(reasons), num, what="reasons")
         return [f"{self.name}:{reason}" if reason is not None else None for reason in reasons]
@@ -157,6 +158,13 @@ class Own(Step):
             )
         texts = _listed(said)
         self._check_number(len(texts), batch.num_rows, what="texts")
+        odd = [one for one in texts if not _is_text(one)]
+        if odd:
+            raise UserError(
+                f"--filter {self._spec} returned {odd[0]!r:.80} as a text: it returns, for each "
+                "text, a string of valid Unicode; an unchanged one if it is to stay, an empty "
+                "one if it is to go"
+            )
         return texts
 
     def _with(self, batch: pa.RecordBatch, metrics: Mapping[str, Any]) -> pa.RecordBatch:
@@ -224,6 +232,20 @@ def _listed(said: Any) -> list[Any]:
     if isinstance(said, pa.Array | pa.ChunkedArray):
         return list(said.to_pylist())
     return list(said.tolist() if hasattr(said, "tolist") else said)
+
+
+def _is_names(metrics: Any) -> bool:
+    return isinstance(metrics, list | tuple) and all(isinstance(name, str) for name in metrics)
+
+
+def _is_text(said: Any) -> bool:
+    if not isinstance(said, str):
+        return False
+    try:
+        said.encode()
+    except UnicodeEncodeError:  # half of a character of UTF-16
+        return False
+    return True
 
 
 def _identity(value: str) -> str:

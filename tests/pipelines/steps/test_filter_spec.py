@@ -34,6 +34,10 @@ def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     ("text", "expected"),
     [
         ("rules:ads", FilterSpec(after="quality", module="rules", name="ads", given={})),
+        (
+            "规则:C?pattern=a+b%20c",  # a plus is a plus, as in regular expressions
+            FilterSpec(after="quality", module="规则", name="C", given={"pattern": "a+b c"}),
+        ),
         ("clean=a.b:C", FilterSpec(after="clean", module="a.b", name="C", given={})),
         (
             "mask=a:C?path=/m.bin&most=0.3&empty=",

@@ -50,7 +50,29 @@ def truths(batch): return [True] * batch.num_rows
 def one_word(batch): return "bad"
 def unnamed(batch): return {"x": [1.0] * batch.num_rows}
 def texts(batch): return {"text": batch["text"]}
+def blank(batch): return np.where([False] * batch.num_rows, "long", "")
 def breaks(batch): return 1 / 0
+
+class Nulls:
+    changes_text = True
+    said = None
+    def __call__(self, batch):
+        return {"text": [self.said] * batch.num_rows}
+
+class Numbers(Nulls):
+    said = 3
+
+class Halves(Nulls):
+    said = "a\\ud800"
+
+class NoBound(Measured):
+    bounds = {"min_chars": None}
+
+class ListOfBounds(Measured):
+    bounds = ["min_chars"]
+
+class OneMetric(Measured):
+    metrics = 5
 def nothing(batch): return None
 """
 
@@ -110,6 +132,10 @@ def test_a_filter_sees_what_is_known_but_no_marks(name: str) -> None:
         ("fewer", "returned 1 reasons for 2 texts"),
         ("truths", "returned True: it returns, for each text, None to keep it"),
         ("one_word", "returned 'bad': it returns, for each text"),
+        ("blank", "returned '': it returns, for each text, None .* a string that is not empty"),
+        ("Nulls", "returned None as a text: it returns, for each text, a string"),
+        ("Numbers", "returned 3 as a text"),
+        ("Halves", r"returned 'a\\ud800' as a text"),
         ("unnamed", "returned x, which its `metrics` does not name"),
         ("texts", "a class that changes them says so with `changes_text = True`"),
         ("breaks", r"ZeroDivisionError: division by zero \(.*own_steps_here.py:\d+\)"),
@@ -183,3 +209,17 @@ def test_wrong_bounds_are_told(name: str, spec: str, said: str) -> None:
 def test_a_name_that_is_taken_is_refused(name: str, taken: str) -> None:
     with pytest.raises(UserError, match=f"a filter cannot be called '{taken}'"):
         load_filters([parse_filter(f"{name}:{taken}")])
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("NoBound", "its `bounds` has None for 'min_chars': give a finite number"),
+        ("ListOfBounds", r"its `bounds` is \['min_chars'\], not a dict"),
+        ("OneMetric", "its `metrics` is 5, not a list of names"),
+        ("Measured?min_chars=inf", "min_chars=inf is not finite"),
+    ],
+)
+def test_what_a_class_says_of_itself_is_checked(name: str, rest: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        own(name, rest)
