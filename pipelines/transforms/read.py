@@ -80,7 +80,12 @@ class ReadCorpus(beam.PTransform[PBegin, Corpus]):
 
     def expand(self, pipeline: PBegin) -> Any:
         """Wire it."""
-        reading = beam.ParDo(ReadDoFn(self._corpora)).with_output_types(pa.RecordBatch)
+        reading = beam.ParDo(ReadDoFn(self._corpora)).with_output_types(
+            pa.RecordBatch,
+            dropped=pa.RecordBatch,
+            quarantined=pa.RecordBatch,
+            splits=SplitRecord,
+        )
         tagged = (
             pipeline
             | "List splits" >> beam.Create(self._splits, reshuffle=False)

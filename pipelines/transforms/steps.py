@@ -38,7 +38,9 @@ class StepTransform(beam.PTransform[PCollection[pa.RecordBatch], Judged]):
 
     def expand(self, batches: PCollection[pa.RecordBatch]) -> Any:
         """Wire it."""
-        judging = beam.ParDo(StepsDoFn(self.models, self.needs)).with_output_types(pa.RecordBatch)
+        judging = beam.ParDo(StepsDoFn(self.models, self.needs)).with_output_types(
+            pa.RecordBatch, dropped=pa.RecordBatch, quarantined=pa.RecordBatch
+        )
         tagged = batches | "Judge" >> judging.with_outputs(DROPPED, QUARANTINED, main=KEPT)
         return Judged(tagged[KEPT], tagged[DROPPED], tagged[QUARANTINED])
 
