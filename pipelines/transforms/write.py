@@ -96,11 +96,12 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
         """Wire it."""
         collected = [kept | "Write kept" >> self._collect()]
         for number, one in enumerate(self._dropped):
-            parts = [one.dropped, one.quarantined] if isinstance(one, Judged | Corpus) else [one]
-            for name, part in zip(("dropped", "quarantined"), parts, strict=False):
-                collected.append(part | f"Write {name} {number}" >> self._collect())
-            if isinstance(one, Corpus):
-                collected.append(one.splits)
+            parts = one[1:] if isinstance(one, Judged | Corpus) else (one,)
+            for name, part in zip(Corpus._fields[1:], parts, strict=False):
+                if part.element_type is SplitRecord:
+                    collected.append(part)
+                else:
+                    collected.append(part | f"Write {name} {number}" >> self._collect())
         records = collected | "All records" >> beam.Flatten()
         finish = Finish(self._sink, self._run, commits=self._commits)
         folder: PCollection[str] = (
