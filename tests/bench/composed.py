@@ -2,8 +2,8 @@
 
     python -m tests.bench.composed --input DIR [--repeat 3]
 
-Each runs in turns in a process of its own, which does all the work; the least of each counts. DIR is
-what tests/bench/generate_wudao.py writes.
+Each runs in turns in a process of its own, which does all the work; the least of each counts. DIR
+is what tests/bench/generate_wudao.py writes.
 """
 
 import argparse
