@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from trainer.decode.decoding import Decoding
-from trainer.decode.prompt import Prompt, Reading
+from trainer.decode.prompt import Prompt
 from trainer.decode.prompt_file import read_prompts
-from trainer.decode.reader import Reader
+from trainer.decode.reader import DivergedError, Reader
 from trainer.decode.sampling import draw_keys, fill
 from trainer.decode.writer import Writer
 from trainer.log import RunLog
@@ -50,21 +50,34 @@ class Samples:
     def write(self, step: int, log: RunLog, *, stop: Callable[[], int]) -> None:
         """Fill the prompts and log them; all ranks call this.
 
+        A model that says nothing any more is a line in the log: what becomes of its run is decided
+        by its losses.
+
         Args:
             step: the one before.
             log: where they go.
             stop: called before each batch, with the same result on all ranks; nonzero: stop.
         """
+        has_diverged = False
         for first in range(0, len(self._prompts), _BATCH):
             if stop():
                 return
-            batch = self._prompts[first : first + _BATCH]
-            if self._writer is not None:
-                for number, found in enumerate(self._writer.write(batch, first=first), first):
-                    log.write_sample(step, number, prompt=found.prompt, text=found.text)
-            elif self._is_split:
-                keys = draw_keys(self._decoding.seed, range(first, first + len(batch)))
-                fill(self._reader, batch, self._decoding, keys=keys)
+            if has_diverged:
+                continue  # the first rank may write alone, and the others ask at every batch
+            try:
+                self._write_batch(step, log, first)
+            except DivergedError:
+                has_diverged = True
+                log.say(f"step {step:,}: no samples: the model's logits are NaN or infinite")
+
+    def _write_batch(self, step: int, log: RunLog, first: int) -> None:
+        batch = self._prompts[first : first + _BATCH]
+        if self._writer is not None:
+            for number, found in enumerate(self._writer.write(batch, first=first), first):
+                log.write_sample(step, number, prompt=found.prompt, text=found.text)
+        elif self._is_split:
+            keys = draw_keys(self._decoding.seed, range(first, first + len(batch)))
+            fill(self._reader, batch, self._decoding, keys=keys)
 
 
 def open_samples(started: StartedRun) -> Samples | None:
@@ -97,13 +110,8 @@ def open_samples(started: StartedRun) -> Samples | None:
         if not ranks.is_first:
             return None, []
         origin = origin_of(started)
-        reading = Reading(
-            causal=started.data.blanks is None,
-            positions=shape.position_rows,
-            task_mask=origin.task_mask,
-        )
         tokenizer = find_tokenizer(origin, Opening(tokenizer=settings.tokenizer))
-        writer = Writer(reader, tokenizer, decoding, reading)
+        writer = Writer(reader, tokenizer, decoding, origin.reading)
         return writer, [writer.prompt(text) for text in read_prompts(path)]
 
     writer, prompts = ranks.together(prepare)

@@ -11,6 +11,7 @@ from typing import Any
 
 from shards.errors import DamageError, UserError
 from shards.manifest import read_manifest
+from shards.mixture import parse_data
 from shards.order.onepass import OnePass
 from shards.records import to_json
 from shards.run import Run
@@ -42,7 +43,7 @@ from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
 from trainer.step import Stepper, check_settings, make_model
-from trainer.weights.published import Weights, copy_weights, weights_of
+from trainer.weights.published import Weights, weights_of
 from trainer.weights.weights import read_weights
 
 _WEIGHTS = tuple(
@@ -124,7 +125,7 @@ class StartedRun:
         position = data.run.position_of(step)
         return {
             "loader": data.sampler.state_dict(position),
-            "run": to_json(_undecided_at(data.run, position)),
+            "run": to_json(_found_anywhere(_undecided_at(data.run, position))),
             "identity": _identity(self.config, data, precision=self.precision),
             "schedule": _changeable(self.config.settings, self.schedule),
             "bad_losses": bad_losses,
@@ -197,6 +198,15 @@ def _open_data(config: Config, checkpoint: Checkpoint | None) -> RunData:
         raise UserError(
             f"{str(error).rstrip('.')}. The weights of the data are those in {checkpoint.folder}."
         ) from error
+
+
+def _found_anywhere(run: Run) -> Run:
+    """Return a run whose data are found from every folder that a command may be started in."""
+    mixes = (
+        replace(mix, data=tuple(str(parse_data(text).absolute()) for text in mix.data))
+        for mix in run.mixes
+    )
+    return replace(run, mixes=tuple(mixes))
 
 
 def _undecided_at(run: Run, position: int) -> Run:
@@ -441,7 +451,7 @@ def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> N
         UserError: there is no checkpoint, or it has another shape.
     """
     weights = read_weights(path, vocab_size=model.config.vocab_size)
-    copy_weights(model, weights.parts, files=weights.files, extend_positions=extend_positions)
+    weights.copy_into(model, extend_positions=extend_positions)
 
 
 def hand_out_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: Ranks) -> None:

@@ -40,6 +40,7 @@ _ENDLESS = 10**15
 _LONGEST_WORD, _LONGEST_NGRAM = 1 << 16, 255
 """Bytes and characters; more are a sign of damage, and fastText lists all n-grams of all words."""
 _CHUNK = 1 << 24
+_ENTRY = struct.Struct("<qb")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,8 +158,9 @@ class _Cursor:
         if end < 0:
             raise struct.error(f"no word ends after {self.place}")
         word = self.data[self.place : end]
-        self.place = end + 1
-        return word, *self.numbers("qb")
+        count, kind = _ENTRY.unpack_from(self.data, end + 1)  # models of the web have millions
+        self.place = end + 1 + _ENTRY.size
+        return word, count, kind
 
 
 def _check_tables(file: _Cursor) -> tuple[bytes, ...]:

@@ -17,9 +17,6 @@ import pyarrow as pa
 from pipelines.compiled import compiling
 from pipelines.corpus.options import Options
 from pipelines.filters.langid import LANGUAGES
-from pipelines.quality.classifier import Classifier
-from pipelines.quality.perplexity import Perplexity
-from pipelines.quality.scorer import Scorer
 from pipelines.quality.selection import parse_selection
 from pipelines.steps.block import Block
 from pipelines.steps.clean import Clean
@@ -35,7 +32,7 @@ from pipelines.steps.filter_spec import (
 )
 from pipelines.steps.fingerprint import Fingerprint
 from pipelines.steps.identify import Identify
-from pipelines.steps.judge import Judge
+from pipelines.steps.judge import Judge, load_scorers
 from pipelines.steps.mask import Mask
 from pipelines.steps.own import Own, load_filters
 from pipelines.steps.step import Step
@@ -81,14 +78,6 @@ def native_parts(options: Options) -> list[str]:
     ]
 
 
-def _scorers(options: Options) -> Iterator[Scorer]:
-    """Load what measures texts besides the profiles, in the order of scored.FAMILIES."""
-    if options.classifier:
-        yield Classifier(options.classifier)
-    if options.perplexity:
-        yield Perplexity(options.perplexity)
-
-
 class Chain:
     """The steps of a run with their models."""
 
@@ -103,7 +92,7 @@ class Chain:
         self.judge = Judge(
             options.quality,
             thresholds=options.threshold,
-            scorers=tuple(_scorers(options)),
+            scorers=load_scorers(options.classifier, options.perplexity),
             labels=None if options.lid_model else LANGUAGES,
             compiled=compiled,
         )
@@ -112,7 +101,6 @@ class Chain:
             threshold=options.language_threshold,
             model=options.lid_model,
             chars=options.lid_chars,
-            measured=bool(self.judge.fields),
             compiled=compiled,
         )
         self.judge.check_labels(self.identify.identifier.labels)
@@ -120,8 +108,12 @@ class Chain:
         self.tokenizer = self._tokenize.tokenizer
         """Which tokenizer makes the tokens."""
         self._own = load_filters([parse_filter(spec) for spec in options.filter])
+        self._own.sort(key=lambda own: not own.bounds)  # what measures follows the rules at once
         self.steps: Sequence[Step] = tuple(self._in_order(compiled=compiled))
         """In order; each drops or quarantines before the next one works."""
+        measuring = [own for own in self._own if own.bounds]
+        for step in [self.identify, *([self.judge] * bool(self.judge.fields)), *measuring][:-1]:
+            step.marks = True
 
     def _in_order(self, *, compiled: bool) -> Iterator[Step]:
         options = self.options
@@ -159,7 +151,7 @@ class Chain:
         facts = {name: fact for step in steps for name, fact in step.facts.items()}
         if self._own:  # numbered: their order may matter
             own = {
-                f"{number}. {step.identity}": step.code for number, step in enumerate(self._own, 1)
+                f"{number}. {step.identity}": step.fact for number, step in enumerate(self._own, 1)
             }
             facts["filter"] = own
         return facts

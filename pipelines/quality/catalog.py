@@ -26,6 +26,9 @@ PROFILES: tuple[Profile, ...] = (
 NONE = "none"
 """What to write in place of a profile to have none."""
 
+SCORERS = ("classifier", "perplexity")
+"""The names of scorers, which are those of their flags, in order of application."""
+
 REASONS = tuple(dict.fromkeys(chain.from_iterable(profile.reasons for profile in PROFILES)))
 """Every reason that a profile may give; variants of a family share theirs."""
 
@@ -44,6 +47,11 @@ def find_profile(name: str) -> Profile:
     Raises:
         UserError: there is none, or it is no proper one; the message lists the nearest names.
     """
+    if name in SCORERS:
+        raise UserError(
+            f"{name} is no quality profile, but a model: its bound stands in --{name} itself, and "
+            "can be changed where it was measured (docs/classifiers.md)."
+        )
     if name in _BY_NAME:
         return _BY_NAME[name]
     if ":" in name:

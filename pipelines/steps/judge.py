@@ -9,12 +9,31 @@ import pyarrow as pa
 from pipelines.corpus.code import OWN_CODE
 from pipelines.filters.langid import LANGUAGES, parse_languages
 from pipelines.quality import Quality
+from pipelines.quality.classifier import Classifier
+from pipelines.quality.perplexity import Perplexity
 from pipelines.quality.scored import broken_rules, recorded_selection
 from pipelines.quality.scorer import Scorer
 from pipelines.quality.selection import EVERY, Labels
 from pipelines.segments.rows import Verdict
-from pipelines.steps.identify import MARKED
-from pipelines.steps.step import Step, replaced
+from pipelines.steps.step import Step, replaced, settle
+
+
+def load_scorers(
+    classifier: Sequence[str] = (), perplexity: Sequence[str] = ()
+) -> tuple[Scorer, ...]:
+    """Return what measures texts besides the profiles, in the order of catalog.SCORERS.
+
+    Args:
+        classifier: As --classifier.
+        perplexity: As --perplexity.
+
+    Raises:
+        UserError: As Classifier and Perplexity.
+    """
+    return (
+        *([Classifier(classifier)] if classifier else []),
+        *([Perplexity(perplexity)] if perplexity else []),
+    )
 
 
 class Judge(Step):
@@ -75,11 +94,7 @@ class Judge(Step):
         batch = replaced(batch, "text", judged.texts, changed=judged.changed)
         for field in self.fields:
             batch = batch.append_column(field.name, pa.array(metrics[field.name], from_pandas=True))
-        if MARKED in batch.schema.names:
-            marks = batch[MARKED].to_pylist()
-            batch = batch.drop_columns([MARKED])
-            reasons = [mark or broken for mark, broken in zip(marks, reasons, strict=True)]
-        return Verdict(batch, pa.array(reasons, pa.string()))
+        return settle(batch, pa.array(reasons, pa.string()), marks=self.marks)
 
     def check_labels(self, labels: Collection[str]) -> None:
         """Check that the model of languages knows those that have rules of their own.

@@ -43,6 +43,8 @@ class Sink:
     """The step for batches without tokens."""
     tokenizer: str
     """The fingerprint of the tokenizer."""
+    engine: str
+    """The library that tokenizes, with its version."""
     metrics: tuple[pa.Field, ...]
     """Further columns of the audit table."""
 

@@ -86,6 +86,8 @@ def commit(sink: Sink, notes: Notes, *, flags: Sequence[str] = ()) -> Manifest:
     corpus = Corpus(MODULE, options)
     sources = sorted({one.source for one in notes.segments})
     with opened(corpus, dict.fromkeys(sources, corpus), files=[], flags=flags) as build:
+        versions = segment_versions({"tokenizer": sink.engine}, {})
+        build.job = replace(build.job, versions=versions)
         build.shards = _num_shards(notes, options.shard_tokens)
         build.semantic = {
             **semantic(options, {}, decides=(DATASET,)),
@@ -94,7 +96,7 @@ def commit(sink: Sink, notes: Notes, *, flags: Sequence[str] = ()) -> Manifest:
             "documents": notes.digests(),
             "minhash_threshold": options.minhash_threshold,
         }
-        return build.make_of(_records(notes, segment_versions(build.chain.engines, {})))
+        return build.make_of(_records(notes, versions))
 
 
 def _num_shards(notes: Notes, shard_tokens: int) -> dict[str, int]:

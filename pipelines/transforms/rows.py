@@ -8,8 +8,8 @@ one, a hash of the row itself, so that nothing depends on where or when it is ma
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
-from types import MappingProxyType
-from typing import Any
+from types import MappingProxyType, UnionType
+from typing import Any, Union, get_args, get_origin
 
 import numpy as np
 import pyarrow as pa
@@ -204,7 +204,10 @@ def _plain(kind: Any) -> type | None:
 
 
 def _union(kind: Any) -> Sequence[Any]:
-    return tuple(getattr(kind, "union_types", ()) or getattr(kind, "__args__", ()) or (kind,))
+    """Return what a type may be, whether Python or Beam describes it."""
+    if get_origin(kind) in (Union, UnionType):
+        return get_args(kind)
+    return tuple(getattr(kind, "union_types", (kind,)))
 
 
 class BatchesOf(beam.DoFn):

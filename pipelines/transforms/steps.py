@@ -147,6 +147,8 @@ class JudgeQuality(StepTransform):
         *rules: str,
         thresholds: Sequence[str] = (),
         model: str = "",
+        classifier: Sequence[str] = (),
+        perplexity: Sequence[str] = (),
         native: bool | None = None,
     ) -> None:
         """Make the transform.
@@ -156,10 +158,12 @@ class JudgeQuality(StepTransform):
             thresholds: Other bounds, as in "gopher.min_words=30".
             model: That of IdentifyLanguage, if it is not the installed one: languages are then its
                 labels, which are not checked here.
+            classifier: fastText models, as in "quality.bin:hq>=0.4" (docs/classifiers.md).
+            perplexity: KenLM models, as in "zh=zh.arpa.bin+zh.sp.model<=800".
             native: As in docs/transforms.md.
 
         Raises:
-            UserError: There is no such profile or bound.
+            UserError: There is no such profile, bound or model.
         """
         labels = None if model else LANGUAGES
         selection = parse_selection(rules, thresholds, labels)
@@ -171,6 +175,7 @@ class JudgeQuality(StepTransform):
             rules=rules,
             thresholds=thresholds,
             labels=labels,
+            scored_by=(tuple(classifier), tuple(perplexity)),
             languages=tuple(sorted({"en", "zh"} & {*selection} or {"en", "zh"})),
         )
         super().__init__([made], needs=("language",))
@@ -185,10 +190,17 @@ def _prepared_judge(
     rules: Sequence[str],
     thresholds: Sequence[str],
     labels: Labels,
+    scored_by: tuple[Sequence[str], Sequence[str]],
     languages: Sequence[str],
     compiled: bool = False,
 ) -> Step:
-    step = judge.Judge(rules, thresholds=thresholds, labels=labels, compiled=compiled)
+    step = judge.Judge(
+        rules,
+        thresholds=thresholds,
+        labels=labels,
+        scorers=judge.load_scorers(*scored_by),
+        compiled=compiled,
+    )
     if compiled:
         step.prepare(languages)
     return step

@@ -85,6 +85,7 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
             fingerprint=_fingerprint(self.options),
             tokenize=tokenize,
             tokenizer=str(tokenize.known["tokenizer"]),
+            engine=str(tokenize.known["tokenizer library"]),
             metrics=tuple(field for one in metrics for field in one.fields),
         )
         self._dropped = tuple(dropped)

@@ -1,18 +1,26 @@
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
 from shards.errors import UserError
 from shards.manifest import read_manifest, write_manifest
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial, events, losses
 from trainer.decode.decoding import Decoding
+from trainer.decode.prompt import Reading
+from trainer.decode.reader import Reader
+from trainer.decode.writer import Writer
 from trainer.generate import main
 from trainer.log import SAMPLE, RunLog
+from trainer.model.cache import Cache
+from trainer.model.sizes import ModelConfig
 from trainer.samples import TEMPERATURE, TOP_K, Samples
 from trainer.settings import Settings
 from trainer.tokenizer import TextTokenizer
@@ -102,6 +110,37 @@ def test_between_batches_it_may_be_stopped(tmp_path: Path) -> None:
     assert asked == [0]
     log.close()
     assert len(events(tmp_path, SAMPLE)) == 8
+
+
+def test_a_model_that_diverged_says_so_and_its_run_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shape = ModelConfig(**{**SHAPE, "vocab_size": 4096})
+
+    def forward(_: Cache) -> Tensor:
+        return torch.full((8, shape.vocab_size), math.nan)
+
+    reader = Reader(forward, shape, torch.device("cpu"))
+    tokenizer = TextTokenizer(TOKENIZER)
+    decoding = Decoding(max_new_tokens=4, top_k=3)
+    reading = Reading(causal=False, positions=shape.position_rows)
+    writer = Writer(reader, tokenizer, decoding, reading)
+    prompts = [writer.prompt("Bread")] * 9  # two batches
+    asked: list[int] = []
+
+    def stop() -> int:
+        asked.append(1)
+        return 0
+
+    log = RunLog(tmp_path, step=0, steps=1, show=True)
+    for each in (writer, None):
+        samples = Samples(prompts, reader, decoding, writer=each, is_split=True)
+        samples.write(1, log, stop=stop)
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line == "step 1: no samples: the model's logits are NaN or infinite"
+    assert len(asked) == 4  # as on the ranks that write nothing
+    log.close()
+    assert events(tmp_path, SAMPLE) == []
 
 
 @pytest.mark.parametrize("given", [{"sample_every": 3}, {"sample_prompts": Path("prompts.txt")}])

@@ -15,7 +15,7 @@ from trainer.model.sizes import ModelConfig
 from trainer.tasks.heads import Head
 from trainer.tasks.task import CLASSIFIER, CLOZE, SPELLED, Asking
 from trainer.tokenizer import TextTokenizer
-from trainer.weights.published import copy_weights
+from trainer.weights.published import Weights
 
 TASKS = SHARED / "tasks"
 TOKENIZERS = SHARED.parent / "tokenizers"
@@ -66,7 +66,7 @@ def model() -> GLM:
         attention_dropout=0.0,
     )
     glm = GLM(shape).eval()
-    copy_weights(glm, [_weights("weight/")], files=[TASKS / "model.npz"], extend_positions=False)
+    Weights.of([_weights("weight/")], files=[TASKS / "model.npz"]).copy_into(glm)
     return glm
 
 

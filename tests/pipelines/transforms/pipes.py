@@ -1,0 +1,66 @@
+"""Pipelines in this process, and what comes out of their ends."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from pipelines.corpus.recipe import SAMPLE
+from pipelines.engine import beam
+from shards.manifest import read_manifest
+
+TOKENIZER = f"sentencepiece:{SAMPLE / 'sample.model'}"
+
+
+class Seen:
+    """The elements of collections, by name; for one pipeline at a time."""
+
+    by_name: ClassVar[dict[str, list[Any]]] = {}
+
+    def __init__(self) -> None:
+        self.by_name.clear()
+
+    def watch(self, name: str, elements: Any) -> None:
+        """Remember the elements of a collection."""
+        self.by_name[name] = []
+        _ = elements | f"See {name}" >> beam.ParDo(_See(name))
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """The rows of batches, by their text."""
+        rows = [row for batch in self.by_name[name] for row in batch.to_pylist()]
+        return sorted(rows, key=lambda row: (row["text"], row.get("reason") or ""))
+
+
+class _See(beam.DoFn):
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def process(self, element: Any) -> None:
+        Seen.by_name[self._name].append(element)
+
+
+@contextmanager
+def running() -> Iterator[tuple[Any, Seen]]:
+    """Yield a pipeline that runs at the end of the block."""
+    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
+    yield pipeline, Seen()
+    pipeline.run().wait_until_finish()
+
+
+def batches(pipeline: Any, *made: pa.RecordBatch) -> Any:
+    """A collection of batches."""
+    created = pipeline | beam.Create([*made], reshuffle=False)
+    return created | beam.Map(lambda batch: batch).with_output_types(pa.RecordBatch)
+
+
+def shipped(dataset: Path) -> dict[str, bytes]:
+    """The files of a dataset's only generation, whatever that is called."""
+    (generation,) = read_manifest(dataset).generations
+    folder = dataset / generation.name
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }

@@ -1,0 +1,147 @@
+"""Steps as transforms: what they keep, drop and count."""
+
+from pathlib import Path
+
+import pytest
+
+from pipelines.engine import beam
+from pipelines.steps.clean import Clean as CleanStep
+from pipelines.transforms import (
+    Clean,
+    Decontaminate,
+    DropAddresses,
+    IdentifyLanguage,
+    JudgeQuality,
+    MaskPersonalData,
+    Steps,
+    Tokenize,
+)
+from pipelines.transforms.model import Model
+from shards.errors import UserError
+from tests.pipelines.steps.batches import CHINESE, ENGLISH, JAPANESE, batch
+from tests.pipelines.transforms.pipes import TOKENIZER, batches, running
+
+TEXTS = (CHINESE, ENGLISH, JAPANESE, " \n", f"{ENGLISH} Write to someone@gmail.com.")
+
+
+def test_each_transform_hands_on_what_its_step_keeps_and_says_why_it_drops(tmp_path: Path) -> None:
+    benchmark = tmp_path / "benchmark.txt"
+    benchmark.write_text(ENGLISH)
+    with running() as (pipeline, seen):
+        clean = batches(pipeline, batch(*TEXTS)) | Clean()
+        seen.watch("empty", clean.dropped)
+        chosen = clean.kept | IdentifyLanguage("zh", "en")
+        seen.watch("language", chosen.dropped)
+        judged = chosen.kept | JudgeQuality("en=gopher", thresholds=("gopher.min_words=3",))
+        seen.watch("judged", judged.kept)
+        masked = chosen.kept | MaskPersonalData()
+        seen.watch("masked", masked.kept)
+        apart = chosen.kept | Decontaminate(str(benchmark))
+        seen.watch("contaminated", apart.dropped)
+        tokens = apart.kept | Tokenize(TOKENIZER)
+        seen.watch("tokens", tokens.kept)
+        seen.watch("failed", tokens.quarantined)
+    assert [row["reason"] for row in seen.rows("empty")] == ["empty"]
+    assert [(row["text"], row["reason"]) for row in seen.rows("language")] == [
+        (JAPANESE, "language")
+    ]
+    measured = [name for name in seen.rows("judged")[0] if name.startswith("gopher.")]
+    assert len(measured) > 3
+    (mail,) = [row for row in seen.rows("masked") if "Write" in row["text"]]
+    assert "someone@" not in mail["text"]
+    assert mail["pii.email"] == 1
+    assert [row["reason"] for row in seen.rows("contaminated")] == ["contaminated"] * 2
+    (kept,) = seen.rows("tokens")
+    assert kept["text"] == CHINESE
+    assert len(kept["tokens"]) > 5
+    assert not seen.rows("failed")
+
+
+def test_steps_in_one_go_give_what_they_give_one_after_another() -> None:
+    with running() as (pipeline, seen):
+        start = batches(pipeline, batch(*TEXTS))
+        both = start | Steps(Clean(), IdentifyLanguage("zh"))
+        seen.watch("kept at once", both.kept)
+        seen.watch("dropped at once", both.dropped)
+        clean = start | Clean()
+        chosen = clean.kept | IdentifyLanguage("zh")
+        seen.watch("kept", chosen.kept)
+        seen.watch("empty", clean.dropped)
+        seen.watch("others", chosen.dropped)
+    assert seen.rows("kept at once") == seen.rows("kept")
+    reasons = [row["reason"] for row in seen.rows("dropped at once")]
+    assert sorted(reasons) == ["empty", "language", "language", "language"]
+    assert len(seen.rows("empty")) + len(seen.rows("others")) == len(reasons)
+
+
+def test_records_are_counted_by_reason() -> None:
+    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
+    _ = batches(pipeline, batch(*TEXTS)) | Steps(Clean(), IdentifyLanguage("zh"))
+    result = pipeline.run()
+    counters = {
+        counter.key.metric.name: counter.committed
+        for counter in result.metrics().query()["counters"]
+        if counter.key.metric.namespace == "corpusmill"
+    }
+    assert counters == {
+        "records kept": 1,
+        "records dropped": 4,
+        "records dropped (empty)": 1,
+        "records dropped (language)": 3,
+    }
+
+
+def test_a_mistake_is_told_where_the_pipeline_is_made(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="klingon"):
+        IdentifyLanguage("klingon")
+    with pytest.raises(UserError, match="sentencepiece:nowhere"):
+        Tokenize("sentencepiece:nowhere.model")
+    with pytest.raises(UserError, match="no-such"):
+        JudgeQuality("en=no-such")
+    with pytest.raises(UserError, match=r"blocked\.txt"):
+        DropAddresses(str(tmp_path / "blocked.txt"))
+    with pytest.raises(UserError, match=r"Steps\(\) has no step"):
+        Steps()
+
+
+def test_a_batch_without_what_a_step_needs_is_refused() -> None:
+    with (
+        pytest.raises(Exception, match=r"a batch has no column 'language', which quality needs"),
+        running() as (pipeline, _),
+    ):
+        _ = batches(pipeline, batch(ENGLISH)) | JudgeQuality("en=gopher")
+
+
+def test_a_process_loads_a_model_once_and_refuses_another() -> None:
+    (made,) = Tokenize(TOKENIZER).models
+    assert made.loaded() is made.loaded()
+    other = Model(made.make, made.arguments, "other", known={"tokenizer": "another"})
+    with pytest.raises(UserError, match=r"this worker has tokenizer \w{64}, the pipeline was made"):
+        other.loaded()
+
+
+def test_native_loops_begin_once_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bool] = []
+
+    def make(*, compiled: bool = False) -> CleanStep:
+        made.append(compiled)
+        return CleanStep()
+
+    rows = batch(ENGLISH)
+    monkeypatch.setattr("pipelines.transforms.model.NATIVE_AFTER", 3 * rows.nbytes)
+    monkeypatch.setattr("pipelines.compiled.available", lambda: True)
+    monkeypatch.setattr("pipelines.compiled.kept", lambda _: True)
+    monkeypatch.setattr("pipelines.compiled.usable", lambda: False)
+    step = Model(make, {}, "native after a while", parts=("texts",)).loaded()
+    for _ in range(2):
+        step(rows)
+    assert made == [False]
+    for _ in range(2):
+        step(rows)
+    assert made == [False, True]
+    never = Model(make, {}, "never", parts=("texts",), native=False).loaded()
+    for _ in range(5):
+        never(rows)
+    assert made == [False, True, False]
+    Model(make, {}, "at once", parts=("texts",), native=True).loaded()
+    assert made == [False, True, False, True]
