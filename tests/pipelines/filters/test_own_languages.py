@@ -1,5 +1,6 @@
 """Models of languages with labels of their own, such as GlotLID's: everything goes by those."""
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -132,6 +133,8 @@ def test_a_dataset_of_such_a_model(model: Path, tmp_path: Path) -> None:
     }
     manifest = build("pipelines.wudao", small(tmp_path / "out", tmp_path / "in", **changes))
     assert manifest.options["languages"] == ["eng_Latn", "zho_Hans"]
+    known = hashlib.sha256(model.read_bytes()).hexdigest()[:12]
+    assert manifest.libraries["langid"].endswith(f" with {known}")
 
     def asked(*words: str) -> str:
         return rethreshold(_parser().parse_args([str(tmp_path / "out"), *words]))
