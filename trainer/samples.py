@@ -4,9 +4,13 @@ Tokens are drawn as THUDM/GLM ships it, at a temperature of 0.9 among the 40 mos
 same numbers each time, so that samples of two steps differ by what was learned. The first rank
 writes, and the others wait. Where no rank has the whole model (ZeRO stage 3) all ranks write the
 same: each token takes the same calls on all of them, because all take the first one's logits.
+
+A signal is obeyed before the next token, if the first rank has got it or all write; else before the
+next batch.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import torch
 from torch import Tensor
@@ -21,11 +25,16 @@ from trainer.log import RunLog
 from trainer.model.cache import Cache
 from trainer.start import StartedRun
 from trainer.step import WEIGHTS_SPLIT
+from trainer.stop import Stop
 from trainer.trained import Opening, find_tokenizer, origin_of
 
 TEMPERATURE, TOP_K = 0.9, 40
 _BATCH = 8
 """Prompts at once."""
+
+
+class _StoppedError(Exception):
+    """The run was asked to stop; what is being written is not finished."""
 
 
 class Samples:
@@ -65,7 +74,8 @@ class Samples:
             if has_diverged:
                 continue  # the first rank may write alone, and the others ask at every batch
             try:
-                self._write_batch(step, log, first)
+                with suppress(_StoppedError):  # all ranks stop before the next batch
+                    self._write_batch(step, log, first)
             except DivergedError:
                 has_diverged = True
                 log.say(f"step {step:,}: no samples: the model's logits are NaN or infinite")
@@ -80,8 +90,12 @@ class Samples:
             fill(self._reader, batch, self._decoding, keys=keys)
 
 
-def open_samples(started: StartedRun) -> Samples | None:
+def open_samples(started: StartedRun, *, stop: Stop) -> Samples | None:
     """Return the samples of a run, None if it has none; all ranks call this.
+
+    Args:
+        started: the run.
+        stop: looked at before each token.
 
     Raises:
         AgreedError: the file of prompts, or the tokenizer of the data, cannot be used.
@@ -99,6 +113,9 @@ def open_samples(started: StartedRun) -> Samples | None:
     )
 
     def forward(cache: Cache) -> Tensor:
+        # The first rank may write alone, and then it cannot ask the others.
+        if stop.agreed_exit_code(ranks) if is_split else stop.is_asked:
+            raise _StoppedError
         logits = stepper.logits(cache).float()
         if is_split and ranks.world > 1:
             torch.distributed.broadcast(logits, 0)
