@@ -94,7 +94,7 @@ def _without_code(value: Any) -> Any:
 def _whose(name: str, value: Mapping[str, Any], changed: set[str]) -> str:
     if name == "corpora":
         return f"the corpus of {', '.join(map(repr, sorted(changed)))}"
-    return f"{flag_of(name)} ({', '.join(sorted(value.get(OWN_CODE, {})))})"
+    return f"{flag_of(name)} ({', '.join(sorted(value.get(OWN_CODE) or changed))})"
 
 
 def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath, advice: str) -> None:

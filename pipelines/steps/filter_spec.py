@@ -31,7 +31,7 @@ GROUP = "corpusmill.filters"
 """The entry points by which an installed package offers filters."""
 
 _SPEC = re.compile(
-    r"(?:(?P<after>[a-z]+)=)?(?P<filter>[A-Za-z_][\w.]*(?::\w+)?)(?:\?(?P<given>.*))?"
+    r"(?:(?P<after>[a-z]+)=)?(?P<filter>[A-Za-z_][\w.-]*(?::\w+)?)(?:\?(?P<given>.*))?"
 )
 _ADVICE = "Write [AFTER=]MODULE:NAME[?OPTION=VALUE&…], as in quality=my_rules:no_ads"
 

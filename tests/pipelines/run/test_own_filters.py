@@ -87,7 +87,9 @@ def test_a_dataset_is_not_continued_with_other_code(options: WudaoOptions, tmp_p
     path = tmp_path / "code" / "own_filters_run.py"
     path.write_text(FILTERS + "\n# Another day.\n")
     code_hash.cache_clear()
-    with pytest.raises(UserError, match=r"made with other options: --filter is .*own_filters_run"):
+    with pytest.raises(
+        UserError, match=r"the code of --filter \(.*own_filters_run.* was edited since"
+    ):
         build(MODULE, options)
 
 
