@@ -11,11 +11,12 @@ import pyarrow.compute as pc
 
 from pipelines.corpus.code import code_hash
 from pipelines.filters.clean import are_blank
+from pipelines.quality.catalog import PROFILES, SCORERS
 from pipelines.quality.scored import bound_profile, broken_rules, described
 from pipelines.quality.verdict import metric_columns
 from pipelines.segments.rows import Verdict
 from pipelines.steps.clean import EMPTY
-from pipelines.steps.filter_spec import QUALITY, FilterSpec
+from pipelines.steps.filter_spec import PLACES, QUALITY, FilterSpec
 from pipelines.steps.step import MARKED, Step, replaced, settle
 from shards.errors import UserError
 
@@ -24,6 +25,12 @@ REASON, TEXT = "reason", "text"
 
 CHANGED = "changed"
 """The column that says which texts it changed."""
+
+
+STEPS = (
+    *PLACES, "document", "block", "tokenize", "fingerprint", "segment", "pii", "contamination",
+)  # fmt: skip
+"""Names by which figures of the other steps go."""
 
 
 class Own(Step):
@@ -197,9 +204,15 @@ def load_filters(specs: Sequence[FilterSpec]) -> list[Own]:
     """Return the filters of a run.
 
     Raises:
-        UserError: Two have the same name, or as Own.
+        UserError: Two have the same name, or one that is taken; or as Own.
     """
     names = [spec.name for spec in specs]
+    ours = {*STEPS, *SCORERS, *(profile.short for profile in PROFILES)}
+    if taken := sorted(ours.intersection(names)):
+        raise UserError(
+            f"a filter cannot be called {taken[0]!r}: a step, rule or model of corpusmill is "
+            "called so, and figures and reasons go by these names"
+        )
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise UserError(f"two filters are called {twice!r}: give each one its own name")

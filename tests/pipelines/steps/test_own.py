@@ -177,3 +177,9 @@ def test_wrong_bounds_are_told(name: str, spec: str, said: str) -> None:
     text = spec.format(name) if "{}" in spec else f"{name}:{spec}"
     with pytest.raises(UserError, match=said):
         Own(parse_filter(text))(batch("ab").append_column("language", pa.array(["en"])))
+
+
+@pytest.mark.parametrize("taken", ["clean", "gopher", "classifier"])
+def test_a_name_that_is_taken_is_refused(name: str, taken: str) -> None:
+    with pytest.raises(UserError, match=f"a filter cannot be called '{taken}'"):
+        load_filters([parse_filter(f"{name}:{taken}")])
