@@ -29,8 +29,10 @@ from pipelines.corpus.flags import parse
 from pipelines.corpus.keywords import described, engine_words, nearest, parameters, words_of
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
-from pipelines.corpus.recipe import CORPORA, Recipe, has_recipe, load_recipe
+from pipelines.corpus.recipe import CORPORA, Recipe, corpus_module, corpus_names, load_recipe
+from pipelines.corpus.sources import other_modules
 from pipelines.engine.flags import beam_flags
+from pipelines.quality import Quality
 from pipelines.report.write import PAGE
 from pipelines.run.command import checked, make
 from pipelines.steps.filter_spec import parse_filter
@@ -262,7 +264,9 @@ def _asked(
     if runner_flags:
         words += ["--", *runner_flags]
     filled, rest = parse(recipe.options, words, program=module, about=recipe.about)
-    for named in (module, *(parse_filter(spec).module for spec in filled.filter)):
+    filters = (parse_filter(spec).module for spec in filled.filter)
+    quality = Quality.parse(filled.quality, filled.threshold, labels=None)
+    for named in (module, *filters, *quality.own, *other_modules(filled)):
         _check_not_script(named)
         if named in sys.modules:
             check_unchanged(named)
@@ -273,17 +277,15 @@ def _module_of(corpus: str | ModuleType) -> str:
     """Return the name of the module that holds a corpus as RECIPE."""
     name = corpus if isinstance(corpus, str) else corpus.__name__
     _check_not_script(name)
-    if name in CORPORA:
-        return f"pipelines.{name}"
     importlib.invalidate_caches()  # a cell of a notebook may have written it just now
-    for module in (name, f"pipelines.{name}"):
-        if has_recipe(module):
-            return module
-    near = get_close_matches(name, CORPORA, n=1)
+    module = corpus_module(name)
+    if module:
+        return module
+    near = get_close_matches(name, corpus_names(), n=1)
     raise UserError(
         f"there is no corpus {name!r}{f': did you mean {near[0]}?' if near else '.'} Give one of "
-        f"{', '.join(CORPORA)}, or the name of a module of your own that has a Recipe called "
-        "RECIPE and can be imported from here"
+        f"{', '.join(corpus_names())}, or the name of a module of your own that has a Recipe "
+        "called RECIPE and can be imported from here"
     )
 
 

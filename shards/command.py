@@ -8,14 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from shards.errors import UserError
+from shards.interrupt import STOPPED, begun
 from shards.memory import is_lack_of_memory
 from shards.shown import MessageFormatter, guard, print_lines, tell
 
 REFUSED = 2
 """The exit code after an error that the person can fix."""
-
-STOPPED = 130
-"""The exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
 UNREAD = 141
 """The exit code when nobody reads the output any more (`| head`), as shells have it: 128 +
@@ -63,6 +61,7 @@ def exit_code(
     """
     guard()
     try:
+        begun()
         code = run()
         sys.stdout.flush()
     except UserError as error:

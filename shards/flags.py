@@ -101,6 +101,19 @@ def option(
     return field(default=default, metadata={"help": help, "flag": argument, **metadata})
 
 
+def same_option(options_class: type[Any], name: str, *, default: Any = MISSING) -> Any:
+    """Return a dataclass field that becomes the same flag as a field of another dataclass.
+
+    Args:
+        options_class: The other one.
+        name: The field's, in both.
+        default: Its default here; dataclasses.MISSING for that of the other.
+    """
+    (other,) = (other for other in fields(options_class) if other.name == name)
+    default = other.default if default is MISSING else default
+    return field(default=default, metadata=other.metadata)
+
+
 def add_flags(parser: "argparse._ActionsContainer", options_class: type[Any]) -> None:
     """Add a flag for each field of a dataclass of options."""
     for option_field in fields(options_class):
@@ -121,6 +134,13 @@ def options_of(options_class: type[Any], values: Mapping[str, Any]) -> dict[str,
     return {
         name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
     }
+
+
+def given(options: Any) -> list[str]:
+    """Return the names of the fields of a dataclass of options that are not at their defaults."""
+    return [
+        field.name for field in fields(options) if getattr(options, field.name) != field.default
+    ]
 
 
 def default_text(option_field: "Field[Any]") -> str:

@@ -54,6 +54,14 @@ class WeightedData:
         """Return the same data as they are at a manifest number."""
         return replace(self, dataset=f"{self.directory}@{number}")
 
+    def absolute(self) -> "WeightedData":
+        """Return the same data by a path that holds in every folder."""
+        directory, number = parse_dataset(self.dataset)
+        if not isinstance(directory, Path):
+            return self
+        at = "" if number is None else f"@{number}"
+        return replace(self, dataset=f"{directory.absolute()}{at}")
+
     def names(self, stream: Stream) -> bool:
         """Return whether a stream is one of these data, at whatever manifest number."""
         same_source = self.source in (None, stream.name.split("/")[1])

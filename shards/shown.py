@@ -1,7 +1,7 @@
 """How all that a person reads leaves this program: on a terminal, in log lines, on a page.
 
     a line or table on the standard output    print_line, print_lines
-    a text that was asked for                 print_lines, a line of it at a time; print_part
+    a text that was asked for                 print_lines, a line of it at a time; PartPrinter
     an error, a warning, progress             tell, MessageFormatter
     the page of a report                      visible
     JSON for programs                         json_text, exact
@@ -115,10 +115,23 @@ def print_lines(lines: Iterable[str]) -> int:
     return num_lines
 
 
-def print_part(text: str) -> None:
-    """Print a part of a text on the standard output at once; its line breaks stay."""
-    sys.stdout.write(visible(text))
-    sys.stdout.flush()
+class PartPrinter:
+    """Prints a text on the standard output in parts, each at once; its line breaks stay.
+
+    What is printed is what `visible` makes of the whole, if no part ends with a character without
+    width whose sign depends on the next one: U+200B to U+200D, or a tag.
+    """
+
+    def __init__(self) -> None:
+        self._before = ""
+
+    def add(self, text: str) -> None:
+        """Print the next part."""
+        shown = visible(self._before + text)
+        sys.stdout.write(shown[len(visible(self._before)) :])
+        sys.stdout.flush()
+        # No sign depends on more than one character before it.
+        self._before = (self._before + text)[-1:]
 
 
 def tell(text: str, *, stream: TextIO | None = None, start: str = "", end: str = "\n") -> None:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import shards as shards  # before all others: it finds out whether there is room for them
 from shards.face import lazily
+from shards.interrupt import end_at_interrupt
+
+end_at_interrupt()
 
 if TYPE_CHECKING:
     from trainer.decode.decoding import Decoding as Decoding
@@ -15,13 +18,12 @@ if TYPE_CHECKING:
     from trainer.generate import generate_texts as generate_texts
     from trainer.loader import Loader as Loader
     from trainer.loader import read_once as read_once
-    from trainer.tasks.answers import Judge as Judge
-    from trainer.tasks.answers import answer as answer
     from trainer.tasks.catalogue import find_task as find_task
     from trainer.tasks.task import Asking as Asking
     from trainer.trained import Opening as Opening
     from trainer.trained import Trained as Trained
     from trainer.trained import open_trained as open_trained
+    from trainer.tuning.answers import answer as answer
 else:
     __getattr__, __dir__ = lazily(
         __name__,
@@ -29,11 +31,10 @@ else:
             "Asking": "trainer.tasks.task",
             "Decoding": "trainer.decode.decoding",
             "Generation": "trainer.decode.writer",
-            "Judge": "trainer.tasks.answers",
             "Loader": "trainer.loader",
             "Opening": "trainer.trained",
             "Trained": "trainer.trained",
-            "answer": "trainer.tasks.answers",
+            "answer": "trainer.tuning.answers",
             "find_task": "trainer.tasks.catalogue",
             "generate_texts": "trainer.generate",
             "open_trained": "trainer.trained",
@@ -45,7 +46,6 @@ __all__ = [
     "Asking",
     "Decoding",
     "Generation",
-    "Judge",
     "Loader",
     "Opening",
     "Trained",

@@ -9,7 +9,11 @@ from typing import NoReturn, Protocol, TypeVar
 from shards.command import exit_code, log_plainly
 from shards.errors import UserError
 from trainer.config import Config, parse
+from trainer.exit_codes import leave_code
 from trainer.ranks import AgreedError, Ranks, leave
+
+_TRACEBACK = 1
+"""The exit code of Python after an error that nobody caught."""
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -53,10 +57,12 @@ def run_on_ranks(program: str, read: Reader[T], work: Callable[[T, Ranks], int])
         return not is_agreed or os.environ.get("RANK", "0") == "0"
 
     log_plainly()
+    code = _TRACEBACK
     try:
         code = exit_code(program, run, stopped="no step was taken", reports=reports)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+        leave_code(code)
     # Not sys.exit: gloo's and NCCL's threads may abort while the interpreter takes itself apart.
     os._exit(code)

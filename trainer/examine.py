@@ -16,7 +16,16 @@ from torch import Tensor
 
 from shards.command import Parser
 from shards.errors import UserError
-from shards.flags import add_flags, count, local_path, option, options_of, positive
+from shards.flags import (
+    add_flags,
+    count,
+    flag_of,
+    given,
+    local_path,
+    option,
+    options_of,
+    positive,
+)
 from shards.run import CAUSAL
 from shards.shown import print_line
 from trainer.log import TASK_FIGURES
@@ -25,7 +34,7 @@ from trainer.model.model import GLM
 from trainer.ranks import Ranks
 from trainer.start import StartedRun
 from trainer.tasks.exam import BATCH_TOKENS, Ask, Exam, sit
-from trainer.tasks.exams import NAMES, open_exams, parse_exams
+from trainer.tasks.exams import NAMES, TEXTS, open_exams, parse_exams
 from trainer.tasks.phrasing import Phrasing
 from trainer.tasks.rows import placed
 from trainer.tokenizer import TextTokenizer
@@ -97,6 +106,8 @@ class Examining:
                 f"--length {self.length:,}: the model has {positions:,} positions; give as many or "
                 "fewer."
             )
+        if self.blank is not None and is_causal:
+            raise UserError("--blank is for a glm; this model is causal and fills none.")
         if self.unidirectional and is_causal:
             raise UserError(
                 "--unidirectional is for a glm; this model is causal and reads so anyway."
@@ -119,6 +130,19 @@ class Examination:
     """Of tasks, by name."""
     examining: Examining
     opening: Opening
+
+    def __post_init__(self) -> None:
+        of_tasks = ("length", "stride", "unidirectional", "blank", "tokenizer")
+        for name in (*given(self.examining), *given(self.opening)):
+            if name in of_tasks and not self.files:
+                raise UserError(f"{flag_of(name)} is of tasks: give --task NAME=FILE with it.")
+            if name == "eval_samples" and self.files and not self.examining.data:
+                raise UserError("--eval-samples is of held-out loss: give --data DIR with it.")
+            if name == "stride" and not {*TEXTS} & {*self.files}:
+                raise UserError(
+                    f"--stride is of perplexity, which {', '.join(self.files)} does not ask for: "
+                    f"give it with {' or '.join(TEXTS)}."
+                )
 
 
 def parse_examination(

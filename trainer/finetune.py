@@ -19,8 +19,9 @@ import torch
 
 from shards.shown import json_text, print_line
 from shards.storage.files import atomic_write, write_json
+from trainer.bad_losses import BadLosses
 from trainer.checkpoints.checkpoint import BAD_STREAK
-from trainer.checkpoints.saver import Saver
+from trainer.checkpoints.saver import Saver, completed_on_error
 from trainer.command import run_on_ranks
 from trainer.log import TRAIN, Meter, RunLog
 from trainer.ranks import AgreedError, Ranks
@@ -58,8 +59,7 @@ class Finetuning:
         """Of the epochs so far."""
         self._kept: Best | None = None
         """The best whose checkpoint is known to be kept."""
-        self._bad_losses = started.progress.bad_losses
-        self._bad_losses_in_a_row = 0
+        self._bad_losses = BadLosses(started.progress.bad_losses, most=self._tuning.max_bad_losses)
         self._is_saved = True
         """Whether nothing has changed since the last checkpoint."""
         self._since = started.progress.since
@@ -70,6 +70,10 @@ class Finetuning:
 
     def run(self) -> int:
         """Train to the end, or until asked to stop; return the exit code."""
+        with completed_on_error(self._finish_saving):
+            return self._take_steps()
+
+    def _take_steps(self) -> int:
         self._keep_best()
         code = self._between_steps() if self._step else 0
         while self._step < self._order.steps and not code:
@@ -77,8 +81,7 @@ class Finetuning:
             code = self._asked_to_stop() or self._between_steps()
         if not self._is_saved:
             self._save()
-        self._saver.finish(bad_streak=self._bad_losses_in_a_row)
-        self._keep_best()
+        self._finish_saving()
         if self.best is None and not code:
             raise AgreedError(
                 "no epoch counts as the best: at the end of each the loss or the deciding figure "
@@ -100,7 +103,7 @@ class Finetuning:
                 **self._since.means(),
                 "lr": lr,
                 "grad_norm": outcome.grad_norm,
-                "bad_losses": self._bad_losses,
+                "bad_losses": self._bad_losses.total,
                 **self._meter.read(peak_flops=None),
             }
             self._log.write(TRAIN, self._step, figures)
@@ -113,32 +116,27 @@ class Finetuning:
         Raises:
             AgreedError: too many losses in a row were not finite.
         """
-        if math.isfinite(outcome.loss):
+        bad, is_finite = self._bad_losses, math.isfinite(outcome.loss)
+        if is_finite:
             self._since = self._since.plus(outcome)
-            self._bad_losses_in_a_row = 0
+        bad.count(outcome.loss, step=self._step, is_finite=is_finite, log=self._log)
+        if not bad.are_too_many:
             return
-        self._bad_losses += 1
-        self._bad_losses_in_a_row += 1
-        self._log.say(f"step {self._step:,}: the loss is {outcome.loss}; its batch is skipped")
-        streak = self._bad_losses_in_a_row
-        if streak < self._tuning.max_bad_losses:
-            return
-        self._saver.finish(bad_streak=streak)
-        self._saver.condemn(self._step - streak, bad_streak=streak)
+        bad.condemn(self._saver, step=self._step)
         raise AgreedError(
-            f"the loss was not finite {streak} times in a row, the last time at step "
+            f"the loss was not finite {bad.streak} times in a row, the last time at step "
             f"{self._step:,}. {_diverged(self._tuning)}"
         )
 
     def _between_steps(self) -> int:
         """Evaluate and save when due; return the exit code if asked to stop, else 0."""
-        self._saver.advance(bad_streak=self._bad_losses_in_a_row)
+        self._saver.advance(bad_streak=self._bad_losses.streak)
         self._keep_best()
         epoch = self._order.ended_epoch(self._step)
         is_due = epoch is not None and epoch > self._evaluated
         if epoch is not None and is_due:
             self._is_saved = False
-            if self._bad_losses_in_a_row:
+            if self._bad_losses.streak:
                 self._pass_over(epoch)
             elif not self._evaluate(epoch):
                 return self._asked_to_stop()
@@ -152,7 +150,7 @@ class Finetuning:
         self._evaluated = epoch
         self._log.say(
             f"epoch {epoch:,}/{self._tuning.epochs:,} is not evaluated: the loss was not finite "
-            f"{self._bad_losses_in_a_row} times in a row at its end"
+            f"{self._bad_losses.streak} times in a row at its end"
         )
 
     def _evaluate(self, epoch: int) -> bool:
@@ -201,14 +199,18 @@ class Finetuning:
         progress = Progress(
             evaluated=self._evaluated,
             bests=() if self.best is None else (self.best,),
-            bad_losses=self._bad_losses,
+            bad_losses=self._bad_losses.total,
             since=self._since,
         )
-        state = {**self._started.state(progress), BAD_STREAK: self._bad_losses_in_a_row}
+        state = {**self._started.state(progress), BAD_STREAK: self._bad_losses.streak}
         if self._started.is_saved and self._step == self._started.step:
             self._saver.amend(self._step, state)
         else:
             self._saver.save(step=self._step, state=state)
+        self._keep_best()
+
+    def _finish_saving(self) -> None:
+        self._saver.finish(bad_streak=self._bad_losses.streak)
         self._keep_best()
 
     def _keep_best(self) -> None:
@@ -255,8 +257,9 @@ def finetune(config: Config, ranks: Ranks) -> int:
 
 def _finetune_once(config: Config, ranks: Ranks) -> tuple[int, Best | None]:
     """Train with one seed; return the exit code, and the best epoch if it ended."""
-    started = start(config, ranks)
-    with Stop() as stop:
+    stop = Stop()
+    started = start(config, ranks, stop=stop)
+    with stop:
         folder = config.tuning.save if ranks.is_first else None
         log = RunLog(folder, step=started.step, steps=started.order.steps, show=ranks.is_first)
         for line in started.lines():

@@ -1,10 +1,13 @@
 """Text from a trained model: blanks of prompts are filled, or texts go on.
 
-python -m trainer.generate build/run "Bread is [MASK] in the oven." --top-k 40
+A command, and the same from Python:
 
-trained = open_trained("build/run")
-for generation in generate_texts(trained.model, trained.tokenizer, ["Bread is [MASK] there."]):
-print(generation.text)
+    python -m trainer.generate build/run "Bread is [MASK] in the oven." --top-k 40
+
+    trained = open_trained("build/run")
+    texts = ["Bread is [MASK] in the oven."]
+    for found in generate_texts(trained.model, trained.tokenizer, texts, reading=trained.reading):
+        print(found.text)
 """
 
 import argparse
@@ -16,8 +19,7 @@ from pathlib import Path
 from shards.command import Parser, exit_code, log_plainly
 from shards.errors import UserError
 from shards.flags import add_flags, local_path, option, options_of, positive
-from shards.run import CAUSAL
-from shards.shown import json_text, print_line, print_lines, print_part, tell
+from shards.shown import PartPrinter, json_text, print_line, print_lines, tell
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Prompt, Reading
 from trainer.decode.prompt_file import read_prompts
@@ -34,7 +36,7 @@ def generate_texts(
     prompts: Sequence[str],
     *,
     decoding: Decoding | None = None,
-    causal: bool | None = None,
+    reading: Reading | None = None,
     batch_size: int = 8,
 ) -> list[Generation]:
     """Return prompts with their blanks filled.
@@ -45,16 +47,16 @@ def generate_texts(
         prompts: texts with [MASK], [sMASK] or [gMASK] for blanks; without any they go on at their
             end. A causal model goes on at the end of every text.
         decoding: how tokens are chosen. Default: the most probable one, up to 128 a blank.
-        causal: whether the model was trained to read from left to right only. Default: if it has
-            no block positions.
+        reading: how the model was trained to read, as `Trained` says. Default: from left to right
+            if it has no block positions, else as a GLM with task masks.
         batch_size: how many prompts are filled at once; it does not change what is drawn.
 
     Raises:
         UserError: the tokenizer lacks a token, or a prompt has no place in the model.
     """
-    if causal is None:
-        causal = not model.config.block_positions
-    reading = Reading(causal=causal, positions=model.config.position_rows)
+    if reading is None:
+        shape = model.config
+        reading = Reading(causal=not shape.block_positions, positions=shape.position_rows)
     writer = Writer(_reader_of(model), tokenizer, decoding or Decoding(), reading)
     ready = [writer.prompt(text) for text in prompts]
     return list(_in_batches(writer, ready, batch_size))
@@ -117,12 +119,8 @@ def _run(argv: Sequence[str]) -> None:
             "taken. Give --temperature, --top-k or --top-p."
         )
     trained = open_trained(given["model_path"], Opening(**options_of(Opening, given)))
-    reading = Reading(
-        causal=trained.objective == CAUSAL,
-        positions=trained.shape.position_rows,
-        task_mask=trained.task_mask,
-    )
-    writer = Writer(_reader_of(trained.model), trained.tokenizer, decoding, reading)
+    reader = _reader_of(trained.model)
+    writer = Writer(reader, trained.tokenizer, decoding, trained.reading)
     if texts:
         _answer(writer, [text for text in texts for _ in range(asking.samples)], asking)
     else:
@@ -175,8 +173,11 @@ def _answer_one(writer: Writer, prompt: Prompt, asking: Asking, *, number: int) 
     if asking.json:
         _print(writer.write([prompt], first=number)[0], asking)
     else:
-        writer.write([prompt], first=number, on_text=lambda _, text: print_part(text))
-        print_part("\n")
+        printer = PartPrinter()
+        try:
+            writer.write([prompt], first=number, on_text=lambda _, text: printer.add(text))
+        finally:
+            printer.add("\n")
 
 
 def _print(generation: Generation, asking: Asking) -> None:

@@ -16,10 +16,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
 from shards.shown import tell
+from trainer.exit_codes import FOLDER, codes_left
 
 _LAUNCHERS = ("torchrun", "deepspeed")
 _RUNNER, _LAUNCH = "deepspeed.launcher.runner", "deepspeed.launcher.launch"
@@ -58,15 +61,18 @@ def _torchrun(arguments: Sequence[str]) -> int:
     parsed.signals_to_handle = ",".join(x for x in heard_by_torchrun if x.strip() != "SIGHUP")
     if _is_hangup_heard():
         signal.signal(signal.SIGHUP, hear_hangup)
-    try:
-        elastic.run(parsed)
-    except SignalException as stopped:
-        return _OF_SIGNALS + (heard or int(stopped.sigval))
-    except ChildFailedError as failed:
-        _, first = failed.get_first_failure()
-        if first.exitcode not in _TOLD_BY_RANKS:
-            tell(str(failed))
-        return int(first.exitcode) if first.exitcode > 0 else 1
+    with TemporaryDirectory(prefix="exit-codes-") as folder:
+        os.environ[FOLDER] = folder
+        try:
+            elastic.run(parsed)
+        except SignalException as stopped:
+            own = [code for code in codes_left(Path(folder)) if 0 < code < _OF_SIGNALS]
+            return own[0] if own else _OF_SIGNALS + (heard or int(stopped.sigval))
+        except ChildFailedError as failed:
+            _, first = failed.get_first_failure()
+            if first.exitcode not in _TOLD_BY_RANKS:
+                tell(str(failed))
+            return int(first.exitcode) if first.exitcode > 0 else 1
     return 0
 
 

@@ -189,14 +189,17 @@ class Settings:
             ) from None
         if self.extend_positions and self.init_from is None:
             raise UserError("--extend-positions says how to read --init-from PATH: give both.")
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise UserError(f"--betas {self.betas}: two numbers from 0 to below 1.")
-        if self.eps <= 0 or self.weight_decay < 0:
-            raise UserError(
-                f"--eps {self.eps} is above 0, --weight-decay {self.weight_decay} not below."
-            )
+        self._check_optimizer()
         if self.dropout is not None and not 0 <= self.dropout < 1:
             raise UserError(f"--dropout {self.dropout}: a probability below 1.")
+
+    def _check_optimizer(self) -> None:
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise UserError(f"--betas {self.betas}: two numbers from 0 to below 1.")
+        if not 0 < self.eps < math.inf:
+            raise UserError(f"--eps {self.eps}: a number above 0.")
+        if not 0 <= self.weight_decay < math.inf:
+            raise UserError(f"--weight-decay {self.weight_decay}: a number from 0 on.")
 
     def _check_intervals(self) -> None:
         if self.eval_task and not self.eval_every:

@@ -11,6 +11,7 @@ from typing import Any
 
 from shards.errors import DamageError, UserError
 from shards.manifest import read_manifest
+from shards.mixture import parse_data
 from shards.order.onepass import OnePass
 from shards.records import to_json
 from shards.run import Run
@@ -42,7 +43,7 @@ from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
 from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
 from trainer.step import Stepper, check_settings, make_model
-from trainer.weights.published import Weights, copy_weights, weights_of
+from trainer.weights.published import Weights, weights_of
 from trainer.weights.weights import read_weights
 
 _WEIGHTS = tuple(
@@ -124,9 +125,9 @@ class StartedRun:
         position = data.run.position_of(step)
         return {
             "loader": data.sampler.state_dict(position),
-            "run": to_json(_undecided_at(data.run, position)),
+            "run": to_json(_found_anywhere(_undecided_at(data.run, position))),
             "identity": _identity(self.config, data, precision=self.precision),
-            "schedule": _changeable(self.config.settings, self.schedule),
+            "schedule": changeable(self.config.settings, self.schedule),
             "bad_losses": bad_losses,
             BAD_STREAK: bad_streak,
         }
@@ -156,16 +157,14 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     now = before_later_switches(run, run.position_of(step))
     data = ranks.together(lambda: _open_data(replace(config, run=now), checkpoint))
     ranks.together(lambda: data.check_layout(ranks))
-    precisions = ranks.precisions()
-    deepspeed, precision = ranks.together(lambda: _deepspeed(config, precisions))
+    deepspeed, precision = with_agreed_precision(config.deepspeed, config.settings.precision, ranks)
     micro = ranks.together(lambda: _micro_batch(config, deepspeed, ranks))
     schedule = ranks.together(lambda: config.settings.schedule_of(config.run.steps or 0))
     if checkpoint is not None:
         identity = _identity(config, data, precision=precision)
-        changeable = _changeable(config.settings, schedule)
         ranks.together(lambda: _check_same_run(checkpoint, data, identity=identity))
         if ranks.is_first:
-            tell_changes(checkpoint, changeable)
+            tell_changes(checkpoint, changeable(config.settings, schedule))
     deepspeed = engine_settings(
         deepspeed,
         micro=micro,
@@ -174,12 +173,19 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         node_local=disk is not None and disk.node_local,
     )
     ranks.together(lambda: check_settings(deepspeed))
+    model = make_model(
+        data.shape,
+        seed=config.run.seed,
+        checkpoint_activations=config.settings.checkpoint_activations,
+        deepspeed=deepspeed,
+        ranks=ranks,
+    )
     return StartedRun(
         config=config,
         ranks=ranks,
         data=data,
         schedule=schedule,
-        stepper=_make_stepper(config, data, deepspeed, checkpoint=checkpoint, ranks=ranks),
+        stepper=make_stepper(model, config.settings, deepspeed, checkpoint=checkpoint, ranks=ranks),
         disk=disk,
         step=step,
         bad_losses=0 if checkpoint is None else int(checkpoint.state["bad_losses"]),
@@ -199,6 +205,15 @@ def _open_data(config: Config, checkpoint: Checkpoint | None) -> RunData:
         ) from error
 
 
+def _found_anywhere(run: Run) -> Run:
+    """Return a run whose data are found from every folder that a command may be started in."""
+    mixes = (
+        replace(mix, data=tuple(str(parse_data(text).absolute()) for text in mix.data))
+        for mix in run.mixes
+    )
+    return replace(run, mixes=tuple(mixes))
+
+
 def _undecided_at(run: Run, position: int) -> Run:
     """Return a run that may still switch at a position, which is after those of earlier steps."""
     if run.followed is None:
@@ -206,8 +221,16 @@ def _undecided_at(run: Run, position: int) -> Run:
     return replace(run, followed=max(0, min(run.followed, position - 1)))
 
 
-def _deepspeed(config: Config, supported: tuple[str, ...]) -> tuple[dict[str, Any], str]:
-    content = with_precision(config.deepspeed, config.settings.precision, supported=supported)
+def with_agreed_precision(
+    deepspeed: Mapping[str, Any], asked: str | None, ranks: Ranks
+) -> tuple[dict[str, Any], str]:
+    """Return DeepSpeed's settings with a precision that all ranks have, and its name.
+
+    Raises:
+        AgreedError: what is asked for does not fit the settings, or the devices.
+    """
+    supported = ranks.precisions()
+    content = ranks.together(lambda: with_precision(deepspeed, asked, supported=supported))
     return content, precision_of(content) or FP32
 
 
@@ -306,7 +329,7 @@ def _identity(config: Config, data: RunData, *, precision: str) -> dict[str, Any
     }
 
 
-def _changeable(settings: Settings, schedule: Schedule) -> dict[str, Any]:
+def changeable(settings: Settings, schedule: Schedule) -> dict[str, Any]:
     """Return what may change when a run resumes; changes are reported."""
     return {
         **to_json(schedule),
@@ -349,9 +372,9 @@ def _check_same_run(
         )
 
 
-def tell_changes(checkpoint: Checkpoint, changeable: Mapping[str, Any]) -> None:
-    """Report what is other than it was before a checkpoint, and may be."""
-    for name, before, now in differences(checkpoint.state["schedule"], changeable):
+def tell_changes(checkpoint: Checkpoint, options: Mapping[str, Any]) -> None:
+    """Report which options are other than they were before a checkpoint, and may be."""
+    for name, before, now in differences(checkpoint.state["schedule"], options):
         first = checkpoint.step + 1
         _log.warning("from step %d on %s is %s; it was %s", first, name, now, before)
 
@@ -394,28 +417,28 @@ def differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, A
     ]
 
 
-def _make_stepper(
-    config: Config,
-    data: RunData,
+def make_stepper(
+    model: GLM,
+    settings: Settings,
     deepspeed: Mapping[str, Any],
     *,
     checkpoint: Checkpoint | None,
     ranks: Ranks,
 ) -> Stepper:
-    """Return the engine with the weights that the run resumes or starts with."""
-    settings, stage = config.settings, stage_of(deepspeed)
+    """Return the engine of a model, with the weights that the run resumes or starts with.
+
+    Args:
+        model: of `make_model`.
+        settings: of the run.
+        deepspeed: complete settings.
+        checkpoint: to resume from; None: the run begins, with the weights of its --init-from.
+        ranks: all of them call this.
+    """
     converts = checkpoint is not None and needs_conversion(
-        checkpoint, world=ranks.world, stage=stage
+        checkpoint, world=ranks.world, stage=stage_of(deepspeed)
     )
     if converts:
         deepspeed = {**deepspeed, "checkpoint": {"load_universal": True}}
-    model = make_model(
-        data.shape,
-        seed=config.run.seed,
-        checkpoint_activations=settings.checkpoint_activations,
-        deepspeed=deepspeed,
-        ranks=ranks,
-    )
     if checkpoint is None and settings.init_from is not None:
         hand_out_weights(
             settings.init_from, model, extend_positions=settings.extend_positions, ranks=ranks
@@ -441,7 +464,7 @@ def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> N
         UserError: there is no checkpoint, or it has another shape.
     """
     weights = read_weights(path, vocab_size=model.config.vocab_size)
-    copy_weights(model, weights.parts, files=weights.files, extend_positions=extend_positions)
+    weights.copy_into(model, extend_positions=extend_positions)
 
 
 def hand_out_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: Ranks) -> None:

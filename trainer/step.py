@@ -10,7 +10,8 @@ either, and no state of a random number generator has to be saved.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -111,7 +112,7 @@ def make_model(
     """
     from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR on import
 
-    key = _seed(seed, "weights", step=0, slot=0)
+    key = seed_of(seed, "weights", step=0, slot=0)
     if stage_of(deepspeed) == WEIGHTS_SPLIT:
         torch.manual_seed(key)
         with Init(config_dict_or_path=dict(deepspeed)):
@@ -212,7 +213,7 @@ class Stepper:
             self.engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
             slot = first + i * self.micro_batch
             slots = range(slot, slot + len(part["tokens"]))
-            torch.manual_seed(_seed(seed, "dropout", step=step, slot=slot))
+            torch.manual_seed(seed_of(seed, "dropout", step=step, slot=slot))
             seeds = Seeds.of_slots(seed, step, slots, device=self._ranks.device)
             sums = self.engine(self._placed(part), seeds=seeds)
             loss = sums.loss.sum() * (self._ranks.world / max(total, 1))
@@ -304,14 +305,10 @@ class Stepper:
     def answer(self, batch: Tensors) -> LossSums:
         """Return the sums of a batch of this rank's rows; learn nothing.
 
-        At ZeRO stage 3 all ranks call this equally often. Nothing is compiled: rows are of many
-        widths. FlexAttention, when it is not, makes the full matrix of scores, so it is not used.
+        At ZeRO stage 3 all ranks call this equally often.
         """
-        self.engine.eval()
-        is_eager = torch.compiler.set_stance("force_eager")
-        with torch.no_grad(), is_eager, self.engine.module.attending_by("sdpa"):
+        with self.answering():
             sums: LossSums = self.engine(self._placed(batch))
-        self.engine.train()
         return sums
 
     def logits(self, cache: Cache) -> Tensor:
@@ -319,12 +316,24 @@ class Stepper:
 
         At ZeRO stage 3 all ranks call this equally often.
         """
-        self.engine.eval()
-        # Every length would be compiled anew.
-        with torch.no_grad(), torch.compiler.set_stance("force_eager"):
+        with self.answering():
             logits: Tensor = self.engine(cache)
-        self.engine.train()
         return logits
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Let the model answer for a while and learn nothing.
+
+        Nothing is compiled: rows are of many widths. FlexAttention, when it is not, makes the full
+        matrix of scores, so it is not used.
+        """
+        is_eager = torch.compiler.set_stance("force_eager")
+        self.engine.eval()
+        try:
+            with torch.no_grad(), is_eager, self.engine.module.attending_by("sdpa"):
+                yield
+        finally:
+            self.engine.train()
 
     def apply(self) -> tuple[bool, float]:
         """Update the weights unless a gradient is not finite; return whether, and the norm.
@@ -409,7 +418,8 @@ def _as_wide(part: Tensors, width: int) -> Tensors:
     return {name: fitted(name, tensor) for name, tensor in part.items()}
 
 
-def _seed(seed: int, purpose: str, *, step: int, slot: int) -> int:
+def seed_of(seed: int, purpose: str, *, step: int, slot: int) -> int:
+    """Return what PyTorch's generator begins with, for a purpose in a run, at a step and slot."""
     key = np.array([text_key(seed, purpose)], np.uint64)
     return int(derive(derive(key, np.array([step])), np.array([slot]))[0])
 

@@ -46,6 +46,11 @@ class Stop:
             with suppress(OSError):  # the terminal may be closed
                 tell("stopping: this step is finished, then the run is saved", start="\n")
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether this process was asked; the other ranks may not know it yet."""
+        return any(self._heard.values())
+
     def agreed_exit_code(self, ranks: Ranks) -> int:
         """Return 128 + the signal if any rank was asked to stop, else 0; all ranks call this."""
         counts = ranks.sum(torch.tensor([int(heard) for heard in self._heard.values()])).tolist()

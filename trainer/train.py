@@ -14,7 +14,8 @@ from pathlib import Path
 import torch
 
 from shards.switches import numbers_of
-from trainer.checkpoints.saver import Saver
+from trainer.bad_losses import BadLosses
+from trainer.checkpoints.saver import Saver, completed_on_error
 from trainer.command import run_command
 from trainer.config import Config
 from trainer.data import source_names
@@ -55,7 +56,7 @@ class Training:
     ) -> None:
         """Take over a run that is ready."""
         self._exams = exams
-        self._samples = open_samples(started)
+        self._samples = open_samples(started, stop=stop)
         self._started = started
         self._data = started.data
         self._follower = follower
@@ -66,8 +67,7 @@ class Training:
         self._steps = started.steps
         self._step = started.step
         self._is_saved = True
-        self._bad_losses = started.bad_losses
-        self._bad_losses_in_a_row = 0
+        self._bad_losses = BadLosses(started.bad_losses, most=self._settings.max_bad_losses)
         self._skipped = 0
         self._batches = self._data.batches(self._step, self._ranks)
         self._text_ends = self._find_end_of_text()
@@ -77,18 +77,9 @@ class Training:
         self._saver = _saver(started)
 
     def run(self) -> int:
-        """Train to the end, or until asked to stop; return the exit code.
-
-        What is being written when all ranks fail is completed: it is of steps that went well.
-        """
-        try:
+        """Train to the end, or until asked to stop; return the exit code."""
+        with completed_on_error(self._finish_saving):
             return self._take_steps()
-        except AgreedError as error:
-            try:
-                self._finish_saving()
-            except AgreedError as other:
-                raise AgreedError(f"{error}\n  {other}") from error
-            raise
 
     def _take_steps(self) -> int:
         code = self._prepare_data(look=True)
@@ -197,14 +188,12 @@ class Training:
             self._skipped += 1
         if result.is_finite:
             self._tally += result.tally
-            self._bad_losses_in_a_row = 0
+        bad = self._bad_losses
+        bad.count(result.tally.loss, step=self._step, is_finite=result.is_finite, log=self._log)
+        if not bad.are_too_many:
             return
-        self._bad_losses += 1
-        self._bad_losses_in_a_row += 1
-        self._log.say(f"step {self._step:,}: the loss is {result.tally.loss}; its batch is skipped")
-        if self._bad_losses_in_a_row < self._settings.max_bad_losses:
-            return
-        self._condemn()
+        if self._saver is not None:
+            bad.condemn(self._saver, step=self._step)
         folder = self._settings.save
         again = (
             f"Run it again, and {folder} resumes from the newest checkpoint before that,"
@@ -212,19 +201,12 @@ class Training:
             else "There is no checkpoint from before (give --save): start again"
         )
         raise AgreedError(
-            f"the loss was not finite {self._bad_losses_in_a_row} times in a row, the last time at "
+            f"the loss was not finite {bad.streak} times in a row, the last time at "
             f"step {self._step:,}: the weights have most likely diverged. {again} with a lower "
             "--lr or a longer --warmup, in bf16 or fp32 rather than fp16. To see what a step "
             f"trains on: python -m shards trace {folder / 'run.json' if folder else 'RUN'} --step "
             f"{self._step - 1}."
         )
-
-    def _condemn(self) -> None:
-        """Mark the checkpoint whose weights gave the bad losses: none of them changed weights."""
-        if self._saver is not None:
-            streak = self._bad_losses_in_a_row
-            self._saver.finish(bad_streak=streak)
-            self._saver.condemn(self._step - streak, bad_streak=streak)
 
     def _log_figures(self, *, lr: float, grad_norm: float) -> None:
         figures = {
@@ -232,7 +214,7 @@ class Training:
             "lr": lr,
             "grad_norm": grad_norm,
             "skipped": self._skipped,
-            "bad_losses": self._bad_losses,
+            "bad_losses": self._bad_losses.total,
             "samples": self._data.run.position_of(self._step),
             **self._meter.read(peak_flops=self._peak),
         }
@@ -244,7 +226,7 @@ class Training:
         """Validate and save when due; return the exit code if asked to stop, else 0."""
         begin = time.perf_counter()
         if self._saver is not None:
-            self._saver.advance(bad_streak=self._bad_losses_in_a_row)
+            self._saver.advance(bad_streak=self._bad_losses.streak)
         every, is_last = self._settings.eval_every, self._step == self._steps
         if every and (is_last or self._step % every == 0):
             self._validate()
@@ -297,14 +279,14 @@ class Training:
             state = self._started.state(
                 self._step,
                 self._data,
-                bad_losses=self._bad_losses,
-                bad_streak=self._bad_losses_in_a_row,
+                bad_losses=self._bad_losses.total,
+                bad_streak=self._bad_losses.streak,
             )
             self._saver.save(step=self._step, state=state)
 
     def _finish_saving(self) -> None:
         if self._saver is not None:
-            self._saver.finish(bad_streak=self._bad_losses_in_a_row)
+            self._saver.finish(bad_streak=self._bad_losses.streak)
 
 
 def _saver(started: StartedRun) -> Saver | None:

@@ -19,11 +19,19 @@ from shards.records import from_json
 from shards.run import CAUSAL
 from shards.run import GLM as BLANKS
 from trainer.checkpoints.checkpoint import Checkpoint, newest_good_checkpoint
+from trainer.checkpoints.torch_file import one_line
+from trainer.decode.prompt import Reading
 from trainer.model.model import GLM
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.start import StartedRun, load_weights
 from trainer.tokenizer import TextTokenizer
-from trainer.weights.hugging_face import is_hugging_face, objective_in, shape_in
+from trainer.weights.hugging_face import (
+    Training,
+    is_hugging_face,
+    objective_in,
+    shape_in,
+    training_in,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,18 +75,8 @@ class Trained:
     """The checkpoint's folder or file."""
     step: int | None
     """None: not known."""
-    task_mask: bool = True
-    """Whether a GLM knows [sMASK] and [gMASK] beside [MASK]."""
-
-    @property
-    def shape(self) -> ModelConfig:
-        """The model's."""
-        return self.model.config
-
-    @property
-    def device(self) -> torch.device:
-        """Where it is."""
-        return self.model.word_embeddings.weight.device
+    reading: Reading
+    """How the model reads prompts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +93,16 @@ class Origin:
     """Folders or addresses of the data that it was trained on, as far as they are known."""
     step: int | None
     task_mask: bool = True
-    """See `Trained`."""
+    """Whether a GLM knows [sMASK] and [gMASK] beside [MASK]."""
+
+    @property
+    def reading(self) -> Reading:
+        """How the model reads prompts."""
+        return Reading(
+            causal=self.objective == CAUSAL,
+            positions=self.shape.position_rows,
+            task_mask=self.task_mask,
+        )
 
 
 def open_trained(path: str | Path, opening: Opening | None = None) -> Trained:
@@ -119,7 +126,7 @@ def open_trained(path: str | Path, opening: Opening | None = None) -> Trained:
         tokenizer=tokenizer,
         origin=origin.path,
         step=origin.step,
-        task_mask=origin.task_mask,
+        reading=origin.reading,
     )
 
 
@@ -147,10 +154,7 @@ def find_origin(path: Path, opening: Opening) -> Origin:
     """
     checkpoint = newest_good_checkpoint(path)
     if checkpoint is None:
-        shape = _shape_given(path, opening)
-        told = objective_in(path) if is_hugging_face(path) else None
-        objective = told or (BLANKS if shape.block_positions else CAUSAL)
-        return Origin(path=path, shape=shape, objective=objective, tokenizer={}, data=(), step=None)
+        return _published(path, opening)
     identity = checkpoint.state["identity"]
     return Origin(
         path=checkpoint.folder,
@@ -160,6 +164,23 @@ def find_origin(path: Path, opening: Opening) -> Origin:
         data=_data_of(checkpoint),
         step=checkpoint.step,
         task_mask=bool((identity.get("blanks") or {}).get("task_mask", True)),
+    )
+
+
+def _published(path: Path, opening: Opening) -> Origin:
+    """Return what is known of a model that no run of ours is known of."""
+    shape = _shape_given(path, opening)
+    has_config = is_hugging_face(path)
+    told = objective_in(path) if has_config else None
+    training = training_in(path) if has_config else Training()
+    return Origin(
+        path=path,
+        shape=shape,
+        objective=told or (BLANKS if shape.block_positions else CAUSAL),
+        tokenizer=training.tokenizer,
+        data=(),
+        step=None,
+        task_mask=training.task_mask,
     )
 
 
@@ -184,12 +205,14 @@ def find_tokenizer(origin: Origin, opening: Opening) -> TextTokenizer:
     Raises:
         UserError: it is not known, or another one than the model was trained with.
     """
-    if opening.tokenizer is None:
-        tokenizer = _kept_tokenizer(origin)
-    else:
+    beside = _tokenizer_beside(origin)
+    if opening.tokenizer is not None:
         tokenizer = TextTokenizer(opening.tokenizer)
+    else:
+        tokenizer = beside or _kept_tokenizer(origin)
     expected = origin.tokenizer.get("sha256", tokenizer.sha256)
-    if tokenizer.sha256 != expected:
+    # What an export has written beside the weights means the same in another form.
+    if tokenizer.sha256 not in (expected, beside and beside.sha256):
         raise UserError(
             f"the tokenizer {tokenizer.spec} is not the one that {origin.path} was trained with, "
             f"{origin.tokenizer['name']} (sha256 {expected[:12]}…, this one has "
@@ -203,15 +226,18 @@ def find_tokenizer(origin: Origin, opening: Opening) -> TextTokenizer:
     return tokenizer
 
 
+def _tokenizer_beside(origin: Origin) -> TextTokenizer | None:
+    """Return the tokenizer that lies beside the weights, as transformers has it; None without."""
+    path = origin.path / "tokenizer.json"
+    return TextTokenizer(f"hf:{path}") if is_hugging_face(origin.path) and path.is_file() else None
+
+
 def _kept_tokenizer(origin: Origin) -> TextTokenizer:
-    """Return the tokenizer that the data of a model keep, or that lies beside it.
+    """Return the tokenizer that the data of a model keep.
 
     Raises:
         UserError: the data are not here, or do not keep it.
     """
-    beside = origin.path / "tokenizer.json"
-    if is_hugging_face(origin.path) and beside.is_file():
-        return TextTokenizer(f"hf:{beside}")
     name = origin.tokenizer.get("name", "")
     problem = "does not say its data" if not origin.data else ""
     for directory in origin.data:
@@ -243,7 +269,7 @@ def _shape_of(identity: Mapping[str, Any], checkpoint: Checkpoint) -> ModelConfi
 
 
 def _shape_given(path: Path, opening: Opening) -> ModelConfig:
-    """Return the shape of a model that no run of ours is known of."""
+    """Return the shape of such a model, which a flag or its config.json says."""
     if opening.model is not None:
         return ModelConfig.named(opening.model)
     if is_hugging_face(path):
@@ -260,17 +286,22 @@ def _data_of(checkpoint: Checkpoint) -> tuple[str, ...]:
     """Return the datasets that a run read last, each once."""
     mixes = checkpoint.state.get("run", {}).get("mixes", [])
     texts = [text for mix in mixes[-1:] for text in mix.get("data", [])]
-    return tuple(dict.fromkeys(str(parse_data(text).directory) for text in texts))
+    # Earlier versions recorded the paths as they were given.
+    return tuple(dict.fromkeys(str(parse_data(text).absolute().directory) for text in texts))
 
 
 def _device(opening: Opening) -> torch.device:
     if opening.device is not None:
         try:
-            return torch.zeros(0, device=opening.device).device
-        except (RuntimeError, AssertionError) as error:
+            one = torch.ones(1, device=opening.device)
+            one.item()  # which some devices cannot tell, as they compute nothing
+        # A device whose module is not there, or that was not built in.
+        except (RuntimeError, AssertionError, ImportError) as error:
             raise UserError(
-                f"--device {opening.device}: torch has no such device here ({error})."
+                f"--device {opening.device}: torch cannot compute on such a device here "
+                f"({one_line(error)}). Give cpu, cuda or cuda:N, or leave the flag out."
             ) from error
+        return one.device
     return torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
 
 

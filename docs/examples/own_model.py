@@ -1,10 +1,10 @@
 """A filter with a model of one's own: logistic regression on hashed pieces of three characters.
 
     python own_model.py GOOD.txt BAD.txt model.npz
-    python -m pipelines.wudao --filter 'own_model:Liked?model=model.npz&least=0.3'
+    python -m pipelines.wudao --filter 'own_model:Liked?model=model.npz&min_score=0.3'
 
 The class is made once in each worker, so a large model is loaded once. What it measures is a column
-of the audit table, Liked.score.
+of the audit table, Liked.score, so that other bounds can be tried later on that alone.
 """
 
 import sys
@@ -30,20 +30,15 @@ class Liked:
     """Leaves out texts that the model likes too little."""
 
     metrics = ("score",)
+    bounds = {"min_score": 0.5}
 
-    def __init__(self, model: str, least: str = "0.5") -> None:
+    def __init__(self, model: str) -> None:
         self.weights = np.load(model)["weights"]
-        self.least = float(least)
 
-    def __call__(self, batch: pa.RecordBatch) -> dict[str, object]:
-        """Return the score of each text, and why it goes."""
-        texts = batch["text"].to_pylist()
-        logits = np.array([features(text) @ self.weights for text in texts])
-        scores = 1 / (1 + np.exp(-logits))
-        return {
-            "score": scores,
-            "reason": ["low" if score < self.least else None for score in scores],
-        }
+    def __call__(self, batch: pa.RecordBatch) -> dict[str, np.ndarray]:
+        """Return the score of each text."""
+        logits = [features(text) @ self.weights for text in batch["text"].to_pylist()]
+        return {"score": 1 / (1 + np.exp(-np.array(logits)))}
 
 
 def train(good: list[str], bad: list[str]) -> np.ndarray:

@@ -11,6 +11,7 @@ from pipelines.corpus.options import option as option
 from pipelines.corpus.recipe import Recipe as Recipe
 from pipelines.corpus.recipe import always as always
 from pipelines.corpus.recipe import strings as strings
+from pipelines.readers.own import Broken as Broken
 from pipelines.readers.reading import Reading as Reading
 from shards.flags import count as count
 from shards.flags import fraction as fraction

@@ -1,4 +1,4 @@
-"""The identity of a corpus's code: a user's own corpus may change between two runs.
+"""The identity of a user's own code: a corpus, or a profile, may change between two runs.
 
 The corpora of this package change with STAGES_VERSION (map/mapper.py). For any other one the source
 of its module, and of what that imports from its own package, is among the facts that decide bytes.
@@ -18,20 +18,23 @@ from shards.errors import UserError
 CODE = "code of the corpus"
 """The name of the hash among the options of a dataset; no option can be called so."""
 
+OWN_CODE = "code"
+"""Under an option that names code of a user's: the hashes of its modules."""
+
 _PACKAGE = "pipelines"
 _INSTALLED = {"site-packages", "dist-packages"}
 
 
 @lru_cache(maxsize=64)
 def code_hash(corpus: str) -> str:
-    """Return a hash of the source of a corpus, 16 hexadecimal digits; "" for those of this package.
+    """Return a hash of the source of a module, 16 hexadecimal digits; "" for our own corpora.
 
     Modules are found by their path below the folder of the corpus's package; none is imported.
 
     Args:
-        corpus: The module that holds it as RECIPE. A module outside any package shares its code
-            with the modules beside it that it imports, unless it is installed: then those beside
-            it are other people's.
+        corpus: The module, such as one that holds a corpus as RECIPE. One outside any package
+            shares its code with the modules beside it that it imports, unless it is installed: then
+            those beside it are other people's.
 
     Raises:
         UserError: One of the sources is no Python.

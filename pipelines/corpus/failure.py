@@ -1,4 +1,4 @@
-"""What becomes of an error in the code of a corpus or filter, which may be a user's own."""
+"""What becomes of an error in the code of a corpus, filter or profile of a user's own."""
 
 import traceback
 
@@ -13,7 +13,7 @@ def code_failure(
     """Return an error that says what failed in the code of a corpus, and at which line.
 
     Args:
-        module: The module of the corpus.
+        module: The module of the corpus, or what else names its code.
         error: What its code raised, or what came of what it returned.
         doing: What was done, such as "its documents() fails on a record".
         what: What the module holds.

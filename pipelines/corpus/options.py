@@ -59,7 +59,7 @@ class Options:
         "What to read: a folder, a file or a glob, as a path or URL (s3://bucket/folder), or "
         "hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]]; or NAME= and any of these. Repeat the flag "
         "for several, each a source of its own; NAME=CORPUS:PATH reads one as pipelines.CORPUS "
-        "would.",
+        "would; CORPUS may be a module of your own (docs/own.md).",
         metavar="PATH",
         action="append",
     )
@@ -78,7 +78,7 @@ class Options:
     )
     languages: tuple[str, ...] = option(
         ("zh", "en"),
-        "Languages to keep, as fastText's lid.176 names them (zh, en, ja, ...), or all; "
+        "Languages to keep, as the model names them (zh, en, ja, ... by lid.176), or all; "
         "--language-threshold applies to each.",
         metavar="LIST",
         type=names,
@@ -93,7 +93,8 @@ class Options:
     )
     lid_model: str = option(
         "",
-        "fastText model, lid.176.bin or .ftz. Default: the installed lid.176.ftz.",
+        "fastText model: lid.176.bin or .ftz, or any other with its labels (docs/own.md). "
+        "Default: the installed lid.176.ftz.",
         metavar="FILE",
         decides=SEGMENTS,
     )
@@ -108,7 +109,8 @@ class Options:
     quality: tuple[str, ...] = option(
         ("none",),
         "Quality rules: PROFILE, or LANGUAGE=PROFILE+PROFILE for each language, as in "
-        "zh=fineweb2-zh,en=gopher-repetition+gopher+c4 (docs/quality.md lists them).",
+        "zh=fineweb2-zh,en=gopher-repetition+gopher+c4 (docs/quality.md lists them); one of your "
+        "own: MODULE:NAME (docs/own.md).",
         metavar="LIST",
         type=names,
         decides=SEGMENTS,

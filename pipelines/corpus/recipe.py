@@ -1,6 +1,8 @@
 """What makes a corpus a corpus: its files, its records, its defaults."""
 
+import difflib
 import importlib
+import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,9 @@ CORPORA = (
     "wudao", "pile", "fineweb", "text", "zhihu", "zhidao", "baike", "cc_news", "openwebtext",
 )  # fmt: skip
 """The modules of this package that hold a corpus."""
+
+CORPUS_GROUP = "corpusmill.corpora"
+"""Entry points of installed packages: the short name of a corpus, and the module that holds it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +91,56 @@ def load_recipe(module: str) -> Recipe:
     return recipe
 
 
-def is_module(name: str) -> bool:
+def corpus_module(name: str) -> str | None:
+    """Return the module of the corpus that goes by a name; None if there is none.
+
+    Args:
+        name: That of a corpus of this package, or of an installed one (CORPUS_GROUP), or a module.
+
+    Raises:
+        UserError: It is the name of a module that cannot be imported.
+    """
+    if "." not in name and has_recipe(f"pipelines.{name}"):
+        return f"pipelines.{name}"
+    for entry in importlib.metadata.entry_points(group=CORPUS_GROUP, name=name):
+        return entry.module
+    return name if has_recipe(name) else None
+
+
+def find_corpus(name: str, *, where: str) -> str:
+    """Return the module of the corpus that goes by a name, as corpus_module does.
+
+    Args:
+        name: The name.
+        where: Where it was given, for the error.
+
+    Raises:
+        UserError: There is none; the message names the nearest.
+    """
+    module = corpus_module(name)
+    if module is None:
+        known = corpus_names()
+        close = difflib.get_close_matches(name, known, n=3)
+        meant = f"did you mean {' or '.join(close)}? " if close else ""
+        raise UserError(
+            f"there is no corpus {name!r} (in {where}): {meant}a corpus is one of "
+            f"{', '.join(known)}, or a module with a RECIPE, such as my.notes, that lies in the "
+            "working directory or is installed"
+        )
+    return module
+
+
+def corpus_names() -> list[str]:
+    """Return the names of the corpora of this package and of installed ones."""
+    return [*CORPORA, *sorted(importlib.metadata.entry_points(group=CORPUS_GROUP).names)]
+
+
+def is_module(name: str, *, what: str = "corpus") -> bool:
     """Return whether there is a module of a name; the packages around it are imported.
+
+    Args:
+        name: The name.
+        what: What the module should hold, for the error.
 
     Raises:
         UserError: One of them cannot be imported.
@@ -99,7 +152,9 @@ def is_module(name: str) -> bool:
             raise
         if isinstance(error, ModuleNotFoundError) and name.startswith(error.name or "?"):
             return False
-        raise code_failure(name, error, doing="its package cannot be imported") from error
+        raise code_failure(
+            name, error, doing="its package cannot be imported", what=what
+        ) from error
 
 
 def has_recipe(module: str) -> bool:

@@ -2,21 +2,23 @@
 
 A run reads one corpus, or several: `--input zh=/data/wudao --input en=pile:/data/pile` given to
 pipelines.wudao reads the second as pipelines.pile would, with the options that the two share and
-its own defaults for the others.
+its own defaults for the others. A corpus of one's own is named by its module:
+`--input zh=my.notes:/data/notes`.
 """
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from pipelines.corpus.code import CODE, code_hash
 from pipelines.corpus.failure import code_failure
 from pipelines.corpus.options import SEGMENTS, Options, semantic
-from pipelines.corpus.recipe import Recipe, has_recipe, load_recipe
+from pipelines.corpus.recipe import Recipe, find_corpus, load_recipe
 from pipelines.inputs.files import (
     InputFile,
     Listing,
@@ -27,6 +29,7 @@ from pipelines.inputs.files import (
 from pipelines.inputs.local_files import Known
 from pipelines.inputs.split import Split
 from pipelines.readers.factory import ALL_RECORDS, ReaderFactory
+from pipelines.readers.own import Broken, Read
 from pipelines.readers.reading import Reading
 from pipelines.readers.record import Reader
 from shards.errors import UserError
@@ -34,8 +37,13 @@ from shards.flags import flag_of
 from shards.memory import is_lack_of_memory
 
 _LOG = logging.getLogger("corpusmill")
-_OF_CORPUS = re.compile(r"([A-Za-z0-9_.-]+)=([a-z][a-z0-9_]*):(?!//)(.+)", re.DOTALL)
+_OF_CORPUS = re.compile(
+    r"([A-Za-z0-9_.-]+)=([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):(?!//)(.+)", re.DOTALL | re.ASCII
+)
 """NAME=CORPUS:PATH."""
+
+MODULE = "module of the corpus"
+"""Beside the options of a source's corpus, the module of one that is not of this package."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,10 @@ class Corpus:
     @property
     def reading(self) -> Reading:
         """How its files are read."""
-        return self.reader_factory.reading(self._asked("reading"))
+        reading: Reading = self._asked("reading")
+        if reading.read:
+            reading = replace(reading, read=partial(_read, self.module, reading.read))
+        return self.reader_factory.reading(reading)
 
     @property
     def columns(self) -> Mapping[str, pa.DataType]:
@@ -92,6 +103,20 @@ class Corpus:
     def _code(self) -> dict[str, str]:
         code = code_hash(self.module)
         return {CODE: code} if code else {}
+
+
+def _read(module: str, read: Read, stream: BinaryIO) -> Iterator[Mapping[str, Any] | Broken]:
+    """Yield what the reading function of a corpus does.
+
+    Raises:
+        UserError: It fails; the message says where.
+    """
+    try:
+        yield from read(stream)
+    except Exception as error:
+        if isinstance(error, UserError) or is_lack_of_memory(error):
+            raise
+        raise code_failure(module, error, doing="its read() fails") from error
 
 
 def match_corpora(module: str, options: Options) -> tuple[list[InputFile], dict[str, Corpus]]:
@@ -209,11 +234,26 @@ def _groups(module: str, options: Options) -> list[tuple[Corpus, list[str]]]:
 def others(corpora: Mapping[str, Corpus], corpus: Corpus) -> dict[str, Any]:
     """Return what the manifest says of sources of other corpora than the run's, if any."""
     entries = {
-        source: {"corpus": other.recipe.name, **other.own()}
+        source: {"corpus": other.recipe.name, **_module_of(other), **other.own()}
         for source, other in corpora.items()
         if other != corpus
     }
     return {"corpora": entries} if entries else {}
+
+
+def other_modules(options: Options) -> list[str]:
+    """Return the modules of corpora of one's own that inputs are given to.
+
+    Raises:
+        UserError: There is no such corpus.
+    """
+    corpora = (_other(name, options).module for name in _by_corpus(options.input)[1])
+    return sorted(module for module in corpora if not module.startswith("pipelines."))
+
+
+def _module_of(corpus: Corpus) -> dict[str, str]:
+    """Return the module of a corpus that its name does not lead to."""
+    return {} if corpus.module.startswith("pipelines.") else {MODULE: corpus.module}
 
 
 def _by_corpus(specs: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
@@ -230,12 +270,8 @@ def _by_corpus(specs: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
 
 
 def _other(corpus: str, options: Options) -> Corpus:
-    module = f"pipelines.{corpus}"
-    if not has_recipe(module):
-        raise UserError(
-            f"there is no corpus {corpus!r} (in an --input NAME={corpus}:PATH): a corpus is a "
-            "module such as pipelines.wudao, pipelines.pile or pipelines.text"
-        )
+    where = f"an --input NAME={corpus}:PATH; a path with a colon begins with ./"
+    module = find_corpus(corpus, where=where)
     shared = {field.name: getattr(options, field.name) for field in fields(Options)}
     options_class = load_recipe(module).options
     usual = {field.name: field.default for field in fields(options_class) if field.name in shared}

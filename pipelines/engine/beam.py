@@ -34,7 +34,8 @@ try:
     )
     from apache_beam.pvalue import AsList, PBegin, PCollection, Row, TaggedOutput
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
-    from apache_beam.runners.portability.prism_runner import PrismRunner
+    from apache_beam.runners.portability.job_server import StopOnExitJobServer
+    from apache_beam.runners.portability.prism_runner import PrismJobServer, PrismRunner
     from apache_beam.runners.runner import PipelineResult, PipelineRunner
     from apache_beam.transforms.periodicsequence import (
         ImpulseSeqGenRestrictionProvider,
@@ -76,6 +77,7 @@ __all__ = [
     "PipelineResult",
     "PipelineRunner",
     "PortableOptions",
+    "PrismJobServer",
     "PrismRunner",
     "PrismRunnerOptions",
     "ReadModifyWriteStateSpec",
@@ -83,6 +85,7 @@ __all__ = [
     "Row",
     "RowTypeConstraint",
     "StandardOptions",
+    "StopOnExitJobServer",
     "TaggedOutput",
     "Timestamp",
     "TimestampedValue",

@@ -1,5 +1,9 @@
-"""What an engine calls a job: by its dataset and phase, or as --job_name says."""
+"""What an engine calls a job: by its dataset and phase, or as --job_name says.
 
+And where Beam starts Prism, its page, which Beam would leave out.
+"""
+
+import logging
 import re
 import uuid
 from collections.abc import Sequence
@@ -9,11 +13,15 @@ from typing import Any
 from pipelines.engine import beam
 from pipelines.engine.beam import PipelineOptions, PipelineRunner
 from pipelines.engine.cluster import runner_name
+from pipelines.engine.prism import page_port
 
 _ODD = re.compile(r"[^\w.+-]+")
 _NOT_DATAFLOW = re.compile(r"[^a-z0-9]+")
+_NO_PAGE = "--serve_http=false"
 _MOST_DATAFLOW = 40
 """Characters of a name, without the number that follows: Dataflow takes 63."""
+
+_LOG = logging.getLogger("corpusmill")
 
 
 def named_options(flags: Sequence[str], dataset: str, phase: str) -> PipelineOptions:
@@ -41,7 +49,7 @@ def _for_dataflow(name: str) -> str:
 
 
 def named_runner(options: PipelineOptions) -> PipelineRunner | None:
-    """Return a runner that tells Prism the job's name; None where Beam's own tells the engine."""
+    """Return a runner for Prism that tells it the job's name; None where Beam's own tells it."""
     flags = options.view_as(beam.StandardOptions)
     prism: PipelineRunner = _Prism()  # type: ignore[no-untyped-call]  # Beam's has no types
     return prism if (flags.runner or "").rpartition(".")[2] == "PrismRunner" else None
@@ -55,6 +63,20 @@ class _Prism(beam.PrismRunner):
         name = options.view_as(beam.GoogleCloudOptions).job_name
         service = _Named(job_service, name)
         return super().create_job_service_handle(service, options)  # type: ignore[no-untyped-call]
+
+    def default_job_server(self, options: PipelineOptions) -> Any:
+        """Return a Prism of this process, the same for all its jobs."""
+        server = _Server(options)  # type: ignore[no-untyped-call]
+        return self.shared_handle.acquire(lambda: beam.StopOnExitJobServer(server))
+
+
+class _Server(beam.PrismJobServer):
+    def prism_arguments(self, job_port: int) -> list[Any]:
+        """Return the arguments of Beam's own, with a page."""
+        port = page_port()
+        _LOG.info("Prism's page, until the run ends: http://localhost:%d", port)
+        given = super().prism_arguments(job_port)
+        return [word for word in given if word != _NO_PAGE] + ["--web_port", port]
 
 
 @dataclass

@@ -104,7 +104,7 @@ class Engine:
 
     def _start(self) -> None:
         self._port = _free_port()
-        web = _WEB_PORT if not _answers(_WEB_PORT) else _free_port()
+        web = page_port()
         command = [
             *(self._program, "--job_port", str(self._port), "--web_port", str(web)),
             *("--log_level", "error"),
@@ -127,6 +127,11 @@ class Engine:
                 )
             time.sleep(0.05)
         self.page = f"http://localhost:{web}"
+
+
+def page_port() -> int:
+    """Return a port for the page of a Prism that is started: the usual one, if it is free."""
+    return _free_port() if _answers(_WEB_PORT) else _WEB_PORT
 
 
 _COMMANDS = (

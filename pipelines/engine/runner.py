@@ -110,9 +110,10 @@ def silence_beam() -> None:
     """Keep Beam's own log off the terminal; this package reports a task's error once."""
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     for handler in logging.root.handlers:
-        handler.addFilter(_not_of_a_job)
+        handler.addFilter(_is_for_people)
 
 
-def _not_of_a_job(record: logging.LogRecord) -> bool:
-    """Return whether a message is not a job's, which Beam passes on under no name."""
-    return record.module != "portable_runner"
+def _is_for_people(record: logging.LogRecord) -> bool:
+    """Return whether a message is not a job's, which Beam passes on under no name, or Prism's."""
+    of_prism = record.name == "PrismRunner" and record.levelno < logging.WARNING
+    return record.module != "portable_runner" and not of_prism

@@ -31,6 +31,8 @@ _WITHOUT_NGRAMS = 11
 """Classifiers of this version have no n-grams of characters, whatever their arguments say."""
 _HIERARCHICAL_SOFTMAX, _SUPERVISED = 1, 3
 _LOSSES = (1, 2, 3, 4)
+_READABLE = (_SUPERVISED, _HIERARCHICAL_SOFTMAX, 1)
+"""Kind, loss, and most words of an n-gram of words."""
 _WORD, _LABEL = 0, 1
 _CENTROIDS = 256
 _ENDLESS = 10**15
@@ -38,6 +40,7 @@ _ENDLESS = 10**15
 _LONGEST_WORD, _LONGEST_NGRAM = 1 << 16, 255
 """Bytes and characters; more are a sign of damage, and fastText lists all n-grams of all words."""
 _CHUNK = 1 << 24
+_ENTRY = struct.Struct("<qb")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +87,18 @@ def read_model(path: Path) -> Model:
             return _model(_Cursor(data))
         except struct.error as error:
             raise ValueError(f"it ends early: {error}") from error
+
+
+def is_readable(path: Path) -> bool:
+    """Return whether a classifier that check_file has passed is of a kind that read_model reads.
+
+    That is lid.176's. GlotLID and OpenLID have a flat softmax, and are not.
+    """
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        cursor = _Cursor(data)
+        cursor.numbers("ii")
+        word_ngrams, loss, kind = cursor.numbers("12id")[5:8]
+    return (kind, loss, word_ngrams) == _READABLE
 
 
 def check_file(path: Path) -> tuple[bytes, ...]:
@@ -143,8 +158,9 @@ class _Cursor:
         if end < 0:
             raise struct.error(f"no word ends after {self.place}")
         word = self.data[self.place : end]
-        self.place = end + 1
-        return word, *self.numbers("qb")
+        count, kind = _ENTRY.unpack_from(self.data, end + 1)  # models of the web have millions
+        self.place = end + 1 + _ENTRY.size
+        return word, count, kind
 
 
 def _check_tables(file: _Cursor) -> tuple[bytes, ...]:
@@ -239,7 +255,7 @@ def _model(file: _Cursor) -> Model:
         raise ValueError("it does not begin as fastText's models do")
     arguments = file.numbers("12id")
     word_ngrams, loss, kind, num_buckets, shortest, longest = arguments[5:11]
-    if (kind, loss, word_ngrams) != (_SUPERVISED, _HIERARCHICAL_SOFTMAX, 1):
+    if (kind, loss, word_ngrams) != _READABLE:
         raise ValueError("it has another loss than hierarchical softmax, or n-grams of words")
     _, num_words, num_labels, _, num_kept = file.numbers("iiiqq")
     words, _ = _entries(file, num_words, _WORD)

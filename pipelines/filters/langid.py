@@ -1,4 +1,4 @@
-"""The language of each text, by fastText's 176-language model.
+"""The language of each text, by fastText's 176-language model, or by another one with its labels.
 
 Three engines give the same answers. The reference is fastText's own C++ code. `fasttext-new`, a
 Rust rewrite, is two to three times as fast; it is used if it is installed and agrees with the
@@ -8,10 +8,12 @@ are still named after the library that they are those of.
 """
 
 import dataclasses
+import difflib
 import hashlib
 import importlib.metadata
 import importlib.util
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.compiled import proven
-from pipelines.filters.fasttext_model import LABEL_PREFIX, check_file, read_model
+from pipelines.filters.fasttext_model import LABEL_PREFIX, check_file, is_readable, read_model
 from shards.errors import UserError
 
 UNDETERMINED = "und"
@@ -94,6 +96,26 @@ _OTHER_NAMES = {
 }
 """What people write instead of a label of lid.176: ISO 639-2 and 639-3 codes, names, countries."""
 
+_ISO_639_3 = """
+    af:afr am:amh an:arg ar:ara,arb as:asm av:ava az:aze,azj ba:bak be:bel bg:bul bn:ben bo:bod,tib
+    br:bre bs:bos ca:cat ce:che co:cos cs:ces,cze cv:chv cy:cym,wel da:dan de:deu,ger dv:div
+    el:ell,gre en:eng eo:epo es:spa et:est,ekk eu:eus,baq fa:fas,pes,per fi:fin fr:fra,fre fy:fry
+    ga:gle gd:gla gl:glg gn:grn,gug gu:guj gv:glv he:heb hi:hin hr:hrv ht:hat hu:hun hy:hye ia:ina
+    id:ind ie:ile io:ido is:isl it:ita ja:jpn jv:jav ka:kat kk:kaz km:khm kn:kan ko:kor ku:kur,kmr
+    kv:kom,kpv kw:cor ky:kir la:lat lb:ltz li:lim lo:lao lt:lit lv:lav,lvs mg:mlg,plt mk:mkd ml:mal
+    mn:mon,khk mr:mar ms:msa,zsm mt:mlt my:mya ne:nep,npi nl:nld,dut nn:nno no:nor,nob oc:oci
+    or:ori,ory os:oss pa:pan pl:pol ps:pus,pbt pt:por qu:que,quy rm:roh ro:ron ru:rus sa:san sc:srd
+    sd:snd sh:hbs si:sin sk:slk sl:slv so:som sq:sqi,als sr:srp su:sun sv:swe sw:swa,swh ta:tam
+    te:tel tg:tgk th:tha tk:tuk tl:tgl,fil tr:tur tt:tat ug:uig uk:ukr ur:urd uz:uzb,uzn vi:vie
+    vo:vol wa:wln yi:yid,ydd yo:yor zh:zho,chi,cmn
+"""
+_PLAIN = {
+    code: label
+    for label, _, codes in (entry.partition(":") for entry in _ISO_639_3.split())
+    for code in codes.split(",")
+}
+"""The label of lid.176 for a code of ISO 639-3, where the two differ."""
+
 # Scripts, kinship, length, digits, markup, a NUL, a lone accent: texts on which two implementations
 # of hashing and splitting could differ.
 _CHECK_TEXTS = (
@@ -136,23 +158,59 @@ _Classify = Callable[[Sequence[str]], tuple[list[str], npt.NDArray[np.float32]]]
 _ROUNDS = 3
 """How often compiled code is asked: new words, words met before, words that are remembered."""
 _PREFIX = LABEL_PREFIX.decode()
+_MOST_NAMED = 5
 
 
-def parse_languages(codes: Iterable[str]) -> frozenset[str]:
-    """Return the set of codes, each a label of lid.176.
+def parse_languages(
+    codes: Iterable[str], labels: Collection[str] | None = LANGUAGES
+) -> frozenset[str]:
+    """Return the set of codes, each a label of the model.
+
+    Args:
+        codes: As given.
+        labels: The labels of the model; None: they are not known here, and any is one.
 
     Raises:
         UserError: a code is no label of the model, so that everything would be dropped.
     """
     languages = frozenset(code.strip() for code in codes)
-    for code in sorted(languages - LANGUAGES):
-        label = _OTHER_NAMES.get(code.lower(), code.lower().split("-")[0].split("_")[0])
-        label = _OTHER_NAMES.get(label, label)
-        hint = f'write "{label}"' if label in LANGUAGES else f"the codes are on {MODEL_PAGE}"
-        raise UserError(f'"{code}" is not a language code of the fastText model lid.176: {hint}.')
     if not languages:
         raise UserError('No language is named: write at least one code such as "zh" or "en".')
+    for code in sorted(languages - {*(languages if labels is None else labels)}):
+        if labels is None or LANGUAGES.issuperset(labels):
+            raise UserError(
+                f'"{code}" is not a language code of the fastText model lid.176: {_hint(code)}.'
+            )
+        raise UserError(f'"{code}" is no label of this language model: {_nearest(code, labels)}.')
     return languages
+
+
+def plain_code(label: str) -> str:
+    """Return the label of lid.176 for the language that a label of any model means.
+
+    zho_Hans, cmn_Hani and zh-CN are zh; a label that means no language of lid.176 stays as it is.
+    """
+    if label in LANGUAGES:
+        return label
+    code = re.split("[_-]", label)[0]
+    code = _PLAIN.get(code, code)
+    return code if code in LANGUAGES else label
+
+
+def _hint(code: str) -> str:
+    label = _OTHER_NAMES.get(code.lower(), code.lower().split("-")[0].split("_")[0])
+    label = _OTHER_NAMES.get(label, label)
+    return f'write "{label}"' if label in LANGUAGES else f"the codes are on {MODEL_PAGE}"
+
+
+def _nearest(code: str, labels: Collection[str]) -> str:
+    meant = _OTHER_NAMES.get(code.lower(), plain_code(code))
+    close = [label for label in sorted(labels) if plain_code(label) == meant]
+    close = close[:_MOST_NAMED] or difflib.get_close_matches(code, labels, n=3)
+    few = sorted(labels)[:_MOST_NAMED]
+    rest = " …" if len(labels) > len(few) else ""
+    advice = f"did you mean {' or '.join(close)}? " if close else ""
+    return f"{advice}it has {len(labels)} labels: {', '.join(few)}{rest}"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -165,6 +223,8 @@ class LanguageIdentifier:
     """The library whose answers these are and its version, such as "fasttext-new 0.1.0"."""
     fingerprint: str
     """SHA-256 of the model file, in hexadecimal."""
+    labels: frozenset[str] = LANGUAGES
+    """The languages that it tells apart."""
     chars: int | str
     """How many characters of each text decide; 0 means all of them.
 
@@ -211,30 +271,34 @@ def load_identifier(
     """Return an identifier with this model file, or with the lid.176.ftz that is installed.
 
     Args:
-        model: a lid.176.bin or lid.176.ftz.
+        model: a lid.176.bin or lid.176.ftz, or another classifier with languages as labels.
         chars: how many characters of each text decide; 0 means all; or AUTO.
         fast: use `fasttext-new` if it is installed and agrees with the reference.
         compiled: use compiled code if it agrees with that engine, which is then unloaded.
 
     Raises:
-        UserError: the file is missing or another model, or no fastText is installed.
+        UserError: the file is missing or no model, or no fastText is installed.
     """
     path = installed_model() if model is None else model
     try:
         if not path.is_file():
             raise UserError(f"{path}: no such language model; {_WANTED}")
-        fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()
+        with path.open("rb") as file:
+            fingerprint = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; {_WANTED}") from error
-    predict = _reference(path)
+    predict, labels = _reference(path)
     expected = [predict(text) for text in _CHECK_TEXTS]
     rapid = _verified_rapid(path, expected) if fast else None
     engine = reference_engine() if rapid is None else _version("fasttext-new")
-    native = _verified_native(path, expected, engine) if compiled else None
+    native = None
+    if compiled and is_readable(path):
+        native = _verified_native(path, expected, engine)
     return LanguageIdentifier(
         classify=native or _one_by_one(rapid or predict),
         engine=engine,
         fingerprint=fingerprint,
+        labels=labels,
         chars=chars,
     )
 
@@ -253,7 +317,8 @@ def installed_model() -> Path:
     return Path(spec.origin).parent / "resources" / "lid.176.ftz"
 
 
-def _reference(path: Path) -> _Predict:
+def _reference(path: Path) -> tuple[_Predict, frozenset[str]]:
+    """Return fastText itself, and its labels."""
     try:
         import fasttext  # noqa: PLC0415  a broken build should only be reported where it is used
     except ImportError as error:
@@ -261,15 +326,12 @@ def _reference(path: Path) -> _Predict:
             f"fastText cannot be imported ({error}): pip install fasttext-predict."
         ) from error
     try:
-        check_file(path)
+        labels = frozenset(label.decode().removeprefix(_PREFIX) for label in check_file(path))
         # The bound C++ object: the Python wrapper of some distributions fails under NumPy 2.
         model = fasttext.load_model(str(path)).f
-        answers = model.predict("All is well.\n", 1, 0.0, "strict")
+        model.predict("All is well.\n", 1, 0.0, "strict")
     except (ValueError, RuntimeError) as error:
         raise UserError(f"{path} is no fastText classifier ({error}); {_WANTED}") from error
-    answer = answers[0][1] if answers else ""
-    if answer.removeprefix(_PREFIX) not in LANGUAGES:
-        raise UserError(f'{path} is another fastText model: it answers "{answer}"; {_WANTED}')
 
     def predict(line: str) -> tuple[str, float]:
         # fastText reads lines, whose final line break counts as a word.
@@ -279,7 +341,7 @@ def _reference(path: Path) -> _Predict:
         score, label = answers[0]
         return label.removeprefix(_PREFIX), score
 
-    return predict
+    return predict, labels
 
 
 def _one_by_one(predict: _Predict) -> _Classify:

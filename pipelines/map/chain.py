@@ -16,9 +16,7 @@ import pyarrow as pa
 
 from pipelines.compiled import compiling
 from pipelines.corpus.options import Options
-from pipelines.quality.classifier import Classifier
-from pipelines.quality.perplexity import Perplexity
-from pipelines.quality.scorer import Scorer
+from pipelines.filters.langid import LANGUAGES
 from pipelines.quality.selection import parse_selection
 from pipelines.steps.block import Block
 from pipelines.steps.clean import Clean
@@ -34,7 +32,7 @@ from pipelines.steps.filter_spec import (
 )
 from pipelines.steps.fingerprint import Fingerprint
 from pipelines.steps.identify import Identify
-from pipelines.steps.judge import Judge
+from pipelines.steps.judge import Judge, load_scorers
 from pipelines.steps.mask import Mask
 from pipelines.steps.own import Own, load_filters
 from pipelines.steps.step import Step
@@ -69,7 +67,7 @@ def _load_chain(options: Options, *, compiled: bool, run: str) -> "Chain":
 
 def native_parts(options: Options) -> list[str]:
     """Return names of what is compiled for the chain of a run: the same for the same loops."""
-    selection = parse_selection(options.quality, options.threshold)
+    selection = parse_selection(options.quality, options.threshold, labels=None)
     profiles = {bound.profile.name for chosen in selection.values() for bound in chosen}
     return [
         "texts",
@@ -78,14 +76,6 @@ def native_parts(options: Options) -> list[str]:
         *(["benchmarks"] if options.decontaminate else []),
         *(f"profile {name}" for name in sorted(profiles)),
     ]
-
-
-def _scorers(options: Options) -> Iterator[Scorer]:
-    """Load what measures texts besides the profiles, in the order of scored.FAMILIES."""
-    if options.classifier:
-        yield Classifier(options.classifier)
-    if options.perplexity:
-        yield Perplexity(options.perplexity)
 
 
 class Chain:
@@ -102,7 +92,8 @@ class Chain:
         self.judge = Judge(
             options.quality,
             thresholds=options.threshold,
-            scorers=tuple(_scorers(options)),
+            scorers=load_scorers(options.classifier, options.perplexity),
+            labels=None if options.lid_model else LANGUAGES,
             compiled=compiled,
         )
         self.identify = Identify(
@@ -110,15 +101,19 @@ class Chain:
             threshold=options.language_threshold,
             model=options.lid_model,
             chars=options.lid_chars,
-            measured=bool(self.judge.fields),
             compiled=compiled,
         )
+        self.judge.check_labels(self.identify.identifier.labels)
         self._tokenize = Tokenize(options.tokenizer, compiled=compiled)
         self.tokenizer = self._tokenize.tokenizer
         """Which tokenizer makes the tokens."""
         self._own = load_filters([parse_filter(spec) for spec in options.filter])
+        self._own.sort(key=lambda own: not own.bounds)  # what measures follows the rules at once
         self.steps: Sequence[Step] = tuple(self._in_order(compiled=compiled))
         """In order; each drops or quarantines before the next one works."""
+        measuring = [own for own in self._own if own.bounds]
+        for step in [self.identify, *([self.judge] * bool(self.judge.fields)), *measuring][:-1]:
+            step.marks = True
 
     def _in_order(self, *, compiled: bool) -> Iterator[Step]:
         options = self.options
@@ -156,7 +151,7 @@ class Chain:
         facts = {name: fact for step in steps for name, fact in step.facts.items()}
         if self._own:  # numbered: their order may matter
             own = {
-                f"{number}. {step.identity}": step.code for number, step in enumerate(self._own, 1)
+                f"{number}. {step.identity}": step.fact for number, step in enumerate(self._own, 1)
             }
             facts["filter"] = own
         return facts

@@ -51,7 +51,7 @@ def native_pays(options: Options, files: Sequence[InputFile], *, workers: int) -
 
 
 def _saved(options: Options) -> float:
-    quality = Quality.parse(options.quality, overrides=options.threshold)
+    quality = Quality.parse(options.quality, overrides=options.threshold, labels=None)
     if quality.engines:
         return SAVED_WORDS
     return SAVED_RULES if quality.columns else SAVED_BARE

@@ -96,8 +96,8 @@ class _BoundedReader:
             reader: Reads a split.
             until: When to stop, by time.monotonic.
             units: Bytes or rows, as the reader counts offsets, after which to stop.
-            packed: The file is compressed. How many stored bytes a record took is known only where
-                `done` makes a step; so reading goes on until one.
+            packed: The file is compressed, or in a corpus's own format. How many stored bytes a
+                record took is known only where `done` makes a step; so reading goes on until one.
         """
         self.link = Link(end=0, first=None, next=None)
         self.crc32c = 0
@@ -197,9 +197,10 @@ def _chosen(splits: Sequence[Split]) -> list[Split]:
 
 def _piece(mapper: Mapper, corpus: Corpus, task: MapTask, *, until: float, end: int) -> _Piece:
     """Read at one place; `end` is that of the file's last split."""
-    split, packed = task.split, compression(task.split.path) is not None
+    split, form = task.split, format_of(task.split.path, corpus.reading)
+    packed = compression(split.path) is not None or form == "own"
     ratio = split.file_bytes / max(end, 1)  # of a table: bytes a row
-    if not packed and format_of(split.path, corpus.reading) != "parquet":
+    if not packed and form != "parquet":
         # From the middle of a long split: the beginning of a file may differ from the rest of it.
         first = max(split.start, (split.start + split.end) // 2 - PIECE_BYTES)
         split = replace(split, start=first if first > split.start + PIECE_BYTES else split.start)

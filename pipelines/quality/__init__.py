@@ -1,7 +1,14 @@
-"""Quality profiles: published rules that keep a text or say why not."""
+"""Quality profiles: published rules that keep a text or say why not.
 
+A profile of one's own imports from here all that it needs.
+"""
+
+from pipelines.quality.profile import NAN as NAN
+from pipelines.quality.profile import Bounds as Bounds
 from pipelines.quality.profile import Profile as Profile
 from pipelines.quality.profile import Rule as Rule
 from pipelines.quality.profile import Threshold as Threshold
 from pipelines.quality.quality import Judgement as Judgement
 from pipelines.quality.quality import Quality as Quality
+from pipelines.quality.words import SPACES as SPACES
+from pipelines.quality.words import MeasuredText as MeasuredText

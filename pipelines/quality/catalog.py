@@ -1,10 +1,15 @@
-"""The profiles that can be named, and what a wrong name might have meant."""
+"""The profiles that can be named, and what a wrong name might have meant.
+
+A profile of one's own is named by its module, my.rules:clickbait, or by an entry point.
+"""
 
 import difflib
+import importlib.metadata
 from collections.abc import Collection
 from itertools import chain
 
 from pipelines.quality import c4, chinese, fineweb, glm, gopher, repetition
+from pipelines.quality.own import load_profile
 from pipelines.quality.profile import Profile
 from shards.errors import UserError
 
@@ -21,22 +26,44 @@ PROFILES: tuple[Profile, ...] = (
 NONE = "none"
 """What to write in place of a profile to have none."""
 
+SCORERS = ("classifier", "perplexity")
+"""The names of scorers, which are those of their flags, in order of application."""
+
 REASONS = tuple(dict.fromkeys(chain.from_iterable(profile.reasons for profile in PROFILES)))
 """Every reason that a profile may give; variants of a family share theirs."""
 
 _BY_NAME = {name: profile for profile in PROFILES for name in {profile.name, profile.short}}
 NAMES = (NONE, *sorted({*_BY_NAME}))
 
+PROFILE_GROUP = "corpusmill.profiles"
+"""Entry points of installed packages: the short name of a profile, and its MODULE:NAME."""
+
 
 def find_profile(name: str) -> Profile:
-    """Return the profile of this name; a bare name means the variant that goes by it.
+    """Return the profile of this name, or of this MODULE:NAME.
+
+    A bare name means the variant that goes by it.
 
     Raises:
-        UserError: there is none; the message lists the nearest names.
+        UserError: there is none, or it is no proper one; the message lists the nearest names.
     """
-    if name not in _BY_NAME:
-        raise UserError(f'"{name}" is no quality profile: {nearest(name, NAMES)}.')
-    return _BY_NAME[name]
+    if name in SCORERS:
+        raise UserError(
+            f"{name} is no quality profile, but a model: its bound stands in --{name} itself, and "
+            "can be changed where it was measured (docs/classifiers.md)."
+        )
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    if ":" in name:
+        return load_profile(name, taken=_BY_NAME)
+    installed = importlib.metadata.entry_points(group=PROFILE_GROUP)
+    for entry in installed.select(name=name):
+        return load_profile(entry.value, taken=_BY_NAME)
+    names = [*NAMES, *sorted(installed.names)]
+    raise UserError(
+        f'"{name}" is no quality profile: {nearest(name, names)}; one of your own is written '
+        "MODULE:NAME."
+    )
 
 
 def nearest(name: str, names: Collection[str]) -> str:

@@ -34,8 +34,8 @@ class Threshold:
     """NaN: off until somebody sets it."""
     rule: str
     """What follows the profile's name in the reason; "" if the threshold is no rule."""
-    meaning: str
-    source: str
+    meaning: str = ""
+    source: str = ""
     """Where the default comes from."""
 
     @property
@@ -76,7 +76,7 @@ class Profile:
     """Where it comes from, if the family has several: "paper", "datatrove" …"""
     alias: bool = False
     """Whether the bare name of the family means this variant."""
-    about: str
+    about: str = ""
     metrics: tuple[str, ...]
     """Names of the metrics, in the order in which `measure` returns them."""
     thresholds: tuple[Threshold, ...]
@@ -86,6 +86,8 @@ class Profile:
     """Which words it counts: "spaces", "datatrove", or none."""
     languages: frozenset[str] | None = None
     """The languages it can judge; None: all in which its words can be found."""
+    module: str = ""
+    """The module of a profile of one's own."""
 
     @property
     def name(self) -> str:
@@ -113,11 +115,16 @@ class Profile:
         rules = (threshold.rule for threshold in self.thresholds if threshold.rule)
         return tuple(f"{self.family}-{rule}" for rule in rules)
 
-    def serves(self, language: str) -> bool:
-        """Return whether it can judge texts of a language."""
+    def serves(self, language: str, *, split: bool = False) -> bool:
+        """Return whether it can judge texts of a language.
+
+        Args:
+            language: A label of lid.176.
+            split: A splitter of one's own finds the words of this language.
+        """
         if self.languages is not None:
             return language in self.languages
-        return not (self.words and language in UNSPACED - CHINESE)
+        return split or not (self.words and language in UNSPACED - CHINESE)
 
     def rules(self, bounds: Bounds) -> tuple[Rule, ...]:
         """Return its rules with these bounds, in order of application."""

@@ -15,12 +15,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pipelines.corpus.code import code_hash
+from pipelines.corpus.own import module_of
+from pipelines.filters.langid import LANGUAGES, plain_code
 from pipelines.quality.catalog import PROFILES, REASONS
 from pipelines.quality.compiled import proven_measure
+from pipelines.quality.own import load_splitter
 from pipelines.quality.profile import Bounds, Measure, Profile, Rule
 from pipelines.quality.selection import (
     EVERY,
     BoundProfile,
+    Labels,
     Selection,
     chosen_for,
     find_warnings,
@@ -38,6 +43,7 @@ from pipelines.quality.words import (
     DATATROVE,
     ENGLISH,
     MeasuredText,
+    OwnSplitters,
     Splitters,
     engine_version,
 )
@@ -61,9 +67,6 @@ class Judgement:
 class Quality:
     """The profiles of a run, by language."""
 
-    all_reasons = REASONS
-    """Every reason that any profile may give."""
-
     def __init__(self, selection: Selection, *, compiled: bool = False) -> None:
         """Make the profiles of a selection.
 
@@ -78,7 +81,12 @@ class Quality:
 
     @classmethod
     def parse(
-        cls, specs: Iterable[str], overrides: Iterable[str] = (), *, compiled: bool = False
+        cls,
+        specs: Iterable[str],
+        overrides: Iterable[str] = (),
+        *,
+        compiled: bool = False,
+        labels: Labels = LANGUAGES,
     ) -> "Quality":
         """Return the profiles and bounds that are asked for, written as in selection.py.
 
@@ -86,12 +94,13 @@ class Quality:
             specs: The profiles of languages.
             overrides: Other bounds than the published ones.
             compiled: Measure by native loops; the figures are the same.
+            labels: The languages that can be named; None: any.
 
         Raises:
             UserError: a name is unknown or written twice, or a profile cannot judge the language it
                 is named for, or it needs a library that is not installed.
         """
-        quality = cls(parse_selection(specs, overrides), compiled=compiled)
+        quality = cls(parse_selection(specs, overrides, labels), compiled=compiled)
         for name in sorted(quality._libraries):
             if importlib.util.find_spec(name) is None:
                 raise UserError(
@@ -101,11 +110,43 @@ class Quality:
         return quality
 
     @cached_property
+    def all_reasons(self) -> tuple[str, ...]:
+        """Every reason that any profile may give, those of one's own last."""
+        own = (reason for profile in self._own_profiles for reason in profile.reasons)
+        return tuple(dict.fromkeys((*REASONS, *own)))
+
+    @cached_property
+    def own(self) -> dict[str, str]:
+        """The modules of profiles and splitters of one's own, each with the hash of its code."""
+        splitters = {
+            module_of(bound.splitter)
+            for chosen in self._selection.values()
+            for bound in chosen
+            if bound.splitter
+        }
+        modules = {profile.module for profile in self._own_profiles} | splitters
+        return {module: code_hash(module) for module in sorted(modules)}
+
+    @cached_property
+    def _own_profiles(self) -> tuple[Profile, ...]:
+        """The profiles of one's own, by name."""
+        own = {
+            bound.profile.name: bound.profile
+            for chosen in self._selection.values()
+            for bound in chosen
+            if bound.profile.module
+        }
+        return tuple(own[name] for name in sorted(own))
+
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The names of the metric columns, in a fixed order."""
         used = {bound.profile.name for chosen in self._selection.values() for bound in chosen}
         return tuple(
-            column for profile in PROFILES if profile.name in used for column in profile.columns
+            column
+            for profile in (*PROFILES, *self._own_profiles)
+            if profile.name in used
+            for column in profile.columns
         )
 
     @property
@@ -127,7 +168,7 @@ class Quality:
         )
 
     def judge(self, texts: Sequence[str], languages: Sequence[str]) -> Judgement:
-        """Return what the profiles say of texts in these languages (labels of lid.176)."""
+        """Return what the profiles say of texts in these languages (labels of the model)."""
         values = np.full((len(self.columns), len(texts)), np.nan, np.float32)
         passed_on = list(texts)
         for language, places in places_of(languages).items():
@@ -136,7 +177,7 @@ class Quality:
                 continue
             figures: list[float] = []
             for place in places:
-                passed_on[place] = self._measure(texts[place], language, plan, figures)
+                passed_on[place] = self._measure(texts[place], plan, figures)
             rows = np.array(figures, np.float32).reshape(len(places), -1)
             values[plan.rows[:, None], np.array(places)] = rows.T
         metrics = dict(zip(self.columns, values, strict=True))
@@ -188,9 +229,10 @@ class Quality:
 
     @property
     def engines(self) -> Mapping[str, str]:
-        """The libraries that split words for these profiles, with their versions."""
+        """The libraries that split words, with their versions, and the code of one's own."""
         libraries = sorted(self._libraries)
-        return {"words": ", ".join(map(engine_version, libraries))} if libraries else {}
+        words = {"words": ", ".join(map(engine_version, libraries))} if libraries else {}
+        return {**words, **{f"code of {own}": f"{own} {code}" for own, code in self.own.items()}}
 
     def warnings(self, languages: Iterable[str]) -> tuple[str, ...]:
         """Return warnings to give before texts of these languages are judged."""
@@ -202,7 +244,8 @@ class Quality:
             library
             for language, chosen in self._selection.items()
             for bound in chosen
-            for library in _libraries(bound.profile, language)
+            if not bound.splitter
+            for library in _libraries(bound.profile, plain_code(language))
         )
 
     def _plan(self, language: str) -> "_Plan":
@@ -211,19 +254,32 @@ class Quality:
             chosen = chosen_for(self._selection, language)
             columns = [column for bound in chosen for column in bound.profile.columns]
             rows = [self.columns.index(column) for column in columns]
-            steps = tuple((self._measure_of(bound, language), bound.bounds) for bound in chosen)
-            self._plans[language] = _Plan(steps=steps, rows=np.array(rows, np.intp))
+            splitters, plain = self._splitters_of(chosen), plain_code(language)
+            steps = tuple(
+                (self._measure_of(bound, plain, splitters), bound.bounds) for bound in chosen
+            )
+            self._plans[language] = _Plan(
+                steps=steps,
+                rows=np.array(rows, np.intp),
+                splitters=splitters,
+                language=plain,
+            )
         return self._plans[language]
 
-    def _measure_of(self, bound: BoundProfile, language: str) -> Measure:
+    def _splitters_of(self, chosen: Sequence[BoundProfile]) -> Splitters:
+        own = {bound.splitter for bound in chosen if bound.splitter}
+        return OwnSplitters(load_splitter(own.pop()), self._splitters) if own else self._splitters
+
+    def _measure_of(self, bound: BoundProfile, language: str, splitters: Splitters) -> Measure:
         """Return the measure to use in a language: if asked for, the compiled one if that works."""
         if not self._compiled:
             return bound.profile.measure
-        return proven_measure(bound.profile, bound.bounds, language, splitters=self._splitters)
+        return proven_measure(bound.profile, bound.bounds, language, splitters=splitters)
 
-    def _measure(self, text: str, language: str, plan: "_Plan", figures: list[float]) -> str:
+    @staticmethod
+    def _measure(text: str, plan: "_Plan", figures: list[float]) -> str:
         """Return the text that the last profile passes on; add the metrics of all to a list."""
-        current = MeasuredText(text, language, splitters=self._splitters)
+        current = MeasuredText(text, plan.language, splitters=plan.splitters)
         for measure, bounds in plan.steps:
             current, measured = measure(current, bounds)
             figures += measured
@@ -231,16 +287,17 @@ class Quality:
 
     def _reasons(self, languages: pa.Array, metrics: Metrics) -> pa.Array:
         names, codes = language_codes(languages)
-        broken = np.full(len(codes), -1, np.int16)  # indices into REASONS
+        reasons = self.all_reasons
+        broken = np.full(len(codes), -1, np.int16)  # indices into them
         for code, language in enumerate(names):
             rules = () if language is None else self.rules(language)
             rows = np.flatnonzero(codes == code) if rules else ()
             if len(rows):
                 own = {rule.metric: metrics[rule.metric][rows] for rule in rules}
-                numbers = np.array([*(REASONS.index(rule.reason) for rule in rules), -1])
+                numbers = np.array([*(reasons.index(rule.reason) for rule in rules), -1])
                 broken[rows] = numbers[first_broken(rules, own)]
         indices = pa.array(broken, mask=broken < 0)
-        return pa.DictionaryArray.from_arrays(indices, pa.array(REASONS)).cast(pa.string())
+        return pa.DictionaryArray.from_arrays(indices, pa.array(reasons)).cast(pa.string())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,6 +306,10 @@ class _Plan:
 
     steps: tuple[tuple[Measure, Bounds], ...]
     """Measures in order of application, with their bounds."""
+    splitters: Splitters
+    """What finds the words of these texts."""
+    language: str
+    """Their language as lid.176 calls it."""
     rows: npt.NDArray[np.intp]
 
 

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipelines.filters.langid import parse_languages
+from pipelines.filters.langid import LANGUAGES, parse_languages
+from pipelines.quality.catalog import SCORERS
 from pipelines.quality.profile import NAN, Bounds, Profile, Rule, Threshold
 from pipelines.quality.selection import EVERY, BoundProfile, Selection, chosen_for
 from pipelines.quality.verdict import Metrics, first_broken, language_codes
@@ -28,9 +29,6 @@ from shards.storage.files import canonical
 
 VALUE = "value"
 """The metric of a scorer that has but one: reasons leave it out."""
-
-FAMILIES = ("classifier", "perplexity")
-"""The names of scorers, which are those of their options, in order of application."""
 
 _LEAST, _MOST = "min", "max"
 _SIDES = {">=": _LEAST, "<=": _MOST}
@@ -82,7 +80,9 @@ def parse_spec(text: str) -> Spec:
         raise UserError(f'"{text}" sets no bound: write >=NUMBER or <=NUMBER after the model.')
     language = EVERY
     if matched["language"]:
-        (language,) = parse_languages([matched["language"]])
+        # A label of another model has a script; the chain checks it.
+        known = None if "_" in matched["language"] else LANGUAGES
+        (language,) = parse_languages([matched["language"]], known)
     return Spec(
         text=text,
         language=language,
@@ -156,17 +156,22 @@ def described(bounds: Bounds) -> dict[str, float | None]:
 def recorded_selection(options: Mapping[str, Any]) -> Selection:
     """Return the bounds of scorers that a manifest's options, or the facts of a run, hold."""
     selection: dict[str, tuple[BoundProfile, ...]] = {}
-    for family in FAMILIES:
-        bounds = {
-            language: {
-                name: NAN if bound is None else float(bound)
-                for name, bound in entry["bounds"].items()
-            }
+    for family in SCORERS:
+        own = {
+            language: (_recorded(family, entry["bounds"]),)
             for language, entry in sorted((options.get(family) or {}).items())
         }
-        own = {language: (bound_profile(family, own),) for language, own in bounds.items()}
         selection = join_selections(selection, own)
+    for _, entry in sorted((options.get("filter") or {}).items()):
+        if "bounds" in entry:
+            own = {EVERY: (_recorded(entry["name"], entry["bounds"]),)}
+            selection = join_selections(selection, own)
     return selection
+
+
+def _recorded(family: str, bounds: Mapping[str, float | None]) -> BoundProfile:
+    known = {name: NAN if bound is None else float(bound) for name, bound in bounds.items()}
+    return bound_profile(family, known)
 
 
 def join_selections(first: Selection, second: Selection) -> dict[str, tuple[BoundProfile, ...]]:

@@ -5,15 +5,19 @@ zh=fineweb2-zh         for Chinese, in place of what is written for every langua
 ja=none                nothing for Japanese
 gopher.min_words=30    a bound, wherever a profile of this name is used
 zh:glm.min_chars=50    a bound for one language; "off" instead of a number switches the rule off
+en=my.rules:mine       a profile of one's own; its bounds are written as mine.max_x=5
+ja@my.words:split=gopher   for Japanese, whose words a function of one's own finds
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from pipelines.filters.langid import parse_languages
+from pipelines.corpus.own import load_own
+from pipelines.filters.langid import LANGUAGES, parse_languages, plain_code
 from pipelines.quality.catalog import NONE, find_profile, nearest
+from pipelines.quality.own import SPLITTER
 from pipelines.quality.profile import Bounds, Profile
 from pipelines.quality.words import CHINESE
 from shards.errors import UserError
@@ -36,21 +40,33 @@ class BoundProfile:
 
     profile: Profile
     bounds: Bounds
+    splitter: str = ""
+    """MODULE:NAME of what finds the words of the language, where that is one's own."""
 
+
+Labels = Collection[str] | None
+"""The labels of a model of languages; None: they are not known here."""
 
 Selection = Mapping[str, tuple[BoundProfile, ...]]
 """The profiles of each language with an entry, in order of application, and those of EVERY."""
 
 
-def parse_selection(specs: Iterable[str], overrides: Iterable[str] = ()) -> Selection:
+def parse_selection(
+    specs: Iterable[str], overrides: Iterable[str] = (), labels: Labels = LANGUAGES
+) -> Selection:
     """Return the profiles and bounds that specs and overrides ask for.
+
+    Args:
+        specs: The profiles of languages.
+        overrides: Other bounds than the published ones.
+        labels: The languages that can be named; None: any.
 
     Raises:
         UserError: a name is unknown or written twice, or its profile cannot judge the language.
     """
     selection: dict[str, tuple[BoundProfile, ...]] = {}
     for spec in specs:
-        language, chosen = _parse_spec(spec)
+        language, chosen = _parse_spec(spec, labels)
         if language in selection:
             whose = "every language" if language == EVERY else f'"{language}"'
             raise UserError(
@@ -58,23 +74,34 @@ def parse_selection(specs: Iterable[str], overrides: Iterable[str] = ()) -> Sele
                 "them once, joined by +."
             )
         selection[language] = chosen
-    return with_overrides(selection, overrides)
+    _check_names(selection)
+    return with_overrides(selection, overrides, labels)
 
 
-def with_overrides(selection: Selection, overrides: Iterable[str]) -> Selection:
+def with_overrides(
+    selection: Selection, overrides: Iterable[str], labels: Labels = LANGUAGES
+) -> Selection:
     """Return a selection with other bounds.
+
+    Args:
+        selection: The selection.
+        overrides: The bounds, as on the command line.
+        labels: The languages that can be named; None: any.
 
     Raises:
         UserError: an override is none, or sets a bound that no language of the selection has.
     """
     for override in overrides:
-        selection = _override(selection, override)
+        selection = _override(selection, override, labels)
     return MappingProxyType(dict(selection))
 
 
-def _parse_spec(spec: str) -> tuple[str, tuple[BoundProfile, ...]]:
+def _parse_spec(spec: str, labels: Labels) -> tuple[str, tuple[BoundProfile, ...]]:
     before, equals, names = spec.rpartition("=")
-    language = _language(before) if equals else EVERY
+    code, at, splitter = before.partition("@")
+    language = _language(code, labels) if equals else EVERY
+    if at:
+        load_own(splitter, what=SPLITTER)
     parts = [part.strip() for part in names.split("+")]
     if not all(parts):
         raise UserError(f'"{spec}" names no quality profile. {_SPEC}.')
@@ -83,17 +110,30 @@ def _parse_spec(spec: str) -> tuple[str, tuple[BoundProfile, ...]]:
             raise UserError(f'"{spec}": {NONE} stands alone, without other profiles.')
         return language, ()
     profiles = [find_profile(part) for part in parts]
-    _check(spec, language, profiles)
+    _check(spec, language, profiles, split=bool(at))
     return language, tuple(
-        BoundProfile(profile=profile, bounds=profile.defaults) for profile in profiles
+        BoundProfile(profile=profile, bounds=profile.defaults, splitter=splitter)
+        for profile in profiles
     )
 
 
-def _check(spec: str, language: str, profiles: Sequence[Profile]) -> None:
+def _check_names(selection: Selection) -> None:
+    """Check that no two profiles of one's own go by the same name."""
+    known: dict[str, Profile] = {}
+    for bound in (bound for chosen in selection.values() for bound in chosen):
+        name = bound.profile.name
+        if known.setdefault(name, bound.profile) != bound.profile:
+            raise UserError(
+                f'Two quality profiles are called "{name}", of {known[name].module} and '
+                f"{bound.profile.module}: give one of them another family or variant."
+            )
+
+
+def _check(spec: str, language: str, profiles: Sequence[Profile], *, split: bool) -> None:
     for profile in profiles:
         if profiles.count(profile) > 1:
             raise UserError(f'"{spec}" names {profile.short} twice.')
-        if language != EVERY and not profile.serves(language):
+        if language != EVERY and not profile.serves(plain_code(language), split=split):
             raise UserError(f'"{spec}": {_why_unserved(profile, language)}')
 
 
@@ -101,21 +141,24 @@ def _why_unserved(profile: Profile, language: str) -> str:
     if profile.languages is None:
         return (
             f'"{language}" is written without spaces between words, and {profile.short} counts '
-            f"words. Use a profile that does not (glm), or {NONE}."
+            f"words. Use a profile that does not (glm), or {NONE}, or name what finds its words: "
+            f"{language}@MODULE:FUNCTION={profile.short}."
         )
     served = sorted(profile.languages)
     some = ", ".join(served) if len(served) < 5 else "languages with spaces between words"  # noqa: PLR2004  a short list
     return f'{profile.short} is made for {some}, not for "{language}".'
 
 
-def _language(code: str) -> str:
-    (language,) = parse_languages([code])
+def _language(code: str, labels: Labels) -> str:
+    (language,) = parse_languages([code], labels)
     return language
 
 
-def _override(selection: Selection, override: str) -> dict[str, tuple[BoundProfile, ...]]:
+def _override(
+    selection: Selection, override: str, labels: Labels
+) -> dict[str, tuple[BoundProfile, ...]]:
     """Return the selection with one bound set."""
-    language, name, threshold, bound = _parse_override(override)
+    language, name, threshold, bound = _parse_override(override, labels)
     changed = dict(selection)
     if language:
         changed[language] = chosen_for(selection, language)
@@ -139,16 +182,22 @@ def chosen_for(selection: Selection, language: str) -> tuple[BoundProfile, ...]:
     """Return the profiles of a language: its own, or those of every language that can judge it."""
     if language in selection:
         return selection[language]
-    return tuple(bound for bound in selection.get(EVERY, ()) if bound.profile.serves(language))
+    plain = plain_code(language)
+    return tuple(bound for bound in selection.get(EVERY, ()) if bound.profile.serves(plain))
 
 
-def _parse_override(override: str) -> tuple[str, str, str, float]:
+def _parse_override(override: str, labels: Labels) -> tuple[str, str, str, float]:
     place, equals, number = override.rpartition("=")
     before, colon, place = place.rpartition(":")
     name, dot, threshold = (part.strip() for part in place.rpartition("."))
     if not (equals and dot and name and threshold):
         raise UserError(f'"{override}" sets no bound. {_OVERRIDE}.')
-    return _language(before) if colon else "", name, threshold, _number(override, number.strip())
+    return (
+        _language(before, labels) if colon else "",
+        name,
+        threshold,
+        _number(override, number.strip()),
+    )
 
 
 def _number(override: str, text: str) -> float:
@@ -176,7 +225,7 @@ def _with_bound(chosen: BoundProfile, threshold: str, bound: float, override: st
             f'"{override}": {chosen.profile.short} has no threshold "{threshold}": '
             f"{nearest(threshold, [*chosen.bounds])}."
         )
-    return BoundProfile(profile=chosen.profile, bounds={**chosen.bounds, threshold: bound})
+    return replace(chosen, bounds={**chosen.bounds, threshold: bound})
 
 
 def find_warnings(selection: Selection, languages: Iterable[str]) -> tuple[str, ...]:
@@ -189,13 +238,15 @@ def find_warnings(selection: Selection, languages: Iterable[str]) -> tuple[str, 
                 f'Texts in "{language}" are not judged by {bound.profile.short}: '
                 + _why_unserved(bound.profile, language)
                 for bound in selection.get(EVERY, ())
-                if not bound.profile.serves(language)
+                if not bound.profile.serves(plain_code(language))
             ]
         warnings += [
             f'{bound.profile.short} drops nearly every text in "{language}": jieba\'s words have 1 '
             f'to 2 characters. Write "{language}:{bound.profile.short}.min_word_length=1", or use '
             "fineweb2-zh."
             for bound in chosen
-            if language in CHINESE and bound.bounds.get("min_word_length", 0) > MOST_CHINESE_LENGTH
+            if plain_code(language) in CHINESE
+            and not bound.splitter
+            and bound.bounds.get("min_word_length", 0) > MOST_CHINESE_LENGTH
         ]
     return tuple(warnings)

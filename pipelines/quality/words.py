@@ -5,7 +5,7 @@ which datatrove uses. The last two take seconds to load, so they are loaded on f
 """
 
 import importlib.metadata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -31,6 +31,9 @@ SPACES, DATATROVE = "spaces", "datatrove"
 
 class Splitters:
     """The loaded splitters of one process."""
+
+    own = False
+    """Whether the words are those of a splitter of one's own, whatever kind is asked for."""
 
     def __init__(self, *, compiled: bool = False) -> None:
         """Load nothing yet.
@@ -105,6 +108,35 @@ class Splitters:
         return self._compiled_english or self._english
 
 
+class OwnSplitters(Splitters):
+    """A splitter of one's own for the words of a language, and what sentences are in English."""
+
+    own = True
+
+    def __init__(self, split: Callable[[str], list[str]], others: Splitters) -> None:
+        """Make it.
+
+        Args:
+            split: Returns the words of a text, none empty or with white space at its ends.
+            others: What knows about sentences.
+        """
+        super().__init__()
+        self._split = split
+        self._others = others
+
+    def words(self, text: str, **_: Any) -> list[str]:
+        """Return the words of a text, whatever its language is thought to be."""
+        return self._split(text)
+
+    def spans(self, *_: Any, **__: Any) -> WordSpans | None:
+        """Return nothing: only words() has them."""
+        return None
+
+    def num_sentences(self, lines: Iterable[str]) -> int:
+        """Return the number of English sentences in lines by spaCy's rules."""
+        return self._others.num_sentences(lines)
+
+
 class MeasuredText:
     """A text on its way through the profiles; its words are split once."""
 
@@ -121,7 +153,7 @@ class MeasuredText:
         self.text = text
         self.language = language
         self.splitters = splitters
-        self._counts = num_words
+        self._counts = {} if splitters.own else num_words
         self._words: dict[str, list[str]] = {}
         self._codes: npt.NDArray[np.uint32] | None = None
         self._spans: dict[str, WordSpans] = {}
@@ -135,7 +167,7 @@ class MeasuredText:
 
     def words(self, kind: str) -> list[str]:
         """Return its words; kind is SPACES or DATATROVE."""
-        kind = SPACES if self.language in CHINESE else kind
+        kind = self._kind(kind)
         if kind not in self._words:
             words = self.splitters.words(self.text, language=self.language, kind=kind)
             self._words[kind] = words
@@ -143,7 +175,7 @@ class MeasuredText:
 
     def spans(self, kind: str) -> WordSpans:
         """Return what words() does, as ranges of code points."""
-        kind = SPACES if self.language in CHINESE else kind
+        kind = self._kind(kind)
         if kind not in self._spans:
             spans = self.splitters.spans(self.text, self.codes, language=self.language, kind=kind)
             self._spans[kind] = spans or _joined(self.words(kind))
@@ -151,8 +183,12 @@ class MeasuredText:
 
     def num_words(self, kind: str) -> int:
         """Return how many words spans() has."""
-        known = self._counts.get(SPACES if self.language in CHINESE else kind)
+        known = self._counts.get(self._kind(kind))
         return len(self.spans(kind).starts) if known is None else known
+
+    def _kind(self, kind: str) -> str:
+        """Return the kind that words are kept as: one where all kinds are the same."""
+        return SPACES if self.splitters.own or self.language in CHINESE else kind
 
     def own_spans(self) -> Iterator[tuple[str, WordSpans]]:
         """Yield the kinds of words found so far, as ranges of the code points of this text."""

@@ -3,7 +3,7 @@
 import bisect
 import io
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import BinaryIO
 
@@ -13,6 +13,7 @@ from pipelines.readers.compressed import compression
 from pipelines.readers.jsonl import object_line
 from pipelines.readers.lines import text_line
 from pipelines.readers.mend import mend_json, mend_row, mend_text
+from pipelines.readers.own import OwnReader
 from pipelines.readers.parquet import NO_VALUE, ParquetReader
 from pipelines.readers.reading import Format, Reading, format_of
 from pipelines.readers.record import RAW_BYTES, Damage, Record
@@ -57,6 +58,9 @@ def read_places(
             end=file_bytes,
             mtime_ns=0,
         )
+        if reading.read:
+            yield from _own(handle, whole, {*wanted}, reading)
+            return
         if form == "parquet":
             for item in _rows(handle, whole, wanted, reading):
                 yield _mended_row(handle, whole, item) if mend else item
@@ -103,6 +107,20 @@ def _rows(
             max_record_bytes=reading.max_record_bytes,
         )
         yield from (item for item in group.read(handle) if item.offset in rows)
+
+
+def _own(
+    handle: BinaryIO, whole: Split, wanted: Set[Place], reading: Reading
+) -> Iterator[Record | Damage]:
+    """Yield the records at some places of a file in its corpus's own format."""
+    assert reading.read is not None
+    codec, stream = compression(whole.path), None
+    if codec:
+        stream = UnpackedStream(handle, whole.path, file_bytes=whole.file_bytes, codec=codec)
+    records = OwnReader(whole, reading.read, max_record_bytes=reading.max_record_bytes).read(
+        stream or PlainStream(handle, whole, offset=0)
+    )
+    yield from (item for item in records if (item.offset, item.length) in wanted)
 
 
 def _mended_row(handle: BinaryIO, whole: Split, item: Record | Damage) -> Record | Damage:

@@ -2,7 +2,8 @@
 
 The ending of a name says how a file is compressed (.gz, .zst, .bz2), and the part before that says
 what is inside (.jsonl, .ndjson, .txt, .parquet). For a file named .json, or anything else, its
-first bytes decide: an array of objects, or an object on each line.
+first bytes decide: an array of objects, or an object on each line. A corpus may bring a format of
+its own.
 """
 
 from dataclasses import dataclass, replace
@@ -16,16 +17,19 @@ from pipelines.readers.file_head import BOM, excerpt, read_head
 from pipelines.readers.json_array import JsonArrayReader, array_start, check_array
 from pipelines.readers.jsonl import check_objects, object_line
 from pipelines.readers.lines import LineReader, check_lines, text_line
+from pipelines.readers.own import OwnReader, Read
 from pipelines.readers.parquet import ParquetReader, check_columns, rows_crc32c
 from pipelines.readers.record import MAX_RECORD_BYTES, Reader
 from pipelines.readers.row_groups import open_parquet, runs
 from shards.errors import UserError
 from shards.storage.files import crc32c_of
 
-Format = Literal["json", "jsonl", "lines", "parquet"]
+Known = Literal["json", "jsonl", "lines", "parquet"]
 """An array of objects, an object on each line, a text on each line, a table."""
+Format = Known | Literal["own"]
+"""One of these, or what a corpus's own function reads."""
 
-_ENDINGS: dict[str, Format] = {
+_ENDINGS: dict[str, Known] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".txt": "lines",
@@ -38,19 +42,24 @@ _BLOCK_BYTES = 4 << 20
 class Reading:
     """How to read the files of a corpus."""
 
-    format: Format | Literal["auto"] = "auto"
+    format: Known | Literal["auto"] = "auto"
     """The format of all files; "auto" decides for each file."""
-    text_fields: tuple[str, ...]
+    text_fields: tuple[str, ...] = ()
     """Fields that hold text: they distinguish a record of an array from an object nested in one,
     and a table needs one of them."""
+    read: Read | None = None
+    """What reads the files of a format that is none of these: a function of a module, from a binary
+    stream to records."""
     max_record_bytes: int = MAX_RECORD_BYTES
     """A longer record is damage."""
     newline: str = ""
     """What stands for a line feed in a text of the format "lines", for example "<n>"."""
 
     def __post_init__(self) -> None:
-        if self.format not in ("auto", *get_args(Format)):
-            raise ValueError(f"format must be auto or one of {get_args(Format)}: {self.format!r}")
+        if self.format not in ("auto", *get_args(Known)):
+            raise ValueError(f"format must be auto or one of {get_args(Known)}: {self.format!r}")
+        if self.read and self.format != "auto":
+            raise ValueError(f"a reading with a function has no format: {self.format!r}")
         if self.max_record_bytes < 1:
             raise ValueError(f"max_record_bytes must be at least 1, not {self.max_record_bytes}")
 
@@ -61,6 +70,8 @@ def format_of(path: str, reading: Reading) -> Format:
     Raises:
         UserError: Neither its name nor its first bytes show the format.
     """
+    if reading.read:
+        return "own"
     if reading.format != "auto":
         return reading.format
     name = path.removesuffix(next((suffix for suffix in SUFFIXES if path.endswith(suffix)), ""))
@@ -74,13 +85,16 @@ def splits(file: InputFile, reading: Reading, *, split_bytes: int) -> list[Split
     """Return the splits of a file, in order and without gaps.
 
     The splits of a table are runs of row groups; their start and end are row numbers. A compressed
-    file is one split.
+    file is one split, and so is one of a corpus's own format.
 
     Raises:
         ValueError: `split_bytes` is below 1.
         UserError: The file cannot be opened, or is not in its format.
     """
-    if format_of(file.path, reading) == "parquet":
+    form = format_of(file.path, reading)
+    if form == "own":
+        return split_file(file, max(1, file.bytes))
+    if form == "parquet":
         (whole,) = split_file(file, file.bytes)
         with open_input(file.path) as handle, readable(file.path):
             metadata = open_parquet(handle, file.path).metadata
@@ -92,6 +106,8 @@ def splits(file: InputFile, reading: Reading, *, split_bytes: int) -> list[Split
 def open_reader(split: Split, reading: Reading) -> Reader:
     """Return the reader of a split made by `splits`."""
     form, max_bytes = format_of(split.path, reading), reading.max_record_bytes
+    if reading.read:
+        return OwnReader(split, reading.read, max_record_bytes=max_bytes)
     if form == "parquet":
         return ParquetReader(split, text_fields=reading.text_fields, max_record_bytes=max_bytes)
     if form == "json":
@@ -107,6 +123,8 @@ def check_head(file: InputFile, reading: Reading) -> None:
         UserError: It is; the message says what it is and what was expected.
     """
     form = format_of(file.path, reading)
+    if form == "own":  # whose reader finds out
+        return
     if form == "parquet":
         _check_table(file, reading)
         return
@@ -142,7 +160,7 @@ def _check_table(file: InputFile, reading: Reading) -> None:
         check_columns(table, file.path, text_fields=reading.text_fields)
 
 
-def _format_inside(path: str, head: bytes) -> Format:
+def _format_inside(path: str, head: bytes) -> Known:
     if head.startswith(b"PAR1"):
         return "parquet"
     text = head.removeprefix(BOM).lstrip()

@@ -19,8 +19,8 @@ from typing import Any
 
 from pipelines.corpus.flags import parse
 from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import is_module, load_recipe
-from pipelines.corpus.sources import Corpus
+from pipelines.corpus.recipe import corpus_module, is_module, load_recipe
+from pipelines.corpus.sources import MODULE, Corpus
 from pipelines.engine.flags import beam_flags
 from pipelines.engine.imports import keep_pandas_out
 from pipelines.readers.reading import splits
@@ -157,7 +157,7 @@ def _corpora(corpus: Corpus, manifest: Manifest) -> dict[str, Corpus]:
     shared = {field.name: getattr(corpus.options, field.name) for field in fields(Options)}
     corpora = {source: corpus for source, _ in entries_of(manifest)}
     for source, entry in manifest.options.get("corpora", {}).items():
-        module = _module(entry["corpus"])
+        module = _module(entry.get(MODULE, entry["corpus"]))
         options_class = load_recipe(module).options
         values: dict[str, Any] = {**shared, **options_of(options_class, entry)}
         corpora[source] = Corpus(module, options_class(**values), corpus.reader_factory)
@@ -166,6 +166,8 @@ def _corpora(corpus: Corpus, manifest: Manifest) -> dict[str, Corpus]:
 
 def _module(name: str) -> str:
     module = name if "." in name else f"pipelines.{name}"
+    if _MODULE.fullmatch(name) and not is_module(module):
+        module = corpus_module(name) or module
     if not _MODULE.fullmatch(module) or not is_module(module):
         raise UserError(
             f"there is no module {module}, which should hold the dataset's corpus {name!r}: give "

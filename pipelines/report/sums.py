@@ -15,6 +15,7 @@ from typing import Any
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
+from pipelines.quality.catalog import REASONS
 from pipelines.quality.scored import reasons_of
 from pipelines.segments.audit import Tally
 from pipelines.segments.histograms import add_histograms
@@ -50,7 +51,7 @@ _STAGE_OF = {
     "empty": "clean",
     "language": "langid",
     "language-score": "langid",
-    **dict.fromkeys(Quality.all_reasons, "quality"),
+    **dict.fromkeys(REASONS, "quality"),
     CONTAMINATED: "decontaminate",
     DUPLICATE: "dedup",
     f"near-{DUPLICATE}": "dedup",

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pipelines.filters.langid import LANGUAGES
+from pipelines.quality.selection import EVERY
 from pipelines.rethreshold.forecast import Figure, Forecast, Setting, Step, forecasts, sum_forecasts
 from pipelines.rethreshold.recount import recount
 from pipelines.run.origin import Thresholds, languages_of, thresholds_of
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace) -> str:
     if arguments.language_threshold is not None:
         then = replace(then, score=arguments.language_threshold)
     if arguments.languages is not None:
-        then = replace(then, languages=languages_of(arguments.languages))
+        then = replace(then, languages=languages_of(arguments.languages, now.labels))
         _check_measured(now, then)
     spec = (glm_windows if arguments.objective == GLM else causal_windows)(arguments.length)
     setting = Setting(
@@ -93,7 +94,8 @@ def forecast_sources(
 
 
 def _check_measured(now: Thresholds, then: Thresholds) -> None:
-    wanted = LANGUAGES if then.languages is None else then.languages
+    every = LANGUAGES | (then.selection.keys() - {EVERY})
+    wanted = every if then.languages is None else then.languages
     new = sorted(name for name in wanted if not now.wants(name) and then.rules(name))
     if new:
         had = ", ".join(sorted(now.languages or LANGUAGES))

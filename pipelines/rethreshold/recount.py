@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.quality import Quality, Rule
+from pipelines.quality import Rule
+from pipelines.quality.catalog import REASONS
 from pipelines.quality.verdict import first_broken, language_codes, metric_columns
 from pipelines.run.origin import Thresholds
 from pipelines.segments.rows import DUPLICATE
@@ -44,9 +45,12 @@ class Fate(IntEnum):
 
 _FATES: dict[str | None, Fate] = {
     **dict.fromkeys((DUPLICATE, f"near-{DUPLICATE}"), Fate.DEDUPLICATED),
-    **dict.fromkeys(("language", "language-score", *Quality.all_reasons), Fate.EXCLUDED),
+    **dict.fromkeys(("language", "language-score", *REASONS), Fate.EXCLUDED),
 }
-"""By reason, without those of scorers; the others are those of SCREENED texts."""
+"""By reason, without those of scorers and of profiles of one's own.
+
+The others are those of SCREENED texts.
+"""
 
 _BATCH_ROWS = 1 << 17
 

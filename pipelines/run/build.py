@@ -23,6 +23,7 @@ from pipelines.engine.phases import Phases
 from pipelines.engine.records import complete_files
 from pipelines.engine.runner import Runner, silence_beam
 from pipelines.engine.workers import num_workers
+from pipelines.filters.langid import LANGUAGES
 from pipelines.inputs.files import InputFile
 from pipelines.inputs.split import Split
 from pipelines.map.attempts import died_before
@@ -181,7 +182,12 @@ class Build:
             compiled: Whether tasks use native loops.
         """
         self.options = corpus.options
-        self.quality = Quality.parse(self.options.quality, overrides=self.options.threshold)
+        # The chain, which knows the labels of a model of one's own, checks them.
+        self.quality = Quality.parse(
+            self.options.quality,
+            overrides=self.options.threshold,
+            labels=None if self.options.lid_model else LANGUAGES,
+        )
         self.corpus = corpus
         self.readings = {name: source.reading for name, source in corpora.items()}
         self.files = files

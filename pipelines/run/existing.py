@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.corpus.code import CODE
+from pipelines.corpus.code import CODE, OWN_CODE
 from pipelines.inputs.files import InputFile, Listing
 from pipelines.map.attempts import forget
 from pipelines.map.resume import unchanged
@@ -52,12 +52,14 @@ def check_options(
     differing = [name for name in names if options.get(name) != manifest.options.get(name)]
     if not differing:
         return
+    edited = _edited(manifest.options, options, differing)
     odd = [
         f"{flag_of(name)} is {_shown(options.get(name))}, "
         f"the dataset has {_shown(manifest.options.get(name))}"
         for name in differing
-        if name != CODE
+        if name != CODE and name not in edited
     ]
+    odd += [f"the code of {what} was edited since" for what in edited.values()]
     if CODE in differing:
         changed = "was edited since" if CODE in manifest.options else "was not recorded then"
         odd.append(
@@ -65,6 +67,34 @@ def check_options(
             f"own) {changed}"
         )
     raise UserError(f"{output} holds a dataset made with other options: {'; '.join(odd)}. {advice}")
+
+
+def _edited(
+    before: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[str]
+) -> dict[str, str]:
+    """Return the options that differ by the code of users alone, and whose code that is."""
+    found: dict[str, str] = {}
+    for name in names:
+        if isinstance(before.get(name), dict) and isinstance(now.get(name), dict):
+            old, new = _without_code(before[name]), _without_code(now[name])
+            if old == new:
+                whose = {key for key in now[name] if now[name][key] != before[name].get(key)}
+                found[name] = _whose(name, now[name], whose)
+    return found
+
+
+def _without_code(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _without_code(inner) for key, inner in value.items() if key not in (CODE, OWN_CODE)
+    }
+
+
+def _whose(name: str, value: Mapping[str, Any], changed: set[str]) -> str:
+    if name == "corpora":
+        return f"the corpus of {', '.join(map(repr, sorted(changed)))}"
+    return f"{flag_of(name)} ({', '.join(sorted(value.get(OWN_CODE) or changed))})"
 
 
 def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath, advice: str) -> None:

@@ -10,14 +10,17 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from pipelines.corpus.code import OWN_CODE
 from pipelines.corpus.options import NOTHING, Options
-from pipelines.filters.langid import parse_languages
+from pipelines.corpus.own import check_code
+from pipelines.filters.langid import LANGUAGES, parse_languages
 from pipelines.quality import Quality, classifier, perplexity
 from pipelines.quality.profile import Rule
 from pipelines.quality.scored import join_selections, reasons_of, recorded_selection
 from pipelines.quality.selection import (
     EVERY,
     OFF,
+    Labels,
     Selection,
     chosen_for,
     parse_selection,
@@ -43,6 +46,8 @@ class Thresholds:
     score: float
     """Least score of the language."""
     selection: Selection
+    labels: Labels = LANGUAGES
+    """Those of the model of languages; None: they are not recorded."""
 
     def wants(self, language: str) -> bool:
         """Return whether texts in a language are kept."""
@@ -75,31 +80,44 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
     if quality is None:
         raise UserError("The dataset was made by a version without quality rules: build it again.")
     measured = bounds_as_written(quality["bounds"])
+    labels = _labels(options)
+    check_code(quality.get(OWN_CODE, {}), made="the dataset")
     try:
-        profiles = parse_selection(quality["profiles"], measured)
+        profiles = parse_selection(quality["profiles"], measured, labels)
     except UserError as error:
         raise UserError(
             f"{error} The dataset was made by a version whose profiles were others: build it again."
         ) from error
     before = join_selections(profiles, recorded_selection(options))
     try:
-        selection = with_overrides(before, overrides)
+        selection = with_overrides(before, overrides, labels)
     except UserError as error:
         raise UserError(
             f"{error} The run measured {_measured(before)}; other profiles need the texts again."
         ) from error
     _check_exact(before, selection)
-    languages = languages_of(options["languages"])
-    return Thresholds(languages=languages, score=options["language_threshold"], selection=selection)
+    return Thresholds(
+        languages=languages_of(options["languages"], labels),
+        score=options["language_threshold"],
+        selection=selection,
+        labels=labels,
+    )
 
 
-def languages_of(names: Sequence[str]) -> frozenset[str] | None:
+def languages_of(names: Sequence[str], labels: Labels) -> frozenset[str] | None:
     """Return the languages that a list of names stands for; None: all of them.
 
     Raises:
-        UserError: lid.176 knows no language of a name.
+        UserError: A name is none of the labels.
     """
-    return None if "all" in names else parse_languages(names)
+    return None if "all" in names else parse_languages(names, labels)
+
+
+def _labels(options: Mapping[str, Any]) -> Labels:
+    """Return the labels of the model that a dataset was made with; None: those of one's own."""
+    scored = recorded_selection(options)
+    named = {*options["languages"], *options["quality"]["bounds"], *scored} - {"all", EVERY}
+    return LANGUAGES if named <= LANGUAGES else None
 
 
 def bounds_as_written(bounds: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
@@ -173,7 +191,7 @@ def recorded_options(
     quality = recorded["quality"]
     values["quality"] = tuple(quality["profiles"])
     if (
-        Quality(parse_selection(values["quality"], values["threshold"])).describe()
+        Quality(parse_selection(values["quality"], values["threshold"], labels=None)).describe()
         != (quality["bounds"])
     ):
         # A manifest holds overrides sorted, but sometimes their order matters.

@@ -31,7 +31,7 @@ GROUP = "corpusmill.filters"
 """The entry points by which an installed package offers filters."""
 
 _SPEC = re.compile(
-    r"(?:(?P<after>[a-z]+)=)?(?P<filter>[A-Za-z_][\w.]*(?::\w+)?)(?:\?(?P<given>.*))?"
+    r"(?:(?P<after>[a-z]+)=)?(?P<filter>[A-Za-z_][\w.-]*(?::\w+)?)(?:\?(?P<given>.*))?"
 )
 _ADVICE = "Write [AFTER=]MODULE:NAME[?OPTION=VALUE&…], as in quality=my_rules:no_ads"
 
@@ -51,8 +51,10 @@ class FilterSpec:
     def __str__(self) -> str:
         return f"{self.module}:{self.name}"
 
-    def load(self) -> Callable[..., Any]:
-        """Return the function, or the object of the class.
+    def load(self) -> tuple[Callable[..., Any], dict[str, float]]:
+        """Return the function, or the object of the class, and its bounds.
+
+        Options of the names of its bounds set those; the others go to the constructor.
 
         Raises:
             UserError: There is no such module or name in it, it takes no such option, or its code
@@ -62,23 +64,32 @@ class FilterSpec:
             found = getattr(importlib.import_module(self.module), self.name)
         except Exception as error:
             raise self._missing(error) from error
+        bounds = {**getattr(found, "bounds", {})}
+        given = {name: value for name, value in self.given.items() if name not in bounds}
+        bounds |= {name: self._bound(name) for name in self.given if name in bounds}
         if not inspect.isclass(found):
-            if self.given:
+            if given:
                 raise UserError(
-                    f"--filter {self} is given options ({', '.join(self.given)}), but it is a "
+                    f"--filter {self} is given options ({', '.join(given)}), but it is a "
                     "function: make it a class, whose constructor takes them"
                 )
-            return self._callable(found)
+            return self._callable(found), bounds
         try:
-            inspect.signature(found).bind(**self.given)
+            inspect.signature(found).bind(**given)
         except TypeError as error:
             raise UserError(
                 f"--filter {self}: {error}; it takes {inspect.signature(found)}"
             ) from error
         try:
-            return self._callable(found(**self.given))
+            return self._callable(found(**given)), bounds
         except Exception as error:
             raise self.failure(error, doing="it cannot be made") from error
+
+    def _bound(self, name: str) -> float:
+        try:
+            return float(self.given[name])
+        except ValueError:
+            raise UserError(f"--filter {self}: {name}={self.given[name]} is no number") from None
 
     def failure(self, error: Exception, *, doing: str) -> Exception:
         """Return what to raise for an error in its code."""

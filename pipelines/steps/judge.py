@@ -1,17 +1,39 @@
 """Texts are measured, and judged by their metrics."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import reduce
 from operator import or_
 
 import pyarrow as pa
 
+from pipelines.corpus.code import OWN_CODE
+from pipelines.filters.langid import LANGUAGES, parse_languages
 from pipelines.quality import Quality
-from pipelines.quality.scored import broken_rules
+from pipelines.quality.classifier import Classifier
+from pipelines.quality.perplexity import Perplexity
+from pipelines.quality.scored import broken_rules, recorded_selection
 from pipelines.quality.scorer import Scorer
+from pipelines.quality.selection import EVERY, Labels
 from pipelines.segments.rows import Verdict
-from pipelines.steps.identify import MARKED
-from pipelines.steps.step import Step, replaced
+from pipelines.steps.step import Step, replaced, settle
+
+
+def load_scorers(
+    classifier: Sequence[str] = (), perplexity: Sequence[str] = ()
+) -> tuple[Scorer, ...]:
+    """Return what measures texts besides the profiles, in the order of catalog.SCORERS.
+
+    Args:
+        classifier: As --classifier.
+        perplexity: As --perplexity.
+
+    Raises:
+        UserError: As Classifier and Perplexity.
+    """
+    return (
+        *([Classifier(classifier)] if classifier else []),
+        *([Perplexity(perplexity)] if perplexity else []),
+    )
 
 
 class Judge(Step):
@@ -29,6 +51,7 @@ class Judge(Step):
         *,
         thresholds: Sequence[str] = (),
         scorers: Sequence[Scorer] = (),
+        labels: Labels = LANGUAGES,
         compiled: bool = False,
     ) -> None:
         """Make the step.
@@ -37,12 +60,13 @@ class Judge(Step):
             rules: Profiles of languages, as --quality.
             thresholds: Other bounds than the published ones, as --threshold.
             scorers: What measures the texts that the profiles pass on, in order of application.
+            labels: The languages that can be named; None: any.
             compiled: Use native loops where there are any; the results are the same.
 
         Raises:
             UserError: As Quality.parse.
         """
-        self.quality = Quality.parse(rules, overrides=thresholds, compiled=compiled)
+        self.quality = Quality.parse(rules, overrides=thresholds, labels=labels, compiled=compiled)
         self._scorers = scorers
         self.reasons = (
             *self.quality.all_reasons,
@@ -51,7 +75,8 @@ class Judge(Step):
         columns = (column for scorer in scorers for column in scorer.columns)
         self.fields = (*self.quality.fields, *(pa.field(name, pa.float32()) for name in columns))
         bounds = self.quality.describe()
-        own = {"quality": {"profiles": sorted(rules), "bounds": bounds}}
+        code = {OWN_CODE: self.quality.own} if self.quality.own else {}
+        own = {"quality": {"profiles": sorted(rules), "bounds": bounds, **code}}
         self.facts = reduce(or_, (dict(scorer.facts) for scorer in scorers), own)
         engines = (dict(scorer.engines) for scorer in scorers)
         self.engines = reduce(or_, engines, dict(self.quality.engines))
@@ -69,11 +94,17 @@ class Judge(Step):
         batch = replaced(batch, "text", judged.texts, changed=judged.changed)
         for field in self.fields:
             batch = batch.append_column(field.name, pa.array(metrics[field.name], from_pandas=True))
-        if MARKED in batch.schema.names:
-            marks = batch[MARKED].to_pylist()
-            batch = batch.drop_columns([MARKED])
-            reasons = [mark or broken for mark, broken in zip(marks, reasons, strict=True)]
-        return Verdict(batch, pa.array(reasons, pa.string()))
+        return settle(batch, pa.array(reasons, pa.string()), marks=self.marks)
+
+    def check_labels(self, labels: Collection[str]) -> None:
+        """Check that the model of languages knows those that have rules of their own.
+
+        Raises:
+            UserError: It has no such label; the message names the nearest.
+        """
+        named = {*self.quality.selection, *recorded_selection(self.facts)} - {EVERY}
+        if named:
+            parse_languages(named, labels)
 
     def prepare(self, languages: Sequence[str]) -> None:
         """Compile the measures of languages, which else happens with their first texts."""

@@ -11,11 +11,13 @@ import pyarrow.compute as pc
 
 from pipelines.corpus.code import code_hash
 from pipelines.filters.clean import are_blank
+from pipelines.quality.catalog import PROFILES, SCORERS
+from pipelines.quality.scored import bound_profile, broken_rules, described
+from pipelines.quality.verdict import metric_columns
 from pipelines.segments.rows import Verdict
 from pipelines.steps.clean import EMPTY
-from pipelines.steps.filter_spec import FilterSpec
-from pipelines.steps.identify import MARKED
-from pipelines.steps.step import Step, replaced
+from pipelines.steps.filter_spec import PLACES, QUALITY, FilterSpec
+from pipelines.steps.step import MARKED, Step, replaced, settle
 from shards.errors import UserError
 
 REASON, TEXT = "reason", "text"
@@ -23,6 +25,12 @@ REASON, TEXT = "reason", "text"
 
 CHANGED = "changed"
 """The column that says which texts it changed."""
+
+
+STEPS = (
+    *PLACES, "document", "block", "tokenize", "fingerprint", "segment", "pii", "contamination",
+)  # fmt: skip
+"""Names by which figures of the other steps go."""
 
 
 class Own(Step):
@@ -33,9 +41,12 @@ class Own(Step):
     for each text, or a dict with any of `reason`, `text` and its metrics. A class may have
 
     - `metrics`, names of numbers that it returns: columns NAME.METRIC of the audit table, float32;
+    - `bounds`, such as {"min_score": 0.5}: a text whose score is smaller goes. Other bounds can be
+      given as options (NAME?min_score=0.3), and tried later on the audit table alone. Every text
+      in a language asked for is measured, whichever rule it breaks; the filter gives no reasons;
     - `changes_text = True`, if it returns texts: a column NAME.changed then tells which.
 
-    A reason stands in the account as NAME:REASON.
+    A reason stands in the account as NAME:REASON, a bound's as NAME-low-METRIC, NAME-high-METRIC.
     """
 
     def __init__(self, spec: FilterSpec) -> None:
@@ -48,7 +59,7 @@ class Own(Step):
             UserError: As FilterSpec.load.
         """
         self._spec = spec
-        self._filter = spec.load()
+        self._filter, self.bounds = spec.load()
         self.name = spec.name
         self.after = spec.after
         """The step that it stands after."""
@@ -60,16 +71,40 @@ class Own(Step):
         self.fields = tuple(pa.field(f"{self.name}.{name}", pa.float32()) for name in metrics)
         if self._changes_text:
             self.fields += (pa.field(f"{self.name}.{CHANGED}", pa.int32()),)
+        if self.bounds:
+            self._check_bounds()
+        self._rules = bound_profile(spec.name, self.bounds).profile.rules(self.bounds)
         self.code = code_hash(spec.module)
         given = [f"{name}={_identity(value)}" for name, value in spec.given.items()]
         self.identity = f"{spec.after}={spec}{'?' if given else ''}{'&'.join(given)}"
         """How it is asked for; files among its options by their SHA-256."""
         self.engines = {f"filter {spec}": f"{spec} {self.code}"}
 
+    @property
+    def fact(self) -> dict[str, Any]:
+        """What decides its verdicts beside its identity, JSON-able."""
+        limits = {"bounds": described(self.bounds)} if self.bounds else {}
+        return {"name": self.name, "code": self.code, **limits}
+
+    def _check_bounds(self) -> None:
+        known = {f"{side}_{metric}" for side in ("min", "max") for metric in self._metrics}
+        odd = self.bounds.keys() - known
+        if odd or self._changes_text or self.after != QUALITY:
+            raise UserError(
+                f"--filter {self._spec} has bounds ({', '.join(self.bounds)}): each is min_ or "
+                f"max_ and one of its metrics ({', '.join(self._metrics) or 'it has none'}), and "
+                "such a filter changes no texts and stands after quality"
+            )
+
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
         """Ask it; add its metrics and take its texts."""
         if not batch.num_rows:
-            return Verdict(*self._replaced(self._with(batch, {}), None, []))
+            batch = self._with(batch, {})
+            return (
+                self._bounded(batch, [])
+                if self.bounds
+                else Verdict(*self._replaced(batch, None, []))
+            )
         shown = [name for name in batch.schema.names if name != MARKED]
         try:
             said = self._filter(batch.select(shown))
@@ -81,7 +116,22 @@ class Own(Step):
             places = batch["position"]
             doing = f"it fails on a batch of {batch.num_rows} texts, of records at {places[0]} on"
             raise self._spec.failure(error, doing=doing) from error
+        if self.bounds:
+            return self._bounded(batch, reasons)
         return Verdict(*self._replaced(batch, texts, reasons))
+
+    def _bounded(self, batch: pa.RecordBatch, reasons: Sequence[str | None]) -> Verdict:
+        """Return the verdict that follows from the metrics."""
+        if any(reasons):
+            raise UserError(
+                f"--filter {self._spec} has bounds and returned a reason: it returns metrics "
+                "alone, so that other bounds can be tried on them"
+            )
+        columns = [rule.metric for rule in self._rules]
+        broken = broken_rules(
+            lambda _: self._rules, batch["language"], metric_columns(batch, columns)
+        )
+        return settle(batch, pa.array(broken, pa.string()), marks=self.marks)
 
     def _reasons(self, said: Any, num: int) -> list[str | None]:
         """Return the reasons as the account has them."""
@@ -154,9 +204,15 @@ def load_filters(specs: Sequence[FilterSpec]) -> list[Own]:
     """Return the filters of a run.
 
     Raises:
-        UserError: Two have the same name, or as Own.
+        UserError: Two have the same name, or one that is taken; or as Own.
     """
     names = [spec.name for spec in specs]
+    ours = {*STEPS, *SCORERS, *(profile.short for profile in PROFILES)}
+    if taken := sorted(ours.intersection(names)):
+        raise UserError(
+            f"a filter cannot be called {taken[0]!r}: a step, rule or model of corpusmill is "
+            "called so, and figures and reasons go by these names"
+        )
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise UserError(f"two filters are called {twice!r}: give each one its own name")

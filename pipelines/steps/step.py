@@ -1,7 +1,9 @@
 """What every step is: a name, models that are loaded once, and what it adds to the audit table.
 
 A step never removes rows itself. It gives each row that is to go a reason; `run` takes those out
-before the next step works, so that no step sees what another one has dropped.
+before the next step works, so that no step sees what another one has dropped. But steps that
+measure texts follow one another, and every text gets the metrics of all of them, so that verdicts
+under other bounds follow from the audit table: each but the last only marks what is to go.
 """
 
 from abc import ABC, abstractmethod
@@ -15,6 +17,9 @@ import pyarrow.compute as pc
 
 from pipelines.segments.rows import Verdict
 from pipelines.steps.clock import Clock
+
+MARKED = "marked"
+"""The column of reasons of rows that go once the next step has measured them."""
 
 
 class Step(ABC):
@@ -30,6 +35,8 @@ class Step(ABC):
     """Fingerprints of files and models, by the option whose path or name they replace."""
     engines: Mapping[str, str] = MappingProxyType({})
     """The libraries that decide bytes, with their versions."""
+    marks: bool = False
+    """Whether it marks what is to go for the next step, which measures that too."""
 
     @abstractmethod
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
@@ -73,6 +80,22 @@ def split_verdict(verdict: Verdict) -> tuple[pa.RecordBatch, Verdict]:
     return verdict.batch.filter(pc.invert(dropped)), Verdict(
         verdict.batch.filter(dropped), verdict.reasons.filter(dropped)
     )
+
+
+def settle(batch: pa.RecordBatch, reasons: pa.Array, *, marks: bool) -> Verdict:
+    """Return the verdict of a step that measures: a mark of a step before comes first.
+
+    Args:
+        batch: The rows.
+        reasons: Why the step itself lets rows go.
+        marks: Only mark them, for the next step.
+    """
+    if MARKED in batch.schema.names:
+        reasons = pc.coalesce(batch[MARKED], reasons)
+        batch = batch.drop_columns([MARKED])
+    if not marks:
+        return Verdict(batch, reasons)
+    return Verdict(batch.append_column(MARKED, reasons), no_reasons(batch))
 
 
 def no_reasons(batch: pa.RecordBatch) -> pa.Array:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from pipelines.corpus import sources
 from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import CORPORA, load_recipe
+from pipelines.corpus.recipe import corpus_module, load_recipe
 from pipelines.engine import beam
 from pipelines.engine.beam import PBegin
 from pipelines.inputs.split import Split, seamless
@@ -49,7 +49,7 @@ class ReadCorpus(beam.PTransform[PBegin, Corpus]):
         """Find the files.
 
         Args:
-            corpus: A corpus of this package ("wudao"), or the module that holds one.
+            corpus: A corpus of this or another package ("wudao"), or the module that holds one.
             input: Path, URL or glob, or several of the form NAME=PATH, as --input takes them; none
                 for the corpus's built-in sample.
             options: Options of the corpus by the names of their flags, with `_` for `-`.
@@ -58,7 +58,7 @@ class ReadCorpus(beam.PTransform[PBegin, Corpus]):
             UserError: There is no such corpus or option, or a file cannot be read.
         """
         super().__init__()
-        module = f"pipelines.{corpus}" if corpus in CORPORA else corpus
+        module = corpus_module(corpus) or corpus
         recipe = load_recipe(module)
         inputs = (input,) if isinstance(input, str) else tuple(input)
         if not inputs and recipe.sample is None:

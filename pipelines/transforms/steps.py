@@ -13,7 +13,8 @@ import pyarrow as pa
 from pipelines.engine import beam
 from pipelines.engine.beam import PCollection
 from pipelines.engine.trial import try_in_child
-from pipelines.quality.selection import parse_selection
+from pipelines.filters.langid import LANGUAGES
+from pipelines.quality.selection import Labels, parse_selection
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from pipelines.steps import block, clean, decontaminate, identify, judge, mask, tokenize
 from pipelines.steps.clock import Clock
@@ -144,19 +145,30 @@ class JudgeQuality(StepTransform):
     """Adds the metrics of the rules of each text's language; drops what breaks a rule."""
 
     def __init__(
-        self, *rules: str, thresholds: Sequence[str] = (), native: bool | None = None
+        self,
+        *rules: str,
+        thresholds: Sequence[str] = (),
+        model: str = "",
+        classifier: Sequence[str] = (),
+        perplexity: Sequence[str] = (),
+        native: bool | None = None,
     ) -> None:
         """Make the transform.
 
         Args:
             rules: Profiles of languages, as in "en=gopher+c4", "zh=fineweb2-zh" (docs/quality.md).
             thresholds: Other bounds, as in "gopher.min_words=30".
+            model: That of IdentifyLanguage, if it is not the installed one: languages are then its
+                labels, which are not checked here.
+            classifier: fastText models, as in "quality.bin:hq>=0.4" (docs/classifiers.md).
+            perplexity: KenLM models, as in "zh=zh.arpa.bin+zh.sp.model<=800".
             native: As in docs/transforms.md.
 
         Raises:
-            UserError: There is no such profile or bound.
+            UserError: There is no such profile, bound or model.
         """
-        selection = parse_selection(rules, thresholds)
+        labels = None if model else LANGUAGES
+        selection = parse_selection(rules, thresholds, labels)
         names = {bound.profile.name for chosen in selection.values() for bound in chosen}
         made = _model(
             _prepared_judge,
@@ -164,6 +176,8 @@ class JudgeQuality(StepTransform):
             native=native,
             rules=rules,
             thresholds=thresholds,
+            labels=labels,
+            scored_by=(tuple(classifier), tuple(perplexity)),
             languages=tuple(sorted({"en", "zh"} & {*selection} or {"en", "zh"})),
         )
         super().__init__([made], needs=("language",))
@@ -177,10 +191,18 @@ def _prepared_judge(
     *,
     rules: Sequence[str],
     thresholds: Sequence[str],
+    labels: Labels,
+    scored_by: tuple[Sequence[str], Sequence[str]],
     languages: Sequence[str],
     compiled: bool = False,
 ) -> Step:
-    step = judge.Judge(rules, thresholds=thresholds, compiled=compiled)
+    step = judge.Judge(
+        rules,
+        thresholds=thresholds,
+        labels=labels,
+        scorers=judge.load_scorers(*scored_by),
+        compiled=compiled,
+    )
     if compiled:
         step.prepare(languages)
     return step

@@ -3,32 +3,37 @@
 python at.py PATTERN N COMMAND pipelines.wudao FLAGS...
 
 The command runs at the n-th such file whose name matches, in the driver or in one of its workers,
-which import this module too. `kill -9 0` ends driver and workers at once if they are a process
-group of their own. Events are counted in a file, since the processes share no memory.
+which are forked from a process that imports this module too. `kill -9 0` ends driver and workers at
+once if they are a process group of their own. Events are counted in a file, since the processes
+share no memory.
 """
 
 import fcntl
+import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+from multiprocessing import forkserver
 
-COUNTER = "EVENTS_SO_FAR"
+COUNTER, AWAITED = "EVENTS_SO_FAR", "EVENT_AWAITED"
 
-pattern, nth, command = re.compile(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+if __name__ == "__main__":
+    os.environ[AWAITED] = json.dumps(sys.argv[1:4])
+pattern, nth, command = json.loads(os.environ[AWAITED])
 rename, remove = pathlib.Path.replace, pathlib.Path.rmdir
 
 
 def count_event(target: object) -> None:
-    if not pattern.search(str(target)):
+    if not re.search(pattern, str(target)):
         return
     with pathlib.Path(os.environ[COUNTER]).open("ab") as counter:
         fcntl.flock(counter, fcntl.LOCK_EX)
         counter.write(b".")
         counter.flush()
-        if counter.tell() == nth:
+        if counter.tell() == int(nth):
             subprocess.run(["sh", "-c", command], check=False)
 
 
@@ -43,8 +48,14 @@ def rmdir(self):
 
 
 pathlib.Path.replace, pathlib.Path.rmdir = replace, rmdir
+preload = forkserver.set_forkserver_preload
 if __name__ == "__main__":
     from pipelines.run.command import main
+
+    folder = str(pathlib.Path(__file__).parent)
+    paths = [*filter(None, [os.environ.get("PYTHONPATH")]), folder]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    forkserver.set_forkserver_preload = lambda modules: preload([*modules, "at"])
 
     with tempfile.NamedTemporaryFile() as counter:
         os.environ[COUNTER] = counter.name

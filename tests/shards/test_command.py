@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shards.command import REFUSED, STOPPED, UNREAD, Parser, exit_code
+from shards.command import REFUSED, UNREAD, Parser, exit_code
 from shards.errors import UserError
+from shards.interrupt import STOPPED
 from shards.shown import print_lines
 
 

@@ -46,6 +46,17 @@ def test_a_folder_s_own_name_comes_first(tmp_path: Path) -> None:
     assert parse_data(f"{tmp_path}/a:b:c") == WeightedData(dataset=f"{tmp_path}/a:b", source="c")
 
 
+@pytest.mark.parametrize("text", ["a", "a@2", "a:web", "a@2:web=0.5"])
+def test_a_path_for_every_folder(
+    tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert str(parse_data(text).absolute()) == f"{tmp_path}/{text}"
+    odd = tmp_path / "b@3"
+    odd.mkdir()
+    assert str(parse_data("b@3").absolute()) == str(odd)
+
+
 def test_without_weights_every_window_weighs_the_same(pristine: Path) -> None:
     assert weights(str(pristine)) == {PILE: 2, WUDAO: 13}
     assert weights(f"{pristine}:pile", f"{pristine}:wudao") == {PILE: 2, WUDAO: 13}

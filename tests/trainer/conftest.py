@@ -1,10 +1,13 @@
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.trainer.corpus import SHAPE, build
+from tests.trainer.tasks.toy import Desk, make_tokenizer
 from trainer.config import Config, parse
+from trainer.tokenizer import TextTokenizer
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +27,13 @@ def configure(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Config]
         return parse([*flags, "--batch-size", "4", "--max-steps", "3", *more], world=1)
 
     return configure
+
+
+@pytest.fixture(scope="session")
+def toy_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> TextTokenizer:
+    return make_tokenizer(tmp_path_factory.mktemp("tokenizer"))
+
+
+@pytest.fixture
+def desk(tmp_path: Path, toy_tokenizer: TextTokenizer) -> Desk:
+    return Desk(tmp_path, toy_tokenizer)

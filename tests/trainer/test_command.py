@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from trainer.exit_codes import codes_left
+
 SCRIPT = """
 import sys
 from shards.errors import UserError
@@ -25,10 +27,12 @@ run_command("trainer.cook", work)
 FLAGS = ("--data", "x", "--model", "tiny", "--batch-size", "8", "--max-steps", "10")
 
 
-def run(work: str, *, rank: int = 0, flags: tuple[str, ...] = FLAGS) -> tuple[int, str, str]:
+def run(
+    work: str, *, rank: int = 0, flags: tuple[str, ...] = FLAGS, **environment: str
+) -> tuple[int, str, str]:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(work=work, flags=flags)],
-        env={"RANK": str(rank), "WORLD_SIZE": "2", "PATH": "/usr/bin:/bin"},
+        env={"RANK": str(rank), "WORLD_SIZE": "2", "PATH": "/usr/bin:/bin", **environment},
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
@@ -48,13 +52,16 @@ def run(work: str, *, rank: int = 0, flags: tuple[str, ...] = FLAGS) -> tuple[in
         ("raise AgreedError('no such run')", 0, 2, "trainer.cook: no such run\n"),
         ("raise AgreedError('no such run')", 1, 2, ""),
         ("raise KeyboardInterrupt", 0, 130, "\ntrainer.cook: stopped; no step was taken\n"),
+        ("raise RuntimeError('a mistake')", 1, 1, "RuntimeError: a mistake\n"),
     ],
 )
 def test_an_error_that_all_ranks_know_is_reported_once(
-    work: str, rank: int, code: int, error: str
+    tmp_path: Path, work: str, rank: int, code: int, error: str
 ) -> None:
-    returned, output, reported = run(work, rank=rank)
-    assert (returned, reported) == (code, error)
+    returned, output, reported = run(work, rank=rank, TRAINER_EXIT_CODES=str(tmp_path))
+    assert returned == code
+    assert reported.endswith(error) if code == 1 else reported == error
+    assert codes_left(tmp_path) == [code]
     assert output == ("10\n" if "print" in work else "")
 
 

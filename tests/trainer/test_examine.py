@@ -138,9 +138,30 @@ def test_flags(tmp_path: Path) -> None:
     assert (glm.length, glm.mask, glm.is_causal) == (16, tokenizer().special["mask"], False)
     with pytest.raises(UserError, match="--length 16: the model has 8 positions"):
         asked.examining.phrasing(tokenizer(), origin("glm", 8))
-    left = replace(asked.examining, unidirectional=True)
+    left = replace(asked.examining, unidirectional=True, blank=None)
     with pytest.raises(UserError, match="--unidirectional is for a glm"):
         left.phrasing(tokenizer(), origin("causal", 32))
+
+    with pytest.raises(UserError, match="--blank is for a glm"):
+        asked.examining.phrasing(tokenizer(), origin("causal", 32))
+
+
+LAMBADA = ("--task", f"lambada={FOLDER / 'lambada.jsonl'}")
+WITHOUT_USE = {
+    "--length is of tasks: give --task": ("--length", "16"),
+    "--stride is of tasks": ("--stride", "8"),
+    "--unidirectional is of tasks": ("--unidirectional",),
+    "--blank is of tasks": ("--blank", "mask", "--data", "DIR"),
+    "--tokenizer is of tasks": ("--tokenizer", TOKENIZER),
+    "--eval-samples is of held-out loss: give --data": (*LAMBADA, "--eval-samples", "8"),
+    "--stride is of perplexity, which lambada does not": (*LAMBADA, "--stride", "8"),
+}
+
+
+@pytest.mark.parametrize(("message", "argv"), WITHOUT_USE.items(), ids=WITHOUT_USE)
+def test_flags_without_use(message: str, argv: tuple[str, ...]) -> None:
+    with pytest.raises(UserError, match=message):
+        parse_examination(["RUN", *argv], world=1)
 
 
 def test_the_blank_is_one_that_the_run_has_seen() -> None:

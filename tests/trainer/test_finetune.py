@@ -24,11 +24,11 @@ from tests.trainer.tuning.lessons import (
     write_model,
 )
 from trainer.checkpoints import saver
-from trainer.tasks.answers import Judge, answer
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.task import TEST, VALIDATION, Asking
 from trainer.trained import Opening, open_trained
-from trainer.tuning.step import Tuner
+from trainer.tuning import step
+from trainer.tuning.answers import answer
 
 pytestmark = pytest.mark.slow
 
@@ -137,13 +137,12 @@ def test_the_best_epoch_opens_as_a_trained_model(
     trained = open_trained(run / "best", Opening(tokenizer=TOKENIZER, device="cpu"))
     assert trained.step == best["step"]
     assert trained.objective == "glm"
-    judge = Judge(model=trained.model, pad=trained.tokenizer.special["pad"])
     task = find_task("copa")
     for split in (VALIDATION, TEST):
         questions = task.questions(
             trial.folder / "short", split=split, tokenizer=trained.tokenizer, asking=Asking()
         )
-        given = [one.prediction for one in answer(judge, questions)]
+        given = [one.prediction for one in answer(trained.model, questions)]
         if split == VALIDATION:
             assert task.metrics(questions, given) == {"accuracy": best["accuracy"]}
         else:
@@ -197,13 +196,13 @@ def test_killed_while_saving(
 
 def stop_in_evaluation() -> None:
     """Ask the run to stop when it has answered the first questions of its first evaluation."""
-    answers: Callable[..., Any] = Tuner._answers
+    answers: Callable[..., Any] = step.answers_in
 
     def stop(*arguments: Any) -> Any:
         os.kill(os.getpid(), signal.SIGTERM)
         return answers(*arguments)
 
-    setattr(Tuner, "_answers", stop)  # noqa: B010 - in a process of its own
+    vars(step)["answers_in"] = stop  # in a process of its own
 
 
 def kill_at_a_list() -> None:
@@ -372,12 +371,19 @@ def test_without_other_files(trial: Trial, finetune: Callable[..., Any]) -> None
     assert "the best so far" not in output
     assert (run / "best" / "step-4").is_dir()
     assert not (run / "predictions.jsonl").exists()
+    more = ("--epochs", 3, "--weight-decay", 0.5)
+    output = finetune("--save", run, *SHORT, *more, data="alone").wait().output()
+    assert "from step 5 on epochs is 3; it was 2" in output
+    assert "from step 5 on weight_decay is 0.5; it was 0.1" in output
+    assert (run / "best" / "step-6").is_dir()
 
 
 REFUSED = {
     "no such task": (["--task", "capo"], "--task capo: there is no such task"),
     "another seed": (["--seed", 7], "seed was 1234, now it is 7"),
     "another loss": (["--loss", "hinge"], "loss was cross_entropy, now it is hinge"),
+    "no texts": (["--beams", 3], "--beams: the task copa writes no texts"),
+    "no classifier": (["--pool", "pad"], "--pool says where a classifier looks"),
     "another pattern": (["--pattern", 1], "asking.pattern was None, now it is 1"),
     "other items": (["--data", "{folder}/lesson"], "items.test was .* now it is"),
     "another batch": (["--batch-size", 16], "batch_size was 8, now it is 16"),

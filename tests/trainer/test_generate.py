@@ -2,12 +2,16 @@ import io
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
+from shards.errors import UserError
+from shards.shown import PartPrinter, visible
 from trainer.decode.decoding import Decoding
+from trainer.decode.prompt import Reading
 from trainer.decode.text import Unfolding, text_of
 from trainer.generate import generate_texts, main
 from trainer.model.model import GLM
@@ -66,6 +70,14 @@ def test_from_python(model: GLM, tokenizer: TextTokenizer) -> None:
         model, tokenizer, TWO, decoding=Decoding(max_new_tokens=6, top_k=30, seed=1)
     )
     assert other != alone
+
+
+def test_a_model_without_task_masks_from_python(model: GLM, tokenizer: TextTokenizer) -> None:
+    reading = Reading(causal=False, positions=model.config.position_rows, task_mask=False)
+    (found,) = generate_texts(model, tokenizer, ["Bread"], reading=reading)
+    assert found.marks == ("[MASK]",)
+    with pytest.raises(UserError, match=r"has \[gMASK\], and the model .* without task masks"):
+        generate_texts(model, tokenizer, ["Bread [gMASK]"], reading=reading)
 
 
 def test_causal_from_python(tokenizer: TextTokenizer) -> None:
@@ -154,6 +166,89 @@ def test_characters_come_whole(tokenizer: TextTokenizer) -> None:
     assert broken.end() == "\ufffd"
 
 
+EMOJI = {
+    "a picture": "\u2764\ufe0f",
+    "a family": "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+    "a skin tone": "\U0001f44d\U0001f3fd",
+    "a profession": "\U0001f469\U0001f3fd\u200d\U0001f680",
+    "a flag": "\U0001f1e9\U0001f1ea",
+    "a flag of tags": "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+    "a rainbow": "\U0001f3f3\ufe0f\u200d\U0001f308",
+}
+
+
+@pytest.mark.parametrize("emoji", EMOJI.values(), ids=EMOJI)
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_emoji_come_whole(emoji: str, size: int, capsys: pytest.CaptureFixture[str]) -> None:
+    flag, other = EMOJI["a flag"], "\U0001f1eb\U0001f1f7"
+    text = f"So{emoji}{emoji} {emoji}{flag}{other}. {emoji}"
+    parts = parts_of(text, size)
+    assert "".join(parts) == text
+    for part in parts:
+        for sign in (*emoji, *flag, *other):
+            whole = part.replace(emoji, "").replace(flag, "").replace(other, "")
+            assert sign not in whole
+    assert printed(parts, capsys) == text
+
+
+JOINED = ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "1\ufe0f\u20e3", "\u845b\U000e0100"]
+"""Persian with a joiner, a digit in a frame, a variant of a Chinese character."""
+
+
+@pytest.mark.parametrize("text", [*JOINED, "a\u200cb", "\ufe0f", "a\u200d", "x\U000e0041y"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_what_is_printed_in_parts_is_as_if_printed_at_once(
+    text: str, size: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = parts_of(f"{text} {text}{text}", size)
+    shown = printed(parts, capsys)
+    assert shown == visible(f"{text} {text}{text}")
+    assert ("\u2039" in shown) is (text not in JOINED)
+
+
+def test_plain_text_is_not_held_back() -> None:
+    text = "Bread \u9762\u5305, 12 caf\xe9s."
+    assert parts_of(text, 99) == [text, ""]
+
+
+def parts_of(text: str, size: int) -> list[str]:
+    """A text as it grows by tokens of so many bytes."""
+    content = text.encode()
+    cuts = [content[first : first + size] for first in range(0, len(content), size)]
+    tokens: Any = SimpleNamespace(
+        vocabulary_size=len(cuts), decode_bytes=lambda ids: b"".join(cuts[i] for i in ids)
+    )
+    growing = Unfolding(tokens)
+    return [*(growing.add(token) for token in range(len(cuts))), growing.end()]
+
+
+def printed(parts: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    printer = PartPrinter()
+    for part in parts:
+        printer.add(part)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("flags", [[], ["--top-k", "5"], ["--beams", "2"], ["--json"]])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_model_that_diverged_writes_nothing(
+    model: GLM,
+    published: list[str],
+    flags: list[str],
+    value: float,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    weights = {name: parameter.clone() for name, parameter in model.state_dict().items()}
+    weights["transformer.final_layernorm.bias"][0] = value
+    torch.save({"module": weights}, tmp_path / "mp_rank_00_model_states.pt")
+    assert main([str(tmp_path), *published[1:], "Fold", *flags]) == 2
+    captured = capsys.readouterr()
+    assert captured.out.strip() in ("", "Fold")  # what stands before a blank is printed at once
+    assert "the model's logits are NaN or infinite" in captured.err
+    assert captured.err.count("\n") == 1
+
+
 def test_rows_that_are_no_tokens(tokenizer: TextTokenizer) -> None:
     size = tokenizer.vocabulary_size
     assert text_of([size + 3], tokenizer) == f"⟨{size + 3}⟩"
@@ -169,6 +264,10 @@ def test_rows_that_are_no_tokens(tokenizer: TextTokenizer) -> None:
         (["--length-penalty", "1"], r"--length-penalty compares beams: give --beams"),
         (["--min-new-tokens", "7"], r"--min-new-tokens 7 is more than --max-new-tokens 6"),
         (["--samples", "2"], r"--samples 2: they would all be the same"),
+        (["--device", "meta"], r"--device meta: torch cannot compute on such a device here"),
+        (["--device", "hpu"], r"--device hpu: torch cannot compute on such a device here \(No mod"),
+        (["--device", "xpu:0"], r"--device xpu:0: torch cannot compute on such a device here"),
+        (["--device", "toaster"], r"--device toaster: torch cannot compute .* Give cpu, cuda or"),
         (["word " * 99], r"the prompt \"word word .*shorten it by hand"),
     ],
 )

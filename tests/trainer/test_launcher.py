@@ -39,6 +39,21 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit({code}))
 print("ready", flush=True)
 time.sleep(60)
 """
+SAVING = """
+import os, signal, sys, time
+from pathlib import Path
+from trainer.exit_codes import leave_code
+
+def end(*_):
+    code = int(sys.argv[1]) if os.environ["RANK"] == "1" else 143
+    leave_code(code)
+    os._exit(code)
+
+signal.signal(signal.SIGTERM, end)
+Path(sys.argv[2], os.environ["RANK"]).touch()
+time.sleep(60)
+"""
+"""A rank that saves when it is asked to stop; the second one's code is given."""
 LAUNCHING = """
 import sys
 from trainer import launcher
@@ -126,3 +141,20 @@ def test_ranks_hear_beside_processes_that_have_ended(
     process.send_signal(number)
     process.communicate(timeout=60)
     assert process.returncode == expected
+
+
+@pytest.mark.slow
+def test_torchruns_ranks_fail_while_they_save(tmp_path: Path) -> None:
+    (tmp_path / "rank.py").write_text(SAVING)
+    ready = tmp_path / "ready"
+    ready.mkdir()
+    flags = ("torchrun", "--standalone", "--nproc-per-node", "2", tmp_path / "rank.py", 2, ready)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "trainer.launcher", *map(str, flags)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+    )
+    while len(list(ready.iterdir())) < 2:
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 2

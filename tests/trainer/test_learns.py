@@ -26,16 +26,17 @@ pytestmark = pytest.mark.slow
 
 SMALL = {
     "num_layers": 2,
-    "hidden_size": 128,
+    "hidden_size": 96,
     "num_heads": 4,
     "vocab_size": 4096,
     "max_positions": 128,
     "hidden_dropout": 0.0,
     "attention_dropout": 0.0,
+    "init_std": 0.06,
 }
 LESSON = (
-    *("--batch-size", "16", "--max-steps", "350", "--lr", "0.004"),
-    *("--eval-every", "350", "--log-every", "350"),
+    *("--batch-size", "8", "--length", "64", "--max-steps", "450", "--lr", "0.003"),
+    *("--eval-every", "450", "--log-every", "450"),
 )
 
 
@@ -96,7 +97,7 @@ def test_it_learns_a_batch_by_heart(tmp_path: Path, objective: str) -> None:
     (tmp_path / "model.json").write_text(json.dumps(SHAPE))
     flags = ("--data", str(tmp_path / "data"), "--model", str(tmp_path / "model.json"))
     trial = Trial(tmp_path, (*flags, "--dropout", "0", "--batch-size", "8", "--eval-every", "0"))
-    lesson = ("--max-steps", 250, "--lr", 0.01, "--log-every", 50, "--weight-decay", 0)
+    lesson = ("--max-steps", 120, "--lr", 0.01, "--log-every", 40, "--weight-decay", 0)
     run = tmp_path / "run"
     trial.run(*lesson, "--objective", objective, "--save", run, prepare=repeat_the_first_batch)
     assert losses(run)[0] > 1

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from shards.errors import UserError
@@ -13,6 +15,14 @@ def test_the_schedule_follows_from_the_steps() -> None:
 def test_a_warm_up_that_cannot_be() -> None:
     with pytest.raises(UserError, match=r"--warmup -1"):
         Settings(model="tiny", warmup=-1).schedule_of(200)
+
+
+@pytest.mark.parametrize("given", [{"weight_decay": x} for x in (math.nan, math.inf, -0.1)])
+def test_numbers_that_an_optimizer_cannot_take(given: dict[str, float]) -> None:
+    with pytest.raises(UserError, match=r"--weight-decay .*: a number from 0 on"):
+        Settings(model="tiny", **given)  # type: ignore[arg-type]  # a number, by name
+    with pytest.raises(UserError, match=r"--eps .*: a number above 0"):
+        Settings(model="tiny", eps=given["weight_decay"])
 
 
 def test_what_follows_a_corpus() -> None:

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from shards.errors import DamageError, UserError
+from tests.trainer.alone import ALONE
 from trainer import step as step_module
 from trainer.loss_tally import LossTally
 from trainer.model.loss import LossSums
@@ -129,8 +130,8 @@ def test_rows_of_many_widths_are_answered_without_flex_attention() -> None:
         def __call__(self, _: object) -> None:
             used.append(model.attention)
 
-    engine = Engine()
-    stepper: Any = SimpleNamespace(engine=engine, _placed=lambda part: part)
-    Stepper.answer(stepper, {})
+    stepper = Stepper.__new__(Stepper)
+    stepper.engine, stepper._ranks = Engine(), ALONE
+    stepper.answer({})
     assert used == ["sdpa"]
     assert model.attention == "flex"

@@ -13,9 +13,11 @@ def test_signals_are_remembered(number: int, code: int, capsys: pytest.CaptureFi
     before = signal.getsignal(number)
     with Stop() as stop:
         assert stop.agreed_exit_code(ALONE) == 0
+        assert not stop.is_asked
         signal.raise_signal(number)
         signal.raise_signal(number)  # launchers send some twice
         assert stop.agreed_exit_code(ALONE) == code
+        assert stop.is_asked
     assert signal.getsignal(number) is before
     assert capsys.readouterr().err.count("stopping") == 1
 

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.slow
 
 SAMPLE = Path(__file__).parents[2] / "pipelines" / "sample" / "sample.model"
 
+FLAGS = ("--model", "tiny", "--length", "64", "--batch-size", "2")
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
@@ -29,8 +31,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("trained")
     command = [sys.executable, "-m", "pipelines.wudao", "--output", str(folder / "data")]
     subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).parents[2])
-    trial = Trial(folder, ("--data", str(folder / "data"), "--model", "tiny", "--length", "64"))
-    trial.run("--batch-size", 2, "--max-steps", 2, "--save", folder / "run", "--save-every", 1)
+    trial = Trial(folder, FLAGS)
+    trial.run("--data", "data", "--max-steps", 2, "--save", "run", "--save-every", 1)
     yield folder
     for running in trial.started:
         running.kill()
@@ -39,7 +41,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_a_run_opens_with_its_newest_weights_and_the_tokenizer_of_its_data(place: Path) -> None:
     trained = open_trained(place / "run", Opening(device="cpu"))
     assert (trained.step, trained.objective) == (2, "glm")
-    assert trained.device == torch.device("cpu")
+    assert trained.model.word_embeddings.weight.device == torch.device("cpu")
     assert not trained.model.training
     assert trained.model.attention == "sdpa"
     given = TextTokenizer(f"sentencepiece:{SAMPLE}")
@@ -87,6 +89,27 @@ def test_where_the_data_are_gone_the_tokenizer_is_asked_for(place: Path) -> None
         find_tokenizer(gone, Opening())
     spec = f"sentencepiece:{SAMPLE}"
     assert find_tokenizer(gone, Opening(tokenizer=spec)).spec == spec
+
+
+@pytest.mark.parametrize("recorded", ["absolute", "as given"])
+def test_its_data_are_found_from_other_folders(
+    place: Path, tmp_path: Path, recorded: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(place / "run", tmp_path / "run")
+    list_of_files = tmp_path / "run" / "step-2" / "whole-00000.json"
+    content = json.loads(list_of_files.read_text())
+    data = f"{place / 'data'}@1"
+    assert content["state"]["run"]["mixes"][0]["data"] == [data]
+    monkeypatch.chdir(place)
+    if recorded == "as given":  # as earlier versions did
+        content["state"]["run"]["mixes"][0]["data"] = ["data@1"]
+        list_of_files.write_text(json.dumps(content))
+    assert find_origin(tmp_path / "run", Opening()).data == (str(place / "data"),)
+    trial = Trial(tmp_path, FLAGS)
+    trial.run("--data", "../data", "--save", tmp_path / "run", "--max-steps", 2, code=2)
+    (tmp_path / "moved").symlink_to(place / "data")
+    trial.run("--data", "moved", "--save", "run", "--max-steps", 3)
+    assert find_origin(tmp_path / "run", Opening()).data == (str(tmp_path / "moved"),)
 
 
 def test_what_is_no_run_needs_its_shape(tmp_path: Path) -> None:

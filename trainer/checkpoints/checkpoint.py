@@ -34,6 +34,7 @@ BAD_STREAK = "bad_streak"
 _MOST_NAMED = 4
 """Steps that a message lists."""
 _MOST_RANKS = 2**20
+_STEP = re.compile(r"step-\d+")
 _log = logging.getLogger(__name__)
 
 
@@ -94,8 +95,7 @@ class Checkpoint:
 
 def steps_in(root: Path) -> list[int]:
     """Return the steps that have a folder, complete or not, ascending."""
-    names = (re.fullmatch(r"step-(\d+)", path.name) for path in root.glob("step-*"))
-    return sorted(int(name[1]) for name in names if name)
+    return sorted(_step_of(path) for path in root.glob("step-*") if _STEP.fullmatch(path.name))
 
 
 class NothingSavedError(AgreedError):
@@ -128,9 +128,9 @@ def find_common_checkpoint(folder: Path, *, ranks: Ranks, disk: Disk | None) -> 
         NothingSavedError: there are only unfinished checkpoints, or such without finite losses.
         AgreedError: there are checkpoints, but none is complete for every rank; lists them.
     """
-    single = re.fullmatch(r"step-(\d+)", folder.name)
-    root = folder.parent if single else folder
-    steps = [int(single[1])] if single else steps_in(root)
+    single = _named(folder)
+    root = folder if single is None else single.parent
+    steps = steps_in(root) if single is None else [_step_of(single)]
     own = _read_steps(root, steps, ranks=ranks)
     seen = _seen_by_all(root, own, ranks=ranks)
     skipped: list[str] = []
@@ -161,6 +161,15 @@ def find_common_checkpoint(folder: Path, *, ranks: Ranks, disk: Disk | None) -> 
             + "\n  Bring the missing files back, or start over with another --save."
         )
     return None
+
+
+def _named(path: Path) -> Path | None:
+    """Return the folder of a checkpoint that a path names, be it by `.` or a link, if it does."""
+    return next((p for p in (path, path.resolve()) if _STEP.fullmatch(p.name)), None)
+
+
+def _step_of(folder: Path) -> int:
+    return int(folder.name.rpartition("-")[2])
 
 
 def find_later_steps(root: Path, *, after: int, ranks: Ranks) -> tuple[list[int], str]:
@@ -217,12 +226,12 @@ def _nothings(seen: Mapping[int, Sequence[Sight]]) -> Iterator[str]:
     unfinished = [step for step in steps if any(sight.is_unfinished for sight in seen[step])]
     bad = [step for step in steps if step not in unfinished]
     if unfinished:
-        yield f"{_named(unfinished)} {'is' if len(unfinished) == 1 else 'are'} unfinished"
+        yield f"{_shown(unfinished)} {'is' if len(unfinished) == 1 else 'are'} unfinished"
     if bad:
-        yield f"{_named(bad)} {'has' if len(bad) == 1 else 'have'} losses that are not finite"
+        yield f"{_shown(bad)} {'has' if len(bad) == 1 else 'have'} losses that are not finite"
 
 
-def _named(steps: Sequence[int]) -> str:
+def _shown(steps: Sequence[int]) -> str:
     shown = ", ".join(f"step-{step}" for step in sorted(steps)[:_MOST_NAMED])
     return f"{shown} and {len(steps) - _MOST_NAMED} more" if len(steps) > _MOST_NAMED else shown
 
@@ -238,7 +247,7 @@ def read_checkpoint(folder: Path, *, rank: int, world: int) -> "Checkpoint | str
         return str(error)
     if not lists:
         return f"{folder} is unfinished"
-    if (step := lists[0].step) != int(folder.name.rpartition("-")[2]):
+    if (step := lists[0].step) != _step_of(folder):
         return f"{folder} has the list of step-{step}"
     saved_world = lists[0].world
     needed = {rank} if saved_world == world else set(range(saved_world))
@@ -272,12 +281,13 @@ def newest_good_checkpoint(path: Path) -> Checkpoint | None:
     """
     if not path.is_dir():
         return None
-    named = [path] if re.fullmatch(r"step-\d+", path.name) else []
-    folders = named or [path / f"step-{step}" for step in reversed(steps_in(path))]
+    named = _named(path)
+    steps = [path / f"step-{step}" for step in reversed(steps_in(path))]
+    folders = steps if named is None else [named]
     # One rank of as many as wrote it would need its own files only; -1 is none of them.
     found = (read_checkpoint(folder, rank=0, world=-1) for folder in folders)
     complete = [seen for seen in found if isinstance(seen, Checkpoint)]
-    good = [checkpoint for checkpoint in complete if named or not checkpoint.bad_streak]
+    good = [checkpoint for checkpoint in complete if named is not None or not checkpoint.bad_streak]
     if complete and not good:
         raise UserError(
             f"{path} holds only checkpoints that were saved while losses were not finite: their "

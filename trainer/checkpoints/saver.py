@@ -34,7 +34,7 @@ from trainer.checkpoints.checkpoint import (
 )
 from trainer.checkpoints.disk import Disk
 from trainer.checkpoints.writer import CheckpointWriter
-from trainer.ranks import Ranks
+from trainer.ranks import AgreedError, Ranks
 
 _VERSION = 1
 
@@ -249,6 +249,23 @@ class Saver:
             for path in folder.glob("whole-*.json"):
                 path.unlink()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def completed_on_error(finish: Callable[[], None]) -> Iterator[None]:
+    """Complete what is being written when all ranks fail: it is of steps that went well.
+
+    Args:
+        finish: completes it; what goes wrong then is told as well.
+    """
+    try:
+        yield
+    except AgreedError as error:
+        try:
+            finish()
+        except AgreedError as other:
+            raise AgreedError(f"{error}\n  {other}") from error
+        raise
 
 
 @contextmanager

@@ -8,7 +8,9 @@ written them itself, so torch is told to read every file in this way while DeepS
 
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError
@@ -16,6 +18,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import torch
+from torch import Tensor
 
 from shards.errors import DamageError, UserError
 from shards.memory import is_lack_of_memory
@@ -30,6 +33,8 @@ _OF_CONTENT = (None, errno.EINVAL, errno.EOVERFLOW, errno.ENOENT, errno.ENAMETOO
 """errno of an OSError that a damaged file can cause: it names no such place, or no such file."""
 _RANK_GONE = ("gloo/transport/", "Application timeout caused pair closure")
 """In what gloo raises when another rank is gone or late, a plain RuntimeError."""
+_OF_TENSOR = re.compile(r"/data/\d+$")
+"""The names of entries that hold values."""
 _BLOCK_BYTES = 4 << 20
 """Read at a time for a checksum."""
 _LONGEST = 300
@@ -73,7 +78,7 @@ def deepspeed_types() -> list[Any]:
 def read(path: Path, types: Sequence[Any], *, advice: str) -> Mapping[Any, Any]:
     """Return the dict in a file, its tensors on the CPU, memory-mapped if its format allows that.
 
-    The file is read once before, for the checksums in it.
+    The values of tensors are not compared with their checksums; `check_values` does that.
 
     Raises:
         UserError: as `check`; or it holds no dict.
@@ -130,15 +135,45 @@ def _check_zip(path: Path, types: Sequence[Any], advice: str) -> None:
         raise UserError(_foreign(path, sorted(names), advice))
 
 
-def _check_sums(path: Path, advice: str) -> None:
-    """Compare the bytes of each tensor with the CRC-32 beside it, which torch does not read.
+def check_values(path: Path, tensors: Iterable[Tensor], *, advice: str) -> None:
+    """Compare the values of tensors with the checksums in their file, which torch does not read.
 
+    Only those that are used need be given: of a checkpoint a third are weights. Torch does not say
+    which entry a tensor was read from, so its bytes must be those of one that is as long.
     A CRC-32 of 0 was not computed (`torch.serialization.set_crc32_options`). The format before
     torch 1.6 has none.
+
+    Args:
+        path: the file.
+        tensors: of what `read` returned for it.
+        advice: as for `check`.
+
+    Raises:
+        DamageError: the file has other bytes than were written.
     """
+    if not _is_zip(path, advice):
+        return
+    with _refused(path, advice), ZipFile(path) as archive:
+        sums = {(entry.file_size, entry.CRC) for entry in archive.infolist()}
+    lengths = {length for length, _ in sums}
+    for tensor in tensors:
+        storage = tensor.untyped_storage()
+        length = storage.nbytes()
+        if not length or (length, 0) in sums:
+            continue
+        content: Any = torch.empty(0, dtype=torch.uint8).set_(storage).numpy()
+        if length not in lengths or (length, zlib.crc32(content)) not in sums:
+            raise DamageError(
+                f"{path} is damaged: {length:,} bytes of its tensors have none of the checksums "
+                "(CRC-32) beside them. Copy it again."
+            )
+
+
+def _check_sums(path: Path, advice: str) -> None:
+    """Compare all but the values of tensors with their checksums."""
     with _refused(path, advice), ZipFile(path) as archive:
         for entry in archive.infolist():
-            if not entry.CRC:
+            if not entry.CRC or _OF_TENSOR.search(entry.filename):
                 continue
             try:
                 with archive.open(entry) as stream:

@@ -43,14 +43,17 @@ class _Place:
 
 
 class ZeroWeights(Mapping[str, Tensor]):
-    """The weights of a checkpoint by name; each is joined when it is asked for."""
+    """The weights of a checkpoint by name; each is joined when it is asked for.
+
+    What else the files hold, Adam's moments above all, is not read.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Open a checkpoint that DeepSpeed wrote at ZeRO stage 1, 2 or 3.
 
         Raises:
             UserError: a file holds more than tensors and plain values, or cannot be read.
-            DamageError: a file is missing, cut short or does not fit the others.
+            DamageError: a file is missing, cut short, changed, or does not fit the others.
         """
         self._folder = folder
         for file in torch_files(folder):  # those of other ranks' models, too, which are not read
@@ -71,9 +74,23 @@ class ZeroWeights(Mapping[str, Tensor]):
                 shapes = [{name: shape for group in shapes for name, shape in group.items()}]
             paddings = states[0].get("param_alignment_paddings") or [[0] * len(g) for g in shapes]
             self._places = dict(_places(shapes, paddings, pieces=len(paths) if is_cut else 1))
+        for name in self._places:
+            self._pieces(name)
+        for path, parts in zip(paths, self._parts, strict=True):
+            torch_file.check_values(path, parts, advice=ADVICE)
+
+    @property
+    def shapes(self) -> Mapping[str, torch.Size]:
+        """Of the weights."""
+        return {name: place.shape for name, place in self._places.items()}
 
     def __getitem__(self, name: str) -> Tensor:
-        """Return a parameter, fp32, on the CPU.
+        """Return a parameter, fp32, on the CPU."""
+        shape = self._places[name].shape
+        return torch.cat(self._pieces(name))[: prod(shape)].view(shape)
+
+    def _pieces(self, name: str) -> list[Tensor]:
+        """Return the pieces of a parameter, not read yet.
 
         Raises:
             DamageError: the files do not hold all of it.
@@ -91,7 +108,7 @@ class ZeroWeights(Mapping[str, Tensor]):
                 f"{self._folder} does not hold all of {name}: its files do not belong to one "
                 "checkpoint. Copy all of them again."
             )
-        return torch.cat(pieces)[:numel].view(place.shape)
+        return pieces
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names."""

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from shards.errors import UserError
 from trainer.decode.choice import NEVER, forbidden, without
 from trainer.decode.decoding import Decoding
 from trainer.decode.filling import ENDED, Filling, room_and_reason
@@ -97,20 +96,10 @@ class Search:
         self.is_done = not grown or self._cannot_improve(values[0], length)
 
     def best(self) -> Finished:
-        """Return the best text; beams that are still open take part, unless it is done.
-
-        Raises:
-            UserError: nothing could be written.
-        """
+        """Return the best text; beams that are still open take part, unless it is done."""
         if not self.is_done:
             for beam in self.beams:
                 self._finish(beam.tokens, beam.total, is_ended=False)
-        if not self._finished:
-            raise UserError(
-                "no text can be written: the model's logits are not finite numbers, because its "
-                "training diverged, or they overflow in its dtype. Take an earlier checkpoint, or "
-                "--dtype fp32."
-            )
         return max(self._finished, key=lambda finished: finished.worth)
 
     def _banned(self, beam: Beam) -> list[int]:

@@ -9,7 +9,11 @@ from collections.abc import Collection, Sequence
 import torch
 from torch import Tensor
 
+from shards.errors import UserError
+
 NEVER = float("-inf")
+_COLDEST = torch.finfo(torch.float32).tiny
+"""The lowest temperature that no device takes for 0."""
 
 
 def filtered(logits: Tensor, *, temperature: float, top_k: int, top_p: float) -> Tensor:
@@ -19,7 +23,9 @@ def filtered(logits: Tensor, *, temperature: float, top_k: int, top_p: float) ->
     more probable ones exceed the probability `top_p`. As in THUDM/GLM (commit 4f61ed7,
     generation_utils.py). 0 leaves a filter out.
     """
-    logits = logits / temperature
+    # The best are 0, so that the coldest temperature leaves them alone and nothing is NaN.
+    best = logits.amax(-1, keepdim=True)
+    logits = (logits - best) / max(temperature, _COLDEST)
     if top_k:
         least = logits.topk(min(top_k, logits.shape[-1])).values[:, -1:]
         logits = logits.masked_fill(logits < least, NEVER)
@@ -66,11 +72,20 @@ def forbidden(
 
 
 def without(scores: Tensor, banned: Sequence[Sequence[int]]) -> Tensor:
-    """Return scores float[b, V] with -inf for the banned tokens of each row."""
+    """Return scores float[b, V] with -inf for the banned tokens of each row.
+
+    Raises:
+        UserError: a row has no other tokens.
+    """
     if not any(banned):
         return scores
     rows = [row for row, ids in enumerate(banned) for _ in ids]
     columns = [token for ids in banned for token in ids]
     scores = scores.clone()
     scores[rows, columns] = NEVER
+    if bool((scores.amax(-1) == NEVER).any()):
+        raise UserError(
+            "no text can be written: --no-repeat-ngram and --min-new-tokens forbid every token of "
+            "the vocabulary. Give a longer n-gram, or fewer tokens."
+        )
     return scores

@@ -6,12 +6,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from shards.errors import UserError
 from trainer.decode.prompt import Prompt
 from trainer.model.cache import Cache
 from trainer.model.sizes import ModelConfig
 
 Forward = Callable[[Cache], Tensor]
 """`GLM.forward`, or an engine around it."""
+
+
+class DivergedError(UserError):
+    """A model says nothing: its logits are not numbers."""
 
 
 class Fed(NamedTuple):
@@ -51,8 +56,19 @@ class Reader:
             self._read(rows, sees_ahead=not prompts[0].causal)
 
     def read(self, rows: Sequence[Sequence[Fed]]) -> Tensor:
-        """Read one or more tokens a row, and return the logits of the last, float32[b, V]."""
-        return self._read(rows, sees_ahead=False)
+        """Read one or more tokens a row, and return the logits of the last, float32[b, V].
+
+        Raises:
+            DivergedError: some of them are NaN or infinite.
+        """
+        logits = self._read(rows, sees_ahead=False)
+        if not bool(logits.isfinite().all()):
+            raise DivergedError(
+                "no text can be written: the model's logits are NaN or infinite, because its "
+                "training diverged, or they overflow in its dtype. Take an earlier checkpoint, "
+                "RUN/step-N, or --dtype fp32."
+            )
+        return logits
 
     def select(self, rows: Sequence[int]) -> None:
         """Keep these rows in this order; a row may be kept several times."""

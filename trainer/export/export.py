@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from shards.errors import UserError
+from shards.errors import DamageError, UserError
 from shards.flags import count, local_path, option, positive
 from shards.manifest import TokenizerEntry, read_manifest
 from shards.run import CAUSAL
@@ -28,6 +28,7 @@ from trainer.export.source import open_tensors
 from trainer.export.subject import Subject
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Opening, Origin, find_origin, find_tokenizer
+from trainer.weights.hugging_face import Training
 
 TRANSFORMERS, SAFETENSORS, REFERENCE, LLMC = "hf", "safetensors", "reference", "llm.c"
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -113,13 +114,15 @@ def export(path: Path, options: Exporting) -> list[str]:
     """
     output = options.output
     _check_absent(output)
+    _check_nobody_is_in(output)
     opening = Opening(model=options.model, tokenizer=options.tokenizer)
     origin = find_origin(path, opening)
     _check_objective(origin, options)
     if not torch.accelerator.is_available():
         os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else DeepSpeed warns when it is imported
     subject = _subject(origin, opening, options)
-    place = output.absolute().parent / f".tmp-export-{output.name}"
+    output = output.resolve()
+    place = output.parent / f".tmp-export-{output.name}"
     with locked(place):
         staged = place / "files"
         with disk_errors_explained(staged):
@@ -127,14 +130,14 @@ def export(path: Path, options: Exporting) -> list[str]:
             make_folder(staged)
         try:
             notes = _write(subject, staged, options)
-            with disk_errors_explained(output):
+            with disk_errors_explained(options.output):
                 staged.replace(output)
         finally:
             shutil.rmtree(place, ignore_errors=True)
     where = f" after step {origin.step:,}" if origin.step is not None else ""
     return [
         f"{origin.path}: {origin.shape.num_parameters():,} parameters{where}, as {options.dtype}",
-        *(f"{output / name}  {size:,} bytes" for name, size in files(output).items()),
+        *(f"{options.output / name}  {size:,} bytes" for name, size in files(output).items()),
         *notes,
         *(["the classifier's head is left out"] if subject.tensors.lacks_head else []),
     ]
@@ -149,6 +152,15 @@ def _check_absent(output: Path) -> None:
                 f"--output {output} exists: name a folder that does not, or remove it first. An "
                 "export never changes what is there."
             )
+
+
+def _check_nobody_is_in(output: Path) -> None:
+    """Refuse to replace the folder that the user works in, who would be left in a removed one."""
+    if Path.cwd().is_relative_to(output.resolve()):
+        raise UserError(
+            f"--output {output} is the folder that you are in: name one to be made in it, as "
+            f"{output / 'exported'}."
+        )
 
 
 def _check_objective(origin: Origin, options: Exporting) -> None:
@@ -193,16 +205,33 @@ def _subject(origin: Origin, opening: Opening, options: Exporting) -> Subject:
         vocabulary=vocabulary,
         special=special,
         tokenizer=tokenizer,
+        training=_training(origin, tokenizer),
     )
 
 
+def _training(origin: Origin, tokenizer: TextTokenizer | None) -> Training:
+    """Return what is known of a model's training, its tokenizer if only a flag names that."""
+    identity = origin.tokenizer
+    if not identity and tokenizer is not None:
+        identity = {"name": tokenizer.spec, "sha256": tokenizer.sha256}
+    return Training(task_mask=origin.task_mask, tokenizer=identity)
+
+
 def _tokenizer(origin: Origin, opening: Opening) -> TextTokenizer | None:
-    """Return the tokenizer; None if no flag names one and the data do not hold theirs."""
-    if opening.tokenizer is not None:
+    """Return the tokenizer; None if no flag names one and the data do not hold theirs.
+
+    Raises:
+        UserError: the one that a flag names cannot be used.
+        DamageError: the one that is held is damaged.
+    """
+    try:
         return find_tokenizer(origin, opening)
-    with suppress(UserError):  # what is missing is told with the export
-        return find_tokenizer(origin, opening)
-    return None
+    except DamageError:
+        raise
+    except UserError:
+        if opening.tokenizer is not None:
+            raise
+        return None  # what is missing is told with the export
 
 
 def _entry(origin: Origin) -> TokenizerEntry | None:

@@ -1,4 +1,4 @@
-"""A model as safetensors, with its shape and the ids of its command tokens in config.json.
+"""A model as safetensors, with its shape, its masks and its tokenizer's sha256 in config.json.
 
 Names and layout are ours, which are those of THUDM/GLM. `--init-from FOLDER` reads it back.
 """
@@ -9,7 +9,7 @@ from shards.records import to_json
 from shards.storage.files import write_json
 from trainer.export.subject import Subject, name_of_dtype, write_shards
 from trainer.export.tokenizer_files import copy_tokenizer
-from trainer.weights.hugging_face import CONFIG, GLM_TYPE, SHAPE
+from trainer.weights.hugging_face import CONFIG, GLM_TYPE, SHAPE, TRAINING
 
 
 def write_glm(subject: Subject, folder: Path, *, shard_bytes: int | None) -> list[str]:
@@ -19,6 +19,7 @@ def write_glm(subject: Subject, folder: Path, *, shard_bytes: int | None) -> lis
         "model_type": GLM_TYPE,
         SHAPE: to_json(subject.shape),
         "objective": subject.objective,
+        TRAINING: to_json(subject.training),
         "step": subject.step,
         "vocabulary": subject.vocabulary,
         "special_tokens": dict(subject.special),

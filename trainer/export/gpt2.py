@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from shards.records import to_json
 from shards.storage.files import write_json
 from trainer.export.source import Tensors
 from trainer.export.subject import Subject, name_of_dtype, write_shards
@@ -18,7 +19,7 @@ from trainer.weights.gpt2_names import (
     is_transposed,
     name_in_transformers,
 )
-from trainer.weights.hugging_face import CONFIG
+from trainer.weights.hugging_face import CONFIG, TRAINING
 
 
 def write_gpt2(subject: Subject, folder: Path, *, shard_bytes: int | None) -> list[str]:
@@ -86,4 +87,5 @@ def _config(subject: Subject) -> dict[str, Any]:
         "eos_token_id": subject.special.get("eos"),
         "tie_word_embeddings": True,
         "torch_dtype": name_of_dtype(subject.tensors.dtype),
+        TRAINING: to_json(subject.training),
     }

@@ -2,14 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from shards.errors import DamageError, UserError
-from shards.storage.files import crc32c
-from trainer.checkpoints.checkpoint import Checkpoint, read_checkpoint
+from shards.errors import UserError
 from trainer.model.model import parameter_shapes
 from trainer.trained import Origin
 from trainer.weights.weights import read_weights
@@ -59,26 +56,7 @@ def open_tensors(origin: Origin, dtype: torch.dtype) -> Tensors:
         UserError: the files hold another model than `origin` says.
         DamageError: a file is damaged.
     """
-    _check_whole(origin.path)
     weights = read_weights(origin.path, vocab_size=origin.shape.vocab_size)
     shapes = parameter_shapes(origin.shape)
     weights.check(shapes, extend_positions=False)
     return Tensors(shapes=shapes, make=weights.read, dtype=dtype, lacks_head=weights.has_head)
-
-
-def _check_whole(path: Path) -> None:
-    """Compare the files of a checkpoint of this trainer with their checksums.
-
-    Raises:
-        DamageError: one was changed since it was written.
-    """
-    is_own = path.is_dir() and path.name.startswith("step-")
-    checkpoint = read_checkpoint(path, rank=0, world=-1) if is_own else ""
-    if not isinstance(checkpoint, Checkpoint):
-        return
-    for name, entry in checkpoint.files.items():
-        if crc32c(path / name) != entry.crc32c:
-            raise DamageError(
-                f"{path / name} is damaged: its checksum differs from the list's. Bring it back as "
-                "it was, or export another checkpoint: RUN/step-N."
-            )

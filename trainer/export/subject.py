@@ -11,6 +11,7 @@ from shards.storage.files import write_json
 from trainer.export.source import Tensors
 from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import TextTokenizer
+from trainer.weights.hugging_face import Training
 from trainer.weights.safetensors import INDEX, WHOLE, write_safetensors
 
 
@@ -31,6 +32,8 @@ class Subject:
     """Ids by role, as far as they are known."""
     tokenizer: TextTokenizer | None
     """None: not known."""
+    training: Training
+    """What the next one who opens it has to know."""
 
 
 def write_shards(tensors: Tensors, folder: Path, *, shard_bytes: int | None) -> None:

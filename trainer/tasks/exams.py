@@ -11,8 +11,8 @@ from trainer.tasks.lambada import LambadaExam
 from trainer.tasks.perplexity import PerplexityExam, read_documents, read_wikitext
 from trainer.tasks.phrasing import Phrasing
 
-_TEXTS = {"wikitext": read_wikitext, "language_model": read_documents}
-NAMES = (*READERS, "lambada", *_TEXTS)
+TEXTS = {"wikitext": read_wikitext, "language_model": read_documents}
+NAMES = (*READERS, "lambada", *TEXTS)
 """What can be sat."""
 
 
@@ -61,8 +61,8 @@ def open_exams(
 def _open(name: str, path: Path, phrasing: Phrasing, stride: int | None) -> Exam:
     if name in READERS:
         return ChoicesExam.of(path, READERS[name], phrasing)
-    if name in _TEXTS:
-        return PerplexityExam.of(_TEXTS[name](path), phrasing, stride=stride)
+    if name in TEXTS:
+        return PerplexityExam.of(TEXTS[name](path), phrasing, stride=stride)
     return LambadaExam.of(path, phrasing)
 
 

@@ -4,13 +4,10 @@ The model's hidden state at that place goes through a linear layer and tanh, dro
 layer to the classes, or to one number per choice (commit 4f61ed7, model/downstream).
 """
 
-from collections.abc import Mapping
-
 import torch
 from torch import Tensor, nn
 
 from trainer.model.dropout import Seeds, classifier_dropout
-from trainer.model.model import GLM
 
 POOLS = ("cls", "pad", "start")
 """The place: [CLS]; the last one of the row; or the padding after it."""
@@ -52,22 +49,3 @@ class Head(nn.Module):
             pooled = classifier_dropout(pooled, self.dropout, seeds)
         numbers: Tensor = self.output(pooled)
         return numbers.float()
-
-
-def class_numbers(model: GLM, head: Head, batch: Mapping[str, Tensor], *, pad: int) -> Tensor:
-    """Return what a head says of rows without targets, float32[b, classes], with gradients.
-
-    Args:
-        model: on the batch's device.
-        head: there too.
-        batch: as `rows.collate` returns it.
-        pad: the token that fills rows up.
-    """
-    tokens, positions = batch["tokens"], batch["position_ids"]
-    if head.pool == "start":  # every row needs a place after its last
-        tokens = nn.functional.pad(tokens, (0, 1), value=pad)
-        positions = nn.functional.pad(positions, (0, 1))
-    mask = model.mask(tokens, batch["sep"], None)
-    hidden = model.hidden_states(tokens, positions, mask)
-    numbers: Tensor = head(hidden, batch["lengths"].to(hidden.device))
-    return numbers

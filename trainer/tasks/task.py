@@ -1,7 +1,7 @@
 """A task: what its files ask of a model, how answers are counted, how they are handed in.
 
     questions = task.questions(path, split=TRAIN, tokenizer=tokenizer, asking=Asking())
-    given = [answer.prediction for answer in answers.answer(model, questions, scoring)]
+    given = [one.prediction for one in tuning.answers.answer(model, questions)]
     task.metrics(questions, given)    {"accuracy": 98.0}
     task.lines(questions, given)      [{"idx": 0, "label": 1}, …]
 
@@ -9,13 +9,13 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from shards.errors import UserError
-from shards.flags import flag_of, option, positive
+from shards.flags import flag_of, given, option, positive
 from trainer.tasks.question import Question
 from trainer.tokenizer import TextTokenizer
 
@@ -211,9 +211,9 @@ class Task:
         task_mask: bool,
     ) -> Asked:
         own = self.defaults
-        for given in fields(asking):
-            if given.name not in own.takes and getattr(asking, given.name) != given.default:
-                raise UserError(f"{flag_of(given.name)}: the task {self.name} has no use for it.")
+        for name in given(asking):
+            if name not in own.takes:
+                raise UserError(f"{flag_of(name)}: the task {self.name} has no use for it.")
         pattern = own.pattern if asking.pattern is None else asking.pattern
         if not 0 <= pattern < own.num_patterns:
             raise UserError(

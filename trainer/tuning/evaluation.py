@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from trainer.tasks.question import Question
 from trainer.tasks.task import TEST, VALIDATION, Prediction, Task
-from trainer.tuning.step import Answer, Tuner
+from trainer.tuning.answers import Answer
+from trainer.tuning.step import Tuner
 from trainer.tuning.writing import Scribe
 
 KNOWN = "known"

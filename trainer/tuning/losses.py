@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from trainer.tasks.answers import NO_CHOICE
-
+NO_CHOICE = -10_000.0
+"""The score of a choice that a question lacks, where others of the batch have it."""
 CROSS_ENTROPY, HINGE, GENERATIVE, MIX = "cross_entropy", "hinge", "generative", "mix"
 LOSSES = (CROSS_ENTROPY, HINGE, GENERATIVE, MIX)
 

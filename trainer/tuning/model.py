@@ -15,8 +15,8 @@ from trainer.model.dropout import Seeds
 from trainer.model.loss import LossSums, Project, loss_sums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.tasks.answers import NO_CHOICE
 from trainer.tasks.heads import POOLS, Head
+from trainer.tuning.losses import NO_CHOICE
 
 ABSENT = -1
 """Among a question's words: there is none."""
@@ -75,34 +75,51 @@ class TunedGLM(GLM):
 
     def outputs(self, batch: Mapping[str, Tensor], seeds: Seeds | None = None) -> Outputs:
         """Return the outputs of a batch, as `forward` does."""
-        mask = self.mask(batch["tokens"], batch.get("sep"), batch.get("pieces"))
-        hidden = self.hidden_states(batch["tokens"], batch.get("position_ids"), mask, seeds=seeds)
-        if self.head is not None:
-            return _scored(self.head(hidden, batch["lengths"], seeds))
-        if "words" in batch:
-            rows = torch.arange(len(hidden), device=hidden.device)
-            last = hidden[rows, batch["lengths"] - 1]
-            logits = self.word_embeddings(last, project=True)
-            words = batch["words"]
-            scores = logits.float().gather(1, words.clamp(min=0))
-            return _scored(scores.masked_fill(words == ABSENT, NO_CHOICE))
-        sums = self._sums(hidden, batch)
-        return Outputs(-sums.loss[:, None], *sums)
-
-    def _sums(self, hidden: Tensor, batch: Mapping[str, Tensor]) -> LossSums:
         smoothing = self.smoothing if self.training else 0.0
+        return outputs_of(self, batch, head=self.head, smoothing=smoothing, seeds=seeds)
 
-        def sums_of(hidden: Tensor, project: Project) -> LossSums:
-            return loss_sums(
-                hidden,
-                project,
-                targets=batch["targets"],
-                loss_mask=batch["loss_mask"],
-                chunk=self.chunk,
-                smoothing=smoothing,
-            )
 
-        return LossSums(*self.word_embeddings(hidden, reduce=sums_of))
+def outputs_of(
+    model: GLM,
+    batch: Mapping[str, Tensor],
+    *,
+    head: Head | None = None,
+    smoothing: float = 0.0,
+    seeds: Seeds | None = None,
+) -> Outputs:
+    """Return the outputs of a batch.
+
+    Args:
+        model: on the batch's device.
+        batch: as `TunedGLM.forward` takes it.
+        head: of a classifier, there too.
+        smoothing: of targets.
+        seeds: of dropout while training.
+    """
+    mask = model.mask(batch["tokens"], batch.get("sep"), batch.get("pieces"))
+    hidden = model.hidden_states(batch["tokens"], batch.get("position_ids"), mask, seeds=seeds)
+    if head is not None:
+        return _scored(head(hidden, batch["lengths"], seeds))
+    if "words" in batch:
+        rows = torch.arange(len(hidden), device=hidden.device)
+        last = hidden[rows, batch["lengths"] - 1]
+        logits = model.word_embeddings(last, project=True)
+        words = batch["words"]
+        scores = logits.float().gather(1, words.clamp(min=0))
+        return _scored(scores.masked_fill(words == ABSENT, NO_CHOICE))
+
+    def sums_of(hidden: Tensor, project: Project) -> LossSums:
+        return loss_sums(
+            hidden,
+            project,
+            targets=batch["targets"],
+            loss_mask=batch["loss_mask"],
+            chunk=model.chunk,
+            smoothing=smoothing,
+        )
+
+    sums = LossSums(*model.word_embeddings(hidden, reduce=sums_of))
+    return Outputs(-sums.loss[:, None], *sums)
 
 
 def _head(config: ModelConfig, answering: Answering) -> Head:

@@ -12,25 +12,38 @@ from typing import Any
 
 from shards.command import Parser
 from shards.errors import UserError
-from shards.flags import add_flags, count, counts, flag_of, local_path, option, options_of, positive
+from shards.flags import (
+    add_flags,
+    count,
+    counts,
+    flag_of,
+    given,
+    local_path,
+    option,
+    options_of,
+    positive,
+    same_option,
+)
 from trainer.config import with_recipe
+from trainer.decode.decoding import Decoding
 from trainer.deepspeed_json import (
-    AUTO,
-    BF16,
     FINETUNE,
-    FP16,
-    FP32,
     adam_of,
     batch_size_of,
     presets,
     read_json,
 )
-from trainer.schedule import CONSTANT, COSINE, LINEAR
+from trainer.schedule import LINEAR
 from trainer.settings import RESUME_AUTO, Settings
 from trainer.tasks.catalogue import TASKS, find_task
 from trainer.tasks.heads import POOLS
 from trainer.tasks.task import Asking, Task
 from trainer.tuning.losses import CROSS_ENTROPY, LOSSES
+
+_OF_WRITING = ("beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer", "by_loss")
+"""What says how texts are written."""
+_SEEDS = 2**63
+"""More than any seed that torch takes for every epoch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,18 +96,14 @@ class Tuning:
         metavar="E",
         type=float,
     )
-    beams: int = option(
-        1, "Of texts: follow this many at once, and take the best.", metavar="N", type=positive
-    )
+    beams: int = same_option(Decoding, "beams")
     beam_penalty: float = option(
         0.0,
         "Divide what a beam is worth by (its tokens)^P: 0 prefers short texts.",
         metavar="P",
         type=float,
     )
-    no_repeat_ngram: int = option(
-        0, "No sequence of this many tokens twice in a text.", metavar="N", type=count
-    )
+    no_repeat_ngram: int = same_option(Decoding, "no_repeat_ngram")
     min_answer: int = option(0, "The fewest tokens of a text.", metavar="N", type=count)
     max_answer: int | None = option(
         None,
@@ -123,30 +132,16 @@ class Tuning:
         metavar="S,S",
         type=counts,
     )
-    deepspeed: str | None = option(
-        None, "DeepSpeed's JSON: a file, or the name of a preset.", metavar="FILE"
-    )
-    precision: str | None = option(
-        None,
-        "Precision of the computation. Default: what the JSON says, else the best of the device.",
-        choices=(AUTO, BF16, FP16, FP32),
-    )
-    micro_batch: int | None = option(
-        None, "Items that a rank computes at once.", metavar="N", type=positive
-    )
-    lr: float = option(1e-5, "Peak learning rate.", metavar="LR", type=float)
-    schedule: str = option(
-        LINEAR, "How the learning rate decays.", choices=(COSINE, LINEAR, CONSTANT)
-    )
-    warmup: float = option(
-        0.1, "Steps of warm-up; below 1: share of all steps.", metavar="N", type=float
-    )
-    lr_floor: float = option(0.1, "The last rate as a share of --lr.", metavar="F", type=float)
-    betas: tuple[float, ...] = option((0.9, 0.999), "Of AdamW.", metavar="B", nargs=2, type=float)
-    eps: float = option(1e-8, "Of AdamW.", metavar="EPS", type=float)
-    weight_decay: float = option(
-        0.1, "Of all weights but biases and LayerNorms.", metavar="F", type=float
-    )
+    deepspeed: str | None = same_option(Settings, "deepspeed")
+    precision: str | None = same_option(Settings, "precision")
+    micro_batch: int | None = same_option(Settings, "micro_batch")
+    lr: float = same_option(Settings, "lr", default=1e-5)
+    schedule: str = same_option(Settings, "schedule", default=LINEAR)
+    warmup: float = same_option(Settings, "warmup", default=0.1)
+    lr_floor: float = same_option(Settings, "lr_floor")
+    betas: tuple[float, ...] = same_option(Settings, "betas", default=(0.9, 0.999))
+    eps: float = same_option(Settings, "eps")
+    weight_decay: float = same_option(Settings, "weight_decay")
     save: Path = option(
         MISSING,
         "Folder of checkpoints, log and predictions.",
@@ -163,13 +158,9 @@ class Tuning:
         None, "Steps between checkpoints. Default: an epoch.", metavar="N", type=positive
     )
     keep: int = option(1, "Checkpoints to keep, besides the best one.", metavar="N", type=positive)
-    log_every: int = option(10, "Steps between lines of the log.", metavar="N", type=positive)
-    max_bad_losses: int = option(
-        10, "Give up after this many NaN or infinite losses in a row.", metavar="N", type=positive
-    )
-    checkpoint_activations: bool = option(
-        False, "Recompute layers in the backward pass to save memory.", action="store_true"
-    )
+    log_every: int = same_option(Settings, "log_every")
+    max_bad_losses: int = same_option(Settings, "max_bad_losses")
+    checkpoint_activations: bool = same_option(Settings, "checkpoint_activations")
 
     def __post_init__(self) -> None:
         for name, low, high in (("label_smoothing", 0, 1), ("dropout", 0, 1)):
@@ -177,10 +168,24 @@ class Tuning:
                 raise UserError(
                     f"{flag_of(name)} {getattr(self, name)}: from {low} to below {high}."
                 )
-        if self.beam_penalty and self.beams == 1:
-            raise UserError("--beam-penalty compares beams: give --beams N with it.")
         if not 0 <= self.length_penalty < math.inf:
             raise UserError(f"--length-penalty {self.length_penalty}: a number from 0 on.")
+        if not math.isfinite(self.beam_penalty):
+            raise UserError(f"--beam-penalty {self.beam_penalty}: a number.")
+        if self.beam_penalty and self.beams == 1:
+            raise UserError("--beam-penalty compares beams: give --beams N with it.")
+        self._check_seeds()
+        self.settings()  # which checks what the two have in common
+
+    def _check_seeds(self) -> None:
+        for seed in (self.seed, *self.seeds):
+            if seed >= _SEEDS:
+                raise UserError(f"--seed {seed}: a whole number below {_SEEDS}.")
+        shown = ",".join(map(str, self.seeds))
+        if len(set(self.seeds)) < len(self.seeds):
+            raise UserError(f"--seeds {shown}: give each seed once; every one has its own folder.")
+        if self.seeds and "seed" in given(self):
+            raise UserError(f"--seed {self.seed} and --seeds {shown}: give the one or the other.")
 
     def settings(self) -> Settings:
         """Return what trainer.train calls these settings."""
@@ -199,6 +204,37 @@ class Config:
     deepspeed: Mapping[str, Any]
     """DeepSpeed's settings as they were given, checked."""
 
+    def __post_init__(self) -> None:
+        for name in given(self.tuning):
+            if name in _OF_WRITING and not self.task.is_written:
+                raise UserError(
+                    f"{flag_of(name)}: the task {self.task.name} writes no texts, and has no use "
+                    "for it."
+                )
+        fewest, most = self.tuning.min_answer, self._most
+        if fewest > most and self.task.is_written:
+            raise UserError(
+                f"--min-answer {fewest} is more than {most}, the most tokens of a text: lower it, "
+                "or raise --max-answer."
+            )
+
+    @property
+    def _most(self) -> int:
+        """The most tokens of a text."""
+        own = self.asking.target_length or self.task.defaults.target_length
+        return self.tuning.max_answer or own
+
+    @property
+    def decoding(self) -> Decoding:
+        """How texts are written."""
+        return Decoding(
+            max_new_tokens=self._most,
+            min_new_tokens=self.tuning.min_answer,
+            beams=self.tuning.beams,
+            length_penalty=self.tuning.beam_penalty,
+            no_repeat_ngram=self.tuning.no_repeat_ngram,
+        )
+
 
 def parse(argv: Sequence[str], *, world: int) -> Config:
     """Return the run that a command line describes.
@@ -210,20 +246,20 @@ def parse(argv: Sequence[str], *, world: int) -> Config:
     Raises:
         UserError: a flag is unknown or missing, or a value is invalid.
     """
-    given = vars(_parser().parse_args(with_recipe(argv, folder=FINETUNE)))
+    values = vars(_parser().parse_args(with_recipe(argv, folder=FINETUNE)))
     for field in fields(Tuning):
-        if field.default is MISSING and field.name not in given:
+        if field.default is MISSING and field.name not in values:
             shown = f"{flag_of(field.name)} {field.metadata['flag']['metavar']}"
             raise UserError(f"{shown} is missing: {field.metadata['help']}{_known(field.name)}")
-    content = read_json(given["deepspeed"]) if "deepspeed" in given else {}
-    given = {**adam_of(content), **given}
-    size = batch_size_of(content, given.get("micro_batch"), world=world)
+    content = read_json(values["deepspeed"]) if "deepspeed" in values else {}
+    values = {**adam_of(content), **values}
+    size = batch_size_of(content, values.get("micro_batch"), world=world)
     if size is not None:
-        given.setdefault("batch_size", size)
+        values.setdefault("batch_size", size)
     return Config(
-        tuning=Tuning(**options_of(Tuning, given)),
-        asking=Asking(**options_of(Asking, given)),
-        task=find_task(given["task"]),
+        tuning=Tuning(**options_of(Tuning, values)),
+        asking=Asking(**options_of(Asking, values)),
+        task=find_task(values["task"]),
         deepspeed=content,
     )
 

@@ -6,29 +6,32 @@ Everything that can be refused is refused here, before the first step, and by al
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from shards.errors import DamageError, UserError
+from shards.flags import flag_of, given
 from shards.records import from_json, to_json
 from shards.run import CAUSAL
 from trainer.checkpoints.checkpoint import Checkpoint, check_files
 from trainer.checkpoints.disk import Disk, find_disk
-from trainer.checkpoints.universal import convert, needs_conversion, remove
-from trainer.decode.decoding import Decoding
 from trainer.deepspeed_json import (
-    FP32,
     engine_settings,
     micro_batch_of,
-    precision_of,
-    stage_of,
-    with_precision,
 )
-from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.ranks import Ranks
 from trainer.schedule import Schedule
-from trainer.start import differences, find_checkpoint, hand_out_weights, tell_changes
-from trainer.step import Stepper, check_settings, make_model
+from trainer.start import (
+    changeable,
+    differences,
+    find_checkpoint,
+    make_stepper,
+    tell_changes,
+    with_agreed_precision,
+)
+from trainer.step import check_settings, make_model
+from trainer.stop import Stop
 from trainer.tasks.question import Question
 from trainer.tasks.rouge import rouge
 from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
@@ -39,9 +42,13 @@ from trainer.tuning.evaluation import KNOWN, Evaluation
 from trainer.tuning.model import Answering, TunedGLM
 from trainer.tuning.order import Order
 from trainer.tuning.progress import Progress
-from trainer.tuning.settings import Config
+from trainer.tuning.settings import Config, Tuning
 from trainer.tuning.step import Tuner
 from trainer.tuning.writing import Scribe
+
+_LEARNING = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing", "pool")
+_JUDGING = ("by_loss", "beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer")
+_DECISIVE = (*_LEARNING, *_JUDGING)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,8 +100,13 @@ class Started:
         return {**self.fixed, "progress": to_json(progress)}
 
 
-def start(config: Config, ranks: Ranks) -> Started:
+def start(config: Config, ranks: Ranks, *, stop: Stop) -> Started:
     """Return a run that is ready to train; all ranks call this.
+
+    Args:
+        config: the run.
+        ranks: of the run.
+        stop: looked at while texts are written.
 
     Raises:
         UserError: the options, the files, the model, the ranks or the checkpoints do not fit.
@@ -117,8 +129,7 @@ def start(config: Config, ranks: Ranks) -> Started:
         across_epochs=tuning.across_epochs,
     )
     schedule = ranks.together(lambda: settings.schedule_of(order.steps))
-    precisions = ranks.precisions()
-    content, precision = ranks.together(lambda: _deepspeed(config, precisions))
+    content, precision = with_agreed_precision(config.deepspeed, tuning.precision, ranks)
     sizes = (tuning.batch_size,)
     micro = ranks.together(
         lambda: micro_batch_of(content, tuning.micro_batch, sizes=sizes, world=ranks.world)
@@ -126,11 +137,12 @@ def start(config: Config, ranks: Ranks) -> Started:
     fixed = {
         "identity": _identity(origin, shape, tokenizer, precision=precision),
         "tuning": _decisive(config, questions),
-        "schedule": {**to_json(schedule), "epochs": tuning.epochs},
+        "schedule": {**changeable(settings, schedule), "epochs": tuning.epochs},
         "run": {"mixes": [{"data": list(origin.data)}]},
     }
     if checkpoint is not None:
         ranks.together(lambda: _check_same_run(checkpoint, fixed))
+        ranks.together(lambda: _check_no_items_lost(checkpoint, order))
         if ranks.is_first:
             tell_changes(checkpoint, fixed["schedule"])
     complete = engine_settings(
@@ -140,9 +152,17 @@ def start(config: Config, ranks: Ranks) -> Started:
     answering = Answering(
         classes=questions[TRAIN][0].classes, pool=tuning.pool, smoothing=tuning.label_smoothing
     )
-    stepper = _make_stepper(
-        config, shape, complete, answering=answering, checkpoint=checkpoint, ranks=ranks
+    model = make_model(
+        shape,
+        seed=tuning.seed,
+        checkpoint_activations=settings.checkpoint_activations,
+        deepspeed=complete,
+        ranks=ranks,
+        make=partial(TunedGLM, answering=answering),
     )
+    # The newest of a run's checkpoints, where init_from is its folder.
+    settings = replace(settings, init_from=origin.path)
+    stepper = make_stepper(model, settings, complete, checkpoint=checkpoint, ranks=ranks)
     tuner = Tuner(
         stepper=stepper,
         scoring=Scoring(
@@ -161,8 +181,9 @@ def start(config: Config, ranks: Ranks) -> Started:
             stepper=stepper,
             shape=shape,
             tokenizer=tokenizer,
-            decoding=_decoding(config),
+            decoding=config.decoding,
             ranks=ranks,
+            stop=stop,
         ),
         by_loss=tuning.by_loss,
     )
@@ -222,10 +243,10 @@ def _read(config: Config, origin: Origin) -> tuple[TextTokenizer, dict[str, list
     tuning, task = config.tuning, config.task
     opening = Opening(model=tuning.model, tokenizer=tuning.tokenizer)
     tokenizer = find_tokenizer(origin, opening)
-    if task.is_written and not tuning.by_loss:
-        rouge(["here"], ["here"])  # tells now, not after an epoch, that its library is not here
     if not tuning.data.is_dir():
         raise UserError(f"--data {tuning.data}: there is no such folder.")
+    if task.is_written and not tuning.by_loss and task.file(tuning.data, VALIDATION).is_file():
+        rouge(["here"], ["here"])  # tells now, not after an epoch, that its library is not here
     questions = {}
     asked_as = {split: split for split in SPLITS}
     if task.is_written:
@@ -244,7 +265,35 @@ def _read(config: Config, origin: Origin) -> tuple[TextTokenizer, dict[str, list
             task_mask=origin.task_mask,
         )
         _check_positions(questions[name], origin.shape, takes=task.defaults.takes, where=path)
+    _check_uses(tuning, questions)
     return tokenizer, questions
+
+
+def _check_uses(tuning: Tuning, questions: Mapping[str, Sequence[Question]]) -> None:
+    """Check that the questions of a task have a use for every flag that is given.
+
+    Raises:
+        UserError: they have none; the message names the flag.
+    """
+    chosen, first = are_chosen(questions[TRAIN]), questions[TRAIN][0]
+    is_summed = chosen and not (first.words or first.classes)
+    has_use = {
+        "loss": chosen,
+        "length_penalty": is_summed,
+        "label_smoothing": not chosen,
+        "pool": first.classes > 0,
+        "by_loss": VALIDATION in questions,
+    }
+    what = {
+        "loss": "is of questions with choices",
+        "length_penalty": "is of choices that may have several tokens",
+        "label_smoothing": "is of texts",
+        "pool": "says where a classifier looks: --form classifier",
+        "by_loss": "picks the best epoch by val.jsonl, which is not there",
+    }
+    for name in given(tuning):
+        if not has_use.get(name, True):
+            raise UserError(f"{flag_of(name)} {what[name]}; {tuning.task} has no use for it.")
 
 
 def _check_positions(
@@ -279,24 +328,6 @@ def _check_positions(
                 )
 
 
-def _decoding(config: Config) -> Decoding:
-    """Return how texts are written."""
-    tuning, asking = config.tuning, config.asking
-    own = asking.target_length or config.task.defaults.target_length
-    return Decoding(
-        max_new_tokens=tuning.max_answer or own,
-        min_new_tokens=tuning.min_answer,
-        beams=tuning.beams,
-        length_penalty=tuning.beam_penalty,
-        no_repeat_ngram=tuning.no_repeat_ngram,
-    )
-
-
-def _deepspeed(config: Config, supported: tuple[str, ...]) -> tuple[dict[str, Any], str]:
-    content = with_precision(config.deepspeed, config.tuning.precision, supported=supported)
-    return content, precision_of(content) or FP32
-
-
 def _identity(
     origin: Origin, shape: ModelConfig, tokenizer: TextTokenizer, *, precision: str
 ) -> dict[str, Any]:
@@ -313,14 +344,13 @@ def _identity(
 
 
 def _decisive(config: Config, questions: Mapping[str, Sequence[Question]]) -> dict[str, Any]:
-    """Return what decides what is learnt and must stay, besides the identity."""
+    """Return what decides what is learnt and how it is judged, besides the identity: it stays."""
     tuning = config.tuning
-    names = ("batch_size", "across_epochs", "loss", "length_penalty", "label_smoothing", "pool")
     return {
         "task": config.task.name,
         "asking": to_json(config.asking),
         "seed": tuning.seed,
-        **{name: getattr(tuning, name) for name in names},
+        **{name: getattr(tuning, name) for name in _DECISIVE},
         "items": {split: _fingerprint(several) for split, several in questions.items()},
     }
 
@@ -349,43 +379,21 @@ def _check_same_run(checkpoint: Checkpoint, fixed: Mapping[str, Any]) -> None:
             )
 
 
-def _make_stepper(
-    config: Config,
-    shape: ModelConfig,
-    deepspeed: Mapping[str, Any],
-    *,
-    answering: Answering,
-    checkpoint: Checkpoint | None,
-    ranks: Ranks,
-) -> Stepper:
-    """Return the engine with the weights that the run resumes or starts with."""
-    tuning, settings = config.tuning, config.tuning.settings()
-    stage = stage_of(deepspeed)
-    converts = checkpoint is not None and needs_conversion(
-        checkpoint, world=ranks.world, stage=stage
-    )
-    if converts:
-        deepspeed = {**deepspeed, "checkpoint": {"load_universal": True}}
+def _check_no_items_lost(checkpoint: Checkpoint, order: Order) -> None:
+    """Check that the next step begins with the item behind the last one of a checkpoint.
 
-    def make(shape: ModelConfig, *, checkpoint_activations: bool) -> GLM:
-        return TunedGLM(shape, answering=answering, checkpoint_activations=checkpoint_activations)
+    Across epochs, the last batch of a run that has ended may be short, and the next begins where a
+    whole one would have ended.
 
-    model = make_model(
-        shape,
-        seed=tuning.seed,
-        checkpoint_activations=settings.checkpoint_activations,
-        deepspeed=deepspeed,
-        ranks=ranks,
-        make=make,
-    )
-    if checkpoint is None:
-        # The newest of a run's checkpoints, where init_from is its folder.
-        path = ranks.together(lambda: _origin(config, None).path)
-        hand_out_weights(path, model, extend_positions=False, ranks=ranks)
-    stepper = Stepper(model, settings=settings, deepspeed=deepspeed, ranks=ranks)
-    if checkpoint is not None:
-        tag = convert(checkpoint, ranks=ranks) if converts else checkpoint.tag
-        stepper.load(checkpoint.folder.parent, tag, step=checkpoint.step)
-        if converts:
-            remove(checkpoint, ranks=ranks)
-    return stepper
+    Raises:
+        UserError: a run of more epochs would leave out what lies between.
+    """
+    epochs = int(checkpoint.state["schedule"].get("epochs", order.epochs))
+    lost = checkpoint.step * order.batch_size - epochs * order.num_items
+    if order.across_epochs and order.epochs > epochs and lost > 0:
+        raise UserError(
+            f"--epochs {order.epochs}: the run in {checkpoint.folder.parent} ended after {epochs}, "
+            f"and its last batch was short; with --across-epochs the next one would begin {lost} "
+            f"items further on, which epoch {epochs + 1} would lack. Set --epochs back, or start a "
+            f"new run from its weights: --init-from {checkpoint.folder} --save OTHER."
+        )

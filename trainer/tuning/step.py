@@ -10,23 +10,19 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from shards.errors import UserError
-from shards.order.permutation import derive, text_key
 from trainer.model.dropout import Seeds
 from trainer.ranks import AgreedError, Ranks
-from trainer.step import Stepper
+from trainer.step import Stepper, seed_of
 from trainer.tasks.question import Question
 from trainer.tasks.rows import placed
+from trainer.tuning.answers import NONE, Answer, answers_in
 from trainer.tuning.batches import Scoring, Unit, longest, num_rows, target_count
 from trainer.tuning.losses import losses
 from trainer.tuning.model import Outputs
-
-_NONE = -1
-"""In place of an answer: scores that are not finite choose nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,20 +38,6 @@ class Outcome:
     """Before clipping."""
     applied: bool
     """Whether the weights changed; they do not if the loss or a gradient was not finite."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What a model gives for a question."""
-
-    prediction: int
-    """The number of the best choice, word or class; 1 or 0 for a text that is the most probable or
-    not."""
-    loss: float
-    """Of a text in nats, summed over its tokens."""
-    correct: int
-    """Tokens of a text that were the most probable ones."""
-    num_targets: int
 
 
 class _Part(NamedTuple):
@@ -100,7 +82,7 @@ class Tuner:
             engine.set_gradient_accumulation_boundary(i == len(parts) - 1)
             slots = range(part.slot, part.slot + sum(map(num_rows, part.units)))
             # Of kernels that go on with PyTorch's generator.
-            torch.manual_seed(_dropout_seed(seed, step, part.slot))
+            torch.manual_seed(seed_of(seed, "head", step=step, slot=part.slot))
             seeds = Seeds.of_slots(seed, step, slots, device=self.ranks.device)
             outputs = self._forward(part.units, width=width, seeds=seeds)
             lost, right = self._lost(part.units, outputs)
@@ -131,20 +113,18 @@ class Tuner:
         Raises:
             AgreedError: the scores of a question are not finite.
         """
-        engine, own = self.stepper.engine, []
-        engine.eval()
-        with torch.no_grad():
+        own = []
+        with self.stepper.answering():
             for part in self._parts(questions):
-                answers = self._answers(part.units, self._forward(part.units))
+                answers = answers_in(self._forward(part.units), part.units, self.scoring)
                 own.extend(answers[: len(part.units) * part.share])
                 if stop():
                     break
-        engine.train()
         if stop():
             return None
         given = [answer for share in self.ranks.gather(own) for answer in share]
         for question, answer in zip(questions, given, strict=True):
-            if answer.prediction == _NONE:
+            if answer.prediction == NONE:
                 raise AgreedError(
                     f"the model's scores of {question.guid} are not finite numbers: its weights "
                     "have most likely diverged. Start again in another --save, with a lower --lr "
@@ -182,25 +162,6 @@ class Tuner:
         labels = torch.tensor([_label(unit) for unit in part], device=scores.device)
         right = scores.detach().argmax(1) == labels
         return losses(scores, labels, self.loss).sum(), right.sum()
-
-    def _answers(self, part: Sequence[Unit], outputs: Outputs) -> list[Answer]:
-        chosen = (outputs.correct == outputs.num_targets).int()
-        if self.scoring.chosen:
-            scores = self.scoring.scores(outputs, [num_rows(unit) for unit in part])
-            best = scores.max(1)  # NaN if any is
-            chosen = best.indices.masked_fill(~best.values.isfinite(), _NONE)
-        columns = [chosen.tolist(), *([0] * len(part) for _ in range(3))]
-        if not self.scoring.chosen:
-            columns[1:] = [column.tolist() for column in outputs[1:]]
-        return [
-            Answer(prediction=choice, loss=loss, correct=correct, num_targets=count)
-            for choice, loss, correct, count in zip(*columns, strict=True)
-        ]
-
-
-def _dropout_seed(seed: int, step: int, slot: int) -> int:
-    key = np.array([text_key(seed, "head")], np.uint64)
-    return int(derive(derive(key, np.array([step])), np.array([slot]))[0])
 
 
 def _label(unit: Unit) -> int:

@@ -22,6 +22,7 @@ from trainer.model.cache import Cache
 from trainer.model.sizes import ModelConfig
 from trainer.ranks import Ranks
 from trainer.step import WEIGHTS_SPLIT, Stepper
+from trainer.stop import Stop
 from trainer.tasks.question import Question
 from trainer.tokenizer import TextTokenizer
 
@@ -35,6 +36,8 @@ class Scribe:
     tokenizer: TextTokenizer
     decoding: Decoding
     ranks: Ranks
+    stop: Stop
+    """A rank that is asked to stop writes no further token."""
 
     def write(self, questions: Sequence[Question], *, stop: Callable[[], int]) -> list[str] | None:
         """Return the texts that answer questions, in their order, or None if stopped.
@@ -46,15 +49,13 @@ class Scribe:
         Raises:
             AgreedError: some rank could not write, as what a model gives is no number.
         """
-        engine = self.stepper.engine
         own: list[str] = []
-        engine.eval()
         caller = _Caller(self)
-        for part in self._parts(questions):
-            own.extend(self.ranks.together(partial(self._batch, part, caller)))
-            if stop():
-                break
-        engine.train()
+        with self.stepper.answering():
+            for part in self._parts(questions):
+                own.extend(self.ranks.together(partial(self._batch, part, caller)))
+                if stop():
+                    break
         if stop():
             return None
         return [text for share in self.ranks.gather(own) for text in share]
@@ -70,6 +71,8 @@ class Scribe:
         """Return the texts that answer a batch, once all ranks have written theirs."""
         try:
             return self._texts(part, caller) if part else []
+        except _StoppedError:
+            return []  # all ranks stop after this batch
         finally:
             caller.wait()
 
@@ -106,6 +109,10 @@ class Scribe:
         )
 
 
+class _StoppedError(Exception):
+    """This rank was asked to stop; what is being written is not finished."""
+
+
 class _Caller:
     """Calls a model together with the other ranks, where it must be so."""
 
@@ -114,10 +121,17 @@ class _Caller:
         self._engine = scribe.stepper.engine
         self._ranks = scribe.ranks
         self._shape = scribe.shape
+        self._stop = scribe.stop
         self._together = scribe.stepper.stage == WEIGHTS_SPLIT and self._ranks.world > 1
 
     def __call__(self, cache: Cache) -> Tensor:
-        """Return what the model gives."""
+        """Return what the model gives.
+
+        Raises:
+            _StoppedError: this rank was asked to stop.
+        """
+        if self._stop.is_asked:
+            raise _StoppedError
         if self._together:
             self._ranks.sum(torch.ones(1, dtype=torch.int64))
         logits: Tensor = self._engine(cache)

@@ -9,6 +9,7 @@ near 0, whose logit is 0, would take nearly all of the probability.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ GLM_TYPE = "corpusmill-glm"
 """model_type of a GLM that `trainer.export` writes; transformers has no such model."""
 SHAPE = "shape"
 """Where its config.json has the fields of `ModelConfig`."""
+TRAINING = "corpusmill"
+"""Where config.json has the fields of `Training`; transformers keeps and ignores it."""
 _GPT2_DEFAULTS = {
     "model_type": "gpt2",
     "activation_function": "gelu_new",
@@ -75,6 +78,35 @@ def shape_in(folder: Path) -> ModelConfig:
         raise UserError(
             f"{path} does not describe a model ({error}): bring it back as it was."
         ) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """What `trainer.export` tells of how a model was trained, in its config.json."""
+
+    task_mask: bool = True
+    """Whether a GLM knows [sMASK] and [gMASK] beside [MASK]."""
+    tokenizer: Mapping[str, str] = field(default_factory=dict)
+    """name and sha256 of the data's; empty: not known."""
+
+
+def training_in(folder: Path) -> Training:
+    """Return how the model in a folder was trained, as far as its config.json says.
+
+    Raises:
+        UserError: what it says cannot be understood.
+    """
+    told = read_object(folder / CONFIG).get(TRAINING, {})
+    try:
+        training = from_json(Training, told, where=TRAINING)
+        if training.tokenizer and training.tokenizer.keys() != {"name", "sha256"}:
+            raise ValueError("a tokenizer has name and sha256")
+    except ValueError as error:
+        raise UserError(
+            f"{folder / CONFIG} does not say how the model was trained ({error}): bring it back as "
+            f"it was, or remove its entry {TRAINING}."
+        ) from error
+    return training
 
 
 def objective_in(folder: Path) -> str | None:
@@ -134,15 +166,29 @@ class HuggingFaceWeights(Mapping[str, Tensor]):
             )
         return found
 
+    @property
+    def shapes(self) -> Mapping[str, torch.Size]:
+        """Of the parameters."""
+        stored = self._stored.shapes
+        return {name: self._shape_of(name, stored[theirs]) for name, theirs in self._names.items()}
+
+    def _shape_of(self, name: str, stored: torch.Size) -> torch.Size:
+        if self._transposes and is_transposed(name):
+            return torch.Size(reversed(stored))
+        if name == WORDS and stored and 0 < self._rows - stored[0] < padded_vocabulary(1):
+            return torch.Size([self._rows, *stored[1:]])
+        return stored
+
     def __getitem__(self, name: str) -> Tensor:
         """Return a parameter on the CPU, in the file's type."""
         value = self._stored[self._names[name]]
+        shape = self._shape_of(name, value.shape)
         if self._transposes and is_transposed(name):
             value = value.t()
-        missing = self._rows - len(value)
-        if name != WORDS or not 0 < missing < padded_vocabulary(1):
+        if shape == value.shape:
             return value
-        return torch.cat([value, value.float().mean(dim=0).to(value.dtype).expand(missing, -1)])
+        mean = value.float().mean(dim=0).to(value.dtype)
+        return torch.cat([value, mean.expand(shape[0] - len(value), -1)])
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names."""

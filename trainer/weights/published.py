@@ -16,7 +16,7 @@ plain values (`torch_file`).
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,49 +41,19 @@ _LONGEST_TAG = 255
 _ADVICE = "If you trust it, load it elsewhere and save its entry 'module' alone, as {'module': …}."
 
 
-@dataclass(frozen=True)
-class LoadedCheckpoint:
-    """What was loaded."""
-
-    files: Sequence[Path]
-    _: KW_ONLY
-    iteration: int | None
-    """Steps that it was trained for, if the file says so."""
-    extended: Sequence[str]
-    """Position tables in which the model has more rows; those kept their initial values."""
-
-
-def load_published(
-    path: str | Path, model: GLM, *, extend_positions: bool = False
-) -> LoadedCheckpoint:
-    """Copy a published checkpoint into a model and return what was loaded.
-
-    Values are converted to the model's type. Load before DeepSpeed partitions parameters.
+def read_published(path: Path) -> "Weights":
+    """Return the weights in a published checkpoint.
 
     Args:
         path: a file; a folder of `mp_rank_NN_model_states.pt`; or a folder with `latest` or
             `latest_checkpointed_iteration.txt`, which name such a folder.
-        model: receives the values; its shape must be the file's.
-        extend_positions: let the model have more positions than the file, whose rows come first.
 
     Raises:
-        UserError: there is no such checkpoint, or it has another shape or holds other types.
-        DamageError: a file cannot be read, or the files of a checkpoint do not fit together.
+        UserError: there is no such checkpoint, or it holds other types.
+        DamageError: a file cannot be read, or was changed since it was written.
     """
-    files = find_checkpoint_files(Path(path))
-    contents = [_read(file) for file in files]
-    parts = [_state_dict(content, file) for content, file in zip(contents, files, strict=True)]
-    extended = copy_weights(model, parts, files=files, extend_positions=extend_positions)
-    iteration = contents[0].get("iteration")
-    return LoadedCheckpoint(
-        files, iteration=iteration if isinstance(iteration, int) else None, extended=extended
-    )
-
-
-def read_published(path: Path) -> "Weights":
-    """Return the weights in a published checkpoint; what it raises is as for `load_published`."""
     files = find_checkpoint_files(path)
-    return Weights(parts=[_state_dict(_read(file), file) for file in files], files=files)
+    return Weights.of([_read(file) for file in files], files=files)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,24 +62,33 @@ class Weights:
 
     parts: Sequence[Mapping[str, Tensor]]
     """By rank of model parallelism."""
+    shapes: Sequence[Mapping[str, torch.Size]]
+    """Of the parts' values, which are not read for them."""
     files: Sequence[Path]
     """The parts come from, for messages."""
+
+    @classmethod
+    def of(cls, parts: Sequence[Mapping[str, Tensor]], *, files: Sequence[Path]) -> "Weights":
+        """Return the weights in parts that are at hand."""
+        shapes = [{name: value.shape for name, value in part.items()} for part in parts]
+        return cls(parts=parts, shapes=shapes, files=files)
 
     def check(self, shapes: Mapping[str, torch.Size], *, extend_positions: bool) -> list[str]:
         """Check that they fit a model, and return the position tables in which it has more rows.
 
         Args:
             shapes: of the model's parameters.
-            extend_positions: as for `load_published`.
+            extend_positions: let the model have more positions than the files, whose rows come
+                first.
 
         Raises:
             UserError: names or shapes differ from the model's.
             DamageError: the parts do not fit together.
         """
-        _check_names(shapes, self.parts, self.files)
+        _check_names(shapes, self.shapes, self.files)
         extended = []
         for name, shape in shapes.items():
-            parts = [part[name].to("meta") for part in self.parts]
+            parts = [torch.empty(own[name], device="meta") for own in self.shapes]
             value = join_parts(name, parts, path=self.files[0].parent)
             if _needs_extension(name, value, shape, path=self.files[0], allowed=extend_positions):
                 extended.append(name)
@@ -122,7 +101,16 @@ class Weights:
     @property
     def has_head(self) -> bool:
         """Whether a classifier's head lies beside the model."""
-        return any(name.startswith(HEAD) for name in self.parts[0])
+        return any(name.startswith(HEAD) for name in self.shapes[0])
+
+    def copy_into(self, model: GLM, *, extend_positions: bool = False) -> list[str]:
+        """Copy all values into a model, in its type, and return what `check` does, as it does."""
+        named = weights_of(model)
+        shapes = {name: parameter.shape for name, parameter in named.items()}
+        extended = self.check(shapes, extend_positions=extend_positions)
+        for name, parameter in named.items():
+            self.copy_to(name, parameter)
+        return extended
 
     def copy_to(self, name: str, parameter: Tensor) -> None:
         """Copy a value into a parameter that it fits; rows that the parameter has more stay."""
@@ -134,34 +122,6 @@ class Weights:
 def weights_of(model: GLM) -> dict[str, Tensor]:
     """Return the parameters that a checkpoint gives to a model: all but a classifier's head."""
     return {name: p for name, p in model.named_parameters() if not name.startswith(HEAD)}
-
-
-def copy_weights(
-    model: GLM,
-    parts: Sequence[Mapping[str, Tensor]],
-    *,
-    files: Sequence[Path],
-    extend_positions: bool,
-) -> list[str]:
-    """Copy values by name into a model and return the position tables that were extended.
-
-    Args:
-        model: receives the values.
-        parts: by rank of model parallelism.
-        files: the parts come from, for messages.
-        extend_positions: as for `load_published`.
-
-    Raises:
-        UserError: names or shapes differ from the model's.
-        DamageError: the parts do not fit together.
-    """
-    named = weights_of(model)
-    weights = Weights(parts=parts, files=files)
-    shapes = {name: parameter.shape for name, parameter in named.items()}
-    extended = weights.check(shapes, extend_positions=extend_positions)
-    for name, parameter in named.items():
-        weights.copy_to(name, parameter)
-    return extended
 
 
 def find_checkpoint_files(path: Path) -> list[Path]:
@@ -205,14 +165,17 @@ def _folders(path: Path) -> Iterator[Path]:
             yield path / tag
 
 
-def _read(file: Path) -> Mapping[str, Any]:
-    """Return the contents of a file, its tensors memory-mapped if its format allows that.
+def _read(file: Path) -> Mapping[str, Tensor]:
+    """Return the weights in a file, memory-mapped if its format allows that.
 
     Raises:
-        UserError: it holds other types than tensors, plain values and NumPy arrays.
-        DamageError: it is not a PyTorch file, or cut short.
+        UserError: it holds other types than tensors, plain values and NumPy arrays, or no weights.
+        DamageError: it is not a PyTorch file, cut short, or was changed since it was written.
     """
-    return torch_file.read(file, _numpy_state_types(), advice=_ADVICE)
+    content = torch_file.read(file, _numpy_state_types(), advice=_ADVICE)
+    weights = _state_dict(content, file)
+    torch_file.check_values(file, weights.values(), advice=_ADVICE)
+    return weights
 
 
 def _numpy_state_types() -> list[Any]:
@@ -242,7 +205,7 @@ def _state_dict(content: Mapping[str, Any], file: Path) -> Mapping[str, Tensor]:
 
 
 def _check_names(
-    named: Mapping[str, Any], parts: Sequence[Mapping[str, Tensor]], files: Sequence[Path]
+    named: Mapping[str, Any], parts: Sequence[Mapping[str, Any]], files: Sequence[Path]
 ) -> None:
     """Refuse a file that lacks a parameter of the model, or has one that the model lacks."""
     for part, file in zip(parts, files, strict=True):
@@ -299,7 +262,8 @@ def _needs_extension(
     """
     if value.shape == shape:
         return False
-    shorter = value.shape[1:] == shape[1:] and len(value) < shape[0]
+    has_rows = value.dim() == len(shape) > 0
+    shorter = has_rows and value.shape[1:] == shape[1:] and len(value) < shape[0]
     if allowed and shorter and name.endswith(_POSITIONS):
         return True
     raise UserError(
@@ -309,6 +273,8 @@ def _needs_extension(
 
 
 def _advice(name: str, value: Tensor, *, extendable: bool) -> str:
+    if not value.dim():
+        return "It was made with another --model."
     if name.endswith(_POSITIONS):
         if extendable:
             return f"Give --extend-positions, or use a model with max_positions {len(value) - 1}."

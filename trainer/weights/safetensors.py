@@ -35,6 +35,8 @@ _NAMES = {
 }
 _METADATA = "__metadata__"
 _LENGTH = struct.Struct("<Q")
+_MOST_VALUES = 2**62
+"""Of a tensor, were each length at least 1: torch counts its strides in int64."""
 _LONGEST_HEADER = 100_000_000
 """Bytes, as in the safetensors library."""
 
@@ -95,6 +97,11 @@ class SafeTensors(Mapping[str, Tensor]):
         """Return a tensor on the CPU, in the file's type."""
         return self._tensors[name].read()
 
+    @property
+    def shapes(self) -> Mapping[str, torch.Size]:
+        """Of the tensors."""
+        return {name: stored.shape for name, stored in self._tensors.items()}
+
     def __iter__(self) -> Iterator[str]:
         """Yield the names."""
         return iter(self._tensors)
@@ -110,14 +117,15 @@ class _Stored:
     def __init__(self, file: np.memmap[Any, Any], start: int, entry: Mapping[str, Any]) -> None:
         self._dtype = _NAMES.get(entry["dtype"])
         self._name_of_dtype = entry["dtype"]
-        self._shape = torch.Size(entry["shape"])
-        if any(length < 0 for length in self._shape):
-            raise ValueError(f"{[*self._shape]} is no shape")
+        lengths = entry["shape"]
+        if prod(length or 1 for length in lengths) > _MOST_VALUES or min(lengths, default=0) < 0:
+            raise ValueError(f"{lengths} is no shape")
+        self.shape = torch.Size(lengths)
         first, end = entry["data_offsets"]
         if not 0 <= first <= end <= file.size - start:
             raise ValueError(f"bytes {first} to {end} lie outside")
-        if self._dtype is not None and prod(self._shape) * self._dtype.itemsize != end - first:
-            raise ValueError(f"{end - first} bytes are no {entry['dtype']} of {[*self._shape]}")
+        if self._dtype is not None and prod(self.shape) * self._dtype.itemsize != end - first:
+            raise ValueError(f"{end - first} bytes are no {entry['dtype']} of {lengths}")
         self._bytes = file[start + first : start + end]
         self._path = file.filename
 
@@ -134,8 +142,8 @@ class _Stored:
                 "quantization."
             )
         if not self._bytes.size:  # which has no stride that another type could be seen through
-            return torch.empty(self._shape, dtype=self._dtype)
-        return torch.from_numpy(np.array(self._bytes)).view(self._dtype).view(self._shape)
+            return torch.empty(self.shape, dtype=self._dtype)
+        return torch.from_numpy(np.array(self._bytes)).view(self._dtype).view(self.shape)
 
 
 @contextmanager

@@ -1,9 +1,6 @@
 """The weights of a model wherever they come from, by our names, one parameter at a time."""
 
-from collections.abc import Mapping
 from pathlib import Path
-
-from torch import Tensor
 
 from trainer.checkpoints.checkpoint import newest_good_checkpoint
 from trainer.checkpoints.zero_weights import ZeroWeights, is_partitioned
@@ -22,7 +19,7 @@ def read_weights(path: Path, *, vocab_size: int) -> Weights:
         UserError: there are none, or in a run only such that were saved with bad losses.
         DamageError: a file is damaged.
     """
-    part: Mapping[str, Tensor]
+    part: HuggingFaceWeights | ZeroWeights
     checkpoint = newest_good_checkpoint(path)
     path = path if checkpoint is None else checkpoint.folder
     if is_hugging_face(path):
@@ -31,4 +28,4 @@ def read_weights(path: Path, *, vocab_size: int) -> Weights:
         part = ZeroWeights(path)
     else:
         return read_published(path)
-    return Weights(parts=[part], files=[path])
+    return Weights(parts=[part], shapes=[part.shapes], files=[path])

@@ -76,7 +76,7 @@ def test_reasons_come_from_metrics_alone(judged: tuple[Quality, Judgement]) -> N
     rows = table(judgement, LANGUAGES)
     assert quality.reasons(rows).to_pylist() == judgement.reasons
     assert len(set(judgement.reasons)) > 8
-    assert set(judgement.reasons) - {None} <= set(Quality.all_reasons)
+    assert set(judgement.reasons) - {None} <= set(quality.all_reasons)
     # Chunks, batches, dictionaries, nulls.
     halves = pa.concat_tables([rows.slice(0, 50), rows.slice(50)])
     assert quality.reasons(halves).to_pylist() == judgement.reasons

@@ -7,6 +7,7 @@ import pytest
 from pipelines.map.mapper import SplitRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality
+from pipelines.quality.catalog import REASONS
 from pipelines.report import sums
 from pipelines.segments.audit import Tally
 from pipelines.segments.rows import REJECTS
@@ -74,7 +75,7 @@ def test_the_funnel_goes_through_the_stages_in_order_and_ends_with_what_was_kept
     }
 
 
-@pytest.mark.parametrize("reason", [*sorted(REJECTS), *Quality.all_reasons])
+@pytest.mark.parametrize("reason", [*sorted(REJECTS), *REASONS])
 def test_every_reason_has_a_stage_of_its_own_kind(reason: str) -> None:
     (row,) = sums.funnel([tally(reason)])
     wanted = {"read", "document", "tokenize"} if reason in REJECTS else {"quality"}

@@ -205,6 +205,7 @@ def test_an_input_that_changes_between_plan_and_read_is_refused(
 
 DIE_AT = """
 import os, signal, sys
+from multiprocessing import forkserver
 from pipelines.map import intake
 KEY, HOW, TIMES, FOLDER = {key!r}, {how!r}, {times}, {folder!r}
 documents = intake.Intake._documents
@@ -222,8 +223,12 @@ def fatal(self, item, split):
     return documents(self, item, split)
 
 intake.Intake._documents = fatal
+preload = forkserver.set_forkserver_preload
 if __name__ == "__main__":
     from pipelines.run.command import main
+    paths = [*filter(None, [os.environ.get("PYTHONPATH")]), os.path.dirname(__file__)]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    forkserver.set_forkserver_preload = lambda modules: preload([*modules, "die_at"])
     sys.exit(main(sys.argv[1], sys.argv[2:]))
 """
 

@@ -31,6 +31,12 @@ class Shouted:
             "text": [text.upper() if self.mark in text else text for text in texts],
             "marks": [text.count(self.mark) for text in texts],
         }
+
+class Legs:
+    metrics = ("number",)
+    bounds = {"max_number": 2}
+    def __call__(self, batch):
+        return {"number": [2 if "bird" in text else 4 for text in batch["text"].to_pylist()]}
 """
 TEXTS = ["A cat sat down here.", "A dog barked!", "A bird sang! And sang!", "A mole dug."]
 
@@ -81,7 +87,9 @@ def test_a_dataset_is_not_continued_with_other_code(options: WudaoOptions, tmp_p
     path = tmp_path / "code" / "own_filters_run.py"
     path.write_text(FILTERS + "\n# Another day.\n")
     code_hash.cache_clear()
-    with pytest.raises(UserError, match=r"made with other options: --filter is .*own_filters_run"):
+    with pytest.raises(
+        UserError, match=r"the code of --filter \(.*own_filters_run.* was edited since"
+    ):
         build(MODULE, options)
 
 
@@ -93,3 +101,30 @@ def test_what_comes_after_a_run_knows_them(
     assert recorded["filter"] == options.filter
     assert rethreshold([str(options.output), "--language-threshold", "0.5"]) == 0
     assert "kept" in capsys.readouterr().out
+
+
+def test_bounds_can_be_tried_on_the_audit_table(
+    options: WudaoOptions, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bounded = small(
+        options.output,
+        *options.input,
+        filter=("own_filters_run:no_dogs", "own_filters_run:Legs?max_number=3"),
+        quality=("glm",),
+        threshold=("glm.min_chars=12",),
+        min_chars=1,
+    )
+    build(MODULE, bounded)
+    (audit,) = options.output.glob("*/audit/*.parquet")
+    table = pq.read_table(audit).to_pylist()
+    assert all(row["Legs.number"] is not None and row["glm.chars"] is not None for row in table)
+    report = json.loads((options.output / "report.json").read_text())
+    (rows,) = report["funnel"].values()
+    assert [(row["stage"], row["reason"]) for row in rows if row["reason"][:4] == "Legs"] == [
+        ("quality", "Legs-high-number")
+    ]
+    capsys.readouterr()
+    assert rethreshold([str(options.output), "--threshold", "Legs.max_number=5"]) == 0
+    assert "Legs.max_number" in capsys.readouterr().out
+    assert rethreshold([str(options.output), "--threshold", "Legs.most=5"]) == 2
+    assert 'Legs has no threshold "most"' in capsys.readouterr().err

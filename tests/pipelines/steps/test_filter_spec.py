@@ -91,4 +91,6 @@ def test_a_filter_that_cannot_be_had_is_told(own_module: str, text: str, said: s
 
 
 def test_a_class_gets_the_options(own_module: str) -> None:
-    assert parse_filter(f"{own_module}:Short?least=7").load().least == 7  # type: ignore[attr-defined]  # the object of the class above
+    made, bounds = parse_filter(f"{own_module}:Short?least=7").load()
+    assert vars(made) == {"least": 7}
+    assert not bounds

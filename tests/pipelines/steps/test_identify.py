@@ -33,7 +33,8 @@ def test_all_languages_are_judged_by_their_score_alone() -> None:
 
 
 def test_what_is_to_be_measured_first_is_marked() -> None:
-    identify = Identify(("zh", "en"), threshold=1.0, measured=True)
+    identify = Identify(("zh", "en"), threshold=1.0)
+    identify.marks = True
     verdict = identify(batch(CHINESE, JAPANESE, " "))
     assert verdict.reasons.to_pylist() == [None, "language", "language"]
-    assert verdict.batch["unsure"].to_pylist() == ["language-score", None, None]
+    assert verdict.batch["marked"].to_pylist() == ["language-score", None, None]

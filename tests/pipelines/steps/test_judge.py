@@ -10,7 +10,8 @@ from tests.pipelines.steps.batches import CHINESE, ENGLISH, JAPANESE, batch, che
 
 
 def test_what_is_in_a_language_asked_for_is_measured_however_unsure() -> None:
-    identify = Identify(("zh", "en"), threshold=0.99, measured=True)
+    identify = Identify(("zh", "en"), threshold=0.99)
+    identify.marks = True
     judge = Judge(("zh=glm", "en=gopher"))
     found, others = split_verdict(
         identify(Clean()(batch(CHINESE, CHINESE * 3, ENGLISH, JAPANESE * 5)).batch)
@@ -18,7 +19,7 @@ def test_what_is_in_a_language_asked_for_is_measured_however_unsure() -> None:
     assert others.batch["language"].to_pylist() == ["ja"]
     verdict = judge(found)
     check_same_rows(verdict, found)
-    assert "unsure" not in verdict.batch.schema.names
+    assert "marked" not in verdict.batch.schema.names
     assert verdict.batch["language"].to_pylist() == ["zh", "zh", "en"]
     chars = verdict.batch["glm.chars"].to_pylist()
     assert chars == [len(CHINESE), 3 * len(CHINESE), None]
@@ -38,9 +39,8 @@ def test_a_scorer_judges_what_the_profiles_pass_on(tmp_path: Path) -> None:
     scorer = Classifier([f"en={model}:hq>=0.5"])
     # c4 takes out the line that does not end a sentence.
     text = f"{GOOD[0]}. {GOOD[1]}. {GOOD[0]}.\n{BAD[0]} {BAD[1]}"
-    rows = Identify(("en", "zh"), threshold=0.0, measured=True)(
-        Clean()(batch(text, f"{BAD[1]}. {BAD[0]}. {BAD[1]}.", CHINESE * 3)).batch
-    ).batch
+    cleaned = Clean()(batch(text, f"{BAD[1]}. {BAD[0]}. {BAD[1]}.", CHINESE * 3)).batch
+    rows = Identify(("en", "zh"), threshold=0.0)(cleaned).batch
     judge = Judge(("en=c4",), thresholds=("c4.min_sentences=1",), scorers=(scorer,))
     verdict = judge(rows)
     check_same_rows(verdict, rows)

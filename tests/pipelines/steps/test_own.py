@@ -32,6 +32,19 @@ class Halved:
 def columns(batch):
     return {"reason": [",".join(batch.schema.names)] * batch.num_rows}
 
+class Measured:
+    metrics = ("chars",)
+    bounds = {"min_chars": 3.0, "max_chars": 100.0}
+    def __call__(self, batch):
+        return {"chars": [len(text) for text in batch["text"].to_pylist()]}
+
+class Misnamed(Measured):
+    bounds = {"least": 3.0}
+
+class Both(Measured):
+    def __call__(self, batch):
+        return {"reason": ["x"] * batch.num_rows}
+
 def fewer(batch): return [None]
 def truths(batch): return [True] * batch.num_rows
 def one_word(batch): return "bad"
@@ -85,7 +98,7 @@ def test_a_text_that_a_filter_empties_goes(name: str) -> None:
 
 
 def test_a_filter_sees_what_is_known_but_no_marks(name: str) -> None:
-    rows = batch(CHINESE).append_column("unsure", pa.nulls(1, pa.string()))
+    rows = batch(CHINESE).append_column("marked", pa.nulls(1, pa.string()))
     (seen,) = own(name, "columns")(rows).reasons.to_pylist()
     assert "text" in seen
     assert "unsure" not in seen
@@ -126,3 +139,47 @@ def test_two_filters_of_one_name_are_refused(name: str) -> None:
     spec = parse_filter(f"{name}:long_ones")
     with pytest.raises(UserError, match="two filters are called 'long_ones'"):
         load_filters([spec, spec])
+
+
+def test_bounds_drop_by_metrics_alone(name: str) -> None:
+    rows = batch("ab", "abcd", "abcdef").append_column(
+        "language", pa.array(["en", "en", "zh"]).dictionary_encode()
+    )
+    measured = own(name, "Measured?max_chars=5")
+    assert measured.bounds == {"min_chars": 3.0, "max_chars": 5.0}
+    assert measured.fact["bounds"] == measured.bounds
+    verdict = measured(rows)
+    reasons = ["Measured-low-chars", None, "Measured-high-chars"]
+    assert verdict.reasons.to_pylist() == reasons
+    assert verdict.batch["Measured.chars"].to_pylist() == [2.0, 4.0, 6.0]
+    marked = rows.append_column("marked", pa.array([None, "earlier", None], pa.string()))
+    assert measured(marked).reasons.to_pylist() == [reasons[0], "earlier", reasons[2]]
+    measured.marks = True
+    passed = measured(marked)
+    assert passed.reasons.null_count == 3
+    assert passed.batch["marked"].to_pylist() == [reasons[0], "earlier", reasons[2]]
+    assert passed.batch.schema == measured(marked.slice(0, 0)).batch.schema
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("Measured?max_chars=many", "max_chars=many is no number"),
+        ("clean={}:Measured", "has bounds .*stands after quality"),
+        (
+            "Misnamed",
+            r"has bounds \(least\): each is min_ or max_ and one of its metrics \(chars\)",
+        ),
+        ("Both", "has bounds and returned a reason"),
+    ],
+)
+def test_wrong_bounds_are_told(name: str, spec: str, said: str) -> None:
+    text = spec.format(name) if "{}" in spec else f"{name}:{spec}"
+    with pytest.raises(UserError, match=said):
+        Own(parse_filter(text))(batch("ab").append_column("language", pa.array(["en"])))
+
+
+@pytest.mark.parametrize("taken", ["clean", "gopher", "classifier"])
+def test_a_name_that_is_taken_is_refused(name: str, taken: str) -> None:
+    with pytest.raises(UserError, match=f"a filter cannot be called '{taken}'"):
+        load_filters([parse_filter(f"{name}:{taken}")])

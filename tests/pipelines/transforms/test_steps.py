@@ -18,6 +18,7 @@ from pipelines.transforms import (
 )
 from pipelines.transforms.model import Model
 from shards.errors import UserError
+from tests.pipelines.quality.models import BAD, GOOD, write_classifier
 from tests.pipelines.steps.batches import CHINESE, ENGLISH, JAPANESE, batch
 from tests.pipelines.transforms.pipes import TOKENIZER, batches, running
 
@@ -89,6 +90,21 @@ def test_records_are_counted_by_reason() -> None:
         "records dropped (empty)": 1,
         "records dropped (language)": 3,
     }
+
+
+def test_a_classifier_judges_with_the_rules_or_without(tmp_path: Path) -> None:
+    model = write_classifier(tmp_path / "m.bin", {"hq": GOOD, "cc": BAD})
+    transform = JudgeQuality("none", classifier=[f"en={model}:hq>=0.5"])
+    assert [field.name for field in transform.fields] == ["classifier.hq"]
+    with running() as (pipeline, seen):
+        judged = batches(pipeline, batch(*GOOD, *BAD)) | IdentifyLanguage("en")
+        judged = judged.kept | transform
+        seen.watch("kept", judged.kept)
+        seen.watch("dropped", judged.dropped)
+    assert {row["text"] for row in seen.rows("kept")} == {*GOOD}
+    assert {row["reason"] for row in seen.rows("dropped")} == {"classifier-low-hq"}
+    with pytest.raises(UserError, match='no label "good"'):
+        JudgeQuality("none", classifier=[f"{model}:good>=0.5"])
 
 
 def test_a_mistake_is_told_where_the_pipeline_is_made(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from trainer.checkpoints.checkpoint import (
     NothingSavedError,
     find_common_checkpoint,
     find_later_steps,
+    newest_good_checkpoint,
     read_checkpoint,
 )
 from trainer.checkpoints.disk import find_disk
@@ -89,6 +90,24 @@ DAMAGES = {
     ),
     "no json": (lambda path: (path.parent / "whole-00000.json").write_text("{"), "no valid JSON"),
 }
+
+
+def test_one_by_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for step in (9, 10):
+        put(tmp_path / "run", step)
+    (tmp_path / "link").symlink_to(tmp_path / "run" / "step-9")
+    monkeypatch.chdir(tmp_path / "run" / "step-9")
+    for name in (".", "../../link"):
+        found = (
+            newest_good_checkpoint(Path(name)),
+            find_common_checkpoint(Path(name), ranks=ALONE, disk=None),
+        )
+        for checkpoint in found:
+            assert checkpoint is not None
+            assert checkpoint.folder == tmp_path / "run" / "step-9"
+    newest = newest_good_checkpoint(Path(".."))
+    assert newest is not None
+    assert newest.folder == Path("../step-10")
 
 
 @pytest.mark.parametrize(("damage", "message"), DAMAGES.values(), ids=DAMAGES)

@@ -14,10 +14,12 @@ from shards.storage.disk import explain
 from shards.storage.files import Handle, crc32c
 from tests.trainer.alone import ALONE
 from tests.trainer.checkpoints.test_checkpoint import put
+from trainer.bad_losses import BadLosses
 from trainer.checkpoints import writer
 from trainer.checkpoints.checkpoint import BAD_STREAK, find_common_checkpoint, read_list
 from trainer.checkpoints.disk import find_disk
 from trainer.checkpoints.saver import Saver
+from trainer.finetune import Finetuning
 from trainer.ranks import AgreedError
 from trainer.train import Training
 
@@ -103,20 +105,20 @@ def test_a_checkpoint_is_completed_between_steps(tmp_path: Path) -> None:
         saving.advance(bad_streak=0)
 
 
+@pytest.mark.parametrize("kind", [Training, Finetuning])
 def test_a_run_that_fails_between_steps_completes_its_checkpoint(
-    tmp_path: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch, kind: type[Any]
 ) -> None:
     _, saving = saver(tmp_path)
-    training = Training.__new__(Training)
-    training._saver, training._bad_losses_in_a_row = saving, 0
+    training = kind.__new__(kind)
+    training._saver, training._bad_losses, training.best = saving, BadLosses(0, most=1), None
 
-    def fail(*, look: bool) -> int:
-        assert look
+    def fail() -> int:
         saving.save(step=3, state=GOOD)
         gate.open.set()
         raise AgreedError("no such data.")
 
-    monkeypatch.setattr(training, "_prepare_data", fail)
+    monkeypatch.setattr(training, "_take_steps", fail)
     with pytest.raises(AgreedError, match=r"^no such data\.$"):
         training.run()
     assert list(tmp_path.glob("step-3/whole-*"))

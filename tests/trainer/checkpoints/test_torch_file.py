@@ -13,6 +13,7 @@ from shards.errors import DamageError, UserError
 from tests.trainer.poison import POISONS, Payload
 from trainer.checkpoints.torch_file import (
     check,
+    check_values,
     damage_told,
     deepspeed_types,
     nothing_runs,
@@ -37,6 +38,15 @@ def test_what_a_file_holds(path: Path) -> None:
     content = read(path, [], advice="")
     assert content["weights"].tolist() == [0, 1, 2]
     assert content["step"] == 1
+    check_values(path, [content["weights"], torch.empty(0)], advice="")
+    with pytest.raises(DamageError, match=r"24 bytes of its tensors have none of the checksums"):
+        check_values(path, [content["weights"] + 1], advice="")
+
+
+def test_what_is_no_tensor_is_compared_with_its_checksum(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"weights", b"height!", 1))
+    with pytest.raises(DamageError, match=r"is damaged: .*CRC-32.*data\.pkl"):
+        read(path, [], advice="")
 
 
 def test_the_format_before_zip_is_loaded_once(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:

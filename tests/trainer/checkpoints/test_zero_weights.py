@@ -14,6 +14,8 @@ GROUPS = [
 ]
 PADDING = [[0, 2, 0], [0, 0]]
 """Elements after each parameter that nobody uses, at stages 1 and 2."""
+MOMENT = torch.randn(33)
+"""Of Adam, beside the weights."""
 
 
 def put(folder: Path, stage: int, world: int, *, name: str = "zero_pp_rank_{}") -> Path:
@@ -24,6 +26,7 @@ def put(folder: Path, stage: int, world: int, *, name: str = "zero_pp_rank_{}") 
     key = "fp32_flat_groups" if stage == 3 else "single_partition_of_fp32_groups"
     for rank, groups in enumerate(per_rank):
         state = {"zero_stage": stage, key: groups, "param_alignment_paddings": PADDING}
+        state["base_optimizer_state"] = {"exp_avg": MOMENT.clone()}
         if stage == 3:
             del state["param_alignment_paddings"]
         path = folder / f"{name.format(rank)}_mp_rank_00_optim_states.pt"
@@ -65,6 +68,27 @@ def test_parameters_are_joined(tmp_path: Path, stage: int, world: int) -> None:
     for group in GROUPS:
         for name, value in group.items():
             assert torch.equal(weights[name], value), name
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_what_is_not_read_may_be_changed(tmp_path: Path, stage: int) -> None:
+    folder = put(tmp_path / "step-1", stage, 2)
+    path = folder / "zero_pp_rank_1_mp_rank_00_optim_states.pt"
+    weights = cut(stage, 1, 2)[-1]
+    flip(path, MOMENT)
+    assert ZeroWeights(folder).shapes == {
+        name: value.shape for group in GROUPS for name, value in group.items()
+    }
+    flip(path, weights)
+    with pytest.raises(DamageError, match=r"rank_1.* is damaged: .* checksums \(CRC-32\)"):
+        ZeroWeights(folder)
+
+
+def flip(path: Path, value: Tensor) -> None:
+    """Change the first value of a tensor in a file."""
+    content, sought = path.read_bytes(), value.numpy().tobytes()
+    place = content.index(sought)
+    path.write_bytes(content[:place] + bytes([sought[0] ^ 1]) + content[place + 1 :])
 
 
 def test_the_names_of_bf16(tmp_path: Path) -> None:

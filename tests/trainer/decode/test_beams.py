@@ -1,11 +1,7 @@
-import math
-
 import pytest
-import torch
 
-from shards.errors import UserError
 from tests.trainer.decode.small import PROMPTS, TEXTS, best_text, logits_after, reader
-from trainer.decode.beams import Search, search
+from trainer.decode.beams import search
 from trainer.decode.decoding import Decoding
 from trainer.decode.filling import ENDED, LIMIT
 from trainer.decode.prompt import Prompt
@@ -51,11 +47,3 @@ def test_ends_are_held_back_and_pairs_not_repeated() -> None:
             pairs = list(zip(found.tokens, found.tokens[1:], strict=False))
             assert len(found.tokens) == 8
             assert len(set(pairs)) == len(pairs)
-
-
-def test_logits_that_are_no_numbers() -> None:
-    broken = Search(Decoding(beams=2), ends=frozenset({1}), counts_start=False)
-    broken.step(torch.full((1, 8), math.nan))
-    assert broken.is_done
-    with pytest.raises(UserError, match="logits are not finite numbers"):
-        broken.best()

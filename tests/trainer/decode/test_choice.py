@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from shards.errors import UserError
 from trainer.decode.choice import NEVER, drawn, filtered, forbidden, without
 
 LOGITS = torch.tensor([[3.0, 1.0, 2.0, 2.0, 0.0, -5.0]])
@@ -33,7 +34,15 @@ def test_filters(options: dict[str, float], expected: list[int]) -> None:
 
 
 def test_temperature_divides() -> None:
-    assert torch.equal(filtered(LOGITS, temperature=2.0, top_k=0, top_p=0), LOGITS / 2)
+    found = filtered(LOGITS, temperature=2.0, top_k=0, top_p=0)
+    assert torch.allclose(found.softmax(-1), (LOGITS / 2).softmax(-1))
+
+
+@pytest.mark.parametrize("temperature", [1e-20, 1e-38, 5e-324])
+def test_the_coldest_temperatures_leave_the_best(temperature: float) -> None:
+    assert kept(temperature=temperature, top_p=0.9) == [0]
+    cold = filtered(LOGITS, temperature=temperature, top_k=3, top_p=0)
+    assert drawn(cold.expand(3, -1), [0.0, 0.5, 0.99]).tolist() == [0, 0, 0]
 
 
 def test_draws_follow_the_probabilities() -> None:
@@ -77,3 +86,8 @@ def test_only_the_rows_concerned_change() -> None:
     changed = without(scores, [[], [0, 2]])
     assert changed.tolist() == [[0, 0, 0], [NEVER, 0, NEVER]]
     assert not scores.isinf().any()
+
+
+def test_where_nothing_may_follow() -> None:
+    with pytest.raises(UserError, match="--no-repeat-ngram and --min-new-tokens forbid every"):
+        without(torch.zeros(2, 3), [[], [0, 1, 2]])

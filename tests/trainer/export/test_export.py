@@ -18,8 +18,11 @@ from trainer.export.__main__ import main
 from trainer.export.export import Exporting, export
 from trainer.model.model import GLM
 from trainer.start import load_weights
-from trainer.trained import Opening, find_origin
+from trainer.tokenizer import TextTokenizer
+from trainer.trained import Opening, find_origin, find_tokenizer
 from trainer.weights.safetensors import SafeTensors
+
+SAMPLE = Path(__file__).parents[3] / "pipelines" / "sample" / "sample.model"
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +56,38 @@ def test_safetensors_are_read_back(
     most = max(p.numel() for p in expected.parameters()) * 4 + 2000
     assert len(sizes) == 1 if shard_bytes is None else max(sizes) < max(shard_bytes + 2000, most)
     assert len(sizes) == len([*expected.parameters()]) or shard_bytes != 1
+
+
+@pytest.mark.parametrize("task_mask", [True, False])
+@pytest.mark.parametrize(("name", "form"), [("glm", "safetensors"), ("gpt", "hf")])
+def test_how_it_was_trained_is_handed_on(
+    tmp_path: Path, name: str, form: str, task_mask: bool
+) -> None:
+    shape = {"gpt": GPT2_SHAPE, "glm": SHAPE}[name]
+    spec = put_tokenizer(tmp_path)
+    tokenizer = {"name": "merges", "sha256": TextTokenizer(spec).sha256}
+    run = save_run(
+        tmp_path / "run",
+        random_model(shape),
+        objective={"gpt": "causal", "glm": "glm"}[name],
+        tokenizer=tokenizer,
+        blanks={"task_mask": task_mask},
+    )
+    export_to(form, run, tmp_path / "once", tokenizer=spec)
+    export_to("safetensors", tmp_path / "once", tmp_path / "twice")
+    for output in (tmp_path / "once", tmp_path / "twice"):
+        origin = find_origin(output, Opening())
+        assert (origin.task_mask, origin.tokenizer) == (task_mask, tokenizer)
+        beside = f"hf:{output / 'tokenizer.json'}"
+        for given in (None, spec, beside):
+            assert find_tokenizer(origin, Opening(tokenizer=given)).encode("the") is not None
+        with pytest.raises(UserError, match=r"is not the one that .* was trained with, merges"):
+            find_tokenizer(origin, Opening(tokenizer=f"sentencepiece:{SAMPLE}"))
+    config = output / "config.json"
+    content = json.loads(config.read_text())
+    config.write_text(json.dumps({**content, "corpusmill": {"task_mask": "no"}}))
+    with pytest.raises(UserError, match=r"config\.json does not say how .* its entry corpusmill"):
+        find_origin(output, Opening())
 
 
 def test_types_are_converted(runs: Path, tmp_path: Path) -> None:
@@ -107,6 +142,29 @@ def test_what_a_form_cannot_hold(runs: Path, tmp_path: Path, case: str) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.parametrize("output", [".", "", "empty/..", "../here"])
+def test_the_folder_that_the_user_is_in(
+    runs: Path, tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    with pytest.raises(UserError, match=r"is the folder that you are in: name one to be made in"):
+        export_to("safetensors", runs / "glm", Path(output))
+    assert [*tmp_path.iterdir()] == [here]
+    assert [*here.iterdir()] == []
+
+
+def test_an_empty_folder_or_a_link_to_one_is_filled(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    monkeypatch.chdir(runs / "glm" / "step-7")
+    export_to("safetensors", Path(), tmp_path / "link")
+    assert (tmp_path / "there" / "model.safetensors").is_file()
+
+
 def test_weights_that_no_reader_could_use(tmp_path: Path) -> None:
     model = random_model(SHAPE)
     model.transformer.final_layernorm.weight[3] = 1e6
@@ -127,7 +185,7 @@ def test_a_changed_checkpoint_is_not_handed_on(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    with pytest.raises(DamageError, match=r"is damaged: its checksum differs"):
+    with pytest.raises(DamageError, match=r"is damaged: .* checksums"):
         export_to("safetensors", run, tmp_path / "out")
 
 

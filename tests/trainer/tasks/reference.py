@@ -1,21 +1,15 @@
-"""Figures of the reference's tasks, and the model that they were made with."""
+"""Figures of the reference's tasks."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
 
 from tests.trainer.golden import SHARED
-from trainer.model.model import GLM
-from trainer.model.sizes import ModelConfig
-from trainer.tasks.heads import Head
 from trainer.tasks.task import CLASSIFIER, CLOZE, SPELLED, Asking
 from trainer.tokenizer import TextTokenizer
-from trainer.weights.published import copy_weights
 
 TASKS = SHARED / "tasks"
 TOKENIZERS = SHARED.parent / "tokenizers"
@@ -53,39 +47,3 @@ def asking(case: Mapping[str, Any]) -> Asking:
 def option(case: Mapping[str, Any], name: str, default: str) -> str:
     options = case["options"].split()
     return options[options.index(name) + 1] if name in options else default
-
-
-def model() -> GLM:
-    shape = ModelConfig(
-        num_layers=2,
-        hidden_size=32,
-        num_heads=4,
-        vocab_size=50_304,
-        max_positions=256,
-        hidden_dropout=0.0,
-        attention_dropout=0.0,
-    )
-    glm = GLM(shape).eval()
-    copy_weights(glm, [_weights("weight/")], files=[TASKS / "model.npz"], extend_positions=False)
-    return glm
-
-
-def head(classes: int, *, pool: str) -> Head:
-    theirs = _weights("head/")
-    ours = {
-        name.replace(f"multichoice_head_{classes}.", "output."): weight
-        for name, weight in theirs.items()
-        if f"_{classes}." in name or "pool" in name
-    }
-    made = Head(32, classes, pool=pool).eval()
-    made.load_state_dict(ours)
-    return made
-
-
-def _weights(folder: str) -> dict[str, torch.Tensor]:
-    arrays = np.load(TASKS / "model.npz")
-    return {
-        name.removeprefix(folder): torch.from_numpy(arrays[name].astype(np.float32))
-        for name in arrays.files
-        if name.startswith(folder)
-    }

@@ -26,7 +26,7 @@ from trainer.tasks.exam import Answers, Exam, sit
 from trainer.tasks.exams import NAMES, open_exams, parse_exams, sit_all
 from trainer.tasks.phrasing import Phrasing
 from trainer.tokenizer import TextTokenizer
-from trainer.weights.published import copy_weights
+from trainer.weights.published import Weights
 
 TASKS = ("hellaswag", "arc", "copa", "lambada", "wikitext")
 
@@ -245,7 +245,7 @@ def _reference_model() -> GLM:
         for name in arrays.files
         if name.startswith("weight/")
     }
-    copy_weights(model, [weights], files=[REFERENCE / "model.npz"], extend_positions=False)
+    Weights.of([weights], files=[REFERENCE / "model.npz"]).copy_into(model)
     return model.eval().requires_grad_(False)
 
 

@@ -1,4 +1,4 @@
-"""Rows, scores, predictions and metrics of the reference (../shared/data/golden/tasks)."""
+"""Rows and texts of the reference (../shared/data/golden/tasks)."""
 
 from pathlib import Path
 from typing import Any
@@ -7,32 +7,22 @@ import pytest
 
 from shards.errors import UserError
 from tests.trainer.tasks import reference
-from tests.trainer.tasks.reference import TOKENIZERS, asking, figures, items, needs_tasks, option
-from trainer.model.model import GLM
-from trainer.tasks.answers import Judge, answer
+from tests.trainer.tasks.reference import TOKENIZERS, asking, figures, items, needs_tasks
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.question import Question
 from trainer.tasks.rows import Row
-from trainer.tasks.task import CLASSIFIER, VALIDATION, Asking
+from trainer.tasks.task import VALIDATION, Asking
 from trainer.tokenizer import TextTokenizer
 
 pytestmark = needs_tasks
 
 ENCODINGS = figures("encodings.json")
-SCORES = figures("scores.json").get("cases", {}) if reference.TASKS.is_dir() else {}
 SEQUENCES = figures("seq2seq.json").get("cases", {}) if reference.TASKS.is_dir() else {}
-TOLERANCE = 1e-4
-"""Of scores near -80."""
 
 
 @pytest.fixture(scope="module")
 def gpt2() -> TextTokenizer:
     return reference.gpt2()
-
-
-@pytest.fixture(scope="module")
-def model() -> GLM:
-    return reference.model()
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
@@ -96,39 +86,6 @@ def _compare_rows(row: Row, expected: dict[str, Any], *, has_words: bool) -> Non
 def _targets(expected: dict[str, Any]) -> list[int]:
     pairs = zip(expected["target"], expected["logit_mask"], strict=True)
     return [target for target, is_asked in pairs if is_asked]
-
-
-@pytest.mark.parametrize("name", SCORES)
-def test_answers_are_the_references(name: str, gpt2: TextTokenizer, model: GLM) -> None:
-    case = SCORES[name]
-    task, flags = find_task(case["task"]), asking(case)
-    path = items(f"{case['items']}.jsonl")
-    questions = task.questions(path, split=VALIDATION, tokenizer=gpt2, asking=flags)
-    assert [question.guid for question in questions] == case["uids"]
-    judge = Judge(
-        model=model,
-        pad=gpt2.special["pad"],
-        penalty=float(option(case, "--length-penalty", "0")),
-        head=reference.head(questions[0].classes, pool=option(case, "--pool-token", "cls"))
-        if flags.form == CLASSIFIER
-        else None,
-    )
-    answers = answer(judge, questions, rows_at_once=16)
-    given = [answer.prediction for answer in answers]
-    assert _labels(questions, given) == case["predictions"]
-    assert task.metrics(questions, given) == pytest.approx(case["metrics"], rel=1e-9)
-    expected = case.get("scores") or [[-value] for value in case["answer_nll"]]
-    for one, other in zip(answers, expected, strict=True):
-        assert one.scores == pytest.approx(other, abs=TOLERANCE)
-    first = judge.numbers(questions[:4])
-    assert first[0].tolist()[: len(expected[0])] == pytest.approx(expected[0], abs=TOLERANCE)
-
-
-def _labels(questions: list[Question], given: list[int]) -> list[int]:
-    return [
-        int(number == 0) if (question.facts or {}).get("has_candidates") else number
-        for question, number in zip(questions, given, strict=True)
-    ]
 
 
 @pytest.mark.parametrize("name", SEQUENCES)

@@ -2,16 +2,15 @@
 
 import json
 import shlex
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from tests.trainer.alone import ALONE
 from tests.trainer.golden import SHARED, needs_shared
 from tests.trainer.tasks import reference
+from tests.trainer.tuning.test_step import tuner_of
 from trainer.model.sizes import ModelConfig
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.question import Question
@@ -20,7 +19,6 @@ from trainer.tokenizer import TextTokenizer
 from trainer.tuning.batches import Scoring, are_chosen, target_count
 from trainer.tuning.losses import CROSS_ENTROPY, losses
 from trainer.tuning.model import Answering, TunedGLM
-from trainer.tuning.step import Tuner
 
 pytestmark = needs_shared
 
@@ -175,11 +173,11 @@ def test_answers_of_a_validation(
         chosen=are_chosen(questions),
         penalty=float(reference.option(case, "--length-penalty", "0")),
     )
-    stepper: Any = SimpleNamespace(engine=model, micro_batch=4)
-    tuner = Tuner(stepper=stepper, scoring=scoring, loss=CROSS_ENTROPY, ranks=ALONE)
-    answers = tuner.answer(questions)
+    answers = tuner_of(model, scoring).answer(questions)
     assert answers is not None
     given = [answer.prediction for answer in answers]
+    assert [question.guid for question in questions] == case["uids"]
+    assert _labels(questions, given) == case["predictions"]
     assert task.metrics(questions, given) == pytest.approx(case["metrics"], rel=1e-9)
     if not scoring.chosen:
         assert [answer.loss for answer in answers] == pytest.approx(case["answer_nll"], abs=1e-4)
@@ -189,3 +187,10 @@ def test_answers_of_a_validation(
     scores = scoring.scores(outputs, [len(question.rows) for question in questions])
     for one, other in zip(scores.tolist(), case["scores"], strict=True):
         assert one[: len(other)] == pytest.approx(other, abs=1e-4)
+
+
+def _labels(questions: list[Question], given: list[int]) -> list[int]:
+    return [
+        int(number == 0) if (question.facts or {}).get("has_candidates") else number
+        for question, number in zip(questions, given, strict=True)
+    ]

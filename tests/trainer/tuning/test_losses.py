@@ -1,12 +1,12 @@
 import pytest
 import torch
 
-from trainer.tasks.answers import NO_CHOICE
 from trainer.tuning.losses import (
     CROSS_ENTROPY,
     GENERATIVE,
     HINGE,
     MIX,
+    NO_CHOICE,
     by_question,
     losses,
     penalized,

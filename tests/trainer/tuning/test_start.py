@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,11 +11,18 @@ from tests.trainer.alone import ALONE
 from tests.trainer.checkpoints.test_checkpoint import put
 from tests.trainer.tuning.lessons import write_lines, write_model
 from trainer.checkpoints.disk import Disk
+from trainer.stop import Stop
 from trainer.tasks.question import Question
-from trainer.tasks.task import Asked
+from trainer.tasks.rows import causal_row
+from trainer.tasks.task import TRAIN, VALIDATION, Asked
 from trainer.trained import Opening, Origin, find_origin
 from trainer.tuning import start as module
+from trainer.tuning.order import Order
 from trainer.tuning.settings import Config, parse
+
+
+def config(*flags: str) -> Config:
+    return parse(["--data", "items", "--init-from", "model", "--save", "run", *flags], world=1)
 
 
 class CheckedError(UserError):
@@ -37,9 +45,78 @@ def test_ranks_share_the_reading_of_their_own_folder_alone(
     flags = ("--task", "copa", "--data", "items", "--init-from", "model", "--save", str(save))
     config = parse([*flags, "--resume", str(tmp_path / "run")], world=1)
     with pytest.raises(CheckedError):
-        module.start(config, ALONE)
+        module.start(config, ALONE, stop=Stop())
     # Another folder may be on the disk of one node only, whatever --save is.
     assert [disk is not None for disk in seen] == [is_own]
+
+
+DECISIVE = {
+    "by_loss": ("--by-loss",),
+    "beams": ("--beams", "2"),
+    "no_repeat_ngram": ("--no-repeat-ngram", "3"),
+    "min_answer": ("--min-answer", "2"),
+    "max_answer": ("--max-answer", "9"),
+    "label_smoothing": ("--label-smoothing", "0.1"),
+    "beam_penalty": ("--beams", "2", "--beam-penalty", "1"),
+}
+
+
+@pytest.mark.parametrize(("name", "flags"), DECISIVE.items(), ids=DECISIVE)
+def test_what_decides_figures_stays(name: str, flags: tuple[str, ...]) -> None:
+    before, now = (module._decisive(config("--task", "xsum", *more), {}) for more in ((), flags))
+    state = {"identity": {}, "tuning": before}
+    checkpoint: Any = SimpleNamespace(state=state, folder=Path("step-3"))
+    module._check_same_run(checkpoint, state)
+    with pytest.raises(UserError, match=f"cannot resume from step-3: {name} was "):
+        module._check_same_run(checkpoint, {"identity": {}, "tuning": now})
+
+
+def test_more_epochs_leave_no_items_out() -> None:
+    ended = Order(num_items=10, batch_size=4, epochs=3, seed=0, across_epochs=True)
+
+    def check(step: int, order: Order) -> None:
+        state = {"schedule": {"epochs": ended.epochs}}
+        checkpoint: Any = SimpleNamespace(folder=Path("run/step"), step=step, state=state)
+        module._check_no_items_lost(checkpoint, order)
+
+    more = replace(ended, epochs=5)
+    assert ended.items(ended.steps) != more.items(ended.steps)
+    with pytest.raises(UserError, match=r"--epochs 5: .* begin 2 items further on, which epoch 4"):
+        check(ended.steps, more)
+    check(ended.steps - 1, more)
+    check(ended.steps, ended)
+    check(9, replace(more, across_epochs=False))
+
+
+ROWS = tuple(causal_row([1, 2], [3, 4]) for _ in range(2))
+CHOICES = Question(guid="0", idx=0, rows=ROWS, label=0)
+WORDS = Question(guid="0", idx=0, rows=ROWS[:1], label=0, words=(5, 6))
+CLASSES = Question(guid="0", idx=0, rows=ROWS[:1], label=0, classes=2)
+TEXT = Question(guid="0", idx=0, rows=ROWS[:1], label=None)
+USES = {
+    "--loss hinge": [CHOICES, WORDS, CLASSES],
+    "--length-penalty 1": [CHOICES],
+    "--label-smoothing 0.1": [TEXT],
+    "--pool start": [CLASSES],
+}
+
+
+@pytest.mark.parametrize("flags", USES)
+@pytest.mark.parametrize("question", [CHOICES, WORDS, CLASSES, TEXT])
+def test_flags_without_use(flags: str, question: Question) -> None:
+    tuning = config("--task", "copa", *flags.split()).tuning
+    if question in USES[flags]:
+        module._check_uses(tuning, {TRAIN: [question]})
+        return
+    with pytest.raises(UserError, match=f"{flags.split(maxsplit=1)[0]} .*; copa has no use for it"):
+        module._check_uses(tuning, {TRAIN: [question]})
+
+
+def test_without_other_items_there_is_nothing_to_pick_by() -> None:
+    tuning = config("--task", "xsum", "--by-loss").tuning
+    module._check_uses(tuning, {TRAIN: [TEXT], VALIDATION: [TEXT]})
+    with pytest.raises(UserError, match=r"--by-loss picks the best epoch by val.jsonl, which is"):
+        module._check_uses(tuning, {TRAIN: [TEXT]})
 
 
 @pytest.fixture
@@ -76,7 +153,7 @@ def test_what_can_be_done_about_too_few_positions(
     starting: Callable[..., Config], item: dict[str, object], flags: tuple[str, ...], remedy: str
 ) -> None:
     with pytest.raises(UserError) as caught:
-        module.start(starting(item, *flags), ALONE)
+        module.start(starting(item, *flags), ALONE, stop=Stop())
     message = str(caught.value)
     assert "tokens, and the model has 128 positions, which fine-tuning cannot add to" in message
     assert message.endswith(f": give {remedy}")
@@ -93,6 +170,6 @@ def test_a_task_learns_whether_the_model_knows_task_masks(
         raise CheckedError(f"task masks: {asked.task_mask}")
 
     monkeypatch.setattr(module, "find_origin", origin)
-    config = starting({}, "--task", "prompted", "--by-loss")
+    given = starting({}, "--task", "prompted", "--by-loss")
     with pytest.raises(UserError, match=f"task masks: {task_mask}"):
-        module.start(replace(config, task=replace(config.task, ask=ask)), ALONE)
+        module.start(replace(given, task=replace(given.task, ask=ask)), ALONE, stop=Stop())

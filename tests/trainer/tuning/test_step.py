@@ -1,5 +1,5 @@
 import math
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,16 +8,36 @@ import torch
 from tests.trainer.alone import ALONE
 from tests.trainer.tuning.lessons import SHAPE
 from tests.trainer.tuning.test_heads import QUESTIONS, SCORING
+from trainer.model import attention
+from trainer.model import model as model_module
 from trainer.ranks import AgreedError
+from trainer.step import Stepper
+from trainer.tuning.batches import Scoring
 from trainer.tuning.losses import CROSS_ENTROPY
 from trainer.tuning.model import Answering, TunedGLM
 from trainer.tuning.step import Tuner
 
 
+class Engine:
+    """DeepSpeed's, as far as it calls a model."""
+
+    def __init__(self, model: TunedGLM) -> None:
+        self.module = model
+        self.eval, self.train = model.eval, model.train
+
+    def __call__(self, *arguments: Any, **more: Any) -> Any:
+        return self.module(*arguments, **more)
+
+
+def tuner_of(model: TunedGLM, scoring: Scoring) -> Tuner:
+    stepper = Stepper.__new__(Stepper)
+    stepper.engine, stepper.micro_batch = Engine(model), 4
+    return Tuner(stepper=stepper, scoring=scoring, loss=CROSS_ENTROPY, ranks=ALONE)
+
+
 def test_scores_that_are_no_numbers_choose_nothing() -> None:
     model = TunedGLM(SHAPE, answering=Answering(classes=3))
-    stepper: Any = SimpleNamespace(engine=model, micro_batch=4)
-    tuner = Tuner(stepper=stepper, scoring=SCORING, loss=CROSS_ENTROPY, ranks=ALONE)
+    tuner = tuner_of(model, SCORING)
     answers = tuner.answer(QUESTIONS)
     assert answers is not None
     assert {answer.prediction for answer in answers} <= {0, 1, 2}
@@ -26,3 +46,20 @@ def test_scores_that_are_no_numbers_choose_nothing() -> None:
         model.head.output.bias[1] = math.nan
     with pytest.raises(AgreedError, match="scores of 0 are not finite numbers"):
         tuner.answer(QUESTIONS)
+
+
+def test_questions_of_many_widths_are_answered_without_flex_attention(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shape = replace(SHAPE, hidden_dropout=0.0, attention_dropout=0.0)
+    model = TunedGLM(shape, answering=Answering(classes=3))
+    tuner = tuner_of(model, SCORING)
+    expected = tuner.answer(QUESTIONS)
+    # As on a GPU, where each width would be compiled.
+    monkeypatch.setattr(model_module, "flex_runs_on", lambda _: True)
+    monkeypatch.setattr(
+        attention, "create_block_mask", lambda *_, **__: pytest.fail("a block mask")
+    )
+    assert tuner.answer(QUESTIONS) == expected
+    assert model.attention == "auto"
+    assert model.training

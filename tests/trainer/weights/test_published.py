@@ -20,7 +20,8 @@ from tests.trainer.golden import (
 )
 from tests.trainer.poison import Payload
 from trainer.model.model import GLM
-from trainer.weights.published import load_published, read_published, split_part
+from trainer.start import load_weights
+from trainer.weights.published import read_published, split_part
 
 FILE = "mp_rank_{:02}_model_states.pt"
 FUSED = ("query_key_value.weight", "query_key_value.bias")
@@ -82,8 +83,7 @@ def test_a_file(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     path = tmp_path / "any-name.pt"
     save(path, weights)
     model = GLM(SHAPE)
-    loaded = load_published(path, model)
-    assert (loaded.files, loaded.iteration, loaded.extended) == ([path], 1200, [])
+    load_weights(path, model)
     assert_holds(model, weights)
 
 
@@ -96,7 +96,7 @@ def test_a_folder_of_parts(
     if tracker:
         (tmp_path / tracker).write_text("1200\n")
     model = GLM(SHAPE)
-    assert len(load_published(tmp_path, model).files) == num_ranks
+    load_weights(tmp_path, model)
     assert_holds(model, weights)
 
 
@@ -117,7 +117,7 @@ def test_half_precision_is_converted(tmp_path: Path, weights: dict[str, Tensor])
     path = tmp_path / "half.pt"
     save(path, {name: value.half() for name, value in weights.items()})
     model = GLM(SHAPE)
-    load_published(path, model)
+    load_weights(path, model)
     assert_holds(model, {name: value.half().float() for name, value in weights.items()})
 
 
@@ -125,7 +125,7 @@ def test_files_from_before_the_zip_format(tmp_path: Path, weights: dict[str, Ten
     path = tmp_path / "old.pt"
     torch.save({"module": weights}, path, _use_new_zipfile_serialization=False)
     model = GLM(SHAPE)
-    assert load_published(path, model).iteration is None
+    load_weights(path, model)
     assert_holds(model, weights)
 
 
@@ -135,14 +135,13 @@ def test_positions_are_extended_when_asked(tmp_path: Path, weights: dict[str, Te
     torch.manual_seed(8)
     model = GLM(replace(SHAPE, max_positions=100))
     fresh = model.transformer.position_embeddings.weight.detach().clone()
-    loaded = load_published(path, model, extend_positions=True)
+    load_weights(path, model, extend_positions=True)
     table = model.transformer.position_embeddings.weight
     assert torch.equal(table[:65], weights["transformer.position_embeddings.weight"])
     assert torch.equal(table[65:], fresh[65:])
-    assert loaded.extended == [
-        "transformer.position_embeddings.weight",
-        "transformer.block_position_embeddings.weight",
-    ]
+    blocks = model.transformer.block_position_embeddings
+    assert blocks is not None
+    assert torch.equal(blocks.weight[:65], weights["transformer.block_position_embeddings.weight"])
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -155,7 +154,7 @@ def test_a_file_that_would_run_code_is_refused(
     )
     named = r": it names posix\.mkdir" if zipped else ""
     with pytest.raises(UserError, match=rf"evil\.pt was not loaded.* run code{named}\. If you"):
-        load_published(path, GLM(SHAPE))
+        load_weights(path, GLM(SHAPE))
     assert not trace.exists()
     torch.load(path, weights_only=False)  # it would have run
     assert trace.exists()
@@ -163,7 +162,7 @@ def test_a_file_that_would_run_code_is_refused(
 
 def test_no_types_stay_allowed(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     save(tmp_path / "a.pt", weights)
-    load_published(tmp_path / "a.pt", GLM(SHAPE))
+    load_weights(tmp_path / "a.pt", GLM(SHAPE))
     assert np.ndarray not in torch.serialization.get_safe_globals()
     with pytest.raises(UnpicklingError, match="Weights only load failed"):
         torch.load(tmp_path / "a.pt", weights_only=True)
@@ -176,6 +175,7 @@ def without(weights: dict[str, Tensor], name: str) -> dict[str, Tensor]:
 WORDS = "word_embeddings.weight"
 POSITIONS = "transformer.position_embeddings.weight"
 DENSE = "transformer.layers.2.mlp.dense_h_to_4h.weight"
+BIAS = "transformer.layers.2.mlp.dense_h_to_4h.bias"
 
 
 @pytest.mark.parametrize(
@@ -189,6 +189,11 @@ DENSE = "transformer.layers.2.mlp.dense_h_to_4h.weight"
             r"\(33, 64\).* Give --extend-positions, .* 32\.",
         ),
         (lambda w: {**w, DENSE: w[DENSE][:, :9]}, rf"{DENSE} has the shape \(256, 9\)"),
+        (
+            lambda w: {**w, WORDS: w[WORDS][0, 0]},
+            r"the shape \(\), .* \(256, 64\)\. It was made",
+        ),
+        (lambda w: {**w, BIAS: w[BIAS][0]}, rf"{BIAS} has the shape \(\), but the model expects"),
         (lambda _: {"a": 1}, r"is not a GLM checkpoint: it has no entry 'module' with tensors"),
     ],
 )
@@ -198,21 +203,21 @@ def test_files_of_another_shape(
     path = tmp_path / "other.pt"
     save(path, change(weights))
     with pytest.raises(UserError, match=complaint):
-        load_published(path, GLM(SHAPE))
+        load_weights(path, GLM(SHAPE))
 
 
 def test_longer_tables_are_refused(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     path = tmp_path / "long.pt"
     save(path, weights)
     with pytest.raises(UserError, match=r"Use a model with max_positions 64\."):
-        load_published(path, GLM(replace(SHAPE, max_positions=32)), extend_positions=True)
+        load_weights(path, GLM(replace(SHAPE, max_positions=32)), extend_positions=True)
 
 
 def test_a_lost_rank_is_named(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     save_parts(tmp_path, weights, 4)
     (tmp_path / FILE.format(1)).unlink()
     with pytest.raises(UserError, match=r"holds 3 files .* rank 1: mp_rank_01_model_states"):
-        load_published(tmp_path, GLM(SHAPE))
+        load_weights(tmp_path, GLM(SHAPE))
 
 
 def test_ranks_of_two_checkpoints_do_not_mix(tmp_path: Path, weights: dict[str, Tensor]) -> None:
@@ -221,13 +226,13 @@ def test_ranks_of_two_checkpoints_do_not_mix(tmp_path: Path, weights: dict[str, 
     with pytest.raises(
         DamageError, match=r"not belong to one checkpoint: .*\(128, 64\), \(256, 64\)"
     ):
-        load_published(tmp_path, GLM(SHAPE))
+        load_weights(tmp_path, GLM(SHAPE))
 
 
 def test_a_rank_alone_asks_for_its_folder(tmp_path: Path, weights: dict[str, Tensor]) -> None:
     save_parts(tmp_path, weights, 2)
     with pytest.raises(UserError, match=r"several model-parallel ones, give their folder"):
-        load_published(tmp_path / FILE.format(0), GLM(SHAPE))
+        load_weights(tmp_path / FILE.format(0), GLM(SHAPE))
 
 
 def test_flipped_bytes_are_damage(tmp_path: Path, weights: dict[str, Tensor]) -> None:
@@ -237,8 +242,8 @@ def test_flipped_bytes_are_damage(tmp_path: Path, weights: dict[str, Tensor]) ->
     place = content.find(weights[DENSE].numpy().tobytes())
     content[place + 100] ^= 1
     path.write_bytes(content)
-    with pytest.raises(DamageError, match=r"flipped\.pt is damaged: .*CRC-32.*/data/\d+.*Copy it"):
-        load_published(path, GLM(SHAPE))
+    with pytest.raises(DamageError, match=r"flipped\.pt is damaged: .*CRC-32.*Copy it"):
+        load_weights(path, GLM(SHAPE))
 
 
 def test_files_without_checksums(tmp_path: Path, weights: dict[str, Tensor]) -> None:
@@ -248,7 +253,7 @@ def test_files_without_checksums(tmp_path: Path, weights: dict[str, Tensor]) -> 
     finally:
         torch.serialization.set_crc32_options(True)
     model = GLM(SHAPE)
-    load_published(tmp_path / "a.pt", model)
+    load_weights(tmp_path / "a.pt", model)
     assert_holds(model, weights)
 
 
@@ -257,11 +262,11 @@ def test_a_cut_file_is_damage(tmp_path: Path, weights: dict[str, Tensor]) -> Non
     save(path, weights)
     path.write_bytes(path.read_bytes()[:200_000])
     with pytest.raises(DamageError, match=r"cut\.pt is not a PyTorch file, or was cut short"):
-        load_published(path, GLM(SHAPE))
+        load_weights(path, GLM(SHAPE))
     torch.save({"module": weights}, path, _use_new_zipfile_serialization=False)
     path.write_bytes(path.read_bytes()[:200_000])
     with pytest.raises(DamageError, match=r"cut\.pt cannot be read"):
-        load_published(path, GLM(SHAPE))
+        load_weights(path, GLM(SHAPE))
 
 
 @pytest.mark.parametrize(
@@ -275,9 +280,9 @@ def test_folders_without_one(tmp_path: Path, content: dict[str, str], complaint:
     for name, text in content.items():
         (tmp_path / name).write_text(text)
     with pytest.raises(UserError, match=complaint):
-        load_published(tmp_path, GLM(SHAPE))
+        load_weights(tmp_path, GLM(SHAPE))
     with pytest.raises(UserError, match=r"no such file or folder"):
-        load_published(tmp_path / "nowhere", GLM(SHAPE))
+        load_weights(tmp_path / "nowhere", GLM(SHAPE))
 
 
 @needs_shared
@@ -285,7 +290,7 @@ def test_folders_without_one(tmp_path: Path, content: dict[str, str], complaint:
 def test_what_the_reference_wrote(folder: str) -> None:
     figures = Figures(SHARED / "model_tiny.npz")
     model = GLM(SHAPE)
-    load_published(SHARED / "checkpoints" / folder, model)
+    load_weights(SHARED / "checkpoints" / folder, model)
     assert_holds(model, figures.weights())
     logits = logits_of(model, figures.batch("bert"))
     assert (logits - figures.tensor("case/bert/logits")).abs().max() < TOLERANCE
@@ -295,5 +300,5 @@ def test_what_the_reference_wrote(folder: str) -> None:
 def test_what_the_reference_wrote_in_half_precision() -> None:
     figures = Figures(SHARED / "model_tiny.npz")
     model = GLM(SHAPE)
-    assert load_published(SHARED / "checkpoints" / "megatron_fp16", model).iteration == 1200
+    load_weights(SHARED / "checkpoints" / "megatron_fp16", model)
     assert_holds(model, {name: w.half().float() for name, w in figures.weights().items()})

@@ -1,0 +1,29 @@
+"""A quality profile of one's own: pages that shout, and those that end in the middle.
+
+python -m pipelines.wudao --quality zh=my_rules:web+glm
+"""
+
+from pipelines.quality import Bounds, MeasuredText, Profile, Threshold
+
+SHOUTS, ENDS = "!！", "。！？…!?.”』」)）"
+
+
+def measure(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, ...]]:
+    """Return the text, unchanged, and a number for each metric."""
+    shouts = sum(map(text.text.count, SHOUTS))
+    whole = text.text.rstrip().endswith(tuple(ENDS))
+    return text, (1000 * shouts / max(1, len(text.text)), float(whole))
+
+
+web = Profile(
+    family="web",
+    about="Few exclamation marks; ends as a sentence does.",
+    metrics=("shouts", "whole"),
+    thresholds=(
+        Threshold("max_shouts", 5, "shouting", "most exclamation marks per 1,000 characters"),
+        Threshold(
+            "min_whole", 1, "cut-off", "1: the text ends as a sentence does; off: it may not"
+        ),
+    ),
+    measure=measure,
+)

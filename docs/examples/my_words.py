@@ -1,0 +1,13 @@
+"""Words of Japanese, roughly: a run of kanji with its ending, of katakana, of hiragana, of letters.
+
+python -m pipelines.text --languages ja --quality ja@my_words:split=gopher-repetition+gopher
+"""
+
+import re
+
+RUNS = re.compile(r"[一-鿿々]+[ぁ-ん]*|[ァ-ヴー]+|[ぁ-ん]+|\w+")
+
+
+def split(text: str) -> list[str]:
+    """Return the words of a text."""
+    return RUNS.findall(text)

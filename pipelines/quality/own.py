@@ -1,0 +1,154 @@
+"""Profiles and word splitters of one's own: loaded, checked, and guarded where they are called."""
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+
+from pipelines.corpus.failure import code_failure
+from pipelines.corpus.own import load_own, module_of
+from pipelines.quality.profile import Bounds, Profile
+from pipelines.quality.words import DATATROVE, SPACES, MeasuredText
+from shards.errors import UserError
+from shards.memory import is_lack_of_memory
+
+PROFILE, SPLITTER = "quality profile", "word splitter"
+
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_METRIC = re.compile(r"[a-z][a-z0-9_]*")
+_SHOWN = 40
+
+
+def load_profile(spec: str, *, taken: Collection[str]) -> Profile:
+    """Return the profile of MODULE:NAME.
+
+    Args:
+        spec: As given.
+        taken: The names of other profiles.
+
+    Raises:
+        UserError: There is none, or it is no proper profile.
+    """
+    profile = load_own(spec, what=PROFILE)
+    if not isinstance(profile, Profile):
+        raise UserError(
+            f'the {PROFILE} "{spec}" is a {type(profile).__name__}, not a Profile of '
+            "pipelines.quality"
+        )
+    for problem in _problems(profile, taken):
+        raise UserError(f'the {PROFILE} "{spec}": {problem}')
+    guarded = _Measure(spec, profile.measure, len(profile.metrics))
+    return replace(profile, module=module_of(spec), measure=guarded)
+
+
+def _problems(profile: Profile, taken: Collection[str]) -> Iterator[str]:
+    for name in (profile.family, profile.variant or "a"):
+        if not _NAME.fullmatch(name):
+            yield f"{name!r} is no name: write small letters and digits, joined by -"
+    for name in {profile.name, profile.short} & {*taken}:
+        yield f"a profile of this package is called {name!r}: choose another family or variant"
+    yield from _odd_metrics(profile)
+    if profile.words not in ("", SPACES, DATATROVE):
+        yield f"words is {profile.words!r}, not one of '', {SPACES!r}, {DATATROVE!r}"
+    if len(profile.defaults) < len(profile.thresholds):
+        yield "two of its thresholds have the same name"
+    yield from _odd_rules(profile)
+
+
+def _odd_metrics(profile: Profile) -> Iterator[str]:
+    if not profile.metrics or len({*profile.metrics}) < len(profile.metrics):
+        yield f"its metrics are none, or one is named twice: {profile.metrics}"
+    for metric in profile.metrics:
+        if not _METRIC.fullmatch(metric):
+            yield f"{metric!r} is no name of a metric: write small letters, digits and _"
+
+
+def _odd_rules(profile: Profile) -> Iterator[str]:
+    for threshold in profile.thresholds:
+        if not threshold.rule:
+            continue
+        known = threshold.name.startswith(("min_", "max_")) and threshold.metric in profile.metrics
+        if not known:
+            ways = " or ".join(f"min_{metric}, max_{metric}" for metric in profile.metrics)
+            yield f"its threshold {threshold.name!r} is not called {ways}"
+        if not _NAME.fullmatch(threshold.rule):
+            yield f"the rule {threshold.rule!r} is no name: small letters and digits, joined by -"
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """The measure of a profile, with errors that say which profile and where."""
+
+    spec: str
+    measure: Callable[[MeasuredText, Bounds], tuple[MeasuredText, tuple[float, ...]]]
+    num_metrics: int
+
+    def __call__(
+        self, text: MeasuredText, bounds: Bounds
+    ) -> tuple[MeasuredText, tuple[float, ...]]:
+        """Return what the measure does.
+
+        Raises:
+            UserError: It fails, or returns something else.
+        """
+        try:
+            passed_on, metrics = self.measure(text, bounds)
+            figures = tuple(map(float, metrics))
+            if not isinstance(passed_on, MeasuredText) or len(figures) != self.num_metrics:
+                raise TypeError(
+                    f"it returns a {type(passed_on).__name__} and {len(figures)} metrics, not a "
+                    f"MeasuredText and {self.num_metrics}"
+                )
+        except Exception as error:
+            if isinstance(error, UserError) or is_lack_of_memory(error):
+                raise
+            doing = f"its measure() {_failed_on(text.text)}"
+            raise code_failure(self.spec, error, doing=doing, what=PROFILE) from error
+        return passed_on, figures
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """A splitter, with errors that say which one and where."""
+
+    spec: str
+    split: Callable[[str], Collection[str]]
+
+    def __call__(self, text: str) -> list[str]:
+        """Return the words of a text, none empty or with white space at its ends.
+
+        Raises:
+            UserError: It fails, or returns something else.
+        """
+        try:
+            words = self.split(text)
+            if isinstance(words, str):
+                raise TypeError("it returns a text, not the words of one")
+            return [word for word in map(str.strip, words) if word]
+        except Exception as error:
+            if isinstance(error, UserError) or is_lack_of_memory(error):
+                raise
+            doing = f"it {_failed_on(text)}"
+            raise code_failure(self.spec, error, doing=doing, what=SPLITTER) from error
+
+
+def _failed_on(text: str) -> str:
+    return f"fails on a text that begins {text[:_SHOWN]!r}"
+
+
+def load_splitter(spec: str) -> Callable[[str], list[str]]:
+    """Return the word splitter of MODULE:NAME; a class is made here, which may load its model.
+
+    Raises:
+        UserError: There is none, or it cannot be called or made.
+    """
+    found = load_own(spec, what=SPLITTER)
+    if isinstance(found, type):
+        try:
+            found = found()
+        except Exception as error:
+            if isinstance(error, UserError) or is_lack_of_memory(error):
+                raise
+            raise code_failure(spec, error, doing="it cannot be made", what=SPLITTER) from error
+    if not callable(found):
+        raise UserError(f'the {SPLITTER} "{spec}" is no function from a text to its words')
+    return _Split(spec, found)

@@ -1,0 +1,157 @@
+"""Models of languages with labels of their own, such as GlotLID's: everything goes by those."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.filters.langid import (
+    LANGUAGES,
+    installed_model,
+    load_identifier,
+    parse_languages,
+    plain_code,
+)
+from pipelines.quality import Quality
+from pipelines.rethreshold.__main__ import _parser
+from pipelines.rethreshold.__main__ import run as rethreshold
+from pipelines.run.build import build
+from shards.errors import UserError
+from tests.pipelines.filters.test_langid import CHINESE, ENGLISH
+from tests.pipelines.runs import page, small, write_wudao
+
+NAMES = {"zh": "zho_Hans", "en": "eng_Latn", "ja": "jpn_Jpan", "sq": "als_Latn", "yue": "yue_Hant"}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """lid.176 with labels as GlotLID and NLLB write them."""
+    content = installed_model().read_bytes()
+    for code, label in NAMES.items():
+        content = content.replace(f"__label__{code}\0".encode(), f"__label__{label}\0".encode())
+    path = tmp_path_factory.mktemp("model") / "glot.ftz"
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("chars", [0, "auto"])
+def test_its_labels_are_the_languages(
+    model: Path, compiled: bool, chars: int | str, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts = [CHINESE, ENGLISH, "吾輩は猫である。名前はまだ無い。", "", "Guten Morgen!"]
+    own = load_identifier(model, chars=chars, compiled=compiled)
+    usual = load_identifier(chars=chars, compiled=compiled)
+    assert own.labels == {NAMES.get(code, code) for code in LANGUAGES}
+    labels, scores = own.identify(texts)
+    expected, expected_scores = usual.identify(texts)
+    assert labels == [NAMES.get(code, code) for code in expected]
+    assert labels[:4] == ["zho_Hans", "eng_Latn", "jpn_Jpan", "und"]
+    if chars == 0:
+        np.testing.assert_array_equal(scores, expected_scores)
+    assert caplog.text == ""
+
+
+def test_another_loss_and_other_labels(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    library = pytest.importorskip("fasttext_new", reason="it trains")
+    lines = ["__label__cmn_Hani 石桥 春天 老人", "__label__eng_Latn the stone bridge in spring"]
+    (tmp_path / "lines.txt").write_text("\n".join(lines * 50) + "\n")
+    trained = library.train_supervised(
+        str(tmp_path / "lines.txt"), loss="softmax", dim=4, bucket=50, minn=1, maxn=2, epoch=50,
+        thread=1, verbose=0,
+    )  # fmt: skip
+    trained.save_model(str(tmp_path / "own.bin"))
+    identifier = load_identifier(tmp_path / "own.bin", compiled=True)
+    assert identifier.labels == {"cmn_Hani", "eng_Latn"}
+    assert caplog.text == ""
+    assert identifier.identify(["石桥 春天", "the bridge"])[0] == ["cmn_Hani", "eng_Latn"]
+    with pytest.raises(UserError, match=r"did you mean cmn_Hani.*it has 2 labels: cmn_Hani, eng_"):
+        parse_languages(["zh"], identifier.labels)
+
+
+@pytest.mark.parametrize(
+    ("label", "code"),
+    [
+        ("zh", "zh"),
+        ("zho_Hant", "zh"),
+        ("cmn_Hani", "zh"),
+        ("zh-CN", "zh"),
+        ("yue_Hant", "yue"),
+        ("eng_Latn", "en"),
+        ("jpn", "ja"),
+        ("als_Latn", "sq"),
+        ("als", "als"),
+        ("arb_Arab", "ar"),
+        ("abk_Cyrl", "abk_Cyrl"),
+        ("und", "und"),
+        ("*", "*"),
+    ],
+)
+def test_what_a_label_means(label: str, code: str) -> None:
+    assert plain_code(label) == code
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("zh", r'"zh" is no label of this language model: did you mean zho_Hans\? it has 176 '),
+        ("chinese", "did you mean zho_Hans"),
+        ("zho_Hant", "did you mean zho_Hans"),
+        ("eng_Latin", "did you mean eng_Latn"),
+        ("qqq", "model: it has 176 labels: af, als, als_Latn, am, an …"),
+    ],
+)
+def test_the_nearest_labels_are_named(model: Path, code: str, message: str) -> None:
+    labels = load_identifier(model).labels
+    assert parse_languages(["zho_Hans"], labels) == {"zho_Hans"}
+    with pytest.raises(UserError, match=message):
+        parse_languages([code], labels)
+
+
+def test_profiles_judge_what_a_label_means() -> None:
+    texts = [CHINESE * 3, f"{ENGLISH} " * 3]
+    labels = NAMES.values()
+    own = Quality.parse(["zho_Hans=fineweb2-zh", "c4+gopher"], labels=[*labels])
+    usual = Quality.parse(["zh=fineweb2-zh", "c4+gopher"])
+    mine, theirs = own.judge(texts, ["zho_Hans", "eng_Latn"]), usual.judge(texts, ["zh", "en"])
+    assert mine.reasons == theirs.reasons
+    for column, values in theirs.metrics.items():
+        np.testing.assert_array_equal(mine.metrics[column], values)
+    with pytest.raises(UserError, match="is written without spaces"):
+        Quality.parse(["jpn_Jpan=gopher"], labels=[*labels])
+    assert not own.rules("jpn_Jpan")
+
+
+def test_a_dataset_of_such_a_model(model: Path, tmp_path: Path) -> None:
+    write_wudao(tmp_path / "in" / "part-1.json", [page(at) for at in range(5)])
+    changes = {
+        "lid_model": str(model),
+        "languages": ("zho_Hans", "eng_Latn"),
+        "quality": ("zho_Hans=glm",),
+        "threshold": ("zho_Hans:glm.min_chars=110",),
+    }
+    manifest = build("pipelines.wudao", small(tmp_path / "out", tmp_path / "in", **changes))
+    assert manifest.options["languages"] == ["eng_Latn", "zho_Hans"]
+    known = hashlib.sha256(model.read_bytes()).hexdigest()[:12]
+    assert manifest.libraries["langid"].endswith(f" with {known}")
+
+    def asked(*words: str) -> str:
+        return rethreshold(_parser().parse_args([str(tmp_path / "out"), *words]))
+
+    assert "zho_Hans:glm.min_chars" in asked("--threshold", "zho_Hans:glm.min_chars=120")
+    assert "eng_Latn,zho_Hans -> eng_Latn" in asked("--languages", "eng_Latn")
+    with pytest.raises(UserError, match='"zh" is no label of this language model'):
+        build(
+            "pipelines.wudao",
+            small(tmp_path / "two", tmp_path / "in", **{**changes, "languages": ("zh",)}),
+        )
+    with pytest.raises(UserError, match='"zh" is no label of this language model'):
+        build(
+            "pipelines.wudao",
+            small(
+                tmp_path / "two",
+                tmp_path / "in",
+                **{**changes, "quality": ("zh=glm",), "threshold": ()},
+            ),
+        )

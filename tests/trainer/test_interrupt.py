@@ -1,0 +1,58 @@
+"""Ctrl-C while a command imports its libraries."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+INTERRUPTED = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(60)"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("trainer.evaluate",),
+        ("trainer.export",),
+        ("trainer.finetune",),
+        ("trainer.generate",),
+        ("trainer.launcher", "torchrun"),
+        ("trainer.train",),
+    ],
+    ids=" ".join,
+)
+def test_it_ends_quietly(command: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text(INTERRUPTED)  # in place of the library
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "\n")
+
+
+def test_a_command_that_has_begun_tells_what_it_left(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(INTERRUPTED)
+    code = (
+        "import sys; sys.argv = ['-m']; import trainer\n"
+        "from shards.command import exit_code\n"
+        "def run(): import model\n"
+        "sys.exit(exit_code('cook', run, stopped='the bread is in the oven'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    expected = (130, "\ncook: stopped; the bread is in the oven\n")
+    assert (done.returncode, done.stderr) == expected

@@ -1,0 +1,86 @@
+"""What a model answers to questions: in a run of fine-tuning, and from Python."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from shards.errors import UserError
+from trainer.model.model import GLM
+from trainer.tasks.question import Question
+from trainer.tasks.rows import placed
+from trainer.tuning.batches import Scoring, Unit, are_chosen, num_rows
+from trainer.tuning.model import Outputs, outputs_of
+
+NONE = -1
+"""In place of an answer: scores that are not finite choose nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a model gives for a question."""
+
+    prediction: int
+    """The number of the best choice, word or class; 1 or 0 for a text that is the most probable or
+    not."""
+    loss: float
+    """Of a text in nats, summed over its tokens."""
+    correct: int
+    """Tokens of a text that were the most probable ones."""
+    num_targets: int
+
+
+def answers_in(outputs: Outputs, units: Sequence[Unit], scoring: Scoring) -> list[Answer]:
+    """Return the answers that outputs of a batch of questions hold."""
+    chosen = (outputs.correct == outputs.num_targets).int()
+    if scoring.chosen:
+        scores = scoring.scores(outputs, [num_rows(unit) for unit in units])
+        best = scores.max(1)  # NaN if any is
+        chosen = best.indices.masked_fill(~best.values.isfinite(), NONE)
+    columns = [chosen.tolist(), *([0] * len(units) for _ in range(3))]
+    if not scoring.chosen:
+        columns[1:] = [column.tolist() for column in outputs[1:]]
+    return [
+        Answer(prediction=choice, loss=loss, correct=correct, num_targets=count)
+        for choice, loss, correct, count in zip(*columns, strict=True)
+    ]
+
+
+@torch.no_grad()
+def answer(
+    model: GLM,
+    questions: Sequence[Question],
+    *,
+    length_penalty: float = 0.0,
+    at_once: int = 8,
+) -> list[Answer]:
+    """Return a model's answers, in the order of the questions.
+
+    Args:
+        model: in evaluation mode, on any device.
+        questions: of one task.
+        length_penalty: a choice's score is divided by its number of tokens to this power.
+        at_once: questions of a batch.
+
+    Raises:
+        UserError: a score is not a finite number.
+        ValueError: the questions are for a classifier, whose head a model that is opened lacks.
+    """
+    if any(question.classes for question in questions):
+        raise ValueError("questions for a classifier need its head, which a trained model lacks")
+    # Rows may be filled up with any token: none sees what follows it.
+    scoring = Scoring(pad=0, chosen=are_chosen(questions), penalty=length_penalty)
+    device, given = model.word_embeddings.weight.device, []
+    for first in range(0, len(questions), at_once):
+        units = questions[first : first + at_once]
+        batch = placed(scoring.batch(units), device)
+        given += answers_in(outputs_of(model, batch), units, scoring)
+    for question, one in zip(questions, given, strict=True):
+        if one.prediction == NONE or not math.isfinite(one.loss):
+            raise UserError(
+                f"the model's scores of {question.guid} are not finite numbers: its training "
+                "diverged, or they overflow in its dtype. Take an earlier checkpoint, or --dtype "
+                "fp32."
+            )
+    return given
