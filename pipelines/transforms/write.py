@@ -15,7 +15,7 @@ from pipelines.map.mapper import SplitRecord
 from pipelines.steps.fingerprint import Fingerprint
 from pipelines.transforms.collect import Collect, Collected, Sink
 from pipelines.transforms.commit import Notes, commit, note, noted
-from pipelines.transforms.judged import Corpus, Judged
+from pipelines.transforms.judged import CorpusOutputs, Judged
 from pipelines.transforms.model import Model
 from pipelines.transforms.steps import Tokenize
 from shards import manifest as manifests
@@ -42,7 +42,7 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
         output: str,
         *,
         tokenizer: str,
-        dropped: Iterable[Judged | Corpus | PCollection[pa.RecordBatch]] = (),
+        dropped: Iterable[Judged | CorpusOutputs | PCollection[pa.RecordBatch]] = (),
         metrics: Iterable[Any] = (),
         commit: bool = True,
         **options: Any,
@@ -96,8 +96,8 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
         """Wire it."""
         collected = [kept | "Write kept" >> self._collect()]
         for number, one in enumerate(self._dropped):
-            parts = one[1:] if isinstance(one, Judged | Corpus) else (one,)
-            for name, part in zip(Corpus._fields[1:], parts, strict=False):
+            parts = one[1:] if isinstance(one, Judged | CorpusOutputs) else (one,)
+            for name, part in zip(CorpusOutputs._fields[1:], parts, strict=False):
                 if part.element_type is SplitRecord:
                     collected.append(part)
                 else:

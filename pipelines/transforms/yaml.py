@@ -76,16 +76,16 @@ def from_rows(**options: Any) -> transforms.FromRows:
     return transforms.FromRows(**options)
 
 
-def write_dataset(output: str, tokenizer: str, **options: Any) -> "Sink":
+def write_dataset(output: str, tokenizer: str, **options: Any) -> "NamedInputs":
     """Write a dataset."""
-    return Sink(
+    return NamedInputs(
         lambda dropped: transforms.WriteDataset(
             output, tokenizer=tokenizer, dropped=dropped, **options
         )
     )
 
 
-class Sink(beam.PTransform[Any, Any]):
+class NamedInputs(beam.PTransform[Any, Any]):
     """WriteDataset, with all of its inputs as one mapping."""
 
     def __init__(self, make: Callable[[list[Any]], transforms.WriteDataset]) -> None:
