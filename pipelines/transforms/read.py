@@ -141,20 +141,9 @@ class ReadDoFn(beam.DoFn):
             if items:
                 yield from self._read(items, split, intake)
         self._counters.add("records not sampled", unsampled)
-        link = reader.link
-        if link is None or reader.crc32c is None:
-            raise RuntimeError(f"{split.path}: the reader ended before the split did")
-        record = SplitRecord(
-            source=split.source,
-            relative=split.relative,
-            start=split.start,
-            end=split.end,
-            file_bytes=split.file_bytes,
-            mtime_ns=split.mtime_ns,
-            etag=split.etag,
-            crc32c=reader.crc32c,
-            first=-1 if link.first is None else link.first,
-            next=-1 if link.next is None else link.next,
+        record = SplitRecord.of(
+            split,
+            reader,
             unsampled=unsampled,
             seconds=0.0,
             cpu_seconds={},
