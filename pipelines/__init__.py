@@ -1,8 +1,8 @@
 """Beam pipelines: raw corpora in, token shards out.
 
-What is listed here is public, and so are `pipelines.corpus`, of which corpora of one's own are made
-(docs/python.md), and `pipelines.transforms` (docs/transforms.md); all else may change without a
-word.
+What is listed here is public. So are `pipelines.corpus` and `pipelines.quality`, of which corpora
+and profiles of one's own are made (docs/own.md), and `pipelines.transforms` (docs/transforms.md).
+All else may change without a word.
 """
 
 from typing import TYPE_CHECKING

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.corpus.recipe import CORPORA, load_recipe
+from pipelines.corpus.recipe import find_corpus, load_recipe
 from pipelines.corpus.sources import match_corpora
 from pipelines.filters.fasttext_model import LABEL_PREFIX
 from pipelines.quality.classifier import Classifier, line_of, metric_of
@@ -141,7 +141,7 @@ def read_side(name: str, arguments: argparse.Namespace) -> Side:
         UserError: They cannot be read, or are too few.
     """
     specs: Sequence[str] = getattr(arguments, name)
-    module = f"pipelines.{arguments.corpus}"
+    module = find_corpus(arguments.corpus, where="--corpus")
     options_class = load_recipe(module).options
     own = {"text_field": arguments.text_field} if arguments.text_field else {}
     if own and "text_field" not in {field.name for field in fields(options_class)}:
@@ -325,7 +325,12 @@ def _parser() -> argparse.ArgumentParser:
         )
         add(f"--{side}-label", type=_label, default=label, metavar="LABEL", help="what they get")
     add("--output", type=local_path, required=True, metavar="PATH.bin", help="the model to write")
-    add("--corpus", choices=CORPORA, default="text", help="what the input is")
+    add(
+        "--corpus",
+        metavar="NAME",
+        default="text",
+        help="what the input is: a corpus, or a module that holds one. Default: text",
+    )
     add("--text-field", default="", metavar="NAME", help="the field with the text, of corpus text")
     add("--skip-unreadable", action="store_true", help="go on without files that cannot be read")
     add(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from pipelines.corpus.recipe import CORPORA, load_recipe
+from pipelines.corpus.recipe import find_corpus, load_recipe
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.files import match_inputs
 from pipelines.training_texts import Sample, TrainingTexts
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> str:
         character_coverage=arguments.character_coverage,
         normalization=arguments.normalization,
     )
-    module = f"pipelines.{arguments.corpus}"
+    module = find_corpus(arguments.corpus, where="--corpus")
     recipe = load_recipe(module)
     files = match_inputs(arguments.input, pattern=recipe.pattern, default_name=recipe.name)
     sample = Sample(
@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> str:
     return (
         f"{output}: {options.vocab_size} pieces from {texts.documents} documents "
         f"({texts.bytes / 1e6:.1f} MB); {_compression(model, texts.held)}\n"
-        f"next: python -m pipelines.{arguments.corpus} {inputs} "
+        f"next: python -m {module} {inputs} "
         f"--tokenizer sentencepiece:{shlex.quote(str(output))}"
     )
 
@@ -191,7 +191,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="as for the corpus; repeatable",
     )
-    add("--corpus", choices=CORPORA, default="wudao", help="what the input is")
+    add(
+        "--corpus",
+        metavar="NAME",
+        default="wudao",
+        help="what the input is: a corpus, or a module that holds one. Default: wudao",
+    )
     add("--output", type=local_path, required=True, metavar="PATH.model", help="the model to write")
     add("--vocab-size", type=_vocab_size, required=True, metavar="N", help="pieces, e.g. 50k")
     add("--model-type", choices=("bpe", "unigram"), default="bpe", help="kind of model")

@@ -1,5 +1,6 @@
 """What makes a corpus a corpus: its files, its records, its defaults."""
 
+import difflib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -104,6 +105,29 @@ def corpus_module(name: str) -> str | None:
     for entry in importlib.metadata.entry_points(group=CORPUS_GROUP, name=name):
         return entry.module
     return name if has_recipe(name) else None
+
+
+def find_corpus(name: str, *, where: str) -> str:
+    """Return the module of the corpus that goes by a name, as corpus_module does.
+
+    Args:
+        name: The name.
+        where: Where it was given, for the error.
+
+    Raises:
+        UserError: There is none; the message names the nearest.
+    """
+    module = corpus_module(name)
+    if module is None:
+        known = corpus_names()
+        close = difflib.get_close_matches(name, known, n=3)
+        meant = f"did you mean {' or '.join(close)}? " if close else ""
+        raise UserError(
+            f"there is no corpus {name!r} (in {where}): {meant}a corpus is one of "
+            f"{', '.join(known)}, or a module with a RECIPE, such as my.notes, that lies in the "
+            "working directory or is installed"
+        )
+    return module
 
 
 def corpus_names() -> list[str]:

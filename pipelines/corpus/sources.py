@@ -6,7 +6,6 @@ its own defaults for the others. A corpus of one's own is named by its module:
 `--input zh=my.notes:/data/notes`.
 """
 
-import difflib
 import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ import pyarrow as pa
 from pipelines.corpus.code import CODE, code_hash
 from pipelines.corpus.failure import code_failure
 from pipelines.corpus.options import SEGMENTS, Options, semantic
-from pipelines.corpus.recipe import Recipe, corpus_module, corpus_names, load_recipe
+from pipelines.corpus.recipe import Recipe, find_corpus, load_recipe
 from pipelines.inputs.files import (
     InputFile,
     Listing,
@@ -271,11 +270,8 @@ def _by_corpus(specs: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
 
 
 def _other(corpus: str, options: Options) -> Corpus:
-    module = corpus_module(corpus)
-    if module is None:
-        raise UserError(
-            f"there is no corpus {corpus!r} (in an --input NAME={corpus}:PATH): {_advice(corpus)}"
-        )
+    where = f"an --input NAME={corpus}:PATH; a path with a colon begins with ./"
+    module = find_corpus(corpus, where=where)
     shared = {field.name: getattr(options, field.name) for field in fields(Options)}
     options_class = load_recipe(module).options
     usual = {field.name: field.default for field in fields(options_class) if field.name in shared}
@@ -286,17 +282,6 @@ def _other(corpus: str, options: Options) -> Corpus:
                 "%s by itself has another %s than this run: %s", module, flag_of(name), value
             )
     return Corpus(module, options_class(**shared))
-
-
-def _advice(corpus: str) -> str:
-    known = corpus_names()
-    close = difflib.get_close_matches(corpus, known, n=3)
-    meant = f"did you mean {' or '.join(close)}? " if close else ""
-    return (
-        f"{meant}a corpus is one of {', '.join(known)}, or a module with a RECIPE, such as "
-        "my.notes, that lies in the working directory or is installed; a path with a colon begins "
-        "with ./"
-    )
 
 
 def _names(specs: Sequence[str], source: str) -> bool:

@@ -31,6 +31,8 @@ _WITHOUT_NGRAMS = 11
 """Classifiers of this version have no n-grams of characters, whatever their arguments say."""
 _HIERARCHICAL_SOFTMAX, _SUPERVISED = 1, 3
 _LOSSES = (1, 2, 3, 4)
+_READABLE = (_SUPERVISED, _HIERARCHICAL_SOFTMAX, 1)
+"""Kind, loss, and most words of an n-gram of words."""
 _WORD, _LABEL = 0, 1
 _CENTROIDS = 256
 _ENDLESS = 10**15
@@ -85,6 +87,18 @@ def read_model(path: Path) -> Model:
             return _model(_Cursor(data))
         except struct.error as error:
             raise ValueError(f"it ends early: {error}") from error
+
+
+def is_readable(path: Path) -> bool:
+    """Return whether a classifier that check_file has passed is of a kind that read_model reads.
+
+    That is lid.176's. GlotLID and OpenLID have a flat softmax, and are not.
+    """
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        cursor = _Cursor(data)
+        cursor.numbers("ii")
+        word_ngrams, loss, kind = cursor.numbers("12id")[5:8]
+    return (kind, loss, word_ngrams) == _READABLE
 
 
 def check_file(path: Path) -> tuple[bytes, ...]:
@@ -241,7 +255,7 @@ def _model(file: _Cursor) -> Model:
         raise ValueError("it does not begin as fastText's models do")
     arguments = file.numbers("12id")
     word_ngrams, loss, kind, num_buckets, shortest, longest = arguments[5:11]
-    if (kind, loss, word_ngrams) != (_SUPERVISED, _HIERARCHICAL_SOFTMAX, 1):
+    if (kind, loss, word_ngrams) != _READABLE:
         raise ValueError("it has another loss than hierarchical softmax, or n-grams of words")
     _, num_words, num_labels, _, num_kept = file.numbers("iiiqq")
     words, _ = _entries(file, num_words, _WORD)

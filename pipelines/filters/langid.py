@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.compiled import proven
-from pipelines.filters.fasttext_model import LABEL_PREFIX, check_file, read_model
+from pipelines.filters.fasttext_model import LABEL_PREFIX, check_file, is_readable, read_model
 from shards.errors import UserError
 
 UNDETERMINED = "und"
@@ -291,7 +291,9 @@ def load_identifier(
     expected = [predict(text) for text in _CHECK_TEXTS]
     rapid = _verified_rapid(path, expected) if fast else None
     engine = reference_engine() if rapid is None else _version("fasttext-new")
-    native = _verified_native(path, expected, engine) if compiled else None
+    native = None
+    if compiled and is_readable(path):
+        native = _verified_native(path, expected, engine)
     return LanguageIdentifier(
         classify=native or _one_by_one(rapid or predict),
         engine=engine,

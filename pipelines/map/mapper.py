@@ -98,6 +98,32 @@ class SplitRecord:
     poison: tuple[tuple[int, ...], ...] = ()
     """Start and end of the records that --skip-poison left out."""
 
+    @classmethod
+    def of(cls, split: Split, reader: Reader, **results: Any) -> "SplitRecord":
+        """Return the record of a split that a reader has read to its end.
+
+        Args:
+            split: The split.
+            reader: What read it.
+            results: The fields that tell what came of it, from `unsampled` on.
+        """
+        link = reader.link
+        if link is None or reader.crc32c is None:
+            raise RuntimeError(f"{split.path}: the reader ended before the split did")
+        return cls(
+            source=split.source,
+            relative=split.relative,
+            start=split.start,
+            end=split.end,
+            file_bytes=split.file_bytes,
+            mtime_ns=split.mtime_ns,
+            etag=split.etag,
+            crc32c=reader.crc32c,
+            first=-1 if link.first is None else link.first,
+            next=-1 if link.next is None else link.next,
+            **results,
+        )
+
     @property
     def link(self) -> Link:
         """The split's place in the chain of its file."""
@@ -191,20 +217,9 @@ class Mapper:
         split = task.split
         reader = self._job.corpora[split.source].reader(split)
         segments, unsampled = self.segments(reader, task, clock, attempt=attempt)
-        link = reader.link
-        if link is None or reader.crc32c is None:
-            raise RuntimeError(f"{split.path}: the reader ended before the split did")
-        record = SplitRecord(
-            source=split.source,
-            relative=split.relative,
-            start=split.start,
-            end=split.end,
-            file_bytes=split.file_bytes,
-            mtime_ns=split.mtime_ns,
-            etag=split.etag,
-            crc32c=reader.crc32c,
-            first=-1 if link.first is None else link.first,
-            next=-1 if link.next is None else link.next,
+        record = SplitRecord.of(
+            split,
+            reader,
             unsampled=unsampled,
             seconds=round(time.monotonic() - started, 3),
             cpu_seconds=clock.shares("read"),

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.filters.langid import load_identifier, parse_languages
+from pipelines.filters.langid import LANGUAGES, load_identifier, parse_languages
 from pipelines.segments.rows import NAME, Verdict
 from pipelines.steps.step import Step, settle
 
@@ -51,7 +51,10 @@ class Identify(Step):
         self.languages = None if "all" in languages else parse_languages(languages, labels)
         """The languages that are kept; None for all."""
         self.facts = {"lid_model": self.identifier.fingerprint}
-        self.engines = {"langid": self.identifier.engine}
+        engine = self.identifier.engine
+        if labels != LANGUAGES:  # each worker has a file of its own
+            engine = f"{engine} with {self.identifier.fingerprint[:12]}"
+        self.engines = {"langid": engine}
 
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
         """Add `language` and `score`."""

@@ -5,7 +5,7 @@ of them.
 """
 
 from pipelines.transforms.coder import RecordBatchCoder
-from pipelines.transforms.judged import Corpus, Judged
+from pipelines.transforms.judged import CorpusOutputs, Judged
 from pipelines.transforms.read import ReadCorpus
 from pipelines.transforms.rows import FromRows, ToRows
 from pipelines.transforms.steps import (
@@ -22,7 +22,7 @@ from pipelines.transforms.write import WriteDataset
 
 __all__ = [
     "Clean",
-    "Corpus",
+    "CorpusOutputs",
     "Decontaminate",
     "DropAddresses",
     "FromRows",

@@ -71,6 +71,7 @@ class Collect(beam.DoFn):
         """Load what is needed."""
         self._fingerprint = self._sink.fingerprint.loaded()
         self._clock = Clock()
+        self._empty: pa.RecordBatch | None = None
 
     def start_bundle(self) -> None:
         """Begin."""
@@ -146,11 +147,12 @@ class Collect(beam.DoFn):
 
     def _nothing(self) -> pa.RecordBatch:
         """Return no rows, with the columns of those that are kept."""
+        if self._empty is not None:
+            return self._empty
         empty = pa.RecordBatch.from_pylist([], schema=pa.schema([*READ, PATH]))
-        empty, _ = run(
-            _whole(empty), [self._sink.tokenize.loaded(), self._fingerprint], self._clock
-        )
-        return empty
+        steps = [self._sink.tokenize.loaded(), self._fingerprint]
+        self._empty, _ = run(_whole(empty), steps, self._clock)
+        return self._empty
 
 
 class _Open:
@@ -183,8 +185,7 @@ def _digest(rows: pa.RecordBatch, reasons: pa.Array | None) -> int:
     """Return the sum of a hash of each row: the same in any order, in any batches."""
     if not rows.num_rows:
         return 0
-    unread = {"text", "prompt", "tokens", "order", "signature", RAW.name}
-    named = sorted(name for name in rows.schema.names if name not in unread)
+    named = sorted(name for name in rows.schema.names if name not in _FOLLOWING)
     values = [rows[name].to_pylist() for name in named]
     values.append(reasons.to_pylist() if reasons is not None else [None] * rows.num_rows)
     sums = np.fromiter(
@@ -202,6 +203,14 @@ def _digest(rows: pa.RecordBatch, reasons: pa.Array | None) -> int:
         sums = sums << np.uint64(32) | np.array(texts, np.uint64)
     hashes = mixed(rows["order"].to_numpy() ^ mixed(sums))
     return int(hashes.sum(dtype=np.uint64))
+
+
+_FOLLOWING = frozenset(
+    {"position", "length", "ordinal", "order", "holdout", PATH.name}
+    | {"text", "prompt", "tokens", "hash_high", "hash_low", "signature", RAW.name}
+)
+"""Columns that a hash of a row need not read: `order` is one of the identity, which is most of
+them, and tokens are read apart."""
 
 
 def _verdict(rows: pa.RecordBatch) -> Verdict:

@@ -9,9 +9,10 @@ from pipelines.corpus.options import DATASET, semantic
 from pipelines.corpus.sources import Corpus
 from pipelines.engine.records import read_record
 from pipelines.map.mapper import SplitRecord, segment_versions
-from pipelines.run.build import opened
+from pipelines.run.build import Build, opened
 from pipelines.segments.segment import Segment
 from pipelines.transforms.collect import Collected, Sink
+from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest
 from shards.records import sealed
@@ -96,7 +97,19 @@ def commit(sink: Sink, notes: Notes, *, flags: Sequence[str] = ()) -> Manifest:
             "documents": notes.digests(),
             "minhash_threshold": options.minhash_threshold,
         }
+        if made := _made_before(build):
+            build.clean_up()
+            return made
         return build.make_of(_records(notes, versions))
+
+
+def _made_before(build: Build) -> Manifest | None:
+    """Return the manifest if an attempt before got that far: engines may repeat the last step."""
+    if not (build.output / manifests.NAME).exists():
+        return None
+    manifest = manifests.read_manifest(build.output)
+    same = manifest.corpus == build.corpus.recipe.name and manifest.options == build.semantic
+    return manifest if same and not manifest.removals else None
 
 
 def _num_shards(notes: Notes, shard_tokens: int) -> dict[str, int]:

@@ -33,7 +33,7 @@ class Judged(NamedTuple):
     """The rows that cannot be read or used, with the columns `reason` and `raw`."""
 
 
-class Corpus(NamedTuple):
+class CorpusOutputs(NamedTuple):
     """The outputs of ReadCorpus: those of Judged, and a record of each split that was read."""
 
     kept: Any
@@ -43,7 +43,7 @@ class Corpus(NamedTuple):
     """Records for the dataset's list of inputs: hand the whole to WriteDataset(dropped=[…])."""
 
 
-class Tally:
+class Counters:
     """The counters of one step; made in each worker."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Tally:
 def judged_outputs(
     kept: pa.RecordBatch,
     verdicts: Sequence[Verdict],
-    tally: Tally,
+    counters: Counters,
     *,
     raws: pa.Array | None = None,
 ) -> Iterator[Any]:
@@ -68,19 +68,19 @@ def judged_outputs(
     Args:
         kept: The rows that stay.
         verdicts: Those that do not, a reason for each.
-        tally: Counts them.
+        counters: Count them.
         raws: The first bytes of the records of the first verdict's rows, if they are known; else
             those of the text stand for them.
     """
-    tally.add("records kept", kept.num_rows)
+    counters.add("records kept", kept.num_rows)
     for number, verdict in enumerate(verdicts):
         if not verdict.batch.num_rows:
             continue
         reasons = verdict.reasons.to_pylist()
         for reason in sorted(set(reasons)):
             kind = QUARANTINED if reason in REJECTS else DROPPED
-            tally.add(f"records {kind}", reasons.count(reason))
-            tally.add(f"records {kind} ({reason})", reasons.count(reason))
+            counters.add(f"records {kind}", reasons.count(reason))
+            counters.add(f"records {kind} ({reason})", reasons.count(reason))
         rows = verdict.batch.append_column(REASON, verdict.reasons.cast(REASON.type))
         bad = pa.array([reason in REJECTS for reason in reasons], pa.bool_())
         dropped = rows.filter(pc.invert(bad))

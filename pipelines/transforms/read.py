@@ -20,7 +20,14 @@ from pipelines.readers.reading import check_head, splits
 from pipelines.readers.record import Damage, Record
 from pipelines.segments.rows import DROPPED, KEPT, NAME, QUARANTINED, REJECTS, Verdict
 from pipelines.steps.step import split_verdict
-from pipelines.transforms.judged import RAW, RAW_BYTES, REASON, Corpus, Tally, judged_outputs
+from pipelines.transforms.judged import (
+    RAW,
+    RAW_BYTES,
+    REASON,
+    CorpusOutputs,
+    Counters,
+    judged_outputs,
+)
 from shards.errors import UserError
 
 SOURCE = pa.field("source", NAME)
@@ -38,7 +45,7 @@ SHARED = ("input", "sample", "seed", "split_bytes", "skip_unreadable")
 _SPLITS = "splits"
 
 
-class ReadCorpus(beam.PTransform[PBegin, Corpus]):
+class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
     """Reads a corpus: documents with their identity, as its command reads them.
 
     Files are cut into splits, which are spread over the workers. The batches have the columns of
@@ -80,7 +87,12 @@ class ReadCorpus(beam.PTransform[PBegin, Corpus]):
 
     def expand(self, pipeline: PBegin) -> Any:
         """Wire it."""
-        reading = beam.ParDo(ReadDoFn(self._corpora)).with_output_types(pa.RecordBatch)
+        reading = beam.ParDo(ReadDoFn(self._corpora)).with_output_types(
+            pa.RecordBatch,
+            dropped=pa.RecordBatch,
+            quarantined=pa.RecordBatch,
+            splits=SplitRecord,
+        )
         tagged = (
             pipeline
             | "List splits" >> beam.Create(self._splits, reshuffle=False)
@@ -93,7 +105,7 @@ class ReadCorpus(beam.PTransform[PBegin, Corpus]):
             | "Gather" >> beam.GroupByKey()
             | "Check that splits join" >> beam.FlatMap(_joined).with_output_types(SplitRecord)
         )
-        return Corpus(tagged[KEPT], tagged[DROPPED], tagged[QUARANTINED], checked)
+        return CorpusOutputs(tagged[KEPT], tagged[DROPPED], tagged[QUARANTINED], checked)
 
 
 def _check_names(corpus: str, kind: type[Options], given: Mapping[str, Any]) -> None:
@@ -116,7 +128,7 @@ class ReadDoFn(beam.DoFn):
     def setup(self) -> None:
         """Import the corpora."""
         self._intakes = {source: Intake(corpus) for source, corpus in self._corpora.items()}
-        self._tally = Tally()
+        self._counters = Counters()
 
     def process(self, split: Split) -> Iterator[Any]:
         """Yield the batches of a split, and last its record."""
@@ -128,21 +140,10 @@ class ReadDoFn(beam.DoFn):
             unsampled += skipped
             if items:
                 yield from self._read(items, split, intake)
-        self._tally.add("records not sampled", unsampled)
-        link = reader.link
-        if link is None or reader.crc32c is None:
-            raise RuntimeError(f"{split.path}: the reader ended before the split did")
-        record = SplitRecord(
-            source=split.source,
-            relative=split.relative,
-            start=split.start,
-            end=split.end,
-            file_bytes=split.file_bytes,
-            mtime_ns=split.mtime_ns,
-            etag=split.etag,
-            crc32c=reader.crc32c,
-            first=-1 if link.first is None else link.first,
-            next=-1 if link.next is None else link.next,
+        self._counters.add("records not sampled", unsampled)
+        record = SplitRecord.of(
+            split,
+            reader,
             unsampled=unsampled,
             seconds=0.0,
             cpu_seconds={},
@@ -158,11 +159,11 @@ class ReadDoFn(beam.DoFn):
         batch = found.batch
         for field, value in ((SOURCE, split.source), (PATH, split.relative)):
             batch = batch.append_column(field, constant(value, batch.num_rows))
-        self._tally.add("records read", batch.num_rows)
-        self._tally.add("bytes in", pc.sum(batch["bytes"]).as_py() or 0)
+        self._counters.add("records read", batch.num_rows)
+        self._counters.add("bytes in", pc.sum(batch["bytes"]).as_py() or 0)
         documents, rejected = split_verdict(Verdict(batch, found.reasons))
         raws = _raws(items, rejected)
-        yield from judged_outputs(documents, [rejected], self._tally, raws=raws)
+        yield from judged_outputs(documents, [rejected], self._counters, raws=raws)
 
 
 def _raws(items: Sequence[Record | Damage], rejected: Verdict) -> pa.Array:

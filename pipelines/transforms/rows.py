@@ -9,7 +9,7 @@ one, a hash of the row itself, so that nothing depends on where or when it is ma
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from types import MappingProxyType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Optional, Union, get_args, get_origin
 
 import numpy as np
 import pyarrow as pa
@@ -78,9 +78,11 @@ class ToRows(beam.PTransform[PCollection[pa.RecordBatch], PCollection[Any]]):
 
     def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[Any]:
         """Wire it."""
-        # What a document may lack is null: steps that it did not reach, columns of its corpus.
+        # What a document may lack is null: steps that it did not reach, columns of its corpus. Of
+        # `str | None` Beam makes a field that engines in Java cannot read.
         fields: list[tuple[str, Any]] = [
-            (name, kind if name in _USUAL else kind | None) for name, kind in self._fields.items()
+            (name, kind if name in _USUAL else Optional[kind])  # noqa: UP045 - see above
+            for name, kind in self._fields.items()
         ]
         row_type = beam.RowTypeConstraint.from_fields(fields)
         making = beam.ParDo(RowsOf([*self._fields])).with_output_types(row_type)

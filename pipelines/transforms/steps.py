@@ -20,7 +20,7 @@ from pipelines.steps import block, clean, decontaminate, identify, judge, mask, 
 from pipelines.steps.clock import Clock
 from pipelines.steps.step import Step, run
 from pipelines.tokenizers.tokenizer import load_tokenizer
-from pipelines.transforms.judged import Judged, Tally, judged_outputs
+from pipelines.transforms.judged import Counters, Judged, judged_outputs
 from pipelines.transforms.model import Loaded, Model, facts_of
 from shards.errors import UserError
 
@@ -39,7 +39,9 @@ class StepTransform(beam.PTransform[PCollection[pa.RecordBatch], Judged]):
 
     def expand(self, batches: PCollection[pa.RecordBatch]) -> Any:
         """Wire it."""
-        judging = beam.ParDo(StepsDoFn(self.models, self.needs)).with_output_types(pa.RecordBatch)
+        judging = beam.ParDo(StepsDoFn(self.models, self.needs)).with_output_types(
+            pa.RecordBatch, dropped=pa.RecordBatch, quarantined=pa.RecordBatch
+        )
         tagged = batches | "Judge" >> judging.with_outputs(DROPPED, QUARANTINED, main=KEPT)
         return Judged(tagged[KEPT], tagged[DROPPED], tagged[QUARANTINED])
 
@@ -55,7 +57,7 @@ class StepsDoFn(beam.DoFn):
     def setup(self) -> None:
         """Load the models, if this process has not."""
         self._steps = [model.loaded() for model in self._models]
-        self._tally = Tally()
+        self._counters = Counters()
         self._clock = Clock()
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Any]:
@@ -68,7 +70,7 @@ class StepsDoFn(beam.DoFn):
                 "IdentifyLanguage adds language, which JudgeQuality needs"
             )
         kept, verdicts = run(batch, self._steps, self._clock)
-        yield from judged_outputs(kept, verdicts, self._tally)
+        yield from judged_outputs(kept, verdicts, self._counters)
 
 
 def _model(

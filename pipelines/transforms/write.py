@@ -15,7 +15,7 @@ from pipelines.map.mapper import SplitRecord
 from pipelines.steps.fingerprint import Fingerprint
 from pipelines.transforms.collect import Collect, Collected, Sink
 from pipelines.transforms.commit import Notes, commit, note, noted
-from pipelines.transforms.judged import Corpus, Judged
+from pipelines.transforms.judged import CorpusOutputs, Judged
 from pipelines.transforms.model import Model
 from pipelines.transforms.steps import Tokenize
 from shards import manifest as manifests
@@ -42,7 +42,7 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
         output: str,
         *,
         tokenizer: str,
-        dropped: Iterable[Judged | Corpus | PCollection[pa.RecordBatch]] = (),
+        dropped: Iterable[Judged | CorpusOutputs | PCollection[pa.RecordBatch]] = (),
         metrics: Iterable[Any] = (),
         commit: bool = True,
         **options: Any,
@@ -96,11 +96,12 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
         """Wire it."""
         collected = [kept | "Write kept" >> self._collect()]
         for number, one in enumerate(self._dropped):
-            parts = [one.dropped, one.quarantined] if isinstance(one, Judged | Corpus) else [one]
-            for name, part in zip(("dropped", "quarantined"), parts, strict=False):
-                collected.append(part | f"Write {name} {number}" >> self._collect())
-            if isinstance(one, Corpus):
-                collected.append(one.splits)
+            parts = one[1:] if isinstance(one, Judged | CorpusOutputs) else (one,)
+            for name, part in zip(CorpusOutputs._fields[1:], parts, strict=False):
+                if part.element_type is SplitRecord:
+                    collected.append(part)
+                else:
+                    collected.append(part | f"Write {name} {number}" >> self._collect())
         records = collected | "All records" >> beam.Flatten()
         finish = Finish(self._sink, self._run, commits=self._commits)
         folder: PCollection[str] = (

@@ -1,29 +1,19 @@
 """A pipeline of transforms makes the same dataset on every engine."""
 
-from collections.abc import Sequence
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from pipelines.engine import beam
-from pipelines.engine.cluster import put_this_python_first, with_processes
-from pipelines.transforms import (
-    Clean,
-    FromRows,
-    IdentifyLanguage,
-    ReadCorpus,
-    Steps,
-    ToRows,
-    WriteDataset,
-)
 from shards.manifest import read_manifest
 from tests.engines.inputs import write_wudao
-from tests.engines.runs import COMMON, finished
+from tests.engines.processes import started
+from tests.engines.runs import ROOT, finished
 from tests.pipelines.runs import content
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-TOKENIZER = COMMON[1]
 FLAGS = ("--dedup", "exact", "--languages", "zh,en", "--language-threshold", "0.5")
 
 
@@ -37,23 +27,13 @@ def test_every_engine_makes_the_dataset_of_the_command(
     expected = finished(
         "pipelines.wudao", ["--input", corpus, *sizes, *FLAGS], tmp_path / "expected"
     )
-    run(flags, corpus, tmp_path / "made")
-    made, reference = (read_manifest(path) for path in (tmp_path / "made", expected.output))
-    assert made.generations[0].accounting == reference.generations[0].accounting
-    assert generation(tmp_path / "made") == generation(expected.output)
-
-
-def run(flags: Sequence[str], corpus: Path, output: Path) -> None:
-    """Run a pipeline whose documents cross a shuffle as rows, and commit what it wrote."""
-    put_this_python_first()
-    pipeline = beam.Pipeline(options=beam.PipelineOptions(with_processes(flags)))
-    read = pipeline | ReadCorpus("wudao", input=str(corpus), split_bytes=8000)
-    steps = read.kept | Steps(Clean(), IdentifyLanguage("zh", "en"))
-    rows = steps.kept | ToRows("id", "category", "repaired", "language", "score")
-    mixed = rows | "Mix" >> beam.Reshuffle() | FromRows()
-    sink = WriteDataset(str(output), tokenizer=TOKENIZER, shards=4, dropped=[read, steps])
-    _ = mixed | sink
-    pipeline.run().wait_until_finish()
+    made, log = tmp_path / "made", tmp_path / "made.log"
+    command = [sys.executable, "-m", "tests.engines.composed", corpus, made, *flags]
+    with started(command, log=log, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=ROOT) as run:
+        assert run.wait(timeout=300) == 0, log.read_text(errors="replace")
+    (ours,), (theirs,) = (read_manifest(path).generations for path in (made, expected.output))
+    assert ours.accounting == theirs.accounting
+    assert generation(made) == generation(expected.output)
 
 
 def generation(output: Path) -> dict[str, str]:

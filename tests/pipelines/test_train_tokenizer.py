@@ -146,7 +146,7 @@ def test_command_is_deterministic_and_sampled(corpus: Path, tmp_path: Path) -> N
         (("--vocab-size", "many"), r"--vocab-size: 'many' is not a whole number"),
         (("--character-coverage", "99"), r"99 is not between 0\.9 and 1"),
         (("--input", "/no/such/folder"), r"not all have a name"),
-        (("--corpus", "stars"), r"invalid choice: 'stars'"),
+        (("--corpus", "stars"), r"there is no corpus 'stars' \(in --corpus\)"),
         (("--colour", "red"), r"unrecognized arguments: --colour red"),
     ],
 )

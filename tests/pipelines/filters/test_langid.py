@@ -110,7 +110,7 @@ def test_an_engine_that_differs_is_refused(
     monkeypatch.setattr(langid, "_rapid", lambda _: lambda _: ("xx", 0.5))
     with caplog.at_level(logging.WARNING):
         identifier = load_identifier()
-    assert identifier.engine == langid._reference_engine()
+    assert identifier.engine == langid.reference_engine()
     assert identifier.identify(["The weather is fine today."])[0] == ["en"]
     assert "fasttext-new" in caplog.text
     assert "for 'The quick brown fox" in caplog.text
@@ -126,7 +126,7 @@ def test_an_engine_that_fails_is_refused(
 
     monkeypatch.setattr(langid, "_rapid", broken)
     with caplog.at_level(logging.WARNING):
-        assert load_identifier().engine == langid._reference_engine()
+        assert load_identifier().engine == langid.reference_engine()
     assert "cannot load lid.176.ftz" in caplog.text
 
 

@@ -1,5 +1,6 @@
 """Models of languages with labels of their own, such as GlotLID's: everything goes by those."""
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,7 @@ def test_its_labels_are_the_languages(
     assert caplog.text == ""
 
 
-def test_another_loss_and_other_labels(tmp_path: Path) -> None:
+def test_another_loss_and_other_labels(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     library = pytest.importorskip("fasttext_new", reason="it trains")
     lines = ["__label__cmn_Hani 石桥 春天 老人", "__label__eng_Latn the stone bridge in spring"]
     (tmp_path / "lines.txt").write_text("\n".join(lines * 50) + "\n")
@@ -63,6 +64,7 @@ def test_another_loss_and_other_labels(tmp_path: Path) -> None:
     trained.save_model(str(tmp_path / "own.bin"))
     identifier = load_identifier(tmp_path / "own.bin", compiled=True)
     assert identifier.labels == {"cmn_Hani", "eng_Latn"}
+    assert caplog.text == ""
     assert identifier.identify(["石桥 春天", "the bridge"])[0] == ["cmn_Hani", "eng_Latn"]
     with pytest.raises(UserError, match=r"did you mean cmn_Hani.*it has 2 labels: cmn_Hani, eng_"):
         parse_languages(["zh"], identifier.labels)
@@ -131,6 +133,8 @@ def test_a_dataset_of_such_a_model(model: Path, tmp_path: Path) -> None:
     }
     manifest = build("pipelines.wudao", small(tmp_path / "out", tmp_path / "in", **changes))
     assert manifest.options["languages"] == ["eng_Latn", "zho_Hans"]
+    known = hashlib.sha256(model.read_bytes()).hexdigest()[:12]
+    assert manifest.libraries["langid"].endswith(f" with {known}")
 
     def asked(*words: str) -> str:
         return rethreshold(_parser().parse_args([str(tmp_path / "out"), *words]))

@@ -29,4 +29,5 @@ def test_it_is_the_coder_of_record_batches() -> None:
     coder = beam.coders.get_coder(pa.RecordBatch)
     assert coder == RecordBatchCoder()
     assert not coder.is_deterministic()
+    assert 0 < coder.estimate_size(BATCH) <= len(coder.encode(BATCH))
     assert coder.to_type_hint() is pa.RecordBatch

@@ -7,10 +7,13 @@ import pyarrow as pa
 import pytest
 
 from pipelines.engine import beam
+from pipelines.run.build import build
+from pipelines.steps.tokenize import TOKENIZER as TOKENIZER_OF
 from pipelines.transforms import (
     Clean,
     FromRows,
     IdentifyLanguage,
+    JudgeQuality,
     ReadCorpus,
     Steps,
     Tokenize,
@@ -19,6 +22,8 @@ from pipelines.transforms import (
 )
 from shards.errors import UserError
 from shards.manifest import read_manifest
+from tests.pipelines.runs import many_splits
+from tests.pipelines.steps.batches import batch
 from tests.pipelines.transforms.pipes import TOKENIZER, batches, running, shipped
 
 
@@ -87,6 +92,11 @@ def write(notes: list[Note], output: Path, **options: Any) -> None:
         _ = rows | FromRows(source="notes") | sink
 
 
+def write_batches(output: Path, *made: pa.RecordBatch) -> None:
+    with running() as (pipeline, _):
+        _ = batches(pipeline, *made) | WriteDataset(str(output), tokenizer=TOKENIZER)
+
+
 @pytest.mark.slow
 def test_rows_of_ones_own_have_an_order_that_is_not_theirs(tmp_path: Path) -> None:
     notes = [*NOTES, NOTES[0]]
@@ -106,20 +116,83 @@ def test_rows_of_ones_own_have_an_order_that_is_not_theirs(tmp_path: Path) -> No
     assert 0 <= row["year"] < 60
 
 
+@pytest.mark.slow
+def test_metrics_and_dropped_texts_are_those_of_the_command(tmp_path: Path) -> None:
+    rules = {"quality": ("en=gopher",), "threshold": ("gopher.min_words=100",)}
+    options = many_splits(tmp_path / "command", keep_dropped=True, dedup="minhash", **rules)
+    build("pipelines.wudao", options)
+    with running() as (pipeline, _):
+        read = pipeline | ReadCorpus("wudao", split_bytes=12_000)
+        judge = JudgeQuality("en=gopher", thresholds=rules["threshold"])
+        steps = read.kept | Steps(Clean(), IdentifyLanguage("zh", "en"), judge, Tokenize(TOKENIZER))
+        sink = WriteDataset(
+            str(tmp_path / "made"),
+            tokenizer=TOKENIZER,
+            shards=8,
+            dedup="minhash",
+            keep_dropped=True,
+            dropped=[read, steps],
+            metrics=[judge],
+        )
+        _ = steps.kept | sink
+    made, command = shipped(tmp_path / "made"), shipped(tmp_path / "command")
+    assert any(name.startswith("dropped/") for name in made)
+    assert any("bands" in name or "band-" in name for name in made)
+    assert made == command
+
+
+@pytest.mark.slow
+def test_sources_may_differ_in_columns_but_documents_of_one_may_not(tmp_path: Path) -> None:
+    with running() as (pipeline, _):
+        read = pipeline | ReadCorpus("wudao")
+        notes = pipeline | beam.Create(NOTES).with_output_types(Note)
+        both = (read.kept, notes | FromRows(source="notes")) | beam.Flatten()
+        _ = both | WriteDataset(str(tmp_path / "two"), tokenizer=TOKENIZER, dropped=[read])
+    (generation,) = read_manifest(tmp_path / "two").generations
+    assert sorted(generation.sources) == ["notes", "wudao"]
+    assert {entry.path for entry in generation.inputs if entry.source == "notes"} == {"rows"}
+
+    def with_column(number: int) -> pa.RecordBatch:
+        rows = batch(f"a text of a {number} and quite a few words", "another text")
+        for name in ("source", "path", *(["mark"] if number else [])):
+            rows = rows.append_column(name, pa.array(["s", "s"], pa.large_string()))
+        return rows
+
+    message = r"some documents of the source 's' have a column 'mark' and some have not"
+    with pytest.raises(Exception, match=message):
+        write_batches(tmp_path / "odd", with_column(0), with_column(1))
+
+
+def test_tokens_of_another_tokenizer_are_refused(tmp_path: Path) -> None:
+    rows = batch("a text")
+    for name in ("source", "path"):
+        rows = rows.append_column(name, pa.array(["s"], pa.large_string()))
+    tokens = pa.array([[1, 2]], pa.large_list(pa.uint16()))
+    rows = rows.append_column(pa.field("tokens", tokens.type, metadata={TOKENIZER_OF: "x"}), tokens)
+    rows = rows.append_column("prompt_tokens", pa.array([0], pa.int32()))
+    message = r"was given tokens of another tokenizer \(x…\) than its own"
+    with pytest.raises(Exception, match=message):
+        write_batches(tmp_path / "out", rows)
+
+
+@pytest.mark.slow
+def test_a_last_step_that_an_engine_repeats_finds_its_work_done(tmp_path: Path) -> None:
+    output = tmp_path / "dataset"
+    with running() as (pipeline, _):
+        rows = pipeline | beam.Create(NOTES).with_output_types(Note)
+        sink = WriteDataset(str(output), tokenizer=TOKENIZER, commit=False, keep_segments=True)
+        _ = rows | FromRows() | sink
+    first = sink.commit()
+    for path in (output / ".work" / "map").glob("*.tokens"):
+        path.unlink()
+    assert sink.commit() == first
+
+
 def test_options_of_other_transforms_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"WriteDataset has no option 'languages'; it has dedup, "):
         WriteDataset(str(tmp_path), tokenizer=TOKENIZER, languages=("zh",))
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ({"text": ["a"]}, "without a column 'position'; it has text"),
-    ],
-)
-def test_batches_that_lack_an_identity_are_refused(
-    tmp_path: Path, columns: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(Exception, match=message), running() as (pipeline, _):  # noqa: PT012
-        made = batches(pipeline, pa.RecordBatch.from_pydict(columns))
-        _ = made | WriteDataset(str(tmp_path / "out"), tokenizer=TOKENIZER)
+def test_batches_that_lack_an_identity_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="without a column 'position'; it has text"):
+        write_batches(tmp_path / "out", pa.RecordBatch.from_pydict({"text": ["a"]}))

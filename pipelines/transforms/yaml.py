@@ -1,0 +1,110 @@
+"""The transforms as Beam YAML calls them: arguments by name, and outputs by name too.
+
+docs/beam-providers.yaml tells Beam of them. Every output can be the input of another transform, as
+in `Clean.kept`; WriteDataset's input is a mapping, of which `kept` is what the dataset is made of.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pipelines import transforms
+from pipelines.engine import beam
+from pipelines.engine.beam import PCollection
+from shards.errors import UserError
+
+
+class Named(beam.PTransform[Any, Any]):
+    """A transform whose outputs have names."""
+
+    def __init__(self, transform: Any) -> None:
+        super().__init__()
+        self._transform = transform
+
+    def expand(self, start: Any) -> dict[str, Any]:
+        """Wire it."""
+        outputs: dict[str, Any] = (start | self._transform)._asdict()
+        return outputs
+
+
+def read_corpus(corpus: str, input: str | list[str] = "", **options: Any) -> Named:
+    """Read a corpus; outputs kept, dropped, quarantined, splits."""
+    return Named(transforms.ReadCorpus(corpus, input=input or (), **options))
+
+
+def drop_addresses(files: list[str]) -> Named:
+    """Drop documents from blocked addresses."""
+    return Named(transforms.DropAddresses(*files))
+
+
+def clean() -> Named:
+    """Repair the Unicode of texts, drop empty ones."""
+    return Named(transforms.Clean())
+
+
+def identify_language(languages: list[str], **options: Any) -> Named:
+    """Keep texts in some languages."""
+    return Named(transforms.IdentifyLanguage(*languages, **options))
+
+
+def judge_quality(rules: list[str], **options: Any) -> Named:
+    """Drop texts that break rules of quality."""
+    return Named(transforms.JudgeQuality(*rules, **options))
+
+
+def decontaminate(files: list[str]) -> Named:
+    """Drop texts that hold parts of benchmarks."""
+    return Named(transforms.Decontaminate(*files))
+
+
+def mask_personal_data() -> Named:
+    """Replace personal data."""
+    return Named(transforms.MaskPersonalData())
+
+
+def tokenize(tokenizer: str) -> Named:
+    """Add tokens."""
+    return Named(transforms.Tokenize(tokenizer))
+
+
+def to_rows(columns: list[str]) -> transforms.ToRows:
+    """Make rows with a schema, which Beam's own transforms and SQL understand."""
+    return transforms.ToRows(*columns)
+
+
+def from_rows(**options: Any) -> transforms.FromRows:
+    """Make batches of rows."""
+    return transforms.FromRows(**options)
+
+
+def write_dataset(output: str, tokenizer: str, **options: Any) -> "NamedInputs":
+    """Write a dataset."""
+    return NamedInputs(
+        lambda dropped: transforms.WriteDataset(
+            output, tokenizer=tokenizer, dropped=dropped, **options
+        )
+    )
+
+
+class NamedInputs(beam.PTransform[Any, Any]):
+    """WriteDataset, with all of its inputs as one mapping."""
+
+    def __init__(self, make: Callable[[list[Any]], transforms.WriteDataset]) -> None:
+        super().__init__()
+        self._make = make
+
+    def expand(self, inputs: PCollection[Any] | Mapping[str, PCollection[Any]]) -> Any:
+        """Wire it.
+
+        Raises:
+            UserError: No input is called `kept`.
+        """
+        if not isinstance(inputs, Mapping):
+            return inputs | self._make([])
+        rest = {**inputs}
+        if "kept" not in rest:
+            raise UserError(
+                f"WriteDataset has the inputs {', '.join(sorted(rest))}: call that which becomes "
+                "the dataset `kept`; all others are counted as dropped"
+            )
+        kept = rest.pop("kept")
+        return kept | self._make([*rest.values()])
