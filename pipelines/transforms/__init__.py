@@ -15,6 +15,7 @@ from pipelines.transforms.steps import (
     IdentifyLanguage,
     JudgeQuality,
     MaskPersonalData,
+    OwnFilter,
     Steps,
     Tokenize,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "JudgeQuality",
     "Judged",
     "MaskPersonalData",
+    "OwnFilter",
     "ReadCorpus",
     "RecordBatchCoder",
     "Steps",

@@ -16,8 +16,9 @@ from pipelines.engine.trial import try_in_child
 from pipelines.filters.langid import LANGUAGES
 from pipelines.quality.selection import Labels, parse_selection
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
-from pipelines.steps import block, clean, decontaminate, identify, judge, mask, tokenize
+from pipelines.steps import block, clean, decontaminate, identify, judge, mask, own, tokenize
 from pipelines.steps.clock import Clock
+from pipelines.steps.filter_spec import parse_filter
 from pipelines.steps.step import Step, run
 from pipelines.tokenizers.tokenizer import load_tokenizer
 from pipelines.transforms.judged import Counters, Judged, judged_outputs
@@ -239,6 +240,30 @@ class MaskPersonalData(StepTransform):
     def __init__(self) -> None:
         """Make the transform."""
         super().__init__([_model(mask.Mask, native=None)])
+
+
+class OwnFilter(StepTransform):
+    """Drops, measures or changes texts by a filter in a module of the user's (docs/own.md)."""
+
+    def __init__(self, spec: str) -> None:
+        """Make the transform.
+
+        Args:
+            spec: MODULE:NAME[?OPTION=VALUE&…], as --filter; its place is where it is put.
+
+        Raises:
+            UserError: It cannot be loaded.
+        """
+        made = _model(_own, native=None, text=spec)
+        super().__init__([made])
+        step = made.loaded().step
+        assert step is not None
+        self.fields = step.fields
+        """The columns that it adds."""
+
+
+def _own(*, text: str) -> Step:
+    return own.Own(parse_filter(text))
 
 
 class Tokenize(StepTransform):

@@ -13,6 +13,7 @@ from pipelines.transforms import (
     IdentifyLanguage,
     JudgeQuality,
     MaskPersonalData,
+    OwnFilter,
     Steps,
     Tokenize,
 )
@@ -161,3 +162,21 @@ def test_native_loops_begin_once_they_pay(monkeypatch: pytest.MonkeyPatch) -> No
     assert made == [False, True, False]
     Model(make, {}, "at once", parts=("texts",), native=True).loaded()
     assert made == [False, True, False, True]
+
+
+def test_a_filter_of_ones_own_is_a_transform(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_transform_here.py").write_text(
+        "def no_river(batch):\n"
+        "    return ['river' if 'bridge' in t else None for t in batch['text'].to_pylist()]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with running() as (pipeline, seen):
+        judged = batches(pipeline, batch(*TEXTS)) | OwnFilter("own_transform_here:no_river")
+        seen.watch("kept", judged.kept)
+        seen.watch("dropped", judged.dropped)
+    assert [row["reason"] for row in seen.rows("dropped")] == ["no_river:river"] * 2
+    assert {row["text"] for row in seen.rows("kept")} == {CHINESE, JAPANESE, " \n"}
+    with pytest.raises(UserError, match="holds no 'no_sea'"):
+        OwnFilter("own_transform_here:no_sea")
