@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from pipelines.corpus.own import load_own
 from pipelines.filters.langid import LANGUAGES, parse_languages, plain_code
-from pipelines.quality.catalog import NONE, find_profile, nearest
+from pipelines.quality.catalog import NONE, PROFILES, find_profile, nearest
 from pipelines.quality.own import SPLITTER
 from pipelines.quality.profile import Bounds, Profile
 from pipelines.quality.words import CHINESE
@@ -207,10 +207,8 @@ def _number(override: str, text: str) -> float:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not 0 <= number < math.inf:
-        raise UserError(
-            f'"{override}": "{text}" is no bound. Give a number of at least 0, or {OFF}.'
-        )
+    if not math.isfinite(number):
+        raise UserError(f'"{override}": "{text}" is no bound. Give a number, or {OFF}.')
     return number
 
 
@@ -225,6 +223,8 @@ def _with_bound(chosen: BoundProfile, threshold: str, bound: float, override: st
             f'"{override}": {chosen.profile.short} has no threshold "{threshold}": '
             f"{nearest(threshold, [*chosen.bounds])}."
         )
+    if bound < 0 and chosen.profile in PROFILES:
+        raise UserError(f'"{override}": give a bound of at least 0, or {OFF}.')
     return replace(chosen, bounds={**chosen.bounds, threshold: bound})
 
 

@@ -64,7 +64,7 @@ class FilterSpec:
         """
         try:
             found = getattr(importlib.import_module(self.module), self.name)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._missing(error) from error
         bounds = self._own_bounds(getattr(found, "bounds", {}))
         given = {name: value for name, value in self.given.items() if name not in bounds}
@@ -84,7 +84,7 @@ class FilterSpec:
             ) from error
         try:
             return self._callable(found(**given)), bounds
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self.failure(error, doing="it cannot be made") from error
 
     def _own_bounds(self, bounds: Any) -> dict[str, float]:
@@ -113,7 +113,7 @@ class FilterSpec:
             )
         return bound
 
-    def failure(self, error: Exception, *, doing: str) -> Exception:
+    def failure(self, error: BaseException, *, doing: str) -> BaseException:
         """Return what to raise for an error in its code."""
         if isinstance(error, UserError) or is_lack_of_memory(error):
             return error
@@ -125,11 +125,12 @@ class FilterSpec:
         function: Callable[..., Any] = found
         return function
 
-    def _missing(self, error: Exception) -> Exception:
+    def _missing(self, error: BaseException) -> BaseException:
         if isinstance(error, ModuleNotFoundError) and self.module.startswith(error.name or "?"):
             return UserError(
                 f"--filter {self}: there is no module {self.module!r} where Python looks for "
                 "modules: start in its folder, install it, or put its folder into PYTHONPATH"
+                + (", and leave .py out of its name" if self.module.endswith(".py") else "")
             )
         if isinstance(error, AttributeError) and self.name in str(error):
             return UserError(f"--filter {self}: {self.module} holds no {self.name!r}")

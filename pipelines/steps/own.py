@@ -108,11 +108,16 @@ class Own(Step):
         shown = [name for name in batch.schema.names if name != MARKED]
         try:
             said = self._filter(batch.select(shown))
+            if said is None:
+                raise UserError(
+                    f"--filter {self._spec} returned None for a batch of {batch.num_rows} texts: "
+                    "it returns a list with None or a reason for each (is there a `return`?)"
+                )
             answer = dict(said) if isinstance(said, Mapping) else {REASON: said}
             reasons = self._reasons(answer.pop(REASON, None), batch.num_rows)
             texts = self._texts(answer.pop(TEXT, None), batch)
             batch = self._with(batch, answer)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             places = batch["position"]
             doing = f"it fails on a batch of {batch.num_rows} texts, of records at {places[0]} on"
             raise self._spec.failure(error, doing=doing) from error

@@ -88,7 +88,7 @@ def test_bounds() -> None:
         (["gopher"], ["gopher.min_words"], r"sets no bound\. Write PROFILE\.THRESHOLD=NUMBER"),
         (["gopher"], ["min_words=3"], r"sets no bound"),
         (["gopher"], ["gopher.min_words=many"], r'"many" is no bound\. Give a number'),
-        (["gopher"], ["gopher.min_words=-1"], r'"-1" is no bound'),
+        (["gopher"], ["gopher.min_words=-1"], r"give a bound of at least 0"),
         (["gopher"], ["gopher.min_words=inf"], r'"inf" is no bound'),
         (["gopher"], ["gopher.min_words=nan"], r'"nan" is no bound'),
         (["gopher"], ["glm.min_chars=1"], r"glm is not among the quality profiles of any lang"),
