@@ -38,7 +38,7 @@ def run(
     """Return a run and its folder, with a checkpoint that has no tensors."""
     folder = tmp_path / "run"
     stepper = SimpleNamespace(micro_batch=2, stage=0)
-    monkeypatch.setattr(start, "_make_stepper", lambda *_, **__: stepper)
+    monkeypatch.setattr(start, "make_stepper", lambda *_, **__: stepper)
     monkeypatch.setattr(start, "check_settings", lambda *_: None)
     config = configure("--save", str(folder), "--micro-batch", "2")
     begun = start.start(config, ALONE)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,7 @@ time.sleep(60)
 """
 SAVING = """
 import os, signal, sys, time
+from collections.abc import Iterator
 from pathlib import Path
 from trainer.exit_codes import leave_code
 
@@ -63,6 +65,14 @@ launcher.subprocess.Popen = lambda _, **options: popen(runner, **options)
 sys.exit(launcher.main(["deepspeed"]))
 """
 """Processes that stand in for those of DeepSpeed's launcher."""
+
+
+@pytest.fixture(autouse=True)
+def signals_as_in_a_terminal() -> Iterator[None]:
+    """Under nohup SIGHUP is ignored, and so it would be in what is started here."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 def start(launcher: str, *flags: object) -> "subprocess.Popen[str]":
