@@ -1,7 +1,8 @@
 """A corpus as batches of documents: found, cut and read as by its command."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.corpus import sources
+from pipelines.corpus.flags import parse
+from pipelines.corpus.keywords import words_of
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import corpus_module, load_recipe
 from pipelines.engine import beam
@@ -52,26 +55,35 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
     docs/transforms.md, then those that the corpus keeps with each document.
     """
 
-    def __init__(self, corpus: str, *, input: str | Sequence[str] = (), **options: Any) -> None:
+    def __init__(
+        self,
+        corpus: str,
+        *,
+        input: str | PathLike[str] | Sequence[str | PathLike[str]] | Mapping[str, Any] = (),
+        **options: Any,
+    ) -> None:
         """Find the files.
 
         Args:
             corpus: A corpus of this or another package ("wudao"), or the module that holds one.
-            input: Path, URL or glob, or several of the form NAME=PATH, as --input takes them; none
-                for the corpus's built-in sample.
+            input: Path, URL or glob, or several of the form NAME=PATH, as --input takes them, or
+                paths by their names; none for the corpus's built-in sample.
             options: Options of the corpus by the names of their flags, with `_` for `-`.
 
         Raises:
-            UserError: There is no such corpus or option, or a file cannot be read.
+            UserError: There is no such corpus or option, a value is none that its flag takes, or a
+                file cannot be read.
         """
         super().__init__()
         module = corpus_module(corpus) or corpus
         recipe = load_recipe(module)
-        inputs = (input,) if isinstance(input, str) else tuple(input)
-        if not inputs and recipe.sample is None:
-            raise UserError(f"ReadCorpus({corpus!r}) has no input: give input=PATH")
         _check_names(corpus, recipe.options, options)
-        values = recipe.options(input=inputs or (str(recipe.sample),), **options)
+        words = words_of(recipe.options, {"input": input, **options})
+        values, _ = parse(recipe.options, words, program=module, about=recipe.about)
+        if not values.input:
+            if recipe.sample is None:
+                raise UserError(f"ReadCorpus({corpus!r}) has no input: give input=PATH")
+            values = replace(values, input=(str(recipe.sample),))
         listing, self._corpora = sources.list_corpora(module, values)
         self._splits: list[Split] = []
         for file in listing.files:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.corpus.flags import parse
+from pipelines.corpus.keywords import words_of
 from pipelines.corpus.options import Options
 from pipelines.engine import beam
 from pipelines.engine.beam import PCollection
@@ -58,10 +60,11 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
             commit: Whether the pipeline itself makes the dataset whole.
             options: Of the commands, by the names of their flags: dedup, minhash_threshold,
                 clusters, validation, shards, shard_tokens, keep_dropped, max_reject_rate,
-                keep_segments, overwrite, workers.
+                keep_segments, overwrite, workers. Values are those of the flags too.
 
         Raises:
-            UserError: An option is unknown, or the output holds a dataset.
+            UserError: An option is unknown, its value is none that its flag takes, or the output
+                holds a dataset.
         """
         super().__init__()
         for name in options:
@@ -70,13 +73,14 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
                     f"WriteDataset has no option {name!r}; it has {', '.join(TAKEN)}. What says "
                     "how texts are read or judged belongs to the other transforms"
                 )
-        path = any_path(output)
-        self.options = Options(
-            output=path.absolute(),
-            tokenizer=tokenizer,
-            languages=("all",),
-            language_threshold=0.0,
-            **options,
+        own = {
+            "output": any_path(output).absolute(),
+            "tokenizer": tokenizer,
+            "languages": ("all",),
+            "language_threshold": 0.0,
+        }
+        self.options, _ = parse(
+            Options, words_of(Options, options), program="pipelines.text", about="", defaults=own
         )
         _check_new(self.options)
         (tokenize,) = Tokenize(tokenizer).models

@@ -193,6 +193,27 @@ def test_options_of_other_transforms_are_refused(tmp_path: Path) -> None:
         WriteDataset(str(tmp_path), tokenizer=TOKENIZER, languages=("zh",))
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dedup": "Minhash"}, r"argument --dedup: invalid choice: 'Minhash' .*'minhash'"),
+        ({"workers": -3}, r"argument --workers: "),
+        ({"max_reject_rate": 5}, r"argument --max-reject-rate: "),
+        ({"overwrite": "yes"}, r"overwrite='yes' is neither True nor False"),
+    ],
+)
+def test_values_that_the_flags_refuse_are_refused(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        WriteDataset(str(tmp_path), tokenizer=TOKENIZER, **options)
+
+
+def test_values_may_be_the_texts_that_flags_take(tmp_path: Path) -> None:
+    sink = WriteDataset(str(tmp_path), tokenizer=TOKENIZER, shard_tokens="100M", workers="2")
+    assert (sink.options.shard_tokens, sink.options.workers) == (100_000_000, 2)
+
+
 def test_batches_that_lack_an_identity_are_refused(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="without a column 'position'; it has text"):
         write_batches(tmp_path / "out", pa.RecordBatch.from_pydict({"text": ["a"]}))
