@@ -18,7 +18,7 @@ from pipelines.engine import beam
 from pipelines.engine.beam import PBegin
 from pipelines.inputs.split import Split, seamless
 from pipelines.map.intake import Intake, group_records
-from pipelines.map.mapper import SplitRecord
+from pipelines.map.mapper import SplitRecord, segment_versions
 from pipelines.readers.reading import check_head, splits
 from pipelines.readers.record import Damage, Record
 from pipelines.segments.rows import DROPPED, KEPT, NAME, QUARANTINED, REJECTS, Verdict
@@ -31,6 +31,7 @@ from pipelines.transforms.judged import (
     Counters,
     judged_outputs,
 )
+from pipelines.transforms.model import check_known
 from shards.errors import UserError
 
 SOURCE = pa.field("source", NAME)
@@ -136,9 +137,11 @@ class ReadDoFn(beam.DoFn):
 
     def __init__(self, corpora: Mapping[str, sources.Corpus]) -> None:
         self._corpora = corpora
+        self._versions = segment_versions({}, corpora)
 
     def setup(self) -> None:
-        """Import the corpora."""
+        """Import the corpora, which are those that the pipeline was made with."""
+        check_known(segment_versions({}, self._corpora), self._versions)
         self._intakes = {source: Intake(corpus) for source, corpus in self._corpora.items()}
         self._counters = Counters()
 

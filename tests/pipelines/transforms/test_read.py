@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from pipelines.corpus.options import Options
+from pipelines.corpus.sources import list_corpora
 from pipelines.segments.rows import READ
 from pipelines.transforms import ReadCorpus
+from pipelines.transforms.read import ReadDoFn
 from shards.errors import UserError
 from tests.pipelines.runs import page, write_wudao
 from tests.pipelines.transforms.pipes import running
@@ -83,6 +86,22 @@ def test_splits_that_do_not_join_up_are_told(tmp_path: Path) -> None:
         read = pipeline | ReadCorpus("wudao", input=str(path))
         seen.watch("kept", read.kept)
     assert len(seen.rows("kept")) == 4
+
+
+def test_a_worker_that_has_another_code_of_a_corpus_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = list_corpora("pipelines.wudao", Options(input=(f"zh={folder}",)))
+    reading = ReadDoFn(listing[1])
+    reading.setup()
+    monkeypatch.setattr("pipelines.map.mapper.code_hash", lambda _: "another")
+    reading = ReadDoFn(listing[1])
+    monkeypatch.setattr("pipelines.map.mapper.code_hash", lambda _: "changed")
+    message = (
+        r"this worker has code of pipelines\.wudao changed, the pipeline was made with another"
+    )
+    with pytest.raises(UserError, match=message):
+        reading.setup()
 
 
 @pytest.mark.parametrize(
