@@ -37,12 +37,15 @@ def code_hash(corpus: str) -> str:
             those beside it are other people's.
 
     Raises:
-        UserError: One of the sources is no Python.
+        UserError: One of the sources is no Python, or the module has no file.
     """
     package, _, name = corpus.rpartition(".")
     if package == _PACKAGE and name in CORPORA:
         return ""
-    home = Path(str(import_module(corpus).__file__))
+    file = getattr(import_module(corpus), "__file__", None)
+    if file is None:
+        raise UserError(f"{corpus} has no file, so that nothing tells when its code changes")
+    home = Path(file)
     root = home.parents[corpus.count(".") + (home.name == "__init__.py")]
     sources: dict[str, bytes] = {}
     waiting = [corpus]
@@ -56,6 +59,8 @@ def code_hash(corpus: str) -> str:
             except (SyntaxError, ValueError) as error:  # of a module that may never be imported
                 doing = f"{path} cannot be parsed"
                 raise code_failure(corpus, error, doing=doing) from error
+    if not sources:  # compiled: its own file stands for its source
+        sources[corpus] = home.read_bytes()
     digest = hashlib.sha256()
     for module in sorted(sources):
         digest.update(f"{module}\0{len(sources[module])}\0".encode() + sources[module])

@@ -126,7 +126,8 @@ class FilterSpec:
         return function
 
     def _missing(self, error: BaseException) -> BaseException:
-        if isinstance(error, ModuleNotFoundError) and self.module.startswith(error.name or "?"):
+        missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
+        if missing and f"{self.module}.".startswith(f"{missing}."):
             return UserError(
                 f"--filter {self}: there is no module {self.module!r} where Python looks for "
                 "modules: start in its folder, install it, or put its folder into PYTHONPATH"

@@ -1,7 +1,7 @@
 """A filter of one's own as a step."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pipelines.corpus.code import code_hash
 from pipelines.filters.clean import are_blank
 from pipelines.quality.catalog import PROFILES, SCORERS
-from pipelines.quality.scored import bound_profile, broken_rules, described
+from pipelines.quality.scored import bound_profile, broken_rules, described, file_hash
 from pipelines.quality.verdict import metric_columns
 from pipelines.segments.rows import Verdict
 from pipelines.steps.clean import EMPTY
@@ -254,8 +254,7 @@ def _is_text(said: Any) -> bool:
 
 
 def _identity(value: str) -> str:
-    path = Path(value)
-    if not path.is_file():
-        return value
-    with path.open("rb") as file:
-        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    with suppress(OSError, ValueError):  # a value that no path can be
+        if Path(value).is_file():
+            return f"sha256:{file_hash(Path(value))}"
+    return value

@@ -207,3 +207,9 @@ def test_a_finished_dataset_is_not_called_complete_after_an_edit(notes: Path, fo
     ):
         run(notes)
     assert run(notes, overwrite=True).manifest.identity != old
+
+
+def test_compiled_code_is_known_by_its_file() -> None:
+    assert code_hash("orjson.orjson") != code_hash("math")
+    with pytest.raises(UserError, match="sys has no file"):
+        code_hash("sys")

@@ -98,3 +98,12 @@ def test_a_class_gets_the_options(own_module: str) -> None:
     made, bounds = parse_filter(f"{own_module}:Short?least=7").load()
     assert vars(made) == {"least": 7}
     assert not bounds
+
+
+def test_a_missing_module_of_a_filter_is_not_taken_for_the_filters_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torchrules_here.py").write_text("import torchr\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UserError, match="No module named 'torchr'"):
+        parse_filter("torchrules_here:x").load()

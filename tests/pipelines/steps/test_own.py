@@ -225,3 +225,8 @@ def test_a_name_that_is_taken_is_refused(name: str, taken: str) -> None:
 def test_what_a_class_says_of_itself_is_checked(name: str, rest: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         own(name, rest)
+
+
+def test_a_long_option_is_no_path(name: str) -> None:
+    pattern = "a" * 300
+    assert pattern in own(name, f"Halved?model={pattern}").identity
