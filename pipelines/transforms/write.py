@@ -59,7 +59,8 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
             commit: Whether the pipeline itself makes the dataset whole.
             options: Of the commands, by the names of their flags: dedup, minhash_threshold,
                 clusters, validation, shards, shard_tokens, keep_dropped, max_reject_rate,
-                keep_segments, overwrite, workers. Values are those of the flags too.
+                keep_segments, overwrite, workers. Values may be the texts that
+                the flags take.
 
         Raises:
             UserError: An option is unknown, its value is none that its flag takes, or the output
