@@ -10,11 +10,9 @@ signatures and docstrings of `build` and `estimate` are made of them.
 
 import importlib
 import inspect
-import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cached_property
@@ -32,6 +30,7 @@ from pipelines.corpus.part import is_share
 from pipelines.corpus.recipe import CORPORA, Recipe, corpus_module, corpus_names, load_recipe
 from pipelines.corpus.sources import other_modules
 from pipelines.engine.flags import beam_flags
+from pipelines.engine.runner import level_kept
 from pipelines.quality import Quality
 from pipelines.report.write import PAGE
 from pipelines.run.command import checked, make
@@ -189,7 +188,7 @@ def build(
             "part maps a share and makes no dataset: that is for the command on each machine "
             "(docs/home-cluster.md); part='merge' can be called"
         )
-    with _levels_kept():
+    with level_kept():
         made = make(asked.module, asked.options, flags=asked.flags)
     output = asked.options.output
     dataset = Dataset.open(output).as_of(made.number)
@@ -327,14 +326,3 @@ def _is_unknown_to_beam(name: str) -> bool:
 
 def _reasons(records: int | Mapping[str, int]) -> Mapping[str, int]:
     return records if isinstance(records, Mapping) else {"": records}
-
-
-@contextmanager
-def _levels_kept() -> Iterator[None]:
-    """Give Beam's log back the level that its user chose; a run silences it."""
-    log = logging.getLogger("apache_beam")
-    level = log.level
-    try:
-        yield
-    finally:
-        log.setLevel(level)

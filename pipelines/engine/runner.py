@@ -4,7 +4,8 @@ Only engines, and --runner=DirectRunner without workers, need Beam; it is loaded
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from pipelines.engine.flags import engine_name
@@ -111,6 +112,17 @@ def silence_beam() -> None:
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     for handler in logging.root.handlers:
         handler.addFilter(_is_for_people)
+
+
+@contextmanager
+def level_kept() -> Iterator[None]:
+    """Give Beam's log back the level that its user chose; a run silences it."""
+    log = logging.getLogger("apache_beam")
+    level = log.level
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def _is_for_people(record: logging.LogRecord) -> bool:

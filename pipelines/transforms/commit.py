@@ -3,20 +3,23 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
-from pipelines.corpus.options import DATASET, semantic
+from pipelines.corpus.options import DATASET, Options, semantic
 from pipelines.corpus.sources import Corpus
 from pipelines.engine.records import read_record
+from pipelines.engine.runner import level_kept
 from pipelines.map.mapper import SplitRecord, segment_versions
 from pipelines.run.build import Build, opened
+from pipelines.run.commit import input_entries
 from pipelines.segments.segment import Segment
 from pipelines.transforms.collect import Collected, Sink
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest
 from shards.records import sealed
-from shards.storage.files import crc32c_of, write_json
+from shards.storage.files import crc32c_of, file_names, write_json
 from shards.storage.remote import AnyPath
 
 MODULE = "pipelines.transforms.made"
@@ -67,6 +70,20 @@ def noted(sink: Sink, run: str) -> Notes | None:
     return read_record(Notes, path) if path.exists() else None
 
 
+def nothing_noted(options: Options) -> UserError:
+    """Return the error for a commit of what no pipeline has noted."""
+    message = (
+        f"there is nothing to commit for {options.output}: run the pipeline to its end first, with "
+        "WriteDataset(…, commit=False)"
+    )
+    if (options.output / manifests.NAME).exists():
+        message += (
+            ". If it has run, another WriteDataset with the same output has made its dataset since "
+            "and removed what this one wrote: give each an output of its own"
+        )
+    return UserError(message)
+
+
 def _path(sink: Sink, run: str) -> AnyPath:
     return sink.options.output / WORK / "map" / f"{run}.json"
 
@@ -83,10 +100,14 @@ def commit(sink: Sink, notes: Notes, *, flags: Sequence[str] = ()) -> Manifest:
         UserError: It cannot be made; the message says why and what to do.
     """
     _check_columns(notes.segments)
+    _check_splits(notes.splits)
     options = sink.options
     corpus = Corpus(MODULE, options)
     sources = sorted({one.source for one in notes.segments})
-    with opened(corpus, dict.fromkeys(sources, corpus), files=[], flags=flags) as build:
+    with (
+        level_kept(),
+        opened(corpus, dict.fromkeys(sources, corpus), files=[], flags=flags) as build,
+    ):
         versions = segment_versions({"tokenizer": sink.engine}, {})
         build.job = replace(build.job, versions=versions)
         build.shards = _num_shards(notes, options.shard_tokens)
@@ -95,21 +116,39 @@ def commit(sink: Sink, notes: Notes, *, flags: Sequence[str] = ()) -> Manifest:
             "tokenizer": sink.tokenizer,
             "dedup": options.dedup,
             "documents": notes.digests(),
+            "keep_dropped": options.keep_dropped,
+            "metrics": [field.name for field in sink.metrics],
             "minhash_threshold": options.minhash_threshold,
         }
-        if made := _made_before(build):
+        records = _records(notes, versions)
+        if made := _made_before(build, records):
             build.clean_up()
             return made
-        return build.make_of(_records(notes, versions))
+        check_new(options)
+        _check_there(notes.segments, build.work / "map")
+        return build.make_of(records)
 
 
-def _made_before(build: Build) -> Manifest | None:
+def check_new(options: Options) -> None:
+    """Check that the output holds no dataset, unless it is to be replaced."""
+    if (options.output / manifests.NAME).exists() and not options.overwrite:
+        raise UserError(
+            f"{options.output} holds a dataset already: give WriteDataset another output, or "
+            "overwrite=True to replace it"
+        )
+
+
+def _made_before(build: Build, records: Sequence[SplitRecord]) -> Manifest | None:
     """Return the manifest if an attempt before got that far: engines may repeat the last step."""
     if not (build.output / manifests.NAME).exists():
         return None
     manifest = manifests.read_manifest(build.output)
-    same = manifest.corpus == build.corpus.recipe.name and manifest.options == build.semantic
-    return manifest if same and not manifest.removals else None
+    if manifest.removals or manifest.corpus != build.corpus.recipe.name:
+        return None
+    made_of = [one for generation in manifest.generations for one in generation.inputs]
+    found = manifest.options, manifest.libraries, made_of
+    asked = build.semantic, build.job.versions, [*input_entries(records)]
+    return manifest if found == asked else None
 
 
 def _num_shards(notes: Notes, shard_tokens: int) -> dict[str, int]:
@@ -172,6 +211,31 @@ def _of_rows(
         versions=versions,
         segments=tuple(segments),
     )
+
+
+def _check_splits(read: Sequence[SplitRecord]) -> None:
+    """Check that no file was read twice; the splits of one are side by side."""
+    for before, split in pairwise(read):
+        place = split.source, split.relative, split.start
+        if place == (before.source, before.relative, before.start):
+            raise UserError(
+                f"{split.relative} of the input {split.source!r} was read twice, and its documents "
+                "would count twice: give WriteDataset one ReadCorpus for each file; for another "
+                "file of the same name, give each ReadCorpus a name of its own, input='NAME=PATH'"
+            )
+
+
+def _check_there(written: Sequence[Collected], folder: AnyPath) -> None:
+    """Check that all segments still have their files."""
+    names = file_names(folder)
+    needed = (f"{one.segment.stem}.{kind}" for one in written for kind in one.segment.files)
+    gone = next((name for name in needed if name not in names), None)
+    if gone is not None:
+        raise UserError(
+            f"{folder / gone} is gone, which this pipeline wrote: another WriteDataset with the "
+            "same output has made its dataset since, and removed it. Give each an output of its "
+            "own, and run this pipeline again"
+        )
 
 
 def _check_columns(written: Iterable[Collected]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines import compiled
+from pipelines.map.mapper import segment_versions
 from pipelines.segments.rows import Verdict
 from pipelines.steps.step import Step
 from shards.errors import UserError
@@ -64,19 +65,9 @@ class Loaded:
         self._native = False
 
     def load(self, model: Model) -> None:
-        """Load it, and check that it is what the pipeline was made with."""
+        """Load it."""
         self._native = model.native is True
-        step = self._made(model)
-        known = facts_of(step)
-        differing = [name for name, value in model.known.items() if known.get(name) != value]
-        if differing:
-            name = differing[0]
-            raise UserError(
-                f"this worker has {name} {known.get(name)}, the pipeline was made with "
-                f"{model.known[name]}: the texts would depend on which worker judged them. Give "
-                "all machines the same files and library versions"
-            )
-        self.step, self._model = step, model
+        self.step, self._model = self._made(model), model
 
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
         """Return the step's verdict."""
@@ -102,16 +93,39 @@ class Loaded:
         return ready or (compiled.available() and self._seen >= COMPILED_AFTER)
 
     def _made(self, model: Model) -> Step:
+        """Return the step, which is what the pipeline was made with."""
         if not self._native or not model.parts:
-            return model.make(**model.arguments)
-        with compiled.compiling(model.parts):
-            return model.make(**model.arguments, compiled=True)
+            step = model.make(**model.arguments)
+        else:
+            with compiled.compiling(model.parts):
+                step = model.make(**model.arguments, compiled=True)
+        check_known(facts_of(step), model.known)
+        return step
 
 
 def facts_of(step: Step) -> dict[str, Any]:
     """Return what must be the same in all workers: fingerprints of models, versions."""
     versions = {f"{name} library": version for name, version in step.engines.items()}
-    return {**step.facts, **versions}
+    return {**step.facts, **segment_versions({}, {}), **versions}
+
+
+def check_known(here: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Check that a worker has what the pipeline was made with.
+
+    Args:
+        here: What it has, by name.
+        known: What the pipeline was made with.
+
+    Raises:
+        UserError: It has another.
+    """
+    for name, value in known.items():
+        if here.get(name) != value:
+            raise UserError(
+                f"this worker has {name} {here.get(name)}, the pipeline was made with {value}: the "
+                "texts would depend on which worker judged them. Give all machines the same files "
+                "and library versions"
+            )
 
 
 _LOADING = threading.Lock()

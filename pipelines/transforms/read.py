@@ -1,7 +1,8 @@
 """A corpus as batches of documents: found, cut and read as by its command."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.corpus import sources
+from pipelines.corpus.flags import parse
+from pipelines.corpus.keywords import words_of
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import corpus_module, load_recipe
 from pipelines.engine import beam
 from pipelines.engine.beam import PBegin
 from pipelines.inputs.split import Split, seamless
 from pipelines.map.intake import Intake, group_records
-from pipelines.map.mapper import SplitRecord
+from pipelines.map.mapper import SplitRecord, segment_versions
 from pipelines.readers.reading import check_head, splits
 from pipelines.readers.record import Damage, Record
 from pipelines.segments.rows import DROPPED, KEPT, NAME, QUARANTINED, REJECTS, Verdict
@@ -28,6 +31,7 @@ from pipelines.transforms.judged import (
     Counters,
     judged_outputs,
 )
+from pipelines.transforms.model import check_known
 from shards.errors import UserError
 
 SOURCE = pa.field("source", NAME)
@@ -52,26 +56,35 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
     docs/transforms.md, then those that the corpus keeps with each document.
     """
 
-    def __init__(self, corpus: str, *, input: str | Sequence[str] = (), **options: Any) -> None:
+    def __init__(
+        self,
+        corpus: str,
+        *,
+        input: str | PathLike[str] | Sequence[str | PathLike[str]] | Mapping[str, Any] = (),
+        **options: Any,
+    ) -> None:
         """Find the files.
 
         Args:
             corpus: A corpus of this or another package ("wudao"), or the module that holds one.
-            input: Path, URL or glob, or several of the form NAME=PATH, as --input takes them; none
-                for the corpus's built-in sample.
+            input: Path, URL or glob, or several of the form NAME=PATH, as --input takes them, or
+                paths by their names; none for the corpus's built-in sample.
             options: Options of the corpus by the names of their flags, with `_` for `-`.
 
         Raises:
-            UserError: There is no such corpus or option, or a file cannot be read.
+            UserError: There is no such corpus or option, a value is none that its flag takes, or a
+                file cannot be read.
         """
         super().__init__()
         module = corpus_module(corpus) or corpus
         recipe = load_recipe(module)
-        inputs = (input,) if isinstance(input, str) else tuple(input)
-        if not inputs and recipe.sample is None:
-            raise UserError(f"ReadCorpus({corpus!r}) has no input: give input=PATH")
         _check_names(corpus, recipe.options, options)
-        values = recipe.options(input=inputs or (str(recipe.sample),), **options)
+        words = words_of(recipe.options, {"input": input, **options})
+        values, _ = parse(recipe.options, words, program=module, about=recipe.about)
+        if not values.input:
+            if recipe.sample is None:
+                raise UserError(f"ReadCorpus({corpus!r}) has no input: give input=PATH")
+            values = replace(values, input=(str(recipe.sample),))
         listing, self._corpora = sources.list_corpora(module, values)
         self._splits: list[Split] = []
         for file in listing.files:
@@ -124,9 +137,11 @@ class ReadDoFn(beam.DoFn):
 
     def __init__(self, corpora: Mapping[str, sources.Corpus]) -> None:
         self._corpora = corpora
+        self._versions = segment_versions({}, corpora)
 
     def setup(self) -> None:
-        """Import the corpora."""
+        """Import the corpora, which are those that the pipeline was made with."""
+        check_known(segment_versions({}, self._corpora), self._versions)
         self._intakes = {source: Intake(corpus) for source, corpus in self._corpora.items()}
         self._counters = Counters()
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.corpus.flags import parse
+from pipelines.corpus.keywords import words_of
 from pipelines.corpus.options import Options
 from pipelines.engine import beam
 from pipelines.engine.beam import PCollection
@@ -14,11 +16,10 @@ from pipelines.engine.workers import num_workers
 from pipelines.map.mapper import SplitRecord
 from pipelines.steps.fingerprint import Fingerprint
 from pipelines.transforms.collect import Collect, Collected, Sink
-from pipelines.transforms.commit import Notes, commit, note, noted
+from pipelines.transforms.commit import Notes, check_new, commit, note, noted, nothing_noted
 from pipelines.transforms.judged import CorpusOutputs, Judged
 from pipelines.transforms.model import Model
 from pipelines.transforms.steps import Tokenize
-from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import Manifest
 from shards.storage.remote import any_path
@@ -58,10 +59,12 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
             commit: Whether the pipeline itself makes the dataset whole.
             options: Of the commands, by the names of their flags: dedup, minhash_threshold,
                 clusters, validation, shards, shard_tokens, keep_dropped, max_reject_rate,
-                keep_segments, overwrite, workers.
+                keep_segments, overwrite, workers. Values may be the texts that
+                the flags take.
 
         Raises:
-            UserError: An option is unknown, or the output holds a dataset.
+            UserError: An option is unknown, its value is none that its flag takes, or the output
+                holds a dataset.
         """
         super().__init__()
         for name in options:
@@ -70,15 +73,16 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
                     f"WriteDataset has no option {name!r}; it has {', '.join(TAKEN)}. What says "
                     "how texts are read or judged belongs to the other transforms"
                 )
-        path = any_path(output)
-        self.options = Options(
-            output=path.absolute(),
-            tokenizer=tokenizer,
-            languages=("all",),
-            language_threshold=0.0,
-            **options,
+        own = {
+            "output": any_path(output).absolute(),
+            "tokenizer": tokenizer,
+            "languages": ("all",),
+            "language_threshold": 0.0,
+        }
+        self.options, _ = parse(
+            Options, words_of(Options, options), program="pipelines.text", about="", defaults=own
         )
-        _check_new(self.options)
+        check_new(self.options)
         (tokenize,) = Tokenize(tokenizer).models
         self._sink = Sink(
             options=self.options,
@@ -91,6 +95,7 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
         self._dropped = tuple(dropped)
         self._commits = commit
         self._run = uuid.uuid4().hex[:24]
+        self._made: Manifest | None = None
 
     def expand(self, kept: PCollection[pa.RecordBatch]) -> PCollection[str]:
         """Wire it."""
@@ -116,7 +121,7 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
         return beam.ParDo(Collect(self._sink)).with_output_types(Any)
 
     def commit(self, *, flags: Sequence[str] = ()) -> Manifest:
-        """Make the dataset of what the pipeline wrote, once it has finished.
+        """Make the dataset of what the pipeline wrote, once it has finished; again: return it.
 
         Args:
             flags: Flags for Beam; none: worker processes of this machine.
@@ -129,14 +134,19 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
         """
         notes = noted(self._sink, self._run)
         if notes is None:
-            raise UserError(
-                f"there is nothing to commit for {self.options.output}: run the pipeline to its "
-                "end first, with WriteDataset(…, commit=False)"
-            )
+            if self._made is not None:
+                return self._made
+            if self._commits:
+                raise UserError(
+                    f"the pipeline itself makes the dataset {self.options.output}, with its last "
+                    "step: leave commit() out, or give WriteDataset commit=False"
+                )
+            raise nothing_noted(self.options)
         work_bytes = sum(tally.bytes for one in notes.segments for tally in one.segment.tallies)
         workers = num_workers(self.options.workers, work_bytes=work_bytes)
         options = replace(self.options, workers=workers)
-        return commit(replace(self._sink, options=options), notes, flags=flags)
+        self._made = commit(replace(self._sink, options=options), notes, flags=flags)
+        return self._made
 
 
 class Finish(beam.DoFn):
@@ -161,11 +171,3 @@ def _fingerprint(options: Options) -> Model:
     near = options.dedup == "minhash"
     parts = ("texts", "signatures") if near else ("texts",)
     return Model(Fingerprint, {"near": near}, uuid.uuid4().hex, parts=parts)
-
-
-def _check_new(options: Options) -> None:
-    if (options.output / manifests.NAME).exists() and not options.overwrite:
-        raise UserError(
-            f"{options.output} holds a dataset already: give WriteDataset another output, or "
-            "overwrite=True to replace it"
-        )

@@ -2,11 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pipelines.corpus.options import Options
+from pipelines.corpus.sources import list_corpora
 from pipelines.segments.rows import READ
 from pipelines.transforms import ReadCorpus
+from pipelines.transforms.read import ReadDoFn
 from shards.errors import UserError
 from tests.pipelines.runs import page, write_wudao
 from tests.pipelines.transforms.pipes import running
@@ -55,6 +59,21 @@ def test_options_are_those_of_the_corpus(folder: Path) -> None:
     assert len(seen.rows("kept")) == 4
 
 
+def test_inputs_are_paths_or_paths_by_name(folder: Path) -> None:
+    with running() as (pipeline, seen):
+        one = pipeline | "One" >> ReadCorpus("wudao", input=folder / "part-a.json")
+        seen.watch("one", one.kept)
+        named = {"a": folder / "b", "b": folder / "part-a.json"}
+        two = pipeline | "Two" >> ReadCorpus("wudao", input=named, split_bytes="1M")
+        seen.watch("two", two.kept)
+    assert {row["source"] for row in seen.rows("one")} == {"wudao"}
+    assert sorted((row["source"], row["path"]) for row in seen.rows("two")) == [
+        ("a", "part-c.json"),
+        ("b", "part-a.json"),
+        ("b", "part-a.json"),
+    ]
+
+
 def test_splits_that_do_not_join_up_are_told(tmp_path: Path) -> None:
     inner = '{"content": "' + "x" * 200 + '"}'
     outer = '{"content": "' + "y" * 150 + '", "nested": [' + ", ".join([inner] * 9) + "]}"
@@ -69,6 +88,22 @@ def test_splits_that_do_not_join_up_are_told(tmp_path: Path) -> None:
     assert len(seen.rows("kept")) == 4
 
 
+def test_a_worker_that_has_another_code_of_a_corpus_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = list_corpora("pipelines.wudao", Options(input=(f"zh={folder}",)))
+    reading = ReadDoFn(listing[1])
+    reading.setup()
+    monkeypatch.setattr("pipelines.map.mapper.code_hash", lambda _: "another")
+    reading = ReadDoFn(listing[1])
+    monkeypatch.setattr("pipelines.map.mapper.code_hash", lambda _: "changed")
+    message = (
+        r"this worker has code of pipelines\.wudao changed, the pipeline was made with another"
+    )
+    with pytest.raises(UserError, match=message):
+        reading.setup()
+
+
 @pytest.mark.parametrize(
     ("corpus", "options", "message"),
     [
@@ -76,10 +111,12 @@ def test_splits_that_do_not_join_up_are_told(tmp_path: Path) -> None:
         ("pile", {}, r"ReadCorpus\('pile'\) has no input: give input=PATH"),
         ("no.such.corpus", {"input": "x"}, "no.such.corpus"),
         ("wudao", {"input": "nowhere.json"}, "nowhere.json"),
+        ("wudao", {"sample": 50}, r"argument --sample: "),
+        ("wudao", {"split_bytes": "some"}, r"argument --split-bytes: "),
     ],
 )
 def test_what_cannot_be_read_is_told_at_once(
-    corpus: str, options: dict[str, str], message: str
+    corpus: str, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
         ReadCorpus(corpus, **options)

@@ -1,5 +1,6 @@
 """Steps as transforms: what they keep, drop and count."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,31 @@ def test_a_process_loads_a_model_once_and_refuses_another() -> None:
     other = Model(made.make, made.arguments, "other", known={"tokenizer": "another"})
     with pytest.raises(UserError, match=r"this worker has tokenizer \w{64}, the pipeline was made"):
         other.loaded()
+
+
+def test_a_process_of_another_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    (clean,) = Clean().models
+    other = replace(clean, identity="clean elsewhere")
+    monkeypatch.setattr("pipelines.map.mapper.version", lambda _: "0.1")
+    with pytest.raises(UserError, match=r"this worker has ftfy 0\.1, the pipeline was made with "):
+        other.loaded()
+
+
+def test_native_loops_of_another_model_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Changing(CleanStep):
+        def __init__(self, *, compiled: bool = False) -> None:
+            super().__init__()
+            self.facts = {"model": "two" if compiled else "one"}
+
+    rows = batch(ENGLISH)
+    monkeypatch.setattr("pipelines.transforms.model.NATIVE_AFTER", rows.nbytes)
+    monkeypatch.setattr("pipelines.compiled.available", lambda: True)
+    monkeypatch.setattr("pipelines.compiled.kept", lambda _: True)
+    monkeypatch.setattr("pipelines.compiled.usable", lambda: False)
+    known = {"model": "one"}
+    step = Model(Changing, {}, "changes", parts=("texts",), known=known).loaded()
+    with pytest.raises(UserError, match=r"this worker has model two, the pipeline was made with o"):
+        step(rows)
 
 
 def test_native_loops_begin_once_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:

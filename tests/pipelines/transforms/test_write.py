@@ -1,5 +1,6 @@
 """What a pipeline made becomes the dataset that a command makes."""
 
+import logging
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from pipelines.transforms import (
 )
 from shards.errors import UserError
 from shards.manifest import read_manifest
-from tests.pipelines.runs import many_splits
+from tests.pipelines.runs import many_splits, page, write_wudao
 from tests.pipelines.steps.batches import batch
 from tests.pipelines.transforms.pipes import TOKENIZER, batches, running, shipped
 
@@ -188,9 +189,96 @@ def test_a_last_step_that_an_engine_repeats_finds_its_work_done(tmp_path: Path) 
     assert sink.commit() == first
 
 
+def written(notes: list[Note], output: Path, **options: Any) -> WriteDataset:
+    """Return what wrote notes and is yet to commit."""
+    sink = WriteDataset(str(output), tokenizer=TOKENIZER, commit=False, **options)
+    with running() as (pipeline, _):
+        _ = pipeline | beam.Create(notes).with_output_types(Note) | FromRows() | sink
+    return sink
+
+
+@pytest.mark.slow
+def test_a_dataset_made_since_is_not_replaced(tmp_path: Path) -> None:
+    late = WriteDataset(str(tmp_path), tokenizer=TOKENIZER)
+    first, second = written(NOTES, tmp_path), written(NOTES[1:], tmp_path)
+    assert first.commit() == first.commit() == read_manifest(tmp_path)
+    with pytest.raises(UserError, match=r"nothing to commit for .* has made its dataset since"):
+        second.commit()
+    message = r"holds a dataset already: .*overwrite=True"
+    with pytest.raises(Exception, match=message), running() as (pipeline, _):
+        _ = pipeline | beam.Create(NOTES[2:]).with_output_types(Note) | FromRows() | late
+    assert first.commit() == read_manifest(tmp_path)
+
+
+def test_a_commit_leaves_the_log_of_beam_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("apache_beam"), "level", logging.INFO)
+    written(NOTES[:9], tmp_path).commit()
+    assert logging.getLogger("apache_beam").level == logging.INFO
+
+
+@pytest.mark.slow
+def test_replacing_with_other_options_is_no_repetition(tmp_path: Path) -> None:
+    first = written(NOTES, tmp_path).commit()
+    second = written(NOTES, tmp_path, overwrite=True, keep_dropped=True).commit()
+    assert first.generations[0].name != second.generations[0].name
+    assert written(NOTES, tmp_path, overwrite=True, keep_dropped=True).commit() == second
+
+
+@pytest.mark.slow
+def test_what_another_pipeline_removed_is_told(tmp_path: Path) -> None:
+    sink = written(NOTES, tmp_path)
+    next((tmp_path / ".work" / "map").glob("*.audit")).unlink()
+    message = r"\.audit is gone, .*another WriteDataset with the same output"
+    with pytest.raises(UserError, match=message):
+        sink.commit()
+
+
+def test_a_corpus_that_is_read_twice_is_told(tmp_path: Path) -> None:
+    write_wudao(tmp_path / "in.json", [page(1), page(2)])
+    sink: Any = None
+
+    def run() -> None:
+        nonlocal sink
+        with running() as (pipeline, _):
+            one, two = (
+                pipeline | name >> ReadCorpus("wudao", input=tmp_path / "in.json") for name in "ab"
+            )
+            sink = WriteDataset(str(tmp_path / "out"), tokenizer=TOKENIZER, dropped=[one, two])
+            _ = (one.kept, two.kept) | beam.Flatten() | sink
+
+    message = r"in\.json of the input 'wudao' was read twice, .*input='NAME=PATH'"
+    with pytest.raises(Exception, match=message):
+        run()
+    with pytest.raises(UserError, match=r"the pipeline itself makes the dataset .*commit=False"):
+        sink.commit()
+
+
 def test_options_of_other_transforms_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"WriteDataset has no option 'languages'; it has dedup, "):
         WriteDataset(str(tmp_path), tokenizer=TOKENIZER, languages=("zh",))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dedup": "Minhash"}, r"argument --dedup: invalid choice: 'Minhash' .*'minhash'"),
+        ({"workers": -3}, r"argument --workers: "),
+        ({"max_reject_rate": 5}, r"argument --max-reject-rate: "),
+        ({"overwrite": "yes"}, r"overwrite='yes' is neither True nor False"),
+    ],
+)
+def test_values_that_the_flags_refuse_are_refused(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        WriteDataset(str(tmp_path), tokenizer=TOKENIZER, **options)
+
+
+def test_values_may_be_the_texts_that_flags_take(tmp_path: Path) -> None:
+    sink = WriteDataset(str(tmp_path), tokenizer=TOKENIZER, shard_tokens="100M", workers="2")
+    assert (sink.options.shard_tokens, sink.options.workers) == (100_000_000, 2)
 
 
 def test_batches_that_lack_an_identity_are_refused(tmp_path: Path) -> None:
