@@ -64,8 +64,15 @@ class Collected:
 class Collect(beam.DoFn):
     """Writes batches as segments, and yields what it wrote when the bundle ends."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, *, dropped: bool) -> None:
+        """Make it.
+
+        Args:
+            sink: What all share.
+            dropped: Whether it is given what was left out, rows with a reason.
+        """
         self._sink = sink
+        self._dropped = dropped
 
     def setup(self) -> None:
         """Load what is needed."""
@@ -97,7 +104,15 @@ class Collect(beam.DoFn):
             yield beam.WindowedValue(collected, window.max_timestamp(), (window,))
 
     def _add(self, source: str, rows: pa.RecordBatch) -> None:
-        dropped = REASON.name in rows.schema.names
+        dropped = self._dropped
+        if (REASON.name in rows.schema.names) != dropped:
+            raise UserError(
+                "WriteDataset(dropped=[…]) was given rows without a column 'reason': give it what "
+                "transforms drop or quarantine, and what they keep as its input"
+                if dropped
+                else "WriteDataset was given rows with a column 'reason', as those that are left "
+                "out have it: give these as dropped=[…], or call the column otherwise"
+            )
         if dropped:
             kept, verdicts = self._nothing(), [_verdict(rows)]
         else:
@@ -253,6 +268,9 @@ def _check(batch: pa.RecordBatch) -> None:
             f"{', '.join(batch.schema.names)}. Batches of ReadCorpus have all it needs; rows of "
             "your own get it from FromRows"
         )
+    for name in (SOURCE.name, PATH.name, "position", "order", "text"):
+        if batch[name].null_count:
+            raise UserError(f"WriteDataset was given rows whose {name} is null: it has to be there")
 
 
 def _check_tokens(rows: pa.RecordBatch, tokenizer: str) -> None:

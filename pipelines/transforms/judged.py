@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.engine import beam
+from pipelines.engine.beam import PCollection
 from pipelines.engine.metrics import NAMESPACE
 from pipelines.segments.rows import DROPPED, NAME, QUARANTINED, REJECTS, Verdict
+from shards.errors import UserError
 
 REASON = pa.field("reason", NAME)
 """The column of dropped and quarantined rows that says why."""
@@ -41,6 +43,19 @@ class CorpusOutputs(NamedTuple):
     quarantined: Any
     splits: Any
     """Records for the dataset's list of inputs: hand the whole to WriteDataset(dropped=[…])."""
+
+
+class OfBatches(beam.PTransform[PCollection[pa.RecordBatch], Any]):
+    """A transform of one collection of batches."""
+
+    def __ror__(self, left: Any, label: str | None = None) -> Any:
+        """Take the collection; the outputs of another transform are three."""
+        if isinstance(left, Judged | CorpusOutputs):
+            raise UserError(
+                f"{label or type(self).__name__} was given all outputs of a transform at once: "
+                "give it those that stay, as in … .kept | …"
+            )
+        return super().__ror__(left, label)  # type: ignore[no-untyped-call]  # Beam has no types here
 
 
 class Counters:

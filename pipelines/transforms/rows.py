@@ -6,6 +6,7 @@ A row that keeps the columns of its identity is the document that it was; to oth
 one, a hash of the row itself, so that nothing depends on where or when it is made.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from types import MappingProxyType, UnionType
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 
 from pipelines.engine import beam
 from pipelines.engine.beam import PCollection
+from pipelines.inputs.files import NAME as SOURCE_NAME
 from pipelines.map.intake import BATCH_BYTES, BATCH_RECORDS
 from pipelines.segments.identity import holdout_hashes, order_hashes
 from pipelines.segments.rows import NAME, READ
@@ -128,6 +130,7 @@ class FromRows(beam.PTransform[PCollection[Any], PCollection[pa.RecordBatch]]):
             seed: Of order and validation, as ReadCorpus's.
         """
         super().__init__()
+        _check_sources([source])
         self._source = source
         self._id = (id,) if isinstance(id, str) else tuple(id)
         self._group = group
@@ -254,27 +257,25 @@ class BatchesOf(beam.DoFn):
         for name in ("text", *IDENTITY):
             if None in values.get(name, ()):
                 raise UserError(f"FromRows: a row's {name} is null: leave such rows out before")
-        columns = {
-            name: pa.array(values[name], _built(kind)).cast(kind)
-            for name, kind in self._types.items()
-        }
+        columns = {name: _column(name, values[name], kind) for name, kind in self._types.items()}
         if not {*IDENTITY} <= {*self._types}:
-            columns = {**self._identity(rows), **columns}
+            columns = {**self._identity(columns, len(rows)), **columns}
+        _check_sources(columns[SOURCE.name].unique().to_pylist())
         columns |= self._hashes(columns)
         columns = _complete(columns, self._group, len(rows))
         rest = [name for name in columns if name not in READ.names]
         return pa.RecordBatch.from_pydict({name: columns[name] for name in (*READ.names, *rest)})
 
-    def _identity(self, rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-        names = [*self._types]
-        chosen = [names.index(name) for name in self._id] or [*range(len(names))]
-        positions = [_position([row[index] for index in chosen]) for row in rows]
+    def _identity(self, columns: Mapping[str, Any], num: int) -> dict[str, Any]:
+        # Of the columns: engines change values as they hand them on, such as 1 to 1.0.
+        chosen = [columns[name].to_pylist() for name in self._id or self._types]
+        positions = [_position(values) for values in zip(*chosen, strict=True)]
         return {
-            SOURCE.name: constant(self._source, len(rows)),
-            PATH.name: constant(ROWS, len(rows)),
+            SOURCE.name: constant(self._source, num),
+            PATH.name: constant(ROWS, num),
             "position": pa.array(positions, pa.int64()),
-            "length": pa.repeat(pa.scalar(1, pa.int64()), len(rows)),
-            "ordinal": pa.repeat(pa.scalar(0, pa.int32()), len(rows)),
+            "length": pa.repeat(pa.scalar(1, pa.int64()), num),
+            "ordinal": pa.repeat(pa.scalar(0, pa.int32()), num),
         }
 
     def _hashes(self, columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -295,13 +296,35 @@ class BatchesOf(beam.DoFn):
         return {"order": pa.array(order), "holdout": pa.array(holdout)}
 
 
+def _column(name: str, values: Sequence[Any], kind: pa.DataType) -> Any:
+    """Return a field of rows as a column."""
+    try:
+        column = pa.array(values, _built(kind)).cast(kind)
+    except (pa.ArrowException, UnicodeEncodeError, TypeError) as error:
+        raise UserError(
+            f"FromRows: a row's {name} is no {kind}: {' '.join(str(error).split())[:200]}"
+        ) from error
+    if name in ("text", "prompt") and any("\0" in value for value in values if value):
+        raise UserError(f"FromRows: a row's {name} has a NUL character: leave such rows out before")
+    return column
+
+
+def _check_sources(names: Sequence[str]) -> None:
+    for name in names:
+        if not SOURCE_NAME.fullmatch(name) or name in (".", ".."):
+            raise UserError(
+                f"FromRows: {name!r} cannot be the name of a source, which names a folder: use "
+                "letters, digits and ._-; rename the field if it means something else"
+            )
+
+
 def _built(kind: pa.DataType) -> pa.DataType:
     return pa.large_string() if kind == NAME else kind
 
 
 def _position(values: Sequence[Any]) -> int:
     """Return what stands for the place of a row: 63 bits of a hash of its values."""
-    digest = blake2b(repr(values).encode(errors="surrogatepass"), digest_size=8).digest()
+    digest = blake2b(json.dumps(values).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 

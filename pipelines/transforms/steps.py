@@ -18,19 +18,23 @@ from pipelines.quality.selection import Labels, parse_selection
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from pipelines.steps import block, clean, decontaminate, identify, judge, mask, own, tokenize
 from pipelines.steps.clock import Clock
-from pipelines.steps.filter_spec import parse_filter
+from pipelines.steps.filter_spec import QUALITY, parse_filter
 from pipelines.steps.step import Step, run
 from pipelines.tokenizers.tokenizer import load_tokenizer
-from pipelines.transforms.judged import Counters, Judged, judged_outputs
+from pipelines.transforms.judged import Counters, Judged, OfBatches, judged_outputs
 from pipelines.transforms.model import Loaded, Model, facts_of
 from shards.errors import UserError
 
 
-class StepTransform(beam.PTransform[PCollection[pa.RecordBatch], Judged]):
+class StepTransform(OfBatches):
     """A transform that judges batches by one step, or by several in one go."""
 
     needs: Sequence[str] = ("prompt", "text")
     """Columns that batches must have."""
+    adds: Sequence[str] = ()
+    """Columns that it adds and others need."""
+    fields: Sequence[pa.Field] = ()
+    """The columns of its metrics."""
 
     def __init__(self, models: Sequence[Model], *, needs: Sequence[str] = ()) -> None:
         super().__init__()
@@ -71,6 +75,13 @@ class StepsDoFn(beam.DoFn):
                 "IdentifyLanguage adds language, which JudgeQuality needs"
             )
         kept, verdicts = run(batch, self._steps, self._clock)
+        names = kept.schema.names
+        if len({*names}) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise UserError(
+                f"{self._steps[-1].name} adds a column {twice!r} to batches that have one: give "
+                "each transform once, and call a field of rows otherwise"
+            )
         yield from judged_outputs(kept, verdicts, self._counters)
 
 
@@ -110,6 +121,8 @@ class Clean(StepTransform):
 class IdentifyLanguage(StepTransform):
     """Adds `language` and `score`; drops what is in others (`language`, `language-score`)."""
 
+    adds = ("language", "score")
+
     def __init__(
         self,
         *languages: str,
@@ -130,6 +143,11 @@ class IdentifyLanguage(StepTransform):
         Raises:
             UserError: A language is unknown, or the model cannot be loaded.
         """
+        if odd := [name for name in languages if not isinstance(name, str)]:
+            raise UserError(
+                f"IdentifyLanguage({odd[0]!r}): give names of languages one by one, as in "
+                'IdentifyLanguage("zh", "en")'
+            )
         made = _model(
             identify.Identify,
             parts=("texts",),
@@ -255,15 +273,21 @@ class OwnFilter(StepTransform):
             UserError: It cannot be loaded.
         """
         made = _model(_own, native=None, text=spec)
-        super().__init__([made])
         step = made.loaded().step
-        assert step is not None
+        assert isinstance(step, own.Own)
+        super().__init__([made], needs=("language",) if step.bounds else ())
         self.fields = step.fields
         """The columns that it adds."""
 
 
 def _own(*, text: str) -> Step:
-    return own.Own(parse_filter(text))
+    parsed = parse_filter(text)
+    if parsed.after != QUALITY:
+        raise UserError(
+            f'OwnFilter("{text}"): its place is where it is put, so leave {parsed.after}= out'
+        )
+    (step,) = own.load_filters([parsed])
+    return step
 
 
 class Tokenize(StepTransform):
@@ -302,7 +326,12 @@ class Steps(StepTransform):
         if not transforms:
             raise UserError("Steps() has no step: give it some, as in Steps(Clean(), Tokenize(…))")
         super().__init__([model for one in transforms for model in one.models])
-        self.needs = transforms[0].needs
+        made: set[str] = set()
+        needs: list[str] = []
+        for one in transforms:
+            needs += [name for name in one.needs if name not in made]
+            made.update(one.adds)
+        self.needs = tuple(dict.fromkeys(needs))
         fields = [field for one in transforms for field in getattr(one, "fields", ())]
         self.fields = tuple(fields)
         """The columns of their metrics."""

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -17,7 +18,7 @@ from pipelines.map.mapper import SplitRecord
 from pipelines.steps.fingerprint import Fingerprint
 from pipelines.transforms.collect import Collect, Collected, Sink
 from pipelines.transforms.commit import Notes, check_new, commit, note, noted, nothing_noted
-from pipelines.transforms.judged import CorpusOutputs, Judged
+from pipelines.transforms.judged import CorpusOutputs, Judged, OfBatches
 from pipelines.transforms.model import Model
 from pipelines.transforms.steps import Tokenize
 from shards.errors import UserError
@@ -31,7 +32,11 @@ TAKEN = (
 """The options of the commands that say what is made of judged documents."""
 
 
-class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]):
+_OUTPUTS: WeakKeyDictionary[beam.Pipeline, set[str]] = WeakKeyDictionary()
+"""The outputs of each pipeline."""
+
+
+class WriteDataset(OfBatches):
     """Writes batches as a dataset; gives its folder once it is whole.
 
     Batches are written as segments where they are. Then one task removes duplicates, merges and
@@ -99,14 +104,23 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
 
     def expand(self, kept: PCollection[pa.RecordBatch]) -> PCollection[str]:
         """Wire it."""
-        collected = [kept | "Write kept" >> self._collect()]
+        self._check_alone(kept.pipeline)
+        seen = [kept]
+        collected = [kept | "Write kept" >> self._collect(dropped=False)]
         for number, one in enumerate(self._dropped):
             parts = one[1:] if isinstance(one, Judged | CorpusOutputs) else (one,)
             for name, part in zip(CorpusOutputs._fields[1:], parts, strict=False):
+                if any(part is other for other in seen):
+                    raise UserError(
+                        "WriteDataset was given the same collection twice, which would count its "
+                        "rows twice: give what stays as its input, and each transform's outputs "
+                        "once in dropped=[…]"
+                    )
+                seen.append(part)
                 if part.element_type is SplitRecord:
                     collected.append(part)
                 else:
-                    collected.append(part | f"Write {name} {number}" >> self._collect())
+                    collected.append(part | f"Write {name} {number}" >> self._collect(dropped=True))
         records = collected | "All records" >> beam.Flatten()
         finish = Finish(self._sink, self._run, commits=self._commits)
         folder: PCollection[str] = (
@@ -117,8 +131,18 @@ class WriteDataset(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]
         )
         return folder
 
-    def _collect(self) -> Any:
-        return beam.ParDo(Collect(self._sink)).with_output_types(Any)
+    def _check_alone(self, pipeline: beam.Pipeline) -> None:
+        outputs = _OUTPUTS.setdefault(pipeline, set())
+        output = str(self.options.output)
+        if output in outputs:
+            raise UserError(
+                f"two WriteDataset of one pipeline write to {output}: give each an output of its "
+                "own, or flatten their inputs into one"
+            )
+        outputs.add(output)
+
+    def _collect(self, *, dropped: bool) -> Any:
+        return beam.ParDo(Collect(self._sink, dropped=dropped)).with_output_types(Any)
 
     def commit(self, *, flags: Sequence[str] = ()) -> Manifest:
         """Make the dataset of what the pipeline wrote, once it has finished; again: return it.

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from pipelines.engine import beam
@@ -124,3 +125,41 @@ def test_types_that_no_row_has_are_refused() -> None:
     with pytest.raises(UserError, match=r"a column of a row is a str, int, float or bool"):
         ToRows(when=bytes)
     assert [*ToRows("url")._fields][:5] == [*IDENTITY]
+
+
+def test_identity_does_not_depend_on_how_an_engine_hands_rows_on() -> None:
+    rows = [Page("one", "a", 1, 1), Page("two", "b", np.int64(2), 0.5)]  # type: ignore[arg-type]
+    with running() as (pipeline, seen):
+        made = pipeline | beam.Create(rows, reshuffle=False).with_output_types(Page)
+        seen.watch("at once", made | "At once" >> FromRows())
+        through = made | beam.Reshuffle()
+        seen.watch("through", through | "Through" >> FromRows())
+    assert [row["order"] for row in seen.rows("at once")] == [
+        row["order"] for row in seen.rows("through")
+    ]
+
+
+@pytest.mark.parametrize("source", ["a/b", "..", "", "https://x.org"])
+def test_a_source_names_a_folder(source: str) -> None:
+    with pytest.raises(UserError, match="cannot be the name of a source"):
+        FromRows(source=source)
+
+
+class Odd(NamedTuple):
+    """Rows with columns that steps make."""
+
+    text: str
+    score: str = "high"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (Odd("one"), "a row's score is no float"),
+        (Page("o\0ne", "a", 1), "a row's text has a NUL character"),
+        (Page("\ud800", "a", 1), "a row's text is no"),
+    ],
+)
+def test_values_that_fit_no_column_are_told(row: Any, said: str) -> None:
+    with pytest.raises(Exception, match=said):
+        batches_of([row], type(row))

@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from pipelines.engine import beam
@@ -206,3 +208,41 @@ def test_a_filter_of_ones_own_is_a_transform(
     assert {row["text"] for row in seen.rows("kept")} == {CHINESE, JAPANESE, " \n"}
     with pytest.raises(UserError, match="holds no 'no_sea'"):
         OwnFilter("own_transform_here:no_sea")
+
+
+def test_what_does_not_fit_together_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_bounds_here.py").write_text(
+        "class Long:\n    metrics = ('chars',)\n    bounds = {'min_chars': 3}\n"
+        "    def __call__(self, batch):\n"
+        "        return {'chars': [len(t) for t in batch['text'].to_pylist()]}\n"
+        "def tokenize(batch): return [None] * batch.num_rows\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
+    start = batches(pipeline, batch(*TEXTS))
+    clean = start | Clean()
+    with pytest.raises(UserError, match=r"MaskPersonalData was given all outputs .*\.kept"):
+        _ = clean | MaskPersonalData()
+    with pytest.raises(UserError, match="a filter cannot be called 'tokenize'"):
+        OwnFilter("own_bounds_here:tokenize")
+    with pytest.raises(UserError, match="its place is where it is put, so leave clean= out"):
+        OwnFilter("clean=own_bounds_here:Long")
+    with pytest.raises(UserError, match="give names of languages one by one"):
+        IdentifyLanguage(["zh", "en"])  # type: ignore[arg-type]  # as people write it
+    assert Steps(Clean(), JudgeQuality("en=gopher")).needs == ("prompt", "text", "language")
+    both = Steps(IdentifyLanguage("en"), OwnFilter("own_bounds_here:Long"))
+    assert both.needs == ("prompt", "text")
+    with pytest.raises(Exception, match="a column 'repaired' to batches that have one"):
+        _run_only(batch(*TEXTS), Clean(), Clean())
+    with pytest.raises(Exception, match="no column 'language'"):
+        _run_only(batch(*TEXTS), OwnFilter("own_bounds_here:Long"))
+
+
+def _run_only(rows: pa.RecordBatch, *transforms: Any) -> None:
+    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
+    kept = batches(pipeline, rows)
+    for number, transform in enumerate(transforms):
+        kept = (kept | f"{number}" >> transform).kept
+    pipeline.run().wait_until_finish()

@@ -284,3 +284,48 @@ def test_values_may_be_the_texts_that_flags_take(tmp_path: Path) -> None:
 def test_batches_that_lack_an_identity_are_refused(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="without a column 'position'; it has text"):
         write_batches(tmp_path / "out", pa.RecordBatch.from_pydict({"text": ["a"]}))
+
+
+def whole(*texts: str) -> pa.RecordBatch:
+    """A batch as ReadCorpus gives it."""
+    rows = batch(*texts)
+    for name in ("source", "path"):
+        rows = rows.append_column(name, pa.array(["web"] * len(texts), pa.large_string()))
+    return rows
+
+
+def test_what_is_left_out_has_reasons_and_what_stays_has_none(tmp_path: Path) -> None:
+    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
+    kept = batches(pipeline, whole("one text"))
+    other = pipeline | "Others" >> beam.Create([whole("another")], reshuffle=False)
+    other |= "Typed" >> beam.Map(lambda rows: rows).with_output_types(pa.RecordBatch)
+    _ = kept | WriteDataset(str(tmp_path / "a"), tokenizer=TOKENIZER, dropped=[other])
+    with pytest.raises(Exception, match="was given rows without a column 'reason'"):
+        pipeline.run().wait_until_finish()
+    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
+    marked = whole("one").append_column("reason", pa.array(["mine"]))
+    _ = batches(pipeline, marked) | WriteDataset(str(tmp_path / "b"), tokenizer=TOKENIZER)
+    with pytest.raises(Exception, match="was given rows with a column 'reason'"):
+        pipeline.run().wait_until_finish()
+    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
+    lost = whole("one", "two")
+    lost = lost.set_column(
+        lost.schema.get_field_index("source"), "source", pa.array(["web", None], pa.large_string())
+    )
+    _ = batches(pipeline, lost) | WriteDataset(str(tmp_path / "c"), tokenizer=TOKENIZER)
+    with pytest.raises(Exception, match="rows whose source is null"):
+        pipeline.run().wait_until_finish()
+
+
+def test_collections_are_written_once_to_an_output_of_their_own(tmp_path: Path) -> None:
+    pipeline = beam.Pipeline(runner=beam.FnApiRunner())
+    clean = batches(pipeline, whole("one text")) | Clean()
+    for dropped in ([clean, clean.dropped], [clean.kept]):
+        sink = WriteDataset(str(tmp_path / str(len(dropped))), tokenizer=TOKENIZER, dropped=dropped)
+        with pytest.raises(UserError, match="was given the same collection twice"):
+            _ = clean.kept | f"Sink {len(dropped)}" >> sink
+    _ = clean.kept | "First" >> WriteDataset(str(tmp_path / "d"), tokenizer=TOKENIZER)
+    with pytest.raises(UserError, match="two WriteDataset of one pipeline write to"):
+        _ = clean.kept | "Second" >> WriteDataset(str(tmp_path / "d"), tokenizer=TOKENIZER)
+    with pytest.raises(UserError, match=r"give it those that stay, as in … \.kept"):
+        _ = clean | "Third" >> WriteDataset(str(tmp_path / "e"), tokenizer=TOKENIZER)
