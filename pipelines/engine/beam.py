@@ -41,7 +41,7 @@ try:
         ImpulseSeqGenRestrictionProvider,
     )
     from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
-    from apache_beam.transforms.window import GlobalWindow, TimestampedValue
+    from apache_beam.transforms.window import GlobalWindow, GlobalWindows, TimestampedValue
     from apache_beam.typehints.row_type import RowTypeConstraint
     from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
     from apache_beam.utils.windowed_value import WindowedValue
@@ -60,6 +60,7 @@ __all__ = [
     "FlinkRunnerOptions",
     "FnApiRunner",
     "GlobalWindow",
+    "GlobalWindows",
     "GoogleCloudOptions",
     "GroupByKey",
     "Impulse",

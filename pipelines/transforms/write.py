@@ -20,7 +20,7 @@ from pipelines.transforms.collect import Collect, Collected, Sink
 from pipelines.transforms.commit import Notes, check_new, commit, note, noted, nothing_noted
 from pipelines.transforms.judged import CorpusOutputs, Judged, OfBatches
 from pipelines.transforms.model import Model
-from pipelines.transforms.steps import Tokenize
+from pipelines.transforms.steps import StepTransform, Tokenize
 from shards.errors import UserError
 from shards.manifest import Manifest
 from shards.storage.remote import any_path
@@ -49,7 +49,7 @@ class WriteDataset(OfBatches):
         *,
         tokenizer: str,
         dropped: Iterable[Judged | CorpusOutputs | PCollection[pa.RecordBatch]] = (),
-        metrics: Iterable[Any] = (),
+        metrics: Iterable[StepTransform] = (),
         commit: bool = True,
         **options: Any,
     ) -> None:
@@ -95,7 +95,7 @@ class WriteDataset(OfBatches):
             tokenize=tokenize,
             tokenizer=str(tokenize.known["tokenizer"]),
             engine=str(tokenize.known["tokenizer library"]),
-            metrics=tuple(field for one in metrics for field in one.fields),
+            metrics=_fields(metrics),
         )
         self._dropped = tuple(dropped)
         self._commits = commit
@@ -104,6 +104,7 @@ class WriteDataset(OfBatches):
 
     def expand(self, kept: PCollection[pa.RecordBatch]) -> PCollection[str]:
         """Wire it."""
+        _check_window(kept)
         self._check_alone(kept.pipeline)
         seen = [kept]
         collected = [kept | "Write kept" >> self._collect(dropped=False)]
@@ -116,6 +117,7 @@ class WriteDataset(OfBatches):
                         "rows twice: give what stays as its input, and each transform's outputs "
                         "once in dropped=[…]"
                     )
+                _check_window(part)
                 seen.append(part)
                 if part.element_type is SplitRecord:
                     collected.append(part)
@@ -189,6 +191,27 @@ class Finish(beam.DoFn):
         else:
             note(self._sink, self._run, notes)
         yield str(self._sink.options.output)
+
+
+def _fields(metrics: Iterable[StepTransform]) -> tuple[pa.Field, ...]:
+    given = [metrics] if isinstance(metrics, StepTransform) else [*metrics]
+    odd = next((one for one in given if not isinstance(one, StepTransform)), None)
+    if odd is not None:
+        raise UserError(
+            f"WriteDataset(metrics=[…]) was given {odd!r}: give it the transforms themselves whose "
+            "metrics the audit table keeps, as in judge = JudgeQuality(…); metrics=[judge]"
+        )
+    return tuple(field for one in given for field in one.fields)
+
+
+def _check_window(collection: PCollection[Any]) -> None:
+    window = collection.windowing.windowfn
+    if window != beam.GlobalWindows():
+        raise UserError(
+            f"WriteDataset was given a collection in windows ({type(window).__name__}), and a "
+            "dataset is made of all documents at once: put "
+            "beam.WindowInto(beam.window.GlobalWindows()) before it"
+        )
 
 
 def _fingerprint(options: Options) -> Model:
