@@ -58,7 +58,7 @@ class Collected:
     digest: str
     """The sum, modulo 2**64, of a hash of each row; in hexadecimal digits."""
     columns: tuple[str, ...]
-    """Those of its documents, none if it has none: all of a source have the same."""
+    """Those of its documents, "name: type", none if it has none: all of a source have the same."""
 
 
 class Collect(beam.DoFn):
@@ -121,7 +121,7 @@ class Collect(beam.DoFn):
                 _check_tokens(rows, self._sink.tokenizer)
             rows = _whole(rows)
             kept, verdicts = run(rows, [*steps, self._fingerprint], self._clock)
-        one = self._open_for(source, dropped=dropped, columns=kept.schema.names)
+        one = self._open_for(source, dropped=dropped, columns=_columns(kept.schema))
         one.add(kept, verdicts)
         if one.builder.full:
             self._close(self._open.pop((source, dropped)))
@@ -168,6 +168,14 @@ class Collect(beam.DoFn):
         steps = [self._sink.tokenize.loaded(), self._fingerprint]
         self._empty, _ = run(_whole(empty), steps, self._clock)
         return self._empty
+
+
+def _columns(schema: pa.Schema) -> list[str]:
+    """Return the columns with their types, except of those that ReadCorpus gives."""
+    return [
+        field.name if field.name in READ.names else f"{field.name}: {field.type}"
+        for field in schema
+    ]
 
 
 class _Open:

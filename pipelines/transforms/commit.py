@@ -238,6 +238,11 @@ def _check_there(written: Sequence[Collected], folder: AnyPath) -> None:
         )
 
 
+def _types(columns: Iterable[str]) -> dict[str, str]:
+    """Return the types of columns by name."""
+    return {name: kind for name, _, kind in (column.partition(": ") for column in columns)}
+
+
 def _check_columns(written: Iterable[Collected]) -> None:
     """Check that all documents of a source have the same columns."""
     first: dict[str, tuple[str, ...]] = {}
@@ -247,11 +252,19 @@ def _check_columns(written: Iterable[Collected]) -> None:
         columns = first.setdefault(one.source, one.columns)
         if columns == one.columns:
             continue
-        differing = {*columns} ^ {*one.columns}
+        types, others = _types(columns), _types(one.columns)
+        differing = types.keys() ^ others.keys()
+        unlike = [name for name in types if name in others and types[name] != others[name]]
+        if not differing and unlike:
+            raise UserError(
+                f"the documents of the source {one.source!r} have a column {unlike[0]!r} of two "
+                f"types, {types[unlike[0]]} and {others[unlike[0]]}: make it one, or give them a "
+                "`source` of their own"
+            )
         if not differing:
             raise UserError(
                 f"the documents of the source {one.source!r} have their columns in two orders: "
-                f"{', '.join(columns)}; and {', '.join(one.columns)}. Give all the same"
+                f"{', '.join(types)}; and {', '.join(others)}. Give all the same"
             )
         raise UserError(
             f"some documents of the source {one.source!r} have a column "

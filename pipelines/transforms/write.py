@@ -49,7 +49,7 @@ class WriteDataset(OfBatches):
         *,
         tokenizer: str,
         dropped: Iterable[Judged | CorpusOutputs | PCollection[pa.RecordBatch]] = (),
-        metrics: Iterable[StepTransform] = (),
+        metrics: Iterable[StepTransform] | StepTransform = (),
         commit: bool = True,
         **options: Any,
     ) -> None:
@@ -193,7 +193,7 @@ class Finish(beam.DoFn):
         yield str(self._sink.options.output)
 
 
-def _fields(metrics: Iterable[StepTransform]) -> tuple[pa.Field, ...]:
+def _fields(metrics: Iterable[StepTransform] | StepTransform) -> tuple[pa.Field, ...]:
     given = [metrics] if isinstance(metrics, StepTransform) else [*metrics]
     odd = next((one for one in given if not isinstance(one, StepTransform)), None)
     if odd is not None:

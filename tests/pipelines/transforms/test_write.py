@@ -349,5 +349,15 @@ def test_metrics_are_given_as_transforms(tmp_path: Path) -> None:
     judge = JudgeQuality("en=gopher")
     WriteDataset(str(tmp_path), tokenizer=TOKENIZER, metrics=[judge, Clean()])
     WriteDataset(str(tmp_path), tokenizer=TOKENIZER, metrics=judge)
+    name: Any = "judge"
     with pytest.raises(UserError, match=r"metrics=\[…\]\) was given 'judge': give it the trans"):
-        WriteDataset(str(tmp_path), tokenizer=TOKENIZER, metrics=["judge"])
+        WriteDataset(str(tmp_path), tokenizer=TOKENIZER, metrics=[name])
+
+
+def test_a_column_of_two_types_is_told(tmp_path: Path) -> None:
+    one, two = whole("one text"), whole("another text")
+    one = one.append_column("year", pa.array([1999]))
+    two = two.append_column("year", pa.array(["1999"]))
+    message = r"a column 'year' of two types, (int64 and string|string and int64): make it one"
+    with pytest.raises(Exception, match=message):
+        write_batches(tmp_path / "out", one, two)
