@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines.engine import beam
@@ -15,6 +16,7 @@ from pipelines.transforms import (
     FromRows,
     IdentifyLanguage,
     JudgeQuality,
+    MaskPersonalData,
     ReadCorpus,
     Steps,
     Tokenize,
@@ -329,3 +331,22 @@ def test_collections_are_written_once_to_an_output_of_their_own(tmp_path: Path) 
         _ = clean.kept | "Second" >> WriteDataset(str(tmp_path / "d"), tokenizer=TOKENIZER)
     with pytest.raises(UserError, match=r"give it those that stay, as in … \.kept"):
         _ = clean | "Third" >> WriteDataset(str(tmp_path / "e"), tokenizer=TOKENIZER)
+
+
+def test_metrics_are_no_columns_of_documents(tmp_path: Path) -> None:
+    mail = whole("Write to someone@gmail.com, or to nobody.", "A text without any address in it.")
+    found = {}
+    for name, audited in {"without": False, "with": True}.items():
+        masked = MaskPersonalData()
+        with running() as (pipeline, _):
+            made = batches(pipeline, mail) | masked
+            sink = WriteDataset(
+                str(tmp_path / name), tokenizer=TOKENIZER, metrics=[masked] if audited else []
+            )
+            _ = made.kept | sink
+        files = shipped(tmp_path / name)
+        (table,) = (files[path] for path in files if path.endswith("00000.arrow") and "web" in path)
+        audit = pq.read_table(next((tmp_path / name).glob("*/audit/*.parquet")))
+        found[name] = table, "pii.email" in audit.column_names
+    assert found["with"][0] == found["without"][0]
+    assert (found["with"][1], found["without"][1]) == (True, False)
