@@ -24,7 +24,7 @@ from pipelines.segments.segment import Segment
 from pipelines.steps.clock import Clock
 from pipelines.steps.step import run
 from pipelines.steps.tokenize import TOKENIZER
-from pipelines.transforms.judged import RAW, REASON
+from pipelines.transforms.judged import METRIC, RAW, REASON
 from pipelines.transforms.model import Model
 from pipelines.transforms.read import PATH, SOURCE
 from shards.errors import UserError
@@ -104,6 +104,14 @@ class Collect(beam.DoFn):
             yield beam.WindowedValue(collected, window.max_timestamp(), (window,))
 
     def _add(self, source: str, rows: pa.RecordBatch) -> None:
+        audited = {field.name for field in self._sink.metrics}
+        rows = rows.drop_columns(
+            [
+                field.name
+                for field in rows.schema
+                if METRIC in (field.metadata or {}) and field.name not in audited
+            ]
+        )
         dropped = self._dropped
         if (REASON.name in rows.schema.names) != dropped:
             raise UserError(

@@ -3,7 +3,7 @@
 The counters have the names of those of the commands' own tasks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -22,6 +22,9 @@ RAW = pa.field("raw", pa.large_binary())
 """The column of quarantined rows with the first 64 KiB of the record."""
 
 RAW_BYTES = 64 << 10
+
+METRIC = b"corpusmill.metric"
+"""Marks the fields of metrics: they are of the audit table, not of a dataset's documents."""
 
 
 class Judged(NamedTuple):
@@ -43,6 +46,17 @@ class CorpusOutputs(NamedTuple):
     quarantined: Any
     splits: Any
     """Records for the dataset's list of inputs: hand the whole to WriteDataset(dropped=[…])."""
+
+
+def marked(batch: pa.RecordBatch, metrics: Collection[str]) -> pa.RecordBatch:
+    """Return a batch whose columns of metrics are marked as such."""
+    fields = [
+        field.with_metadata({**(field.metadata or {}), METRIC: b"1"})
+        if field.name in metrics
+        else field
+        for field in batch.schema
+    ]
+    return pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))
 
 
 class OfBatches(beam.PTransform[PCollection[pa.RecordBatch], Any]):

@@ -15,13 +15,13 @@ from pipelines.engine.beam import PCollection
 from pipelines.engine.trial import try_in_child
 from pipelines.filters.langid import LANGUAGES
 from pipelines.quality.selection import Labels, parse_selection
-from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
+from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED, Verdict
 from pipelines.steps import block, clean, decontaminate, identify, judge, mask, own, tokenize
 from pipelines.steps.clock import Clock
 from pipelines.steps.filter_spec import QUALITY, parse_filter
 from pipelines.steps.step import Step, run
 from pipelines.tokenizers.tokenizer import load_tokenizer
-from pipelines.transforms.judged import Counters, Judged, OfBatches, judged_outputs
+from pipelines.transforms.judged import Counters, Judged, OfBatches, judged_outputs, marked
 from pipelines.transforms.model import Loaded, Model, facts_of
 from shards.errors import UserError
 
@@ -64,6 +64,8 @@ class StepsDoFn(beam.DoFn):
         self._steps = [model.loaded() for model in self._models]
         self._counters = Counters()
         self._clock = Clock()
+        steps = (one.step for one in self._steps)
+        self._metrics = {field.name for step in steps if step for field in step.fields}
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Any]:
         """Judge a batch."""
@@ -82,6 +84,9 @@ class StepsDoFn(beam.DoFn):
                 f"{self._steps[-1].name} adds a column {twice!r} to batches that have one: give "
                 "each transform once, and call a field of rows otherwise"
             )
+        if self._metrics:
+            kept = marked(kept, self._metrics)
+            verdicts = [Verdict(marked(one.batch, self._metrics), one.reasons) for one in verdicts]
         yield from judged_outputs(kept, verdicts, self._counters)
 
 

@@ -61,6 +61,11 @@ def mask_personal_data() -> Named:
     return Named(transforms.MaskPersonalData())
 
 
+def own_filter(spec: str) -> Named:
+    """Judge by a filter of one's own."""
+    return Named(transforms.OwnFilter(spec))
+
+
 def tokenize(tokenizer: str) -> Named:
     """Add tokens."""
     return Named(transforms.Tokenize(tokenizer))

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from apache_beam import WindowInto
 from apache_beam.transforms.window import FixedWindows, GlobalWindows
@@ -17,6 +18,7 @@ from pipelines.transforms import (
     FromRows,
     IdentifyLanguage,
     JudgeQuality,
+    MaskPersonalData,
     ReadCorpus,
     Steps,
     Tokenize,
@@ -361,3 +363,22 @@ def test_a_column_of_two_types_is_told(tmp_path: Path) -> None:
     message = r"a column 'year' of two types, (int64 and string|string and int64): make it one"
     with pytest.raises(Exception, match=message):
         write_batches(tmp_path / "out", one, two)
+
+
+def test_metrics_are_no_columns_of_documents(tmp_path: Path) -> None:
+    mail = whole("Write to someone@gmail.com, or to nobody.", "A text without any address in it.")
+    found = {}
+    for name, audited in {"without": False, "with": True}.items():
+        masked = MaskPersonalData()
+        with running() as (pipeline, _):
+            made = batches(pipeline, mail) | masked
+            sink = WriteDataset(
+                str(tmp_path / name), tokenizer=TOKENIZER, metrics=[masked] if audited else []
+            )
+            _ = made.kept | sink
+        files = shipped(tmp_path / name)
+        (table,) = (files[path] for path in files if path.endswith("00000.arrow") and "web" in path)
+        audit = pq.read_table(next((tmp_path / name).glob("*/audit/*.parquet")))
+        found[name] = table, "pii.email" in audit.column_names
+    assert found["with"][0] == found["without"][0]
+    assert (found["with"][1], found["without"][1]) == (True, False)
