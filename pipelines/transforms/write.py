@@ -105,7 +105,6 @@ class WriteDataset(OfBatches):
     def expand(self, kept: PCollection[pa.RecordBatch]) -> PCollection[str]:
         """Wire it."""
         _check_window(kept)
-        self._check_alone(kept.pipeline)
         seen = [kept]
         collected = [kept | "Write kept" >> self._collect(dropped=False)]
         for number, one in enumerate(self._dropped):
@@ -123,6 +122,7 @@ class WriteDataset(OfBatches):
                     collected.append(part)
                 else:
                     collected.append(part | f"Write {name} {number}" >> self._collect(dropped=True))
+        self._check_alone(kept.pipeline)
         records = collected | "All records" >> beam.Flatten()
         finish = Finish(self._sink, self._run, commits=self._commits)
         folder: PCollection[str] = (
