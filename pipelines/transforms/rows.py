@@ -298,6 +298,10 @@ class BatchesOf(beam.DoFn):
 
 def _column(name: str, values: Sequence[Any], kind: pa.DataType) -> Any:
     """Return a field of rows as a column."""
+    if pa.types.is_integer(kind):  # Arrow would cut them to whole numbers
+        cut = [value for value in values if isinstance(value, float) and value % 1]
+        if cut:
+            raise UserError(f"FromRows: a row's {name} is {cut[0]!r}, and its type a whole number")
     try:
         column = pa.array(values, _built(kind)).cast(kind)
     except (pa.ArrowException, UnicodeEncodeError, TypeError) as error:

@@ -3,12 +3,13 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from pipelines.engine import beam
 from pipelines.segments.rows import READ
 from pipelines.transforms import Clean, FromRows, ReadCorpus, ToRows
-from pipelines.transforms.rows import IDENTITY
+from pipelines.transforms.rows import IDENTITY, _column
 from shards.errors import UserError
 from tests.pipelines.transforms.pipes import running
 
@@ -163,3 +164,14 @@ class Odd(NamedTuple):
 def test_values_that_fit_no_column_are_told(row: Any, said: str) -> None:
     with pytest.raises(Exception, match=said):
         batches_of([row], type(row))
+
+
+def test_a_number_is_not_cut_to_a_whole_one() -> None:
+    def column(*years: Any) -> list[Any]:
+        made: list[Any] = _column("year", years, pa.int64()).to_pylist()
+        return made
+
+    assert column(5, 5.0, None) == [5, 5, None]
+    for year in (5.5, np.float64(5.5), float("nan")):
+        with pytest.raises(UserError, match=r"a row's year is .*, and its type a whole number"):
+            column(4, year)
