@@ -32,7 +32,7 @@ from pipelines.quality.scored import (
     parse_spec,
     reasons_of,
 )
-from pipelines.quality.selection import EVERY, BoundProfile, chosen_for
+from pipelines.quality.selection import EVERY, BoundProfile, rules_for
 from pipelines.quality.verdict import places_of
 from shards.errors import UserError
 
@@ -170,8 +170,7 @@ class Classifier:
 
     def rules(self, language: str) -> tuple[Rule, ...]:
         """Return the rules for texts of a language."""
-        chosen = chosen_for(self._selection, language)
-        return tuple(rule for bound in chosen for rule in bound.profile.rules(bound.bounds))
+        return rules_for(self._selection, language)
 
     def score(
         self, texts: Sequence[str], languages: Sequence[str]

@@ -30,6 +30,7 @@ from pipelines.quality.selection import (
     chosen_for,
     find_warnings,
     parse_selection,
+    rules_for,
 )
 from pipelines.quality.verdict import (
     Metrics,
@@ -161,11 +162,7 @@ class Quality:
 
     def rules(self, language: str) -> tuple[Rule, ...]:
         """Return the rules for texts of a language, in order of application."""
-        return tuple(
-            rule
-            for chosen in chosen_for(self._selection, language)
-            for rule in chosen.profile.rules(chosen.bounds)
-        )
+        return rules_for(self._selection, language)
 
     def judge(self, texts: Sequence[str], languages: Sequence[str]) -> Judgement:
         """Return what the profiles say of texts in these languages (labels of the model)."""

@@ -18,7 +18,7 @@ from pipelines.corpus.own import load_own
 from pipelines.filters.langid import LANGUAGES, parse_languages, plain_code
 from pipelines.quality.catalog import NONE, PROFILES, find_profile, nearest
 from pipelines.quality.own import SPLITTER
-from pipelines.quality.profile import Bounds, Profile
+from pipelines.quality.profile import Bounds, Profile, Rule
 from pipelines.quality.words import CHINESE
 from shards.errors import UserError
 
@@ -184,6 +184,15 @@ def chosen_for(selection: Selection, language: str) -> tuple[BoundProfile, ...]:
         return selection[language]
     plain = plain_code(language)
     return tuple(bound for bound in selection.get(EVERY, ()) if bound.profile.serves(plain))
+
+
+def rules_for(selection: Selection, language: str) -> tuple[Rule, ...]:
+    """Return the rules for texts of a language, in order of application."""
+    return tuple(
+        rule
+        for bound in chosen_for(selection, language)
+        for rule in bound.profile.rules(bound.bounds)
+    )
 
 
 def _parse_override(override: str, labels: Labels) -> tuple[str, str, str, float]:

@@ -24,6 +24,7 @@ from pipelines.quality.selection import (
     Selection,
     chosen_for,
     parse_selection,
+    rules_for,
     with_overrides,
 )
 from shards.errors import UserError
@@ -55,8 +56,7 @@ class Thresholds:
 
     def rules(self, language: str) -> tuple[Rule, ...]:
         """Return the rules for texts of a language, in order of application."""
-        profiles = chosen_for(self.selection, language)
-        return tuple(rule for bound in profiles for rule in bound.profile.rules(bound.bounds))
+        return rules_for(self.selection, language)
 
     @property
     def reasons(self) -> tuple[str, ...]:
