@@ -1,8 +1,11 @@
 """What becomes of an error in the code of a corpus, filter or profile of a user's own."""
 
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from shards.errors import UserError
+from shards.memory import is_lack_of_memory
 
 _MOST_CHARACTERS = 300
 
@@ -23,6 +26,29 @@ def code_failure(
         text = f"{text[:_MOST_CHARACTERS]}…"
     said = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return UserError(f"the {what} {module}: {doing}: {said}{_place(error)}. Correct its code")
+
+
+@contextmanager
+def failures_told(module: str, *, doing: str, what: str = "corpus") -> Iterator[None]:
+    """Make what goes wrong within, in such code, the error that `code_failure` returns.
+
+    A UserError and a lack of memory stay what they are. What ends a process is an error too: it
+    would end one worker after the other, and nobody would know why.
+
+    Args:
+        module: As for `code_failure`.
+        doing: What is done.
+        what: What the module holds.
+
+    Raises:
+        UserError: Something went wrong.
+    """
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        if isinstance(error, UserError) or is_lack_of_memory(error):
+            raise
+        raise code_failure(module, error, doing=doing, what=what) from error
 
 
 def _place(error: BaseException) -> str:

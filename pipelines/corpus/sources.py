@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from pipelines.corpus.code import CODE, code_hash
-from pipelines.corpus.failure import code_failure
+from pipelines.corpus.failure import failures_told
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.recipe import Recipe, find_corpus, load_recipe
 from pipelines.inputs.files import (
@@ -34,7 +34,6 @@ from pipelines.readers.reading import Reading
 from pipelines.readers.record import Reader
 from shards.errors import UserError
 from shards.flags import flag_of
-from shards.memory import is_lack_of_memory
 
 _LOG = logging.getLogger("corpusmill")
 _OF_CORPUS = re.compile(
@@ -77,13 +76,8 @@ class Corpus:
 
     def _asked(self, what: str) -> Any:
         """Return what its recipe answers for these options."""
-        try:
+        with failures_told(self.module, doing=f"the {what} of its recipe fails"):
             return getattr(self.recipe, what)(self.options)
-        except Exception as error:
-            if isinstance(error, UserError) or is_lack_of_memory(error):
-                raise
-            doing = f"the {what} of its recipe fails"
-            raise code_failure(self.module, error, doing=doing) from error
 
     def reader(self, split: Split) -> Reader:
         """Return what reads a split of one of its files."""
@@ -111,12 +105,8 @@ def _read(module: str, read: Read, stream: BinaryIO) -> Iterator[Mapping[str, An
     Raises:
         UserError: It fails; the message says where.
     """
-    try:
+    with failures_told(module, doing="its read() fails"):
         yield from read(stream)
-    except Exception as error:
-        if isinstance(error, UserError) or is_lack_of_memory(error):
-            raise
-        raise code_failure(module, error, doing="its read() fails") from error
 
 
 def match_corpora(module: str, options: Options) -> tuple[list[InputFile], dict[str, Corpus]]:

@@ -105,7 +105,7 @@ class Intake:
             fields = item.value
             reason = fields.reason if isinstance(fields, Partial) else str(rejection)
             return [Document("", reason=reason)]
-        except Exception as error:
+        except Exception as error:  # by hand: for each record, a context costs too much
             if isinstance(error, UserError) or is_lack_of_memory(error):
                 raise
             doing = f"its documents() fails on the record at {item.offset:,} of {split.path}"

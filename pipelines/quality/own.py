@@ -4,12 +4,11 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
-from pipelines.corpus.failure import code_failure
+from pipelines.corpus.failure import failures_told
 from pipelines.corpus.own import load_own, module_of
 from pipelines.quality.profile import Bounds, Profile
 from pipelines.quality.words import DATATROVE, SPACES, MeasuredText
 from shards.errors import UserError
-from shards.memory import is_lack_of_memory
 
 PROFILE, SPLITTER = "quality profile", "word splitter"
 
@@ -90,7 +89,8 @@ class _Measure:
         Raises:
             UserError: It fails, or returns something else.
         """
-        try:
+        doing = f"its measure() {_failed_on(text.text)}"
+        with failures_told(self.spec, doing=doing, what=PROFILE):
             passed_on, metrics = self.measure(text, bounds)
             figures = tuple(map(float, metrics))
             if not isinstance(passed_on, MeasuredText) or len(figures) != self.num_metrics:
@@ -98,12 +98,7 @@ class _Measure:
                     f"it returns a {type(passed_on).__name__} and {len(figures)} metrics, not a "
                     f"MeasuredText and {self.num_metrics}"
                 )
-        except Exception as error:
-            if isinstance(error, UserError) or is_lack_of_memory(error):
-                raise
-            doing = f"its measure() {_failed_on(text.text)}"
-            raise code_failure(self.spec, error, doing=doing, what=PROFILE) from error
-        return passed_on, figures
+            return passed_on, figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +114,11 @@ class _Split:
         Raises:
             UserError: It fails, or returns something else.
         """
-        try:
+        with failures_told(self.spec, doing=f"it {_failed_on(text)}", what=SPLITTER):
             words = self.split(text)
             if isinstance(words, str):
                 raise TypeError("it returns a text, not the words of one")
             return [word for word in map(str.strip, words) if word]
-        except Exception as error:
-            if isinstance(error, UserError) or is_lack_of_memory(error):
-                raise
-            doing = f"it {_failed_on(text)}"
-            raise code_failure(self.spec, error, doing=doing, what=SPLITTER) from error
 
 
 def _failed_on(text: str) -> str:
@@ -143,12 +133,8 @@ def load_splitter(spec: str) -> Callable[[str], list[str]]:
     """
     found = load_own(spec, what=SPLITTER)
     if isinstance(found, type):
-        try:
+        with failures_told(spec, doing="it cannot be made", what=SPLITTER):
             found = found()
-        except Exception as error:
-            if isinstance(error, UserError) or is_lack_of_memory(error):
-                raise
-            raise code_failure(spec, error, doing="it cannot be made", what=SPLITTER) from error
     if not callable(found):
         raise UserError(f'the {SPLITTER} "{spec}" is no function from a text to its words')
     return _Split(spec, found)

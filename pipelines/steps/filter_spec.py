@@ -20,14 +20,16 @@ from importlib.metadata import entry_points
 from numbers import Real
 from typing import Any
 
-from pipelines.corpus.failure import code_failure
+from pipelines.corpus.failure import failures_told
 from shards.errors import UserError
-from shards.memory import is_lack_of_memory
 
 READ, CLEAN, LANGUAGE, QUALITY = "read", "clean", "langid", "quality"
 CONTAMINATION, MASK = "decontaminate", "mask"
 PLACES = (READ, CLEAN, LANGUAGE, QUALITY, CONTAMINATION, MASK)
 """After which step a filter of one's own may stand, as the report calls them."""
+
+FILTER = "filter"
+"""What errors call it."""
 
 GROUP = "corpusmill.filters"
 """The entry points by which an installed package offers filters."""
@@ -62,10 +64,7 @@ class FilterSpec:
             UserError: There is no such module or name in it, it takes no such option, or its code
                 fails.
         """
-        try:
-            found = getattr(importlib.import_module(self.module), self.name)
-        except (Exception, SystemExit) as error:
-            raise self._missing(error) from error
+        found = self._found()
         bounds = self._own_bounds(getattr(found, "bounds", {}))
         given = {name: value for name, value in self.given.items() if name not in bounds}
         bounds |= {name: self._bound(name) for name in self.given if name in bounds}
@@ -82,10 +81,8 @@ class FilterSpec:
             raise UserError(
                 f"--filter {self}: {error}; it takes {inspect.signature(found)}"
             ) from error
-        try:
+        with failures_told(str(self), doing="it cannot be made", what=FILTER):
             return self._callable(found(**given)), bounds
-        except (Exception, SystemExit) as error:
-            raise self.failure(error, doing="it cannot be made") from error
 
     def _own_bounds(self, bounds: Any) -> dict[str, float]:
         """Return the bounds that the code itself has."""
@@ -113,29 +110,28 @@ class FilterSpec:
             )
         return bound
 
-    def failure(self, error: BaseException, *, doing: str) -> BaseException:
-        """Return what to raise for an error in its code."""
-        if isinstance(error, UserError) or is_lack_of_memory(error):
-            return error
-        return code_failure(str(self), error, doing=doing, what="filter")
-
     def _callable(self, found: Any) -> Callable[..., Any]:
         if not callable(found):
             raise UserError(f"--filter {self} is no filter: it cannot be called with a batch")
         function: Callable[..., Any] = found
         return function
 
-    def _missing(self, error: BaseException) -> BaseException:
-        missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
-        if missing and f"{self.module}.".startswith(f"{missing}."):
-            return UserError(
-                f"--filter {self}: there is no module {self.module!r} where Python looks for "
-                "modules: start in its folder, install it, or put its folder into PYTHONPATH"
-                + (", and leave .py out of its name" if self.module.endswith(".py") else "")
-            )
-        if isinstance(error, AttributeError) and self.name in str(error):
-            return UserError(f"--filter {self}: {self.module} holds no {self.name!r}")
-        return self.failure(error, doing="it cannot be imported")
+    def _found(self) -> Any:
+        """Return what the module calls by that name."""
+        with failures_told(str(self), doing="it cannot be imported", what=FILTER):
+            try:
+                module = importlib.import_module(self.module)
+            except ModuleNotFoundError as error:
+                if not (error.name and f"{self.module}.".startswith(f"{error.name}.")):
+                    raise
+                raise UserError(
+                    f"--filter {self}: there is no module {self.module!r} where Python looks for "
+                    "modules: start in its folder, install it, or put its folder into PYTHONPATH"
+                    + (", and leave .py out of its name" if self.module.endswith(".py") else "")
+                ) from error
+        if not hasattr(module, self.name):
+            raise UserError(f"--filter {self}: {self.module} holds no {self.name!r}")
+        return getattr(module, self.name)
 
 
 def parse_filter(text: str) -> FilterSpec:

@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.corpus.code import code_hash
+from pipelines.corpus.failure import failures_told
 from pipelines.filters.clean import are_blank
 from pipelines.quality.catalog import PROFILES, SCORERS
 from pipelines.quality.scored import bound_profile, broken_rules, described, file_hash
 from pipelines.quality.verdict import metric_columns
 from pipelines.segments.rows import Verdict
 from pipelines.steps.clean import EMPTY
-from pipelines.steps.filter_spec import PLACES, QUALITY, FilterSpec
+from pipelines.steps.filter_spec import FILTER, PLACES, QUALITY, FilterSpec
 from pipelines.steps.step import MARKED, Step, replaced, settle
 from shards.errors import UserError
 
@@ -98,15 +99,20 @@ class Own(Step):
 
     def __call__(self, batch: pa.RecordBatch) -> Verdict:
         """Ask it; add its metrics and take its texts."""
-        if not batch.num_rows:
-            batch = self._with(batch, {})
-            return (
-                self._bounded(batch, [])
-                if self.bounds
-                else Verdict(*self._replaced(batch, None, []))
-            )
+        reasons, texts, metrics = self._asked(batch) if batch.num_rows else ([], None, {})
+        batch = self._with(batch, metrics)
+        if self.bounds:
+            return self._bounded(batch, reasons)
+        return self._replaced(batch, texts, reasons)
+
+    def _asked(
+        self, batch: pa.RecordBatch
+    ) -> tuple[list[str | None], list[str] | None, dict[str, np.ndarray]]:
+        """Return what the filter says of a batch: reasons, texts if it changes any, metrics."""
         shown = [name for name in batch.schema.names if name != MARKED]
-        try:
+        places = batch["position"]
+        doing = f"it fails on a batch of {batch.num_rows} texts, of records at {places[0]} on"
+        with failures_told(str(self._spec), doing=doing, what=FILTER):
             said = self._filter(batch.select(shown))
             if said is None:
                 raise UserError(
@@ -116,14 +122,7 @@ class Own(Step):
             answer = dict(said) if isinstance(said, Mapping) else {REASON: said}
             reasons = self._reasons(answer.pop(REASON, None), batch.num_rows)
             texts = self._texts(answer.pop(TEXT, None), batch)
-            batch = self._with(batch, answer)
-        except (Exception, SystemExit) as error:
-            places = batch["position"]
-            doing = f"it fails on a batch of {batch.num_rows} texts, of records at {places[0]} on"
-            raise self._spec.failure(error, doing=doing) from error
-        if self.bounds:
-            return self._bounded(batch, reasons)
-        return Verdict(*self._replaced(batch, texts, reasons))
+            return reasons, texts, self._measured(answer, batch.num_rows)
 
     def _bounded(self, batch: pa.RecordBatch, reasons: Sequence[str | None]) -> Verdict:
         """Return the verdict that follows from the metrics."""
@@ -172,31 +171,34 @@ class Own(Step):
             )
         return texts
 
-    def _with(self, batch: pa.RecordBatch, metrics: Mapping[str, Any]) -> pa.RecordBatch:
-        """Return the batch with the filter's metrics, null where it gave none."""
+    def _measured(self, metrics: Mapping[str, Any], num: int) -> dict[str, np.ndarray]:
+        """Return the metrics that the filter gave, float32[n] each."""
         unknown = sorted(metrics.keys() - {*self._metrics})
         if unknown:
             raise UserError(
                 f"--filter {self._spec} returned {', '.join(map(str, unknown))}, which its "
                 f"`metrics` does not name ({', '.join(self._metrics) or 'it has none'})"
             )
+        values = {name: np.asarray(_listed(given), np.float32) for name, given in metrics.items()}
+        for name, given in values.items():
+            self._check_number(len(given), num, what=f"values of {name}")
+        return values
+
+    def _with(self, batch: pa.RecordBatch, metrics: Mapping[str, np.ndarray]) -> pa.RecordBatch:
+        """Return the batch with the filter's metrics, null where it gave none."""
+        none = np.full(batch.num_rows, np.nan, np.float32)
         for name in self._metrics:
-            values = np.full(batch.num_rows, np.nan, np.float32)
-            if name in metrics:
-                given = np.asarray(_listed(metrics[name]), np.float32)
-                self._check_number(len(given), batch.num_rows, what=f"values of {name}")
-                values = given
-            column = pa.array(values, from_pandas=True)
+            column = pa.array(metrics.get(name, none), from_pandas=True)
             batch = batch.append_column(f"{self.name}.{name}", column)
         return batch
 
     def _replaced(
         self, batch: pa.RecordBatch, texts: list[str] | None, reasons: list[str | None]
-    ) -> tuple[pa.RecordBatch, pa.Array]:
-        """Return the batch with the filter's texts, and the reasons; emptied texts go."""
+    ) -> Verdict:
+        """Return the verdict on the batch with the filter's texts; emptied ones go."""
         column = pa.array(reasons, pa.string())
         if not self._changes_text:
-            return batch, column
+            return Verdict(batch, column)
         changed = np.zeros(batch.num_rows, bool)
         if texts is not None:
             changed = pc.not_equal(batch["text"], pa.array(texts, pa.large_string())).to_numpy(
@@ -206,7 +208,7 @@ class Own(Step):
             emptied = pa.array(changed & are_blank(batch["text"]))
             column = pc.if_else(pc.and_(emptied, column.is_null()), EMPTY, column)
         name = f"{self.name}.{CHANGED}"
-        return batch.append_column(name, pa.array(changed.astype(np.int32))), column
+        return Verdict(batch.append_column(name, pa.array(changed.astype(np.int32))), column)
 
     def _check_number(self, given: int, wanted: int, *, what: str) -> None:
         if given != wanted:
