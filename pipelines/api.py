@@ -39,10 +39,10 @@ from shards.compact import added
 from shards.errors import UserError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 from shards.reader import Dataset
-from shards.show import html_table, summary_html
 from shards.shown import visible_line
 from shards.storage.files import size_if_there
 from shards.storage.remote import AnyPath
+from shards.summary import html_table
 
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 
@@ -98,7 +98,7 @@ class Built:
 
     def _repr_html_(self) -> str:
         rows = zip(*self.table.to_pydict().values(), strict=True)
-        return summary_html(self.dataset) + html_table([self.table.column_names, *rows])
+        return self.dataset._repr_html_() + html_table([self.table.column_names, *rows])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

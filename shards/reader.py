@@ -35,6 +35,7 @@ from shards.storage.arrow import check_places, check_values, damage_told, opened
 from shards.storage.files import map_bytes, size
 from shards.storage.readers import Hold
 from shards.storage.remote import AnyPath
+from shards.summary import summary_html
 from shards.vocabulary import Vocabulary
 
 _WAITS = (0.0, *(0.05,) * 100)
@@ -293,10 +294,7 @@ class Dataset:
         )
 
     def _repr_html_(self) -> str:
-        # It stands on this module.
-        from shards.show import summary_html  # noqa: PLC0415  see above
-
-        return summary_html(self)
+        return summary_html(self.manifest, self.shown_directory)
 
     @classmethod
     def open(cls, path: str | AnyPath) -> "Dataset":

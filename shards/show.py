@@ -1,8 +1,7 @@
 """Datasets as text to read: the whole in one screen, one document, statistics."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ from shards.errors import UserError
 from shards.format import ARROW
 from shards.manifest import TRAIN, VALIDATION, Generation, sum_shards
 from shards.reader import Dataset, Documents, Shard
-from shards.shown import visible_line
 from shards.storage.arrow import damage_told
+from shards.summary import source_rows, source_splits
 
 _NUM_IDS = 32
 _LINE = "{:<24} {:>12} {:>16} {:>8} {:>10}"
@@ -46,36 +45,7 @@ def overview(dataset: Dataset) -> Iterator[str]:
     yield ""
     yield from generations(dataset)
     yield ""
-    yield from (_LINE.format(*cells) for cells in _sources(dataset))
-
-
-def summary_html(dataset: Dataset) -> str:
-    """Return a dataset as a notebook shows it: what it is, and a row for each source and split."""
-    manifest = dataset.manifest
-    tokenizer = manifest.tokenizer
-    about = (
-        f"{dataset.shown_directory}: {manifest.corpus}, manifest {manifest.number}, generations: "
-        f"{len(manifest.generations)}, {tokenizer.name}, {tokenizer.pieces:,} pieces"
-    )
-    return f"<p>{escape(visible_line(about))}</p>{html_table(_sources(dataset))}"
-
-
-def html_table(rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as a table of HTML, the first one as its head; nothing in a cell is obeyed."""
-    head, *others = [[escape(visible_line(str(cell))) for cell in row] for row in rows]
-    lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>"]
-    lines += [f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in others]
-    return f"<table>{''.join(lines)}</table>"
-
-
-def _sources(dataset: Dataset) -> Iterator[tuple[str, ...]]:
-    """Yield a head and the figures of every source and split."""
-    yield "source", "documents", "tokens", "shards", "MB"
-    for name, split in _splits(dataset):
-        sums = sum_shards(dataset.manifest.shards(name, split=split))
-        label = name if split == TRAIN else f"{name} {split}"
-        megabytes = f"{sums.bytes / 1e6:,.1f}"
-        yield label, f"{sums.documents:,}", f"{sums.tokens:,}", f"{sums.shards}", megabytes
+    yield from (_LINE.format(*cells) for cells in source_rows(dataset.manifest))
 
 
 def generations(dataset: Dataset) -> Iterator[str]:
@@ -143,7 +113,7 @@ def document(dataset: Dataset, number: int, *, source: str | None, split: str) -
 
 def statistics(dataset: Dataset) -> Iterator[str]:
     """Yield the lines with the statistics of every source and split, then the accounting."""
-    for name, split in _splits(dataset):
+    for name, split in source_splits(dataset.manifest):
         documents = dataset.documents(name, split=split)
         if len(documents):
             yield from _statistics(f"{name} {split}", documents)
@@ -151,14 +121,6 @@ def statistics(dataset: Dataset) -> Iterator[str]:
         if generation.accounting:
             yield f"accounting of {generation.name}"
             yield from (f"  {key:<40} {value}" for key, value in _leaves(generation.accounting))
-
-
-def _splits(dataset: Dataset) -> Iterator[tuple[str, str]]:
-    """Yield name and split of every source; validation only if there is any."""
-    for name in dataset.sources:
-        yield name, TRAIN
-        if dataset.manifest.shards(name, split=VALIDATION):
-            yield name, VALIDATION
 
 
 def _pairs(values: Mapping[str, Any]) -> str:

@@ -1,0 +1,48 @@
+"""What a manifest says of a dataset in a few rows, also as HTML: a notebook shows them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
+from shards.shown import visible_line
+
+
+def summary_html(manifest: Manifest, directory: str) -> str:
+    """Return a dataset as a notebook shows it: what it is, and a row for each source and split.
+
+    Args:
+        manifest: Of the dataset.
+        directory: Its folder, as people read it.
+    """
+    tokenizer = manifest.tokenizer
+    about = (
+        f"{directory}: {manifest.corpus}, manifest {manifest.number}, generations: "
+        f"{len(manifest.generations)}, {tokenizer.name}, {tokenizer.pieces:,} pieces"
+    )
+    return f"<p>{escape(visible_line(about))}</p>{html_table(source_rows(manifest))}"
+
+
+def html_table(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as a table of HTML, the first one as its head; nothing in a cell is obeyed."""
+    head, *others = [[escape(visible_line(str(cell))) for cell in row] for row in rows]
+    lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>"]
+    lines += [f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in others]
+    return f"<table>{''.join(lines)}</table>"
+
+
+def source_rows(manifest: Manifest) -> Iterator[tuple[str, ...]]:
+    """Yield a head and the figures of every source and split."""
+    yield "source", "documents", "tokens", "shards", "MB"
+    for name, split in source_splits(manifest):
+        sums = sum_shards(manifest.shards(name, split=split))
+        label = name if split == TRAIN else f"{name} {split}"
+        megabytes = f"{sums.bytes / 1e6:,.1f}"
+        yield label, f"{sums.documents:,}", f"{sums.tokens:,}", f"{sums.shards}", megabytes
+
+
+def source_splits(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """Yield name and split of every source; validation only if there is any."""
+    for name in manifest.sources():
+        yield name, TRAIN
+        if manifest.shards(name, split=VALIDATION):
+            yield name, VALIDATION
