@@ -13,7 +13,7 @@ from pipelines.corpus.code import code_hash
 from pipelines.corpus.failure import failures_told
 from pipelines.filters.clean import are_blank
 from pipelines.quality.catalog import PROFILES, SCORERS
-from pipelines.quality.scored import bound_profile, broken_rules, described, file_hash
+from pipelines.quality.scored import bound_profile, broken_rules, described, engine, file_hash
 from pipelines.quality.verdict import metric_columns
 from pipelines.segments.rows import Verdict
 from pipelines.steps.clean import EMPTY
@@ -79,7 +79,7 @@ class Own(Step):
         given = [f"{name}={_identity(value)}" for name, value in spec.given.items()]
         self.identity = f"{spec.after}={spec}{'?' if given else ''}{'&'.join(given)}"
         """How it is asked for; files among its options by their SHA-256."""
-        self.engines = {f"filter {spec}": f"{spec} {self.code}"}
+        self.engines = {f"filter {spec}": engine(str(spec), {self.identity: self.fact})}
 
     @property
     def fact(self) -> dict[str, Any]:

@@ -156,6 +156,7 @@ def test_its_identity_is_its_code_its_options_and_its_files(name: str, tmp_path:
     assert plain.code == with_model.code
     assert str(model) not in with_model.identity
     model.write_bytes(b"two")
+    assert own(name, f"Halved?model={model}").engines != with_model.engines
     assert own(name, f"Halved?model={model}").identity != with_model.identity
     (path,) = tmp_path.glob("own_steps_here.py")
     path.write_text(MODULE + "\n")
