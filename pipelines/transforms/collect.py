@@ -31,6 +31,9 @@ from shards.errors import UserError
 from shards.manifest import WORK
 from shards.storage.files import crc32c_of
 
+Columns = tuple[tuple[str, str], ...]
+"""Names and types of columns."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sink:
@@ -57,8 +60,8 @@ class Collected:
     segment: Segment
     digest: str
     """The sum, modulo 2**64, of a hash of each row; in hexadecimal digits."""
-    columns: tuple[str, ...]
-    """Those of its documents, "name: type", none if it has none: all of a source have the same."""
+    columns: Columns
+    """Those of its documents, none if it has none: all of a source have the same."""
 
 
 class Collect(beam.DoFn):
@@ -134,10 +137,10 @@ class Collect(beam.DoFn):
         if one.builder.full:
             self._close(self._open.pop((source, dropped)))
 
-    def _open_for(self, source: str, *, dropped: bool, columns: Sequence[str]) -> "_Open":
+    def _open_for(self, source: str, *, dropped: bool, columns: Columns) -> "_Open":
         key = source, dropped
         one = self._open.get(key)
-        if one is not None and one.columns != [*columns]:
+        if one is not None and one.columns != columns:
             self._close(self._open.pop(key))
             one = None
         if one is None:
@@ -164,7 +167,7 @@ class Collect(beam.DoFn):
                 source=one.source,
                 segment=segment,
                 digest=f"{one.digest:x}",
-                columns=tuple(one.columns) if segment.documents else (),
+                columns=one.columns if segment.documents else (),
             )
         )
 
@@ -178,20 +181,19 @@ class Collect(beam.DoFn):
         return self._empty
 
 
-def _columns(schema: pa.Schema) -> list[str]:
+def _columns(schema: pa.Schema) -> Columns:
     """Return the columns with their types, except of those that ReadCorpus gives."""
-    return [
-        field.name if field.name in READ.names else f"{field.name}: {field.type}"
-        for field in schema
-    ]
+    return tuple(
+        (field.name, "" if field.name in READ.names else str(field.type)) for field in schema
+    )
 
 
 class _Open:
     """A segment in the making."""
 
-    def __init__(self, source: str, columns: Sequence[str], builder: SegmentBuilder) -> None:
+    def __init__(self, source: str, columns: Columns, builder: SegmentBuilder) -> None:
         self.source = source
-        self.columns = list(columns)
+        self.columns = columns
         self.builder = builder
         self.digest = 0
 

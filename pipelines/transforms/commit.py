@@ -14,7 +14,7 @@ from pipelines.map.mapper import SplitRecord, segment_versions
 from pipelines.run.build import Build, opened
 from pipelines.run.commit import input_entries
 from pipelines.segments.segment import Segment
-from pipelines.transforms.collect import Collected, Sink
+from pipelines.transforms.collect import Collected, Columns, Sink
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest
@@ -238,21 +238,16 @@ def _check_there(written: Sequence[Collected], folder: AnyPath) -> None:
         )
 
 
-def _types(columns: Iterable[str]) -> dict[str, str]:
-    """Return the types of columns by name."""
-    return {name: kind for name, _, kind in (column.partition(": ") for column in columns)}
-
-
 def _check_columns(written: Iterable[Collected]) -> None:
     """Check that all documents of a source have the same columns."""
-    first: dict[str, tuple[str, ...]] = {}
+    first: dict[str, Columns] = {}
     for one in written:
         if not one.columns:
             continue
         columns = first.setdefault(one.source, one.columns)
         if columns == one.columns:
             continue
-        types, others = _types(columns), _types(one.columns)
+        types, others = dict(columns), dict(one.columns)
         differing = types.keys() ^ others.keys()
         unlike = [name for name in types if name in others and types[name] != others[name]]
         if not differing and unlike:
