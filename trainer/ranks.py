@@ -5,7 +5,6 @@ without a launcher there is a single process. The device comes from `deepspeed.a
 """
 
 import os
-import socket
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -136,11 +135,9 @@ def _describe_single_process() -> None:
     if "RANK" in os.environ:
         os.environ.setdefault("LOCAL_RANK", "0")
         return
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
     alone = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}
-    os.environ.update({**alone, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port})
+    # Port 0 is any free one: nobody else has to find it.
+    os.environ.update({**alone, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"})
 
 
 def _skip_kernel_build(deepspeed: Any) -> None:

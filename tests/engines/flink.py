@@ -19,7 +19,8 @@ from typing import Any
 import psutil
 
 from pipelines.engine.metrics import NAMESPACE
-from tests.engines.processes import Process, answers, free_port, guarded, started, wait_until
+from tests.engines.processes import Process, answers, guarded, started, wait_until
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 POOL = "pool"

@@ -14,14 +14,6 @@ GUARD = Path(__file__).with_name("guard.py")
 Process = subprocess.Popen[bytes]
 
 
-def free_port() -> int:
-    """A free port of localhost."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    return port
-
-
 @contextmanager
 def started(
     command: Sequence[object],

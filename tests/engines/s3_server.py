@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.ports import free_port
+
 PROGRAM = Path(__file__).parents[2] / ".engines" / "bin" / "versitygw"
 ACCESS, SECRET = "ACCESSKEYOFTEST", "secretoftest"
 
@@ -32,9 +34,7 @@ def serve_s3(
     """
     for bucket in buckets:
         (folder / bucket).mkdir(parents=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     address = f"127.0.0.1:{port}"
     keys = ["--access", ACCESS, "--secret", SECRET, "--region", "us-east-1"]
     keys += ["--access-log", str(access_log)] if access_log else []

@@ -10,9 +10,10 @@ import pytest
 
 from tests.engines.conftest import PRISM
 from tests.engines.inputs import write_damage, write_wudao
-from tests.engines.processes import answers, free_port, started, wait_until
+from tests.engines.processes import answers, started, wait_until
 from tests.engines.runs import finished
 from tests.pipelines.metrics import check_metrics
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

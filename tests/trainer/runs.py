@@ -4,13 +4,14 @@ import json
 import multiprocessing
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.ports import free_port
 
 _PRELOADED = [
     "trainer.evaluate",
@@ -81,7 +82,7 @@ class Trial:
     ) -> Running:
         """Start a run; with `nodes` each rank is a node with a folder of its own to run in."""
         number = len(self.started)
-        port = _free_port()
+        port = free_port() if world > 1 else 0
         running = Running([], [])
         for rank in range(world):
             here = self.folder / (f"node-{rank}" if nodes else ".")
@@ -138,12 +139,6 @@ def _train(
         f"trainer.{command}",
         {"train": train.train, "evaluate": evaluate.evaluate_checkpoint}[command],
     )
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def wait_for_step(run: Path, step: int, running: Running) -> None:
