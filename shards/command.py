@@ -5,11 +5,13 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from shards.errors import UserError
+from shards.extras import missing_extra
 from shards.interrupt import STOPPED, begun
 from shards.memory import is_lack_of_memory
+from shards.program import called, called_program
 from shards.shown import MessageFormatter, guard, print_lines, tell
 
 REFUSED = 2
@@ -23,13 +25,25 @@ SIGPIPE."""
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are UserErrors, and whose flags cannot be abbreviated."""
 
+    seen: ClassVar[Callable[["Parser"], None] | None] = None
+    """What is called with the parser of a command instead of parsing, if anything is."""
+
     def __init__(self, **settings: Any) -> None:
+        for name in ("prog", "usage", "description", "epilog"):
+            if isinstance(settings.get(name), str):
+                settings[name] = called(settings[name])
         super().__init__(allow_abbrev=False, **settings)
+
+    def format_help(self) -> str:
+        """Return the help, with commands as they are called here."""
+        return called(super().format_help())
 
     def parse_known_args(  # type: ignore[override]  # of two overloads; both are this one
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parse words that are UTF-8: nothing else can be written to a file or read by Arrow."""
+        if Parser.seen is not None and self.add_help:
+            Parser.seen(self)
         for word in sys.argv[1:] if args is None else args:
             if any("\ud800" <= character <= "\udfff" for character in word):
                 self.error(f"the word {word} is not UTF-8; rename what it names")
@@ -60,6 +74,7 @@ def exit_code(
         reports: Whether this process prints an error; of several ranks one is enough.
     """
     guard()
+    program = called_program(program)
     try:
         begun()
         code = run()
@@ -76,6 +91,9 @@ def exit_code(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
     except Exception as error:
+        if told := missing_extra(error):
+            tell(f"{program}: {told}")
+            return REFUSED
         if not is_lack_of_memory(error):
             raise
         reason = f" ({error})" if str(error) else ""

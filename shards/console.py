@@ -1,0 +1,131 @@
+"""The console script `corpusmill`: names for what `python -m` runs.
+
+It starts the same Python again, as `python -m` with the module of the command, in this very
+process: signals, exit codes and what worker processes import are those of `python -m`.
+"""
+
+import difflib
+import importlib.util
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import NoReturn
+
+from shards.command import exit_code
+from shards.errors import UserError
+from shards.program import COMMANDS, GROUPS, PROGRAM, STARTED
+from shards.shown import print_line, print_lines
+
+_PACKAGES = ("pipelines", "shards", "trainer")
+_RUN, _COMPLETION = "run", "completion"
+_OTHERS = {
+    _RUN: "a corpus of one's own: corpusmill run my_notes …",
+    _COMPLETION: "print a shell's completion: bash, zsh, fish, tcsh",
+}
+
+
+def main() -> int:
+    """Run the command that the command line names, and return the exit code if it comes back."""
+    return exit_code(PROGRAM, lambda: _run(sys.argv[1:]), stopped="nothing was begun")
+
+
+def _run(words: Sequence[str]) -> None:
+    name, *rest = words or ("--help",)
+    if name in ("-h", "--help", "help"):
+        print_lines(_help())
+    elif name in ("-V", "--version"):
+        print_line(f"{PROGRAM} {metadata.version(PROGRAM)}, Python {platform.python_version()}")
+    elif name == _COMPLETION:
+        from shards.completion import complete  # noqa: PLC0415  has more to import
+
+        complete(rest, others=_OTHERS)
+    elif name == _RUN:
+        if not rest or rest[0].startswith("-"):
+            raise UserError(
+                f"name the module of your corpus, as python -m takes it: {PROGRAM} run my_notes "
+                "--input …; it is looked for in this folder first"
+            )
+        _check_module(rest[0])
+        _become(rest[0], rest[1:])
+    elif name in COMMANDS:
+        _become(COMMANDS[name].module, rest)
+    else:
+        raise UserError(_unknown(name))
+
+
+def _help() -> list[str]:
+    """Return the commands, group by group."""
+    width = max(map(len, [*COMMANDS, *_OTHERS])) + 2
+    lines = [
+        f"usage: {PROGRAM} COMMAND …",
+        "",
+        "Text corpora into token shards; GLM trained on them.",
+    ]
+    groups = {
+        title: {command.name: command.about for command in commands}
+        for title, commands in GROUPS.items()
+    }
+    for title, commands in {**groups, "more": _OTHERS}.items():
+        lines += ["", f"{title}:"]
+        lines += [f"  {name:<{width}}{about}" for name, about in commands.items()]
+    return [
+        *lines,
+        "",
+        f"{PROGRAM} COMMAND --help lists the flags of one; --version says which this is.",
+    ]
+
+
+def _unknown(name: str) -> str:
+    """Return what to say of a word that is no command."""
+    modules = {command.module: command.name for command in COMMANDS.values()}
+    word = modules.get(name) or name.replace("_", "-").lower()
+    near = difflib.get_close_matches(word, [*COMMANDS, *_OTHERS], n=3, cutoff=0.6)
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    return f"there is no command {name!r}. {hint[:1].upper()}{hint[1:]}{PROGRAM} --help lists all"
+
+
+def _check_module(module: str) -> None:
+    """Refuse a module that is nowhere; what is above it is imported for that.
+
+    Raises:
+        UserError: There is no such module.
+    """
+    if not sys.flags.safe_path:
+        sys.path.insert(0, str(Path.cwd()))
+    top = module.partition(".")[0]
+    if importlib.util.find_spec(top) is None:
+        raise UserError(
+            f"there is no module {top!r} in this folder, nor where Python looks for modules: start "
+            "in its folder, install it, or put its folder into PYTHONPATH"
+        )
+
+
+def _become(module: str, arguments: Sequence[str]) -> NoReturn:
+    """Turn this process into `python -m` with a module."""
+    _check_folder(Path.cwd())
+    os.environ[STARTED] = "1"
+    os.execv(sys.executable, [sys.executable, "-m", module, *arguments])
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse to start where Python would take a file of the person for a package of ours.
+
+    Like `python -m`, a command finds modules of one's own in the folder it is started in, and that
+    folder comes first.
+
+    Raises:
+        UserError: There is such a file.
+    """
+    installed = Path(__file__).parents[1]
+    if sys.flags.safe_path or folder == installed:
+        return
+    for package in _PACKAGES:
+        for path in (folder / package / "__init__.py", folder / f"{package}.py"):
+            if path.exists() and not path.is_relative_to(installed):
+                raise UserError(
+                    f"{path} has the name of a part of {PROGRAM}, and Python looks into the folder "
+                    "it is started in first: start in another folder, or rename it"
+                )
