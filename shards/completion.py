@@ -17,7 +17,7 @@ import shtab
 
 from shards.command import Parser
 from shards.extras import missing_extra
-from shards.program import COMMANDS, PROGRAM, called
+from shards.program import COMMANDS, PROGRAM, Command
 from shards.shown import print_lines, tell
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
@@ -60,35 +60,38 @@ def complete(words: Sequence[str], *, others: Mapping[str, str]) -> None:
     for name, about in others.items():
         commands.add_parser(name, help=about)
     commands.choices["completion"] = ours
+    missing: dict[str, list[str]] = {}
     for command in COMMANDS.values():
         commands.add_parser(command.name, help=command.about)
-        parser = _parser_of(command.module)
+        parser = _parser_of(command, missing)
         if parser is not None:
             _name_files(parser)
             commands.choices[command.name] = parser
+    for told, names in missing.items():
+        tell(f"{PROGRAM} completion: {', '.join(names)} without flags: {told}")
     print_lines(shtab.complete(root, shell).split("\n"))
 
 
-def _parser_of(module: str) -> Parser | None:
-    """Return the parser of a command; None, with a line about it, where an extra is missing."""
+def _parser_of(command: Command, missing: dict[str, list[str]]) -> Parser | None:
+    """Return the parser of a command; None where it has none, or an extra is `missing`."""
 
     def found(parser: Parser) -> NoReturn:
         raise _FoundError(parser)
 
     unread = io.StringIO()  # what a command says that has no parser
-    before, sys.argv = sys.argv, [module, "--help"]
+    before, sys.argv = sys.argv, [command.module, "--help"]
     Parser.seen = staticmethod(found)
     try:
         with warnings.catch_warnings(), redirect_stderr(unread), suppress(SystemExit):
             warnings.simplefilter("ignore")  # that modules which others have imported run again
-            runpy.run_module(module, run_name="__main__")
+            runpy.run_module(command.module, run_name="__main__")
     except _FoundError as error:
         return error.parser
     except ModuleNotFoundError as error:
         told = missing_extra(error)
         if told is None:
             raise
-        tell(f"{called(f'python -m {module}')} without its flags: {told}")
+        missing.setdefault(told, []).append(command.name)
     finally:
         sys.argv = before
         Parser.seen = None

@@ -34,7 +34,7 @@ def missing_extra(error: BaseException) -> str | None:
     if extra is None or importlib.util.find_spec(module) is not None:
         return None
     return installable(
-        f"{module} is not installed; it comes with what the extra {extra!r} brings: "
+        f"{module} is not installed; the extra {extra!r} brings it: "
         f"pip install '{PROGRAM}[{extra}]'"
     )
 
@@ -52,7 +52,7 @@ def extras_named() -> Iterator[None]:
         told = missing_extra(error)
         if told is None:
             raise
-        raise ModuleNotFoundError(told, name=error.name) from error
+        raise ModuleNotFoundError(told, name=error.name) from None
 
 
 def tell_missing() -> None:
