@@ -88,11 +88,17 @@ def _unknown(name: str) -> str:
 
 
 def _check_module(module: str) -> None:
-    """Refuse a module that is nowhere; what is above it is imported for that.
+    """Refuse a module that is nowhere, or that a command could not find here.
 
     Raises:
-        UserError: There is no such module.
+        UserError: There is no such module, or the folder has a package of ours by name.
     """
+    taken = _taken(Path.cwd())
+    if taken is not None:
+        raise UserError(
+            f"{taken} has the name of a part of {PROGRAM}, and would be taken for it: start in "
+            "another folder, or rename it"
+        )
     if not sys.flags.safe_path:
         sys.path.insert(0, str(Path.cwd()))
     top = module.partition(".")[0]
@@ -104,28 +110,24 @@ def _check_module(module: str) -> None:
 
 
 def _become(module: str, arguments: Sequence[str]) -> NoReturn:
-    """Turn this process into `python -m` with a module."""
-    _check_folder(Path.cwd())
+    """Turn this process into `python -m` with a module.
+
+    Like `python -m` it looks for modules of one's own in the folder that it is started in, first of
+    all; but not in one that holds what has the name of a package of ours, a checkout for example.
+    """
     os.environ[STARTED] = "1"
+    if _taken(Path.cwd()) is not None:
+        os.environ["PYTHONSAFEPATH"] = "1"
     os.execv(sys.executable, [sys.executable, "-m", module, *arguments])
 
 
-def _check_folder(folder: Path) -> None:
-    """Refuse to start where Python would take a file of the person for a package of ours.
-
-    Like `python -m`, a command finds modules of one's own in the folder it is started in, and that
-    folder comes first.
-
-    Raises:
-        UserError: There is such a file.
-    """
+def _taken(folder: Path) -> Path | None:
+    """Return what Python would take for a package of ours in a folder."""
     installed = Path(__file__).parents[1]
-    if sys.flags.safe_path or folder == installed:
-        return
-    for package in _PACKAGES:
-        for path in (folder / package / "__init__.py", folder / f"{package}.py"):
-            if path.exists() and not path.is_relative_to(installed):
-                raise UserError(
-                    f"{path} has the name of a part of {PROGRAM}, and Python looks into the folder "
-                    "it is started in first: start in another folder, or rename it"
-                )
+    paths = (
+        path
+        for package in _PACKAGES
+        for path in (folder / package / "__init__.py", folder / f"{package}.py")
+        if path.exists() and not path.is_relative_to(installed)
+    )
+    return next(paths, None)
