@@ -81,8 +81,13 @@ def _help() -> list[str]:
 def _unknown(name: str) -> str:
     """Return what to say of a word that is no command."""
     modules = {command.module: command.name for command in COMMANDS.values()}
-    word = modules.get(name) or name.replace("_", "-").lower()
-    near = difflib.get_close_matches(word, [*COMMANDS, *_OTHERS], n=3, cutoff=0.6)
+    word = name.replace("_", "-").lower()
+    if name in modules:
+        near = [modules[name]]
+    elif word in COMMANDS:
+        near = [word]
+    else:
+        near = difflib.get_close_matches(word, [*COMMANDS, *_OTHERS], n=2, cutoff=0.6)
     hint = f"did you mean {' or '.join(near)}? " if near else ""
     return f"there is no command {name!r}. {hint[:1].upper()}{hint[1:]}{PROGRAM} --help lists all"
 
