@@ -17,6 +17,9 @@ _DEVELOPERS = frozenset({"dev", "lint", "test"})
 
 _REQUIREMENT = re.compile(r"([\w.-]+).*;\s*extra == ['\"]([\w-]+)['\"]")
 _PIP = re.compile(r"\bpip\s+install\s+(?:'([\w\[\],.-]+)'|([a-z][\w.-]*\w))")
+_CACHED = re.compile(r"(archive|environments)-v\d+\Z")
+"""Folders of uv's cache in which uvx makes environments."""
+
 _REFUSED = 2
 """As in `shards.command`, which has more to import."""
 
@@ -94,6 +97,8 @@ def _command(wanted: str) -> str | None:
     receipt = home / "uv-receipt.toml"
     if receipt.exists():
         return _uv_tool(receipt, wanted)
+    if _CACHED.match(home.parent.name):
+        return f"uvx --from {shlex.quote(wanted)} {PROGRAM}" if "[" in wanted else None
     return None
 
 

@@ -217,3 +217,9 @@ def test_the_command_that_installs_is_of_whoever_installed(
     make(home)
     monkeypatch.setattr(sys, "prefix", str(home))
     assert installable(text) == shown
+
+
+def test_in_the_cache_of_uv_it_is_uvx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "archive-v0" / "AMDd67YE8XPE3WTa"))
+    shown = "uvx --from 'corpusmill[hub]' corpusmill"
+    assert installable("pip install 'corpusmill[hub]'") == shown
