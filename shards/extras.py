@@ -1,14 +1,14 @@
 """Extras: to which of them a missing module belongs, and the command that installs it."""
 
 import importlib.util
+import json
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from shards.program import PROGRAM, called_program, started_module
 
@@ -97,8 +97,8 @@ def _command(wanted: str) -> str | None:
     receipt = home / "uv-receipt.toml"
     if receipt.exists():
         return _uv_tool(receipt, wanted)
-    if _CACHED.match(home.parent.name):
-        return f"uvx --from {shlex.quote(wanted)} {PROGRAM}" if "[" in wanted else None
+    if _CACHED.match(home.parent.name) and _extras(wanted):
+        return shlex.join(["uvx", "--from", _requirement(_extras(wanted)), PROGRAM])
     return None
 
 
@@ -111,17 +111,37 @@ def _uv_tool(receipt: Path, wanted: str) -> str:
     """
     import tomllib  # noqa: PLC0415 - seldom needed
 
-    noted = tomllib.loads(receipt.read_text("utf-8"))["tool"]["requirements"]
-    own: dict[str, Any] = next((entry for entry in noted if entry["name"] == PROGRAM), {})
-    extras = list(own.get("extras", ()))
-    others = [entry["name"] for entry in noted if entry["name"] != PROGRAM]
-    if wanted.startswith(f"{PROGRAM}["):
-        extras += [x for x in wanted[len(PROGRAM) + 1 : -1].split(",") if x not in extras]
+    extras, others = [], []
+    for entry in tomllib.loads(receipt.read_text("utf-8"))["tool"]["requirements"]:
+        if entry["name"] == PROGRAM:
+            extras += entry.get("extras", ())
+        else:
+            others.append(f"--with={entry['name']}")
+    if more := _extras(wanted):
+        extras += [extra for extra in more if extra not in extras]
     else:
-        others.append(wanted)
-    source = own.get("path") or own.get("directory") or own.get("editable") or PROGRAM
-    what = f"{source}[{','.join(extras)}]" if extras else str(source)
-    return shlex.join(["uv", "tool", "install", what, *(f"--with={name}" for name in others)])
+        others.append(f"--with={wanted}")
+    return shlex.join(["uv", "tool", "install", _requirement(extras), *others])
+
+
+def _extras(wanted: str) -> list[str]:
+    """Return the extras of this package that a requirement names."""
+    found = re.fullmatch(rf"{PROGRAM}\[(.+)\]", wanted)
+    return found[1].split(",") if found else []
+
+
+def _requirement(extras: Sequence[str]) -> str:
+    """Return this package with extras, from where it was installed."""
+    from importlib import metadata  # noqa: PLC0415 - seldom needed
+
+    name = f"{PROGRAM}[{','.join(extras)}]" if extras else PROGRAM
+    origin = json.loads(metadata.distribution(PROGRAM).read_text("direct_url.json") or "{}")
+    if "url" not in origin:
+        return name
+    repository = origin.get("vcs_info", {})
+    revision = repository.get("requested_revision")
+    kind = f"{repository['vcs']}+" if repository else ""
+    return f"{name} @ {kind}{origin['url']}{f'@{revision}' if revision else ''}"
 
 
 def _extra_of(module: str) -> str | None:

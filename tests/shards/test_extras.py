@@ -165,6 +165,8 @@ requirements = [{requirements}]
 python = "3.12"
 """
 OWN = '{ name = "corpusmill", extras = ["pipelines"], path = "/w/corpusmill-0.1.0.whl" }'
+WHEEL = '{"url": "file:///w/corpusmill-0.1.0.whl", "archive_info": {}}'
+GIT = '{"url": "https://host/mill", "vcs_info": {"vcs": "git", "requested_revision": "v1"}}'
 
 
 def pipx(home: Path) -> None:
@@ -196,12 +198,13 @@ def uv(*requirements: str) -> Callable[[Path], None]:
         (
             uv(OWN),
             "do: pip install 'corpusmill[train]'.",
-            "do: uv tool install '/w/corpusmill-0.1.0.whl[pipelines,train]'.",
+            "do: uv tool install 'corpusmill[pipelines,train] @ file:///w/corpusmill-0.1.0.whl'.",
         ),
         (
             uv('{ name = "corpusmill" }', '{ name = "spacy" }'),
             "pip install matplotlib.",
-            "uv tool install corpusmill --with=spacy --with=matplotlib.",
+            "uv tool install 'corpusmill @ file:///w/corpusmill-0.1.0.whl' --with=spacy "
+            "--with=matplotlib.",
         ),
     ],
 )
@@ -216,10 +219,31 @@ def test_the_command_that_installs_is_of_whoever_installed(
     home.mkdir()
     make(home)
     monkeypatch.setattr(sys, "prefix", str(home))
+    installed_from(WHEEL, monkeypatch)
     assert installable(text) == shown
 
 
-def test_in_the_cache_of_uv_it_is_uvx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("origin", "what"),
+    [
+        (None, "corpusmill[hub]"),
+        (WHEEL, "corpusmill[hub] @ file:///w/corpusmill-0.1.0.whl"),
+        (GIT, "corpusmill[hub] @ git+https://host/mill@v1"),
+    ],
+)
+def test_in_the_cache_of_uv_it_is_uvx(
+    origin: str | None, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "archive-v0" / "AMDd67YE8XPE3WTa"))
-    shown = "uvx --from 'corpusmill[hub]' corpusmill"
-    assert installable("pip install 'corpusmill[hub]'") == shown
+    installed_from(origin, monkeypatch)
+    shown = installable("pip install 'corpusmill[hub]'")
+    assert shown == f"uvx --from '{what}' corpusmill"
+
+
+def installed_from(origin: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Installed:
+        def read_text(self, name: str) -> str | None:
+            assert name == "direct_url.json"
+            return origin
+
+    monkeypatch.setattr(metadata, "distribution", lambda _: Installed())
