@@ -31,6 +31,7 @@ from shards.shown import print_line
 from trainer.log import TASK_FIGURES
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
+from trainer.old_spellings import USE
 from trainer.ranks import Ranks
 from trainer.start import StartedRun
 from trainer.tasks.exam import BATCH_TOKENS, Ask, Exam, sit
@@ -157,6 +158,8 @@ def parse_examination(
     """
     parser = Parser(
         prog="python -m trainer.evaluate",
+        usage="%(prog)s MODEL [--data DIR] [--task NAME=FILE] [FLAG ...]",
+        old=USE,
         description="Evaluate a trained model.",
         epilog="Held-out loss: python -m trainer.evaluate --resume RUN, with the flags of the run.",
     )

@@ -26,6 +26,7 @@ from trainer.decode.prompt_file import read_prompts
 from trainer.decode.reader import Reader
 from trainer.decode.writer import Generation, Writer
 from trainer.model.model import GLM
+from trainer.old_spellings import USE
 from trainer.tokenizer import TextTokenizer
 from trainer.trained import Opening, Trained, open_trained
 
@@ -97,6 +98,8 @@ def main(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str]) -> None:
     parser = Parser(
         prog="python -m trainer.generate",
+        usage="%(prog)s MODEL [PROMPT ...] [FLAG ...]",
+        old=USE,
         description="Fills the blanks of prompts, or goes on with texts. "
         "Without prompts they are read from the standard input, one a line.",
         argument_default=argparse.SUPPRESS,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from shards.command import Parser, log_plainly, print_text
 from shards.flags import add_flags, local_path, options_of
 from trainer.export.export import Exporting, export
+from trainer.old_spellings import USE
 
 
 def main(argv: Sequence[str]) -> int:
@@ -18,6 +19,7 @@ def main(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str]) -> str:
     parser = Parser(
         prog="python -m trainer.export",
+        old=USE,
         description="Write a trained model as files that other programs read.",
         argument_default=argparse.SUPPRESS,
     )
