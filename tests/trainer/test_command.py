@@ -15,8 +15,8 @@ from trainer.ranks import AgreedError, Ranks
 class Alone:
     join = staticmethod(lambda: None)
 
-import trainer.command
-trainer.command.Ranks, trainer.command.leave = Alone, lambda: None
+import trainer.ranks
+trainer.ranks.Ranks, trainer.ranks.leave = Alone, lambda: None
 sys.argv = ["trainer.cook", *{flags!r}]
 
 def work(config, ranks):

@@ -38,9 +38,8 @@ from trainer.old_spellings import FINETUNE as FINETUNE_FLAGS
 from trainer.schedule import LINEAR
 from trainer.settings import CHECKPOINTS, LOG, OPTIMIZER, RESUME_AUTO, Settings
 from trainer.tasks.catalogue import TASKS, find_task
-from trainer.tasks.heads import POOLS
-from trainer.tasks.task import Asking, Task
-from trainer.tuning.losses import CROSS_ENTROPY, LOSSES
+from trainer.tasks.task import POOLS, Asking, Task
+from trainer.tuning.kinds import CROSS_ENTROPY, LOSSES
 
 ITEMS, ASKED = "the task and the model", "how items are asked"
 LEARNING, WRITING = "how it learns", "how texts are written"
