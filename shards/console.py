@@ -4,7 +4,6 @@ It starts the same Python again, as `python -m` with the module of the command, 
 process: signals, exit codes and what worker processes import are those of `python -m`.
 """
 
-import difflib
 import importlib.util
 import os
 import platform
@@ -18,6 +17,7 @@ from shards.command import exit_code
 from shards.errors import UserError
 from shards.program import COMMANDS, GROUPS, PROGRAM, STARTED
 from shards.shown import print_line, print_lines
+from shards.spelling import did_you_mean
 
 _PACKAGES = ("pipelines", "shards", "trainer")
 _RUN, _COMPLETION = "run", "completion"
@@ -81,15 +81,12 @@ def _help() -> list[str]:
 def _unknown(name: str) -> str:
     """Return what to say of a word that is no command."""
     modules = {command.module: command.name for command in COMMANDS.values()}
-    word = name.replace("_", "-").lower()
     if name in modules:
-        near = [modules[name]]
-    elif word in COMMANDS:
-        near = [word]
+        hint = f"did you mean {modules[name]}?"
     else:
-        near = difflib.get_close_matches(word, [*COMMANDS, *_OTHERS], n=2, cutoff=0.6)
-    hint = f"did you mean {' or '.join(near)}? " if near else ""
-    return f"there is no command {name!r}. {hint[:1].upper()}{hint[1:]}{PROGRAM} --help lists all"
+        hint = did_you_mean(name, [*COMMANDS, *_OTHERS], most=2)
+    hint = f" {hint[:1].upper()}{hint[1:]}" if hint else ""
+    return f"there is no command {name!r}.{hint} {PROGRAM} --help lists all"
 
 
 def _check_module(module: str) -> None:

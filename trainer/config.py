@@ -19,7 +19,7 @@ from shards.errors import UserError
 from shards.flags import add_flags, count, options_of
 from shards.mixture import parse_data
 from shards.run import Run
-from shards.run_flags import add_run_flags, run_of
+from shards.run_flags import BATCH, DATA, END, add_run_flags, run_of
 from trainer.deepspeed_json import (
     CONFIGS,
     adam_of,
@@ -29,7 +29,8 @@ from trainer.deepspeed_json import (
 )
 from trainer.json_file import is_file
 from trainer.model.sizes import SIZES, ModelConfig
-from trainer.settings import Settings
+from trainer.old_spellings import TRAIN
+from trainer.settings import MODEL, Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,16 +129,22 @@ def _split_end(flags: Sequence[str]) -> tuple[str | None, list[str]]:
 def _parser(program: str) -> Parser:
     parser = Parser(
         prog=f"python -m {program}",
+        usage="%(prog)s --data DIR --model NAME --batch-size N --max-steps N [--save DIR] "
+        "[FLAG ...]",
         description="Trains GLM on token shards.",
+        old=TRAIN,
         argument_default=argparse.SUPPRESS,
     )
-    add_run_flags(parser)
-    parser.add_argument("--max-steps", dest="steps", type=count, metavar="N", help="as --steps")
-    flags = parser.add_argument_group("how it trains", argument_default=argparse.SUPPRESS)
-    flags.add_argument(
+    parser.add_argument(
         "--recipe", metavar="NAME", help=f"flags of a file: {', '.join(presets('args'))}"
     )
-    add_flags(flags, Settings)
+    for title in (DATA, MODEL, END, BATCH):  # in this order, whichever flag comes first
+        parser.group(title)
+    add_run_flags(parser)
+    parser.group(END).add_argument(
+        "--max-steps", dest="steps", type=count, metavar="N", help="as --steps"
+    )
+    add_flags(parser, Settings)
     # DeepSpeed's launcher gives it to every process; the environment says the same.
     parser.add_argument("--local_rank", "--local-rank", help=argparse.SUPPRESS)
     return parser
