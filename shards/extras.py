@@ -32,7 +32,7 @@ def missing_extra(error: BaseException) -> str | None:
     """
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return None
-    module = error.name
+    module = error.name.partition(".")[0]
     extra = _extra_of(module)
     if extra is None or importlib.util.find_spec(module) is not None:
         return None
