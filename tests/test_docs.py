@@ -18,7 +18,7 @@ PATH = re.compile(r"(?<![\w/.-])(?:pipelines|shards|trainer|tests|docs|\.ci)/[\w
 IMPORT = re.compile(r"^from ((?:pipelines|shards|trainer)[\w.]*) import", re.MULTILINE)
 FACE = re.compile(r"^from (pipelines|shards|trainer) import ([\w, ]+)$", re.MULTILINE)
 MODULE = re.compile(r"python -m ((?:pipelines|shards|trainer)[a-z_.]*[a-z])\b")
-COMMAND = re.compile(r"(?:^\$ |`)corpusmill ([a-z][a-z-]*)", re.MULTILINE)
+COMMAND = re.compile(r"(?:^\$ |`)corpusmill ([a-z]+(?:-[a-z]+)*)(?=[\s`])", re.MULTILINE)
 OF_THE_READER = {"pipelines/notes.py", "tests/pipelines/map/test_mapper.py"}
 """A path that an example makes up."""
 
