@@ -80,8 +80,8 @@ class Axis:
             values = [value for value in values if low <= math.log2(value) <= high]
             if len(values) > 2:  # noqa: PLR2004  two do not show that an axis is logarithmic
                 return values
-        # An axis within which no round number lies shows where it begins and ends.
-        return values if len(values) > 1 else [2**low, 2**high]
+        # A narrow axis, in which hardly a round number lies, shows where it begins and ends.
+        return values if len(values) > 1 else sorted({2**low, *values, 2**high})
 
 
 def axis_of(histograms: Sequence[Histogram], bounds: Iterable[float]) -> Axis:
