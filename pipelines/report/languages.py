@@ -83,7 +83,11 @@ _NAMES = {
     "Groups of equal texts": "相同文本的组",
     "Groups that share a band": "共享哈希段的组",
     "Groups of near-duplicates": "近似重复的组",
-    # Stages of the map.
+    "candidates compared": "比较过的候选对",
+    "of these not similar enough": "其中不够相似",
+    "near-duplicates similar to nothing that was kept": "与任何保留文档都不相似的近似重复",
+    "near-duplicates asked for a kept mate": "查找过保留对应文档的近似重复",
+    # Stages of the map, and rows of the wall time.
     "read: unpack, parse, make the text": "解压、解析、生成文本",
     "block: URL blocklist": "网址黑名单",
     "clean: repair Unicode": "修复 Unicode",
@@ -95,6 +99,8 @@ _NAMES = {
     "fingerprint: hash of the text": "文本哈希",
     "segment: sort and write": "排序并写入",
     "all stages": "全部阶段",
+    "plan, commit and the rest": "规划、提交及其余",
+    "this attempt": "本次运行",
 }
 
 

@@ -206,8 +206,10 @@ def crowded(report: dict[str, Any]) -> None:
             for metric in columns
             for comparison, bound in zip("<>" * 5, bounds, strict=False)
         ]
-        for language in ("zh", "en", "a_language_with_a_very_long_name_indeed", "汉语", "*")
+        for language in ("zh", "en", "a_language_with_a_very_long_name_indeed", "*")
     }
+    own = {"comparison": "<", "bound": 0.7, "reason": "few"}
+    report["rules"]["汉语"] = [{**own, "metric": metric} for metric in columns]
 
 
 @pytest.mark.parametrize("width", [500, 1280])
@@ -229,6 +231,7 @@ def test_no_labels_of_pictures_overlap_however_crowded(
     assert measured["found"] == []
     assert measured["pictures"] > 25
     assert len(measured["widths"]) > 250
+    assert sorted({text for text, _ in measured["widths"] if "汉" in text}) == ["min 0.7 汉语"]
     assert [text for text, points in measured["widths"] if points > label_width(text)] == []
     assert measured["root"] == 0
     assert measured["focused"]
