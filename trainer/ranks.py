@@ -34,6 +34,23 @@ class Ranks:
     local_rank: int
     """Its number on this node."""
     device: torch.device
+    parts: tuple[int, ...] = ()
+    """By rank, how many equal parts of a batch it computes; (): one each."""
+
+    @property
+    def first_part(self) -> int:
+        """The number of this rank's first part of a batch, from 0."""
+        return sum(self.parts[: self.rank]) if self.parts else self.rank
+
+    @property
+    def num_parts(self) -> int:
+        """Parts of a batch that are this rank's."""
+        return self.parts[self.rank] if self.parts else 1
+
+    @property
+    def all_parts(self) -> int:
+        """Parts that a batch is dealt in."""
+        return sum(self.parts) if self.parts else self.world
 
     @classmethod
     def join(cls) -> "Ranks":
