@@ -1,6 +1,7 @@
 """Flags of all commands: numbers as people write them, and dataclass fields that become flags."""
 
 import argparse
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, field, fields
@@ -67,9 +68,14 @@ def counts(text: str) -> tuple[int, ...]:
 
 def fraction(text: str) -> float:
     """Return a number from 0 to 1 given as such or in per cent ("0.05", "5%")."""
-    value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    try:
+        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        value = math.nan
     if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a share: a number from 0 to 1, or 0% to 100%, as in 0.05 or 5%"
+        )
     return value
 
 

@@ -29,6 +29,7 @@ from trainer.deepspeed_json import (
 )
 from trainer.json_file import is_file
 from trainer.model.sizes import SIZES, ModelConfig
+from trainer.old_spellings import TRAIN
 from trainer.settings import MODEL, Settings
 
 
@@ -128,7 +129,10 @@ def _split_end(flags: Sequence[str]) -> tuple[str | None, list[str]]:
 def _parser(program: str) -> Parser:
     parser = Parser(
         prog=f"python -m {program}",
+        usage="%(prog)s --data DIR --model NAME --batch-size N --max-steps N [--save DIR] "
+        "[FLAG ...]",
         description="Trains GLM on token shards.",
+        old=TRAIN,
         argument_default=argparse.SUPPRESS,
     )
     parser.add_argument(

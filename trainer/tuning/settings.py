@@ -34,12 +34,12 @@ from trainer.deepspeed_json import (
     presets,
     read_json,
 )
+from trainer.old_spellings import FINETUNE as FINETUNE_FLAGS
 from trainer.schedule import LINEAR
 from trainer.settings import CHECKPOINTS, LOG, OPTIMIZER, RESUME_AUTO, Settings
 from trainer.tasks.catalogue import TASKS, find_task
-from trainer.tasks.heads import POOLS
-from trainer.tasks.task import Asking, Task
-from trainer.tuning.losses import CROSS_ENTROPY, LOSSES
+from trainer.tasks.task import POOLS, Asking, Task
+from trainer.tuning.kinds import CROSS_ENTROPY, LOSSES
 
 ITEMS, ASKED = "the task and the model", "how items are asked"
 LEARNING, WRITING = "how it learns", "how texts are written"
@@ -286,6 +286,8 @@ def _known(name: str) -> str:
 def _parser() -> Parser:
     parser = Parser(
         prog="python -m trainer.finetune",
+        usage="%(prog)s --task NAME --data FOLDER --init-from PATH --save DIR [FLAG ...]",
+        old=FINETUNE_FLAGS,
         description="Trains a model on a task.",
         argument_default=argparse.SUPPRESS,
     )

@@ -1,8 +1,4 @@
-"""Trains GLM on token shards.
-
-python -m trainer.train --data build/wudao --model tiny --batch-size 16 --max-steps 100
-deepspeed --module trainer.train …        torchrun --nproc-per-node 8 -m trainer.train …
-"""
+"""The steps of a training run, from where it starts to its end."""
 
 import math
 import time
@@ -16,11 +12,10 @@ import torch
 from shards.switches import numbers_of
 from trainer.bad_losses import BadLosses
 from trainer.checkpoints.saver import Saver, completed_on_error
-from trainer.command import run_command
 from trainer.config import Config
 from trainer.data import source_names
 from trainer.deepspeed_json import BF16, FP16
-from trainer.evaluate import evaluate
+from trainer.evaluate.validation import evaluate
 from trainer.examine import exams_of, told
 from trainer.follow import Follower, text_ends
 from trainer.log import TASKS, TRAIN, VALIDATION, Meter, RunLog
@@ -33,7 +28,7 @@ from trainer.start import StartedRun, start
 from trainer.step import StepResult
 from trainer.stop import Stop
 from trainer.tasks.exam import Exam
-from trainer.tasks.exams import sit_all
+from trainer.tasks.sitting import sit_all
 
 _POLL = 5.0
 """Seconds between looks for a newer manifest while a run waits."""
@@ -343,7 +338,3 @@ def _profiler(folder: Path | None, ranks: Ranks, *, on: bool) -> Iterator[Callab
         on_trace_ready=lambda profile: profile.export_chrome_trace(str(path)),
     ) as profile:
         yield profile.step
-
-
-if __name__ == "__main__":
-    run_command("trainer.train", train)
