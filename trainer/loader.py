@@ -255,8 +255,8 @@ def read_once(  # noqa: PLR0913 - as many as Loader has fields
     """Yield a rank's part of all windows, each exactly once, as `Loader` does: for validation.
 
     Every rank gets the same number of batches of `batch_size / world * parts` rows, so that none
-    waits for one that has finished; rows at the end may be empty (length 0) and carry no loss. A window has
-    the same blanks each time, whatever the seed of the run.
+    waits for one that has finished; rows at the end may be empty (length 0) and carry no loss. A
+    window has the same blanks each time, whatever the seed of the run.
 
     Raises:
         ValueError: `world` does not divide `batch_size`.

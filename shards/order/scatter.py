@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from shards.errors import UserError
 
 
-def rank_slots(  # noqa: PLR0913 - the batch, and whose part of it
+def rank_slots(
     batch_size: int, num_scatters: int, *, world: int, rank: int, position: int, parts: int = 1
 ) -> NDArray[np.int64]:
     """Return int64[batch_size / world * parts]: the slots of a rank, by scatter and then by slot.
