@@ -112,7 +112,8 @@ class StartedRun:
         """Return what is said of epochs where they decide something."""
         settings = self.config.settings
         if settings.epochs is not None:
-            return f", {settings.epochs:g} epochs of {self.epoch:,} windows"
+            ends = "one epoch" if settings.epochs == 1 else f"{settings.epochs:g} epochs"
+            return f", {ends} of {self.epoch:,} windows"
         if EPOCH in (settings.save_every, settings.eval_every):
             return f"; an epoch is {self.epoch:,} windows"
         return ""
