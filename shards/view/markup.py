@@ -67,6 +67,13 @@ def joined(*children: Child) -> Markup:
     return Markup("".join(_rendered(child) for child in children))
 
 
+def between(before: str, text: str, after: str) -> Markup:
+    """Return a text as it is shown between two others: a joiner may belong to all of them."""
+    left, right = (each if visible(each) == each else "" for each in (before[-1:], after[:1]))
+    shown = visible(left + text + right)
+    return Markup(escape(shown[len(left) : len(shown) - len(right)]))
+
+
 def link(to: Address, *children: Child, **attributes: str | int | None) -> Markup:
     """Return a link to a page of this viewer."""
     return tag("a", *children, href=to, **attributes)

@@ -9,7 +9,7 @@ from shards.trace import ORIGIN
 from shards.view.address import Query
 from shards.view.audit import AUDIT, Record
 from shards.view.kept import Place, Selection
-from shards.view.markup import Address, Child, Markup, address, joined, link, tag
+from shards.view.markup import Address, Child, Markup, address, between, joined, link, tag
 from shards.view.pages.documents import selected, selection_of
 from shards.view.pages.page import Page, heading, pairs, section, steps
 from shards.view.viewer import Viewer
@@ -85,11 +85,14 @@ def _text(
     ids = tokens[first : first + PART_TOKENS].view(f"u{tokens.itemsize}").tolist()
     if ids and max(ids) >= len(vocabulary):
         raise shard.damage("bin", f"the token {max(ids)} is outside the vocabulary")
-    pieces = [
-        _piece(piece, chosen, values, prompt=int(shard.prompts[place.row]))
-        for piece in pieces_of(vocabulary, ids, first=first)
+    pieces = list(pieces_of(vocabulary, ids, first=first))
+    texts = ["", *(piece.text for piece in pieces), ""]
+    prompt = int(shard.prompts[place.row])
+    links = [
+        _piece(piece, between(*texts[i : i + 3]), chosen, values, prompt=prompt)
+        for i, piece in enumerate(pieces)
     ]
-    yield section("Text", tag("div", pieces, class_="text tokens", dir="auto"))
+    yield section("Text", tag("div", links, class_="text tokens", dir="auto"))
     if num_parts > 1:
         note = f"Part {part + 1:,} of {num_parts:,}, {PART_TOKENS:,} tokens each"
         yield tag("p", note, class_="note")
@@ -137,7 +140,9 @@ def pieces_of(vocabulary: Vocabulary, ids: Sequence[int], *, first: int) -> Iter
         yield Piece(end - len(waiting), waiting, text + decoder.decode(b"", True), False)
 
 
-def _piece(piece: Piece, chosen: int | None, values: dict[str, Any], *, prompt: int) -> Markup:
+def _piece(
+    piece: Piece, shown: Markup, chosen: int | None, values: dict[str, Any], *, prompt: int
+) -> Markup:
     is_chosen = chosen is not None and piece.first <= chosen < piece.first + len(piece.ids)
     classes = [
         name
@@ -152,7 +157,7 @@ def _piece(piece: Piece, chosen: int | None, values: dict[str, Any], *, prompt: 
     to = address("document", {**values, "token": str(piece.first)}, part="token")
     return link(
         to,
-        piece.text,
+        shown,
         title=f"{either('token')} {piece.first:,}: {' '.join(map(str, piece.ids))}",
         class_=" ".join(classes) or None,
         id="token" if is_chosen else None,

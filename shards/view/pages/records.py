@@ -40,12 +40,13 @@ def records(viewer: Viewer, query: Query) -> Page:
     found = viewer.audit.search(
         wanted, start=query.number("at"), most=_PER_PAGE, budget=viewer.budget()
     )
-    head = ["verdict", "reason", "source", "language", "group", "record", "bytes", "tokens"]
+    head = ["record", "verdict", "reason", "source", "language", "group", "bytes", "tokens"]
     head += [wanted.metric] if wanted.metric not in ("", "bytes", "tokens") else []
     rows = [_row(record, wanted, head) for record in found.hits]
+    is_open = None if wanted.columns or wanted.source or wanted.generation else ""
     body = joined(
         heading("Records"),
-        tag("details", tag("summary", both("Filter")), _form(viewer, wanted), open=""),
+        tag("details", tag("summary", both("Filter")), _form(viewer, wanted), open=is_open),
         _leaf(found, wanted),
         table(head, rows, words=6),
         progress(found, what="records", to=address("records", {**vars(wanted), "at": found.at})),
@@ -156,7 +157,9 @@ def record(viewer: Viewer, query: Query) -> Page:
     after = {**vars(wanted), "at": shown.table.first + shown.row + 1}
     values = shown.values
     facts: dict[str, Child] = {
-        name: _cell(value) for name, value in values.items() if not isinstance(value, float)
+        name: _cell(value)
+        for name, value in values.items()
+        if value not in (None, "") and not isinstance(value, float)
     }
     facts["order"] = str(values.get("order"))
     metrics = {name: _cell(each) for name, each in values.items() if isinstance(each, float)}

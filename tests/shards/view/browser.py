@@ -1,12 +1,14 @@
 """A headless Chromium, spoken to by its DevTools protocol through two pipes."""
 
 import base64
+import fcntl
 import itertools
 import json
 import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +21,11 @@ _FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-extensions",
     "--disable-sync", "--hide-scrollbars", "--remote-debugging-pipe",
 )  # fmt: skip
+_LIFE = "Page.lifecycleEvent"
+_START = (
+    "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); "
+    "os.execv(sys.argv[3], sys.argv[3:])"
+)
 _PATIENCE = 120
 """Seconds for an answer on a machine that is busy."""
 
@@ -38,6 +45,7 @@ class Browser:
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.ask(f"{domain}.enable")
+        self.ask("Page.setLifecycleEventsEnabled", enabled=True)
 
     def ask(self, method: str, **params: Any) -> Any:
         """Call a method of the protocol and return its result."""
@@ -65,8 +73,14 @@ class Browser:
         answer: dict[str, Any] = json.loads(message)
         return answer
 
-    def _wait(self, method: str, since: int) -> None:
-        while not any(event.get("method") == method for event in self.events[since:]):
+    def _next(self, since: int, method: str, **params: Any) -> dict[str, Any]:
+        """Return the first event from one on that has these parameters, once it is there."""
+        while True:
+            for event in self.events[since:]:
+                found = event["params"]
+                if event["method"] == method and params.items() <= found.items():
+                    return found
+            since = len(self.events)
             self.events.append(self._message())
 
     def go(self, url: str) -> None:
@@ -74,14 +88,24 @@ class Browser:
         since = len(self.events)
         answer = self.ask("Page.navigate", url=url)
         assert not answer.get("errorText"), answer
-        self._wait("Page.loadEventFired", since)
+        self._next(since, _LIFE, name="load", loaderId=answer["loaderId"])
 
     def click(self, selector: str) -> None:
         """Click the first element that a selector finds, and wait for the page it leads to."""
         since = len(self.events)
-        quoted = json.dumps(selector)
-        self.evaluate(f"document.querySelector({quoted}).click()")
-        self._wait("Page.loadEventFired", since)
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
+        loader = self._next(since, _LIFE, name="init")["loaderId"]
+        self._next(since, _LIFE, name="load", loaderId=loader)
+
+    def wait_for(self, condition: str) -> None:
+        """Wait until an expression holds in the page, whichever is there by then."""
+        end = time.monotonic() + _PATIENCE
+        while time.monotonic() < end:
+            with suppress(AssertionError):  # one page is gone, the next one is not there
+                if self.evaluate(condition):
+                    return
+            time.sleep(0.02)
+        raise AssertionError(condition)
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression of JavaScript in the page."""
@@ -109,10 +133,13 @@ def browser(folder: Path) -> Iterator[Browser]:
     """Start a browser, with its files in a folder, and end it."""
     assert CHROMIUM
     to_read, to_write = os.pipe(), os.pipe()
-    fds = (to_read[0], to_write[1])
+    # Above those that the browser wants them to be: 3 to read from, 4 to write to.
+    fds = tuple(fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (to_read[0], to_write[1]))
+    os.close(to_read[0])
+    os.close(to_write[1])
     command = [CHROMIUM, *_FLAGS, f"--user-data-dir={folder / 'profile'}"]
     process = subprocess.Popen(
-        ["sh", "-c", f'exec "$@" 3<&{fds[0]} 4>&{fds[1]}', "sh", *command],
+        [sys.executable, "-c", _START, *map(str, fds), *command],
         pass_fds=fds,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
