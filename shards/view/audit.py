@@ -32,6 +32,9 @@ _BATCH_ROWS = 65_536
 _TEXT_ROWS = 256
 """Rows that are read at once of columns with whole texts."""
 
+_REPEATED = ["path", "group", "verdict", "reason", "language"]
+"""Columns with few different values."""
+
 _PLAIN = frozenset({*PLACE, "length", "group", "verdict", "reason", "repaired", "language"})
 """Columns that are no metrics."""
 
@@ -110,9 +113,12 @@ class Audit:
                 "truncated or replaced. Restore it from a copy, or build the dataset again."
             )
         with self._told(table):
+            content = pa.py_buffer(map_bytes(path))
+            footer = pq.read_metadata(pa.BufferReader(content))
+            repeated = [name for name in _REPEATED if name in footer.schema.names]
             # The whole of a column is not read ahead: a text is looked at for a few of its rows.
             return pq.ParquetFile(
-                pa.py_buffer(map_bytes(path)), read_dictionary=["path"], pre_buffer=False
+                content, metadata=footer, read_dictionary=repeated, pre_buffer=False
             )
 
     def _told(self, table: Table) -> Any:
@@ -295,13 +301,23 @@ def _matching(file: pq.ParquetFile, group: int, wanted: Filter, *, after: int) -
     for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=wanted.columns):
         mask = np.ones(len(batch), np.bool_)
         for name, value in wanted.equal.items():
-            mask &= _flags(pc.equal(_checked(batch, name), value))
+            mask &= _equal(_checked(batch, name), value)
         if wanted.metric:
             mask &= _within(_checked(batch, wanted.metric), wanted)
         found.append(first + np.flatnonzero(mask))
         first += len(batch)
     hits = np.concatenate([np.zeros(0, np.int64), *found])
     chosen: list[int] = hits[hits >= after].tolist()
+    return chosen
+
+
+def _equal(column: pa.Array, value: str) -> NDArray[np.bool_]:
+    """Return which values of a column are equal to one; few different ones are compared once."""
+    if not pa.types.is_dictionary(column.type):
+        return _flags(pc.equal(column, value))
+    hits = _flags(pc.equal(column.dictionary, value))
+    codes = column.indices.fill_null(len(hits)).to_numpy(zero_copy_only=False)
+    chosen: NDArray[np.bool_] = np.append(hits, False)[codes]
     return chosen
 
 

@@ -273,8 +273,7 @@ def document_address(viewer: Viewer, shown: Record) -> Address | None:
     for split in (TRAIN, VALIDATION):
         entries = source.split(split)
         # Shard i of n holds the orders with (order * n) >> 64 == i.
-        guess = entries[(order * len(entries)) >> 64 :][:1]
-        for each in (*guess, *(other for other in entries if other not in guess)):
+        for each in entries[(order * len(entries)) >> 64 :][:1]:
             row = _row_of(viewer, each.path, shown)
             if row is not None:
                 home = viewer.homes[each.path]
