@@ -11,14 +11,12 @@ from pathlib import Path
 
 from shards.errors import UserError
 from shards.flags import count, local_path
-from shards.reader import Dataset
 from shards.run import Run
 from shards.shown import print_line, tell
-from shards.storage.remote import RemotePath
 from shards.trace import Tracer
 from shards.view.markup import tag
 from shards.view.server import HOST, Server
-from shards.view.viewer import Viewer
+from shards.view.viewer import Opening
 
 PORT = 8642
 _TRIED = 20
@@ -48,15 +46,9 @@ def view(options: argparse.Namespace) -> None:
     Raises:
         UserError: There is no such dataset, or the port is taken.
     """
-    dataset = Dataset.open(options.dataset)
-    if isinstance(dataset.directory, RemotePath):
-        raise UserError(
-            f"{dataset.directory} is not on a disk of this machine, where its files can be mapped: "
-            "start the viewer where the dataset is, or copy it first."
-        )
     tracer = None if options.run is None else Tracer(Run.load(options.run))
-    server = _listening(Viewer(dataset, tracer), options.port)
-    print_line(f"{dataset.shown_directory} at {server.url}")
+    server = _listening(Opening(options.dataset, tracer=tracer), options.port)
+    print_line(f"{server.name} at {server.url}")
     print_line("The address is for you alone. Ctrl-C ends it.", flush=True)
     with server, _opened(server.url) if options.open else nullcontext():
         try:
@@ -65,7 +57,7 @@ def view(options: argparse.Namespace) -> None:
             tell("shards view: ended", start="\n")
 
 
-def _listening(viewer: Viewer, port: int | None) -> Server:
+def _listening(opening: Opening, port: int | None) -> Server:
     """Return the server on a port, or on the first free one.
 
     Raises:
@@ -76,7 +68,7 @@ def _listening(viewer: Viewer, port: int | None) -> Server:
     ports = range(PORT, PORT + _TRIED) if port is None else (port,)
     for each in ports:
         try:
-            return Server(viewer, each)
+            return Server(opening, each)
         except OSError as error:
             failure = error
     raise UserError(

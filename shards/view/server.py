@@ -24,7 +24,7 @@ from shards.view.address import BadQuery, Query
 from shards.view.markup import joined, tag
 from shards.view.pages import document, documents, overview, page, records, step
 from shards.view.pages.page import Page, Redirect
-from shards.view.viewer import Viewer
+from shards.view.viewer import Opening, Viewer
 
 HOST = "127.0.0.1"
 _NAMES = frozenset({HOST, "localhost", "::1"})
@@ -70,13 +70,15 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, viewer: Viewer, port: int) -> None:
+    def __init__(self, opening: Opening, port: int) -> None:
         """Listen on a port of this machine; 0 is any that is free.
 
         Raises:
             OSError: It is taken.
         """
-        self.viewer = viewer
+        self.opening = opening
+        self.name = opening.viewer().dataset.shown_directory
+        self.has_run = opening.viewer().tracer is not None
         self.key = secrets.token_urlsafe(32)
         self.turns = threading.BoundedSemaphore(_AT_ONCE)
         self.style = files("shards.view").joinpath(page.STYLE).read_bytes()
@@ -131,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(503, "Other pages are being made: try again.")
             return
         try:
-            made = _made(self.server.viewer, self.path)
+            made = _made(self.server.opening, self.path)
         finally:
             self.server.turns.release()
         if isinstance(made, Redirect):
@@ -140,9 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._show(made)
 
     def _show(self, made: Page) -> None:
-        viewer = self.server.viewer
-        has_run = viewer.tracer is not None
-        text = page.html(made, name=viewer.dataset.shown_directory, has_run=has_run)
+        text = page.html(made, name=self.server.name, has_run=self.server.has_run)
         self._send(made.status, text)
 
     def _refuse(self, status: int, text: str, **more: str) -> None:
@@ -204,14 +204,14 @@ def _given_key(target: str) -> str:
         return ""
 
 
-def _made(viewer: Viewer, target: str) -> Page | Redirect:
+def _made(opening: Opening, target: str) -> Page | Redirect:
     """Return the page that an address asks for, or one that says why there is none."""
     try:
         query = Query(target)
         make = PAGES.get(query.page)
         if make is None:
             return _note(404, "There is no such page.")
-        return make(viewer, query)
+        return make(opening.viewer(), query)
     except BadQuery as error:
         return _note(400, str(error))
     except UserError as error:

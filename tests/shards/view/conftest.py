@@ -14,9 +14,8 @@ import pytest
 from pipelines import api, wudao
 from shards.__main__ import main
 from shards.manifest import SourceEntry, write_manifest
-from shards.reader import Dataset
 from shards.view.server import Server
-from shards.view.viewer import Viewer
+from shards.view.viewer import Opening
 from tests.shards.conftest import EOS, PIECES
 from tests.shards.datasets import manifest_of, put_shard
 
@@ -154,7 +153,7 @@ def show() -> Iterator[Show]:
     servers = []
 
     def start(directory: Path | str, **settings: Any) -> Client:
-        server = Server(Viewer(Dataset.open(directory), **settings), 0)
+        server = Server(Opening(str(directory), **settings), 0)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         servers.append((server, thread))

@@ -92,7 +92,7 @@ def test_a_duplicate_names_the_document_with_its_text(show: Show, built: Path) -
     client = show(built)
     row = row_with(built, "duplicate")
     text = client.get(f"/record?table=0&row={row}")
-    dropped = unescape(re.sub("<[^>]*>", "", text))
+    dropped = shown(text)
     (kept,) = re.findall(r'First seen in: .*?<a href="(/document\?[^"]*)"', text)
     found = client.get(unescape(kept))
     words = unescape(re.sub("<[^>]*>", "", found))
@@ -160,6 +160,26 @@ def test_texts_of_removed_documents_are_shown_nowhere(
     assert "its text is not shown" in text
     assert "a.jsonl:" not in text
     assert "Metrics" not in text
+
+
+def test_what_is_removed_meanwhile_is_hidden_at_once_at_every_number(
+    show: Show, built: Path, tmp_path: Path
+) -> None:
+    directory = Path(shutil.copytree(built, tmp_path / "dataset"))
+    clients = [show(directory), show(f"{directory}@1")]
+    (number,) = re.findall(r">(\d+)</a> [\d,]+ tokens", clients[0].get("/documents?name=n39"))
+    for client in clients:
+        assert NEAR[-30:] in shown(client.get(f"/document?source=notes&n={number}"))
+    take_down(directory, "n39")
+    for client in clients:
+        text = client.get(f"/document?source=notes&n={number}")
+        assert "its text is not shown" in text
+        assert NEAR[-30:] not in shown(text)
+
+
+def shown(text: str) -> str:
+    """What of a page is seen."""
+    return unescape(re.sub("<[^>]*>", "", text))
 
 
 def test_a_damaged_table_is_told(show: Show, built: Path, tmp_path: Path) -> None:
