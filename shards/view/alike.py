@@ -23,8 +23,6 @@ from shards.text_hash import digest, fold, halves
 from shards.view.scan import Budget, Found
 
 _EXACT, _SLOTS = "exact-", "slots-"
-_BLOCKS = 64
-"""Batches of a table that are compared between two looks at the clock."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,15 +130,12 @@ def _compared(
     The bytes of unlike slots agree by chance once in 256 times; this is subtracted.
     """
     row = 0
-    for number, (orders, others) in enumerate(
-        zip(table["order"].chunks, table["slots"].chunks, strict=True), 1
-    ):
+    for orders, others in zip(table["order"].chunks, table["slots"].chunks, strict=True):
         row += len(orders)
         if row <= from_:
             continue
         equal = (_array(others) == slots).mean(axis=1)
         yield row, orders.to_numpy(), (equal - 1 / 256) / (1 - 1 / 256)
-        del number
 
 
 def _array(chunk: pa.Array) -> NDArray[np.uint8]:

@@ -138,6 +138,21 @@ class Audit:
             and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type))
         ]
 
+    def span(self, metric: str, source: str) -> tuple[float, float] | None:
+        """Return the least and the largest value of a metric in one table of a source.
+
+        None if its statistics do not say.
+        """
+        tables = [each for each in self.tables[AUDIT] if source in ("", each.entry.source)]
+        with self._told(tables[-1]), self._open(tables[-1]) as file:
+            number = file.schema_arrow.get_field_index(metric)
+            groups = (file.metadata.row_group(group) for group in range(file.num_row_groups))
+            found = [group.column(number).statistics for group in groups]
+        known = [each for each in found if each is not None and each.has_min_max]
+        if not known:
+            return None
+        return min(each.min for each in known), max(each.max for each in known)
+
     def search(self, wanted: Filter, *, start: int, most: int, budget: Budget) -> Found[Record]:
         """Return the records that are wanted, from a row on, counted over all audit tables.
 

@@ -6,6 +6,7 @@ stretch of bytes where the words are looked for; special tokens are a NUL there,
 have, so no hit goes from one document into the next.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -30,6 +31,7 @@ MATCHES = (EXACT, PREFIX, CONTAINS)
 _BLOCK_ROWS = 65_536
 _BLOCK_TOKENS = 1 << 20
 _OPEN_SHARDS = 32
+_PLACE = re.compile("(.+):([0-9]{1,18})")
 _MOST_WORDS = 500
 """Characters of what is looked for."""
 
@@ -277,8 +279,9 @@ def _matches(
 def _named(shard: Shard, name: str, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which rows have a name: an id, a URL, or PATH:POSITION."""
     hits = _matches(shard, "id", EXACT, name, rows) | _matches(shard, "url", EXACT, name, rows)
-    path, _, position = name.rpartition(":")
-    if path and position.isascii() and position.isdigit() and len(position) < 19:  # noqa: PLR2004
+    place = _PLACE.fullmatch(name)
+    if place:
+        path, position = place.groups()
         here = _matches(shard, "path", EXACT, path, rows)
         if here.any() and "position" in shard.documents.column_names:
             positions = shard.documents["position"].chunk(0).to_numpy(zero_copy_only=False)

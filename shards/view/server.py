@@ -10,7 +10,6 @@ import hmac
 import secrets
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +18,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shards.errors import UserError
-from shards.shown import tell
 from shards.view.address import BadQuery, Query
 from shards.view.markup import joined, tag
 from shards.view.pages import document, documents, overview, page, records, step
@@ -49,7 +47,7 @@ _HEADERS = {
 }
 """Of every answer."""
 
-PAGES: Mapping[str, Callable[[Viewer, Query], Page | Redirect]] = {
+PAGES: dict[str, Callable[[Viewer, Query], Page | Redirect]] = {
     "": overview.overview,
     "document": document.document,
     "documents": documents.documents,
@@ -218,7 +216,7 @@ def _made(opening: Opening, target: str) -> Page | Redirect:
         # A damaged file is told as everywhere; all other pages go on.
         return _note(500, str(error))
     except Exception as error:  # noqa: BLE001  # a fault in one page does not end the others
-        tell("".join(traceback.format_exception(error)))
+        sys.excepthook(type(error), error, error.__traceback__)
         return _note(500, f"This page has a fault ({type(error).__name__}); the terminal has more.")
 
 

@@ -1,6 +1,7 @@
 """Documents in shards, a page of them at a time: all in order, or those that are looked for."""
 
 import hashlib
+import re
 from typing import Any
 
 from shards.manifest import TRAIN, VALIDATION
@@ -32,7 +33,7 @@ SPLITS = (TRAIN, VALIDATION)
 
 def documents(viewer: Viewer, query: Query) -> Page:
     """Return a page of documents."""
-    selection, wanted = selection_of(viewer, query), _wanted(viewer, query)
+    selection, wanted = selection_of(viewer, query), _wanted(query)
     values = _values(selection, wanted)
     total = viewer.kept.total(selection)
     start = query.number("at")
@@ -77,8 +78,7 @@ def selected(selection: Selection) -> dict[str, Any]:
     return {"source": selection.source, "split": split}
 
 
-def _wanted(viewer: Viewer, query: Query) -> Wanted:
-    del viewer
+def _wanted(query: Query) -> Wanted:
     column, value = query.text("column"), query.text("value")
     if bool(column) != bool(value):
         raise BadQuery("Give both a column and the value that it is to have, or neither.")
@@ -154,7 +154,8 @@ def _item(viewer: Viewer, selection: Selection, place: Place, wanted: Wanted) ->
     if place.row in shard.removed:
         text = tag("p", both("removed"), class_="warn")
     else:
-        text = tag("p", snippet(viewer, shard, place), class_="text", dir="auto")
+        shown = marked(snippet(viewer, shard, place), wanted.words)
+        text = tag("p", shown, class_="text", dir="auto")
     head = tag("p", link(to, f"{place.number:,}"), " ", _about(shard, place.row), class_="about")
     return tag("article", head, text)
 
@@ -179,6 +180,14 @@ def snippet(viewer: Viewer, shard: Shard, place: Place) -> str:
     text = viewer.dataset.vocabulary.decode_bytes(piece).decode(errors="ignore")
     more = " …" if first + len(piece) < len(tokens) else ""
     return f"{'… ' if first else ''}{text}{more}"
+
+
+def marked(text: str, words: str) -> Markup:
+    """Return a text in which words are marked wherever they stand."""
+    if not words:
+        return joined(text)
+    parts = re.split(f"({re.escape(words)})", text, flags=re.IGNORECASE | re.ASCII)
+    return joined(tag("mark", part) if i % 2 else part for i, part in enumerate(parts))
 
 
 def random(viewer: Viewer, query: Query) -> Redirect:

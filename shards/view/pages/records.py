@@ -43,7 +43,9 @@ def records(viewer: Viewer, query: Query) -> Page:
     head = ["record", "verdict", "reason", "source", "language", "group", "bytes", "tokens"]
     head += [wanted.metric] if wanted.metric not in ("", "bytes", "tokens") else []
     rows = [_row(record, wanted, head) for record in found.hits]
-    is_open = None if wanted.columns or wanted.source or wanted.generation else ""
+    is_open = (
+        None if (wanted.columns or wanted.source or wanted.generation) and not wanted.metric else ""
+    )
     body = joined(
         heading("Records"),
         tag("details", tag("summary", both("Filter")), _form(viewer, wanted), open=is_open),
@@ -102,6 +104,19 @@ def _filter(viewer: Viewer, query: Query) -> Filter:
 
 
 def _form(viewer: Viewer, wanted: Filter) -> Markup:
+    return joined(_record_form(viewer, wanted), _span(viewer, wanted))
+
+
+def _span(viewer: Viewer, wanted: Filter) -> Markup | None:
+    """Return what values a metric has, for who is to choose a range of them."""
+    span = viewer.audit.span(wanted.metric, wanted.source) if wanted.metric else None
+    if span is None:
+        return None
+    text = f"{wanted.metric} is {span[0]:,.6g} to {span[1]:,.6g} in the newest table."
+    return tag("p", text, class_="note")
+
+
+def _record_form(viewer: Viewer, wanted: Filter) -> Markup:
     def number(value: float | None) -> str:
         return "" if value is None else f"{value:g}"
 

@@ -7,6 +7,8 @@ from shards.view.pages.page import Page, entry, field, form, heading, steps
 from shards.view.viewer import Viewer
 
 _MOST_SAMPLES = 64
+_MOST_STEPS = 10**9
+"""Of a run without an end."""
 
 
 def step(viewer: Viewer, query: Query) -> Page:
@@ -15,6 +17,9 @@ def step(viewer: Viewer, query: Query) -> Page:
     if tracer is None:
         raise BadQuery("No run was given: start the viewer with --run RUN to look at its steps.")
     number = query.number("n")
+    most = tracer.run.steps or _MOST_STEPS
+    if number >= most:
+        raise BadQuery(f"There is no step {number:,}: the run has {most:,} steps, from 0 on.")
     first = query.number("at")
     samples = list(tracer.samples(number))
     shown = samples[first : first + _MOST_SAMPLES]
@@ -24,7 +29,7 @@ def step(viewer: Viewer, query: Query) -> Page:
         steps(
             {
                 "previous": address("step", {"n": str(number - 1)}) if number else None,
-                "next": address("step", {"n": str(number + 1)}),
+                "next": address("step", {"n": str(number + 1)}) if number + 1 < most else None,
             }
         ),
         [_sample(viewer, tracer, sample) for sample in shown],

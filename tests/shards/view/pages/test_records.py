@@ -75,6 +75,12 @@ def all_places(client: Client, target: str) -> set[str]:
     return found
 
 
+def test_a_metric_says_which_values_it_has(show: Show, built: Path) -> None:
+    values = [row["gopher.words"] for row in audit_rows(built) if row["gopher.words"] is not None]
+    text = show(built).get("/records?metric=gopher.words")
+    assert f"gopher.words is {min(values):,g} to {max(values):,g} in the newest table" in text
+
+
 def test_records_are_leafed_through_one_by_one(show: Show, built: Path) -> None:
     client = show(built)
     text = client.get("/records?verdict=dropped")
