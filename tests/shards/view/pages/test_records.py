@@ -1,4 +1,4 @@
-import os
+import random
 import re
 import shutil
 from html import unescape
@@ -193,7 +193,7 @@ def test_a_damaged_table_is_told(show: Show, built: Path, tmp_path: Path) -> Non
     client = show(directory)
     (path,) = directory.glob("g*/audit/*.parquet")
     content = bytearray(path.read_bytes())
-    content[200:2000] = os.urandom(1800)
+    content[200:2000] = random.Random(0).randbytes(1800)
     path.write_bytes(content)
     assert "is not a Parquet file, or is damaged" in client.get(
         "/records?reason=bad-json", status=500
