@@ -1,5 +1,6 @@
 """What the pages draw from: a dataset and what is known of it, opened anew when it has changed."""
 
+import gc
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -133,6 +134,7 @@ class Opening:
             version = self._now()
             if version != self._version:
                 self._viewer, self._version = self._opened(), version
+                gc.collect()  # files of before are let go, so that they can be deleted
             return self._viewer
 
     def _opened(self) -> Viewer:

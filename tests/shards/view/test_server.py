@@ -2,12 +2,17 @@ import os
 import re
 import shutil
 import socket
+from collections import Counter
+from html import unescape
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 import pytest
 
+from shards.manifest import read_manifest
 from shards.view.server import PAGES
-from tests.shards.view.conftest import HOSTILE, Show
+from tests.shards.generations import grow
+from tests.shards.view.conftest import HOSTILE, Show, take_down
 
 
 def test_only_who_has_the_key_sees_anything(show: Show, hostile: Path) -> None:
@@ -143,8 +148,6 @@ def test_no_path_of_a_request_is_one_of_a_file(target: str, show: Show, hostile:
     "shard", ["../../../etc/passwd", "/etc/passwd", "g0001-00/web/00001", "g0001-00/web/00000\0"]
 )
 def test_a_shard_is_one_that_the_manifest_names(shard: str, show: Show, hostile: Path) -> None:
-    from urllib.parse import quote  # noqa: PLC0415
-
     client = show(hostile)
     for page in ("documents", "document", "token", "random"):
         text = client.get(f"/{page}?shard={quote(shard)}&n=0&offset=0", status=400)
@@ -201,6 +204,28 @@ def test_a_damaged_file_is_told_and_the_other_pages_stay(
     assert "was truncated or replaced" in client.get("/document?n=0", status=500)
     assert "was truncated or replaced" in client.get("/documents", status=500)
     assert "has no signature" in client.get("/similar?generation=g0001-00&order=1")
+
+
+def test_every_link_leads_to_a_page(show: Show, tmp_path: Path) -> None:
+    directory = tmp_path / "grown"
+    for shards in (2, 1):
+        grow(directory, shards=shards)
+    first = read_manifest(directory).generations[0].name
+    take_down(directory, f"{first}/wiki/00000:0")
+    client = show(directory)
+    seen, waiting, pages = set(), {"/"}, Counter()
+    while waiting and len(seen) < 80:
+        target = min(waiting, key=lambda each: (pages[page_of(each)], each))
+        waiting.remove(target)
+        seen.add(target)
+        pages[page_of(target)] += 1
+        links = {unescape(link) for link in re.findall('href="([^"#]*)', client.get(target))}
+        waiting |= links - seen - {"/viewer.css"}
+    assert pages.keys() == PAGES.keys() - {"step", "token"}
+
+
+def page_of(target: str) -> str:
+    return urlsplit(target).path[1:]
 
 
 def test_a_fault_of_a_page_does_not_end_the_others(
