@@ -18,6 +18,12 @@ from shards.view import command
 from shards.view.server import Server
 from tests.ports import free_port
 
+HEARING = (
+    "import signal, sys; from shards.__main__ import main; "
+    "signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(main())"
+)
+"""The command, even where a shell started the tests deaf to Ctrl-C."""
+
 
 def ended(_server: Server) -> None:
     raise KeyboardInterrupt
@@ -26,7 +32,7 @@ def ended(_server: Server) -> None:
 @pytest.mark.slow
 def test_it_says_where_it_is_and_ctrl_c_ends_it_with_a_line(pristine: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "shards", "view", str(pristine), "--port", "0"],
+        [sys.executable, "-c", HEARING, "view", str(pristine), "--port", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
