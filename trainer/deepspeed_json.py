@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from shards.errors import UserError
+from shards.spelling import expected
 from trainer.deepspeed_keys import checked
 from trainer.json_file import is_file, read_object
 
@@ -41,8 +42,8 @@ def read_json(name: str) -> dict[str, Any]:
     path = next(filter(is_file, (Path(name), CONFIGS / f"{name}.json")), None)
     if path is None:
         raise UserError(
-            f"--deepspeed {name}: there is no such file, and no preset of that name; the presets "
-            f"are {', '.join(presets('json'))}."
+            f"--deepspeed {name}: there is no such file, and no preset of that name: "
+            f"{expected(name, presets('json'))}."
         )
     return checked(read_object(path), where=str(path))
 

@@ -7,7 +7,6 @@ or is refused. "auto" stands for a key that is left out, as in DeepSpeed, and so
 section.
 """
 
-import difflib
 import math
 import reprlib
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shards.errors import UserError
+from shards.spelling import nearest
 
 _AUTO = "auto"
 
@@ -306,7 +306,7 @@ def _value(value: Any, kind: "Kind | Section", place: str, where: str) -> Any:
 def _unknown(name: str, keys: Section, place: str, where: str) -> str:
     if place in _REFUSED:
         return f"{where}: {place!r} has no place here: {_REFUSED[place]}. Remove it."
-    near = difflib.get_close_matches(name[:100], keys, 1)
+    near = nearest(name, keys, most=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     if keys is KEYS:
         what = "is not a top-level key of DeepSpeed, which would ignore it"

@@ -128,7 +128,6 @@ _OF_ALL: Mapping[str, str] = {
     "--num-workers": "not needed: a thread of each rank reads ahead",
     "--dataloader-num-workers": "not needed: a thread of each rank reads ahead",
     "--distributed-backend": "not needed: DeepSpeed chooses it by the device",
-    "--torch-compile": "here --compile",
     "--num-gpus": _LAUNCHER,
     "--num-nodes": _LAUNCHER,
     "--nnodes": _LAUNCHER,
@@ -205,6 +204,7 @@ TRAIN: Mapping[str, str] = {
     "--task-mask": _BLANKS,
     "--reset-attention-mask": "here --isolate-documents",
     "--reset-position-ids": "here --isolate-documents",
+    "--torch-compile": "here --compile",
     "--eod-mask-loss": "not there: the end of a text is learnt as every token",
 }
 """Of trainer.train, and of trainer.evaluate with a run's flags."""

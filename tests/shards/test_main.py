@@ -268,7 +268,7 @@ def test_a_person_s_mistakes_are_one_paragraph(
     [
         (["--doc", "8"], r"no train document 8: .* has 8, counted from 0"),
         (["--doc", "-1"], r"no train document -1"),
-        (["--source", "x"], r"no source 'x'; it has pile, wudao"),
+        (["--source", "x"], r"no source 'x': give one of pile, wudao"),
     ],
 )
 def test_inspect_refuses(
