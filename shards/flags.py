@@ -66,6 +66,11 @@ def counts(text: str) -> tuple[int, ...]:
     return tuple(count(part) for part in text.split(","))
 
 
+def positives(text: str) -> tuple[int, ...]:
+    """Return the whole numbers, each at least 1, of a comma-separated list."""
+    return tuple(positive(part) for part in text.split(","))
+
+
 def fraction(text: str) -> float:
     """Return a number from 0 to 1 given as such or in per cent ("0.05", "5%")."""
     try:

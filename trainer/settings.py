@@ -5,12 +5,14 @@ the model. No flag is a prefix of a launcher's flags: argparse would take it for
 the name of the script.
 """
 
+import argparse
 import math
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.flags import count, local_path, option, positive
+from shards.flags import count, local_path, option, positive, positives
 from shards.run_flags import BATCH, DATA, END
 from shards.switches import UNSEEN, parse_weight
 from trainer.deepspeed_json import AUTO, BF16, FP16, FP32
@@ -22,8 +24,30 @@ CHECKPOINTS = "checkpoints"
 VALIDATION = "validation, tasks and samples"
 LOG = "log, and what goes wrong"
 """Titles in `--help`, beside those of the flags of a run: DATA, END, BATCH."""
+EPOCH = "epoch"
+"""What `save_every` and `eval_every` may be instead of steps."""
 RESUME_AUTO, RESUME_NONE = "auto", "none"
 REPEAT, WAIT = "repeat", "wait"
+
+
+def _or_epoch(number: Callable[[str], int]) -> Callable[[str], int | str]:
+    """Return a function from a flag's text to steps, or EPOCH."""
+
+    def read(text: str) -> int | str:
+        return text if text == EPOCH else number(text)
+
+    return read
+
+
+def _times(text: str) -> float:
+    """Return a number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0, as in 1 or 0.5")
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +97,12 @@ class Settings:
         "Precision of the computation. Default: what the JSON says, else the best of the device.",
         choices=(AUTO, BF16, FP16, FP32),
     )
-    micro_batch: int | None = option(
-        None, "Samples that a rank computes at once.", metavar="N", type=positive
+    micro_batch: tuple[int, ...] | None = option(
+        None,
+        "Samples that a rank computes at once. N,N,...: those of each node, in the order of the "
+        "launcher; the loss is the same.",
+        metavar="N",
+        type=positives,
     )
     lr: float = option(1e-4, "Peak learning rate.", metavar="LR", type=float, group=OPTIMIZER)
     schedule: str = option(
@@ -119,6 +147,13 @@ class Settings:
         type=positive,
         group=END,
     )
+    epochs: float | None = option(
+        None,
+        "End once as many samples were taken as there are windows in the data, so many times. "
+        "Default: 1, without --max-steps and --max-tokens.",
+        metavar="N",
+        type=_times,
+    )
     save: Path | None = option(
         None,
         "Folder of checkpoints and logs; it may be on each node's own disk.",
@@ -132,10 +167,19 @@ class Settings:
         "hold none; DIR: from a run's folder or one of its checkpoints.",
         metavar="WHAT",
     )
-    save_every: int = option(1000, "Steps between checkpoints.", metavar="N", type=positive)
+    save_every: int | str = option(
+        1000,
+        "Steps between checkpoints; epoch: one at the end of each.",
+        metavar="N",
+        type=_or_epoch(positive),
+    )
     keep: int = option(3, "Checkpoints to keep.", metavar="N", type=positive)
-    eval_every: int = option(
-        1000, "Steps between validations; 0: none.", metavar="N", type=count, group=VALIDATION
+    eval_every: int | str = option(
+        1000,
+        "Steps between validations; 0: none; epoch: one at the end of each.",
+        metavar="N",
+        type=_or_epoch(count),
+        group=VALIDATION,
     )
     eval_samples: int = option(
         1024,

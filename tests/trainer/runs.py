@@ -155,7 +155,7 @@ def events(run: Path, event_name: str | None = None) -> list[dict[str, Any]]:
     path = run / "log.jsonl"
     lines = path.read_text().splitlines() if path.is_file() else []
     parsed = [json.loads(line) for line in lines if line.endswith("}")]
-    timed = ("ms_per_step", "tokens_per_second", "samples_per_second", "waiting")
+    timed = ("ms_per_step", "tokens_per_second", "samples_per_second", "waiting", "mfu")
     return [
         {name: value for name, value in event.items() if name not in timed}
         for event in parsed

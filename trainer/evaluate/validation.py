@@ -34,7 +34,8 @@ def evaluate(
     if data.held_out is None:
         return None
     tally = LossTally.empty(source_names(data.held_out.streams))
-    for batch in data.validation(stepper.micro_batch * ranks.world, ranks):
+    size = stepper.micro_batch // ranks.num_parts * ranks.all_parts
+    for batch in data.validation(size, ranks):
         tally = stepper.evaluate(batch, tally)
         if stop():
             return None

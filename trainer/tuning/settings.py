@@ -148,7 +148,9 @@ class Tuning:
     )
     deepspeed: str | None = same_option(Settings, "deepspeed", group=BATCH)
     precision: str | None = same_option(Settings, "precision")
-    micro_batch: int | None = same_option(Settings, "micro_batch")
+    micro_batch: int | None = option(
+        None, "Samples that a rank computes at once.", metavar="N", type=positive, group=BATCH
+    )
     lr: float = same_option(Settings, "lr", default=1e-5, group=OPTIMIZER)
     schedule: str = same_option(Settings, "schedule", default=LINEAR)
     warmup: float = same_option(Settings, "warmup", default=0.1)
@@ -205,7 +207,7 @@ class Tuning:
     def settings(self) -> Settings:
         """Return what trainer.train calls these settings."""
         shared = {field.name for field in fields(Settings)} & {field.name for field in fields(self)}
-        values = {name: getattr(self, name) for name in shared}
+        values = {name: getattr(self, name) for name in shared - {"micro_batch"}}
         return Settings(**{**values, "model": self.model or "", "save_every": self.save_every or 1})
 
 
