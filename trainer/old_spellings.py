@@ -20,7 +20,7 @@ _ZERO = (
     'here {"zero_optimization": {"stage": N}} in the JSON of --deepspeed; 1 if the file says '
     "nothing"
 )
-_STEPS = "here --max-steps N, or --max-tokens N"
+_STEPS = "here --max-steps N, --max-tokens N or --epochs N"
 _DECAY = "here --schedule cosine, linear or constant"
 _BETAS = "here --betas B B"
 _SAVES = "here --save-every N, in steps"
@@ -158,7 +158,7 @@ TRAIN: Mapping[str, str] = {
     "--iterations": _STEPS,
     "--num-steps": _STEPS,
     "-x": _STEPS,
-    "--num-train-epochs": _STEPS,
+    "--num-train-epochs": "here --epochs N",
     "--seq-length": "here --length L",
     "--seq-len": "here --length L",
     "--block-size": "here --length L",

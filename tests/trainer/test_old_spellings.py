@@ -98,6 +98,6 @@ def test_all_unknown_flags_are_told_at_once() -> None:
         "unknown flags:",
         "  --zork",
         "  --micro_batch: did you mean --micro-batch?",
-        "  --train-iters: here --max-steps N, or --max-tokens N",
+        "  --train-iters: here --max-steps N, --max-tokens N or --epochs N",
         "  python -m trainer.train --help lists every flag",
     ]
