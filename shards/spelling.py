@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 LIKENESS = 0.6
 """The least likeness of a name that is offered, of difflib: from 0 to 1."""
-_MARGIN = 0.15
+_MARGIN = 0.12
 """How much less like it than the likeliest name another one may be."""
 _LONGEST = 100
 """Characters of a name that are compared."""

@@ -183,7 +183,8 @@ def _meant(code: str) -> str:
 
 
 def _hint(code: str) -> str:
-    label = _meant(code)
+    near = nearest(code, _OTHER_NAMES, most=1, likeness=0.8)
+    label = _meant(near[0] if near else code)
     return f'write "{label}"' if label in LANGUAGES else f"the codes are on {MODEL_PAGE}"
 
 
