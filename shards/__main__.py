@@ -218,14 +218,18 @@ def _stats(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     dataset = Dataset.open(options.dataset)
-    entries = [entry for _, entry in dataset.manifest.files()]
-    num_bytes = sum(entry.bytes for entry in entries)
+    entries = dict(dataset.manifest.files())
+    share = place.placed_share(dataset.directory)
+    needed = None if share is None else dict(place.needed_files(dataset.manifest, share))
+    read = entries if needed is None else needed
+    num_bytes = sum(entry.bytes for entry in read.values())
     start = time.perf_counter()
-    problems = print_lines(verify(dataset))
+    problems = print_lines(verify(dataset, needed=needed))
     seconds = time.perf_counter() - start
     speed = f"{num_bytes / 1e6 / seconds:,.0f} MB/s"
     verdict = "1 problem" if problems == 1 else f"{problems} problems" if problems else "ok"
-    print_line(f"{len(entries)} files, {num_bytes:,} bytes, {speed}: {verdict}")
+    whose = "" if share is None else f"; placed here: {share}, {len(entries)} files in the whole"
+    print_line(f"{len(read)} files, {num_bytes:,} bytes, {speed}: {verdict}{whose}")
     return DAMAGED if problems else OK
 
 
