@@ -95,7 +95,7 @@ def with_precision(
     if choice not in supported:
         raise UserError(
             f"this device does not compute in {choice}, only in {', '.join(supported)}: give "
-            f"--precision {supported[0]} (fp16 on Volta and Turing cards, fp32 on a CPU)."
+            f"--precision {supported[0]} (fp16 on Volta and Turing cards, fp32 on Pascal and on a CPU)."
         )
     kept = dict(content) if choice == precision_of(content) else _without_precision(content)
     if choice not in kept and choice != FP32:
