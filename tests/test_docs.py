@@ -84,14 +84,47 @@ def test_the_corpus_of_the_development_page_runs(
     assert account["quarantined"] == {"missing-field": 1}
 
 
-DATASET = "docs/dataset.md"
+def test_the_targets_of_make_are_shown() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = re.findall(r"^([a-z-]+):.*?## (.*)$", makefile, re.MULTILINE)
+    assert len(targets) > 10
+    page = (ROOT / "docs" / "development.md").read_text("utf-8")
+    (shown,) = re.findall(r"\$ make help\n(.*?)```", page, re.DOTALL)
+    assert shown.splitlines() == [f"{name:<13} {text}" for name, text in targets]
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
+DATASET, LOADING = "docs/dataset.md", "docs/loading.md"
+of_python_3_11 = pytest.mark.skipif(
     sys.version_info[:2] != (3, 11),
     reason="the page shows a dataset of Python 3.11: another one's Unicode has another identity",
 )
+
+
+@pytest.mark.slow
+@of_python_3_11
+def test_the_page_of_loading_shows_what_its_commands_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(make_place(tmp_path))
+    assert main("pipelines.wudao", [*MAIN_JOB[0].split()[3:], "--shards", "8"]) == 0
+    shown = [
+        command
+        for heading in ("## place", "## trace")
+        for command in commands(LOADING, {LOADING: heading})
+        if "build/wudao" in command.text
+    ]
+    assert [command.text.split()[3] for command in shown] == ["place", "trace", "trace"]
+    capsys.readouterr()
+    for command in shown:
+        # Bytes of tables depend on pyarrow's version.
+        told = (re.sub(r"^ *[\d,]+  (?=\S)", "…", line) for line in command.shown)
+        words = re.sub(r"\s+", " ", command.text).split()
+        assert shards.__main__.main(words[3:]) == 0
+        Command(command.text, tuple(told)).check(capsys.readouterr().out)
+
+
+@pytest.mark.slow
+@of_python_3_11
 def test_the_page_of_the_dataset_shows_what_its_commands_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
