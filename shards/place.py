@@ -179,6 +179,8 @@ def placed_share(directory: AnyPath) -> NodeShare | None:
         return None
     try:
         placed = from_json(_Mark, read_json(mark), where="share")
+        if not all(0 <= scatter < placed.num_scatters for scatter in (0, *placed.scatters)):
+            raise ValueError(f"there are no scatters {placed.scatters} of {placed.num_scatters}")
     except ValueError as error:
         raise DamageError(
             f"{mark} does not say which share was placed here ({error}): give the same command "

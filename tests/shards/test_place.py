@@ -64,9 +64,16 @@ def test_a_copy_knows_its_share(pristine: Path, tmp_path: Path) -> None:
     for scatters in ([3, 1], [0]):
         put_all(pristine, share_of(*scatters, of=4), to := tmp_path / "disk")
         assert place.placed_share(to) == share_of(*sorted(scatters), of=4)
-    (to / place.MARK).write_text('{"scatters": [0]}')
-    with pytest.raises(DamageError, match=r"\.placed does not say .*num_scatters.*place again"):
-        place.placed_share(to)
+    for mark in (
+        '{"scatters": [0]}',
+        '{"num_scatters": 0, "scatters": []}',
+        '{"num_scatters": 4, "scatters": [4]}',
+        '{"num_scatters": 4, "scatters": [-1]}',
+        '{"num_scatters": 4, "scatters": "0"}',
+    ):
+        (to / place.MARK).write_text(mark)
+        with pytest.raises(DamageError, match=r"\.placed does not say .*scatters.*place again"):
+            place.placed_share(to)
 
 
 def stems(manifest: Manifest, share: NodeShare) -> list[str]:
