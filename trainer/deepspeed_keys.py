@@ -307,11 +307,13 @@ def checked(content: Mapping[str, Any], *, where: str) -> Checked:
             names both.
     """
     kept, notes = dict(content), []
-    for name in [name for name in content if name in _IGNORED or _is_off(name, content[name])]:
-        value = kept.pop(name)
+    for name, value in content.items():
         if name in _IGNORED:
-            _section({name: value}, _IGNORED, "", where)
-        notes.append(f"{name} is ignored: {_INSTEAD.get(name, _REFUSED.get(name))}")
+            _section({name: kept.pop(name)}, _IGNORED, "", where)
+            notes.append(f"{name} is ignored: {_INSTEAD[name]}")
+        elif _is_off(name, value):
+            del kept[name]
+            notes.append(f"{name} is ignored, as it is off")
     if isinstance(zero := kept.get(_ZERO_SECTION), Mapping):
         kept[_ZERO_SECTION], renamed = _by_present_names(zero, where)
         notes += renamed
