@@ -1,5 +1,6 @@
 """The files of an input on local disks: a folder, a file or a glob."""
 
+import difflib
 import glob
 import logging
 import os
@@ -144,12 +145,22 @@ def _absence(path: Path) -> str:
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
-        return f"does not exist; {_inventory(path.parent)}"
+        return f"does not exist; {_nearest(path)}{_inventory(path.parent)}"
     except OSError as error:
         return f"cannot be reached ({error.strerror}); check the path and the rights of its folders"
     except ValueError as error:  # a zero byte
         return f"is not a path ({error})"
     return "has only just appeared; run the command again"
+
+
+def _nearest(path: Path) -> str:
+    """Return a question about the name that is most like the last one of a path, if any is."""
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return ""
+    close = difflib.get_close_matches(path.name, names, n=1)
+    return f"did you mean {shown(path.with_name(close[0]))}? " if close else ""
 
 
 def _inventory(folder: Path) -> str:
