@@ -77,7 +77,7 @@ def look_at(file: InputFile) -> Head:
         check_head(file, _READING)
         return _table(file) if form == "parquet" else _text(file, form)
     except UserError as error:
-        refusal, hint = str(error), foreign(file.path)
+        refusal, hint = str(error), "" if form == "parquet" else foreign(file.path)
         return Head(file=file, form=form, refusal=refusal, hint="" if hint in refusal else hint)
 
 

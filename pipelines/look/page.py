@@ -34,6 +34,10 @@ WRAPPED = ' in {"RECORDS": […]}'
 
 def page(look: Look) -> Iterator[str]:
     """Yield the lines."""
+    return map(visible_line, _lines(look))
+
+
+def _lines(look: Look) -> Iterator[str]:
     size = bytes_text(sum(kind.num_bytes for kind in look.taken))
     num_files = sum(kind.num_files for kind in look.taken)
     yield f"{masked(look.path)}: {_files(num_files)}, {size}"
@@ -129,7 +133,7 @@ def _name(field: Field, look: Look) -> str:
 
 def _sense(look: Look) -> Iterator[str]:
     number, num_heads = len(look.records), sum(head.form == look.form for head in look.heads)
-    yield f"looked at {number:,} records, of the beginning of {_files(num_heads)}"
+    yield f"looked at {number:,} records, at the beginning of {_files(num_heads)}"
     if look.text_field:
         yield f"text      {look.text_field} (*): most letters"
     else:
@@ -139,9 +143,9 @@ def _sense(look: Look) -> Iterator[str]:
     if look.guesses:
         best, *others = look.guesses
         yield f"corpus    {best.corpus}: {_reads(best)}"
+        yield from _account(best)
         for other in others[:2]:
             yield f"          or {other.corpus}: {_reads(other)}"
-        yield from _account(best)
 
 
 def _reads(guess: Guess) -> str:
