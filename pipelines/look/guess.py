@@ -89,8 +89,7 @@ def _rank(guess: Guess, path: str) -> tuple[float, ...]:
 
 def _tried(recipe: Recipe, options: Options, records: Sequence[Record]) -> Guess:
     dropped, rejected = Counter[str](), Counter[str]()
-    shaping, kept, texts = Counter[str](), Counter[str](), list[str]()
-    read = 0
+    shaping, kept, texts, read = set[str](), set[str](), list[str](), 0
     for index, record in enumerate(records):
         try:
             documents = recipe.documents(record.value, options)
@@ -106,13 +105,15 @@ def _tried(recipe: Recipe, options: Options, records: Sequence[Record]) -> Guess
             uses = _uses(recipe, options, record.value, documents)
             shaping.update(uses[0])
             kept.update(uses[1])
+    taken_apart = records[:RECORDS_TAKEN_APART]
+    names = dict.fromkeys(name for record in taken_apart for name in record.value)
     return Guess(
         corpus=recipe.name,
         options=options,
         tried=len(records),
         read=read,
-        shaping=tuple(shaping),
-        kept=tuple(name for name in kept if name not in shaping),
+        shaping=tuple(name for name in names if name in shaping),
+        kept=tuple(name for name in names if name in kept and name not in shaping),
         dropped=dict(dropped.most_common()),
         rejected=dict(rejected.most_common()),
         texts=tuple(texts[:MOST_TEXTS]),
