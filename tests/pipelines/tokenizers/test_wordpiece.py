@@ -111,6 +111,7 @@ def test_the_same_ids_as_by_tokenizer_json(tmp_path: Path) -> None:
         ([], None, "uncased"),
         (["The"], None, "cased"),
         (["<S>", "[unused1]", "ℝ"], None, "uncased"),
+        (["I", *(str(number) for number in range(100))], None, "uncased"),
         (["The"], {"do_lower_case": True}, "uncased"),
         ([], {"do_lower_case": False}, "cased"),
         ([], {"model_max_length": 512}, "uncased"),
@@ -129,6 +130,11 @@ def test_chinese_in_one_word_if_the_config_says_so(tmp_path: Path) -> None:
     together = load(write(tmp_path / "together", WORDS, {"tokenize_chinese_chars": False}))
     assert len(ids(apart, "的我")) == 2
     assert ids(together, "的我") == [WORDS.index("[UNK]")]
+
+
+def test_lines_end_with_line_feeds_alone(tmp_path: Path) -> None:
+    tokenizer = load(write(tmp_path, [*WORDS, "\u2028", "##\u2028", "last"]))
+    assert ids(tokenizer, "last") == [len(WORDS) + 2], "bert-base-chinese has such pieces"
 
 
 def test_any_name_that_ends_in_txt_and_windows_line_breaks(tmp_path: Path) -> None:
