@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from pipelines.filters.langid import AUTO, installed_model, load_identifier
 from pipelines.inputs.endings import TEXT_FILES
@@ -19,6 +19,7 @@ from pipelines.look.heads import Head, foreign, look_at
 from pipelines.readers.compressed import SUFFIXES
 from pipelines.readers.record import Record
 from shards.errors import UserError
+from shards.manifest import NAME
 from shards.storage.address import is_url
 
 MOST_HEADS = 8
@@ -62,6 +63,8 @@ class Look:
     """As it was given."""
     kinds: tuple[Kind, ...]
     """The largest first; those that are not taken last."""
+    is_dataset: bool = False
+    """It is the folder of a dataset, whose texts are tokens already."""
     refused: dict[str, str] = field(default_factory=dict)
     """Files that cannot be taken at all, and why."""
     form: str = ""
@@ -103,8 +106,8 @@ def look(spec: str) -> Look:
     for kind in kinds:
         forms[kind.form] += kind.num_bytes
     del forms[""]
-    if not forms:
-        return Look(path=path, kinds=kinds, refused=refused)
+    if not forms or _is_dataset(path):
+        return Look(path=path, kinds=kinds, refused=refused, is_dataset=_is_dataset(path))
     form = forms.most_common(1)[0][0]
     endings = {kind.ending for kind in kinds if kind.form == form}
     records = _interleaved([h.records for kind in kinds for h in kind.heads if h.form == form])
@@ -173,6 +176,10 @@ def _is_folder(path: str, files: Sequence[InputFile]) -> bool:
     if is_url(path):
         return len(files) != 1 or not files[0].path.endswith(path.rpartition("/")[2] or "/")
     return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where there is no access
+
+
+def _is_dataset(path: str) -> bool:
+    return not is_url(path) and (Path(path) / NAME).is_file()
 
 
 def _spread(files: Sequence[InputFile], number: int) -> list[InputFile]:

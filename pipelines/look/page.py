@@ -1,5 +1,6 @@
 """What was seen of an input as lines for a terminal of some 90 columns."""
 
+import shlex
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -38,6 +39,11 @@ def page(look: Look) -> Iterator[str]:
 
 
 def _lines(look: Look) -> Iterator[str]:
+    if look.is_dataset:
+        folder = shlex.quote(masked(look.path))
+        yield f"{masked(look.path)}: a dataset, whose texts are tokens already"
+        yield f"next      python -m shards inspect {folder}"
+        return
     size = bytes_text(sum(kind.num_bytes for kind in look.taken))
     num_files = sum(kind.num_files for kind in look.taken)
     yield f"{masked(look.path)}: {_files(num_files)}, {size}"
@@ -180,11 +186,11 @@ def _next(look: Look) -> Iterator[str]:
             "next      nothing to run: no corpus here reads these records. A corpus of your own: "
             "docs/own.md"
         )
-        return
-    line = masked(command(look, look.guesses[0]))
-    yield "next      what a run takes, then the run (the tokenizer is a small one, to try):"
-    yield f"  {line} --plan"
-    yield f"  {line}"
+    else:
+        line = masked(command(look, look.guesses[0]))
+        yield "next      what a run takes, then the run (the tokenizer is a small one, to try):"
+        yield f"  {line} --plan"
+        yield f"  {line}"
 
 
 def about(number: float) -> str:

@@ -51,6 +51,14 @@ def test_nothing_to_run(tmp_path: Path) -> None:
     assert "text      no field looks like texts" in lines
 
 
+def test_a_dataset_is_inspected(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{}")
+    assert [*page(look(str(tmp_path)))] == [
+        f"{tmp_path}: a dataset, whose texts are tokens already",
+        f"next      python -m shards inspect {tmp_path}",
+    ]
+
+
 def test_hostile_texts_are_shown_not_obeyed(tmp_path: Path) -> None:
     value = "\x1b[31m red words https://user:hunter2@a.org/?token=hunter2 " + "x" * 900
     path = write(tmp_path / "a.jsonl", [{"te\x1bxt": value}])
