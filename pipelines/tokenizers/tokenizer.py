@@ -133,9 +133,7 @@ def load_tokenizer(spec: str, *, fast: bool = True, compiled: bool = False) -> T
     if kind not in KINDS or not name:
         raise UserError(f'--tokenizer "{spec}": write {_suggestion(spec)}. {_TRAIN}')
     try:
-        if kind == "hf":
-            name = _file_of(name)
-        if kind != "tiktoken" and not Path(name).is_file():
+        if kind != "tiktoken" and not Path(_file_of(kind, name)).is_file():
             raise UserError(f"{spec}: there is no file {name}. {_TRAIN}")
         model = _load(kind, name, fast=fast, compiled=compiled)
     except OSError as error:
@@ -198,7 +196,7 @@ def _load(kind: str, name: str, *, fast: bool, compiled: bool) -> TokenModel:
         return load_tiktoken(name, fast=fast)
     from pipelines.tokenizers.huggingface import huggingface_model  # noqa: PLC0415  see above
 
-    path = Path(name)
+    path = Path(_file_of(kind, name))
     content = path.read_bytes()
     if path.suffix == _LINES:
         from pipelines.tokenizers.wordpiece import wordpiece_json  # noqa: PLC0415  see above
@@ -207,14 +205,14 @@ def _load(kind: str, name: str, *, fast: bool, compiled: bool) -> TokenModel:
     return huggingface_model(content, path=path, fast=fast)
 
 
-def _file_of(name: str) -> str:
+def _file_of(kind: str, name: str) -> str:
     """Return the tokenizer's file of a folder that save_pretrained() wrote; else the name itself.
 
     Raises:
         UserError: the folder has none.
     """
     folder = Path(name)
-    if not folder.is_dir():
+    if kind != "hf" or not folder.is_dir():
         return name
     for file in _HF_FILES:
         if (folder / file).is_file():
