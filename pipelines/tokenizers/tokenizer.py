@@ -11,7 +11,8 @@ text or a mask into the corpus by spelling it out.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -125,16 +126,33 @@ def load_tokenizer(spec: str, *, fast: bool = True, compiled: bool = False) -> T
         UserError: the spec names nothing that can be loaded, a text can spell one of the model's
             special tokens, or the model gives ids that it does not have.
     """
+    check_spec(spec)
+    kind, _, name = spec.partition(":")
+    with _readable(spec, name):
+        model = _load(kind, name, fast=fast, compiled=compiled)
+    return _checked(spec, model)
+
+
+def check_spec(spec: str) -> None:
+    """Check that a spec names a kind of tokenizer, and a file that is there.
+
+    Raises:
+        UserError: it does not.
+    """
     kind, _, name = spec.partition(":")
     if kind not in KINDS or not name:
         raise UserError(f'--tokenizer "{spec}": write {_suggestion(spec)}. {_TRAIN}')
-    try:
+    with _readable(spec, name):
         if kind != "tiktoken" and not Path(name).is_file():
             raise UserError(f"{spec}: there is no file {name}. {_TRAIN}")
-        model = _load(kind, name, fast=fast, compiled=compiled)
+
+
+@contextmanager
+def _readable(spec: str, name: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise UserError(f"{spec}: {name} cannot be read ({error.strerror}).") from error
-    return _checked(spec, model)
 
 
 def restore_tokenizer(entry: TokenizerEntry, content: bytes, *, where: str) -> Tokenizer:
