@@ -12,9 +12,9 @@ the beginning does not stop a run whose other files are good.
 import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pipelines.corpus.part import MERGE
 from pipelines.corpus.sources import Corpus
 from pipelines.inputs.files import InputFile
 from pipelines.inputs.split import Split
@@ -26,7 +26,6 @@ from pipelines.map.unread import Unread
 from pipelines.readers.reading import check_head, splits
 from pipelines.readers.record import Damage, Record
 from pipelines.segments.rows import REJECTS
-from shards.errors import UserError
 
 MOST_RECORDS = 1000
 """Of a source, none of which can be read, after which the run ends."""
@@ -40,61 +39,56 @@ MOST_FILES = 1000
 LANES = 4
 """Places of a source that are read in turn."""
 
-_Look = tuple[Job, Sequence[InputFile]]
 _NOTE = hashlib.sha256(b"the first records").hexdigest()[:24]
 """The name of the attempt, made as those of splits are."""
 
 
-def check_first(
-    files: Sequence[InputFile],
-    job: Job,
-    facts: Mapping[str, Any],
-    *,
-    call: Callable[[Callable[[_Look], None], _Look], None],
+@dataclass(frozen=True, kw_only=True)
+class FirstFiles:
+    """What is looked at."""
+
+    job: Job
+    files: Sequence[InputFile]
+    """Of all sources, by source and path; at most MOST_FILES of each are read."""
+    known: frozenset[str] = frozenset()
+    """Sources that the dataset has already: of these a few bad records stop no run."""
+
+    def unmapped(self, facts: Mapping[str, Any]) -> "FirstFiles":
+        """Return this without the sources whose first split an earlier run has mapped.
+
+        Args:
+            facts: Fingerprints in place of the options that are paths.
+        """
+        groups = _by_source(self.files)
+        new = [own for own in groups if not _is_mapped(own[0], self.job, facts)]
+        return replace(self, files=[*itertools.chain.from_iterable(new)])
+
+
+def look(
+    first: FirstFiles, *, call: Callable[[Callable[[FirstFiles], None], FirstFiles], None]
 ) -> None:
-    """Check that something can be read of each source; one whose first split is mapped is not read.
+    """Check that something can be read of each source.
 
     Args:
-        files: Of all sources, by source and path.
-        job: The run.
-        facts: Fingerprints in place of the options that are paths.
+        first: What is looked at.
         call: Calls a function where tasks run, as Runner.call does.
 
     Raises:
         UserError: Nothing can be read of a source, or a file is in another format than it should
             be. The message says what its records hold.
     """
-    if job.options.part == (MERGE,):
-        return
-    by_source = itertools.groupby(files, key=lambda file: file.source)
-    groups = ([*group] for _, group in by_source)
-    new = [group for group in groups if not _is_mapped(group[0], job, facts)]
-    look(itertools.chain.from_iterable(new), job, call=call)
-
-
-def look(
-    files: Iterable[InputFile],
-    job: Job,
-    *,
-    call: Callable[[Callable[[_Look], None], _Look], None],
-) -> None:
-    """Read the first records of each source, as check_first does.
-
-    Args:
-        files: Of all sources, by source and path.
-        job: The run.
-        call: As for check_first.
-
-    Raises:
-        UserError: As check_first.
-    """
-    chosen: list[InputFile] = []
-    for _, group in itertools.groupby(files, key=lambda file: file.source):
-        own = [*group]
-        number = min(MOST_FILES, len(own))
-        chosen += [own[index * len(own) // number] for index in range(number)]
+    chosen = [file for own in _by_source(first.files) for file in _spread(own)]
     if chosen:
-        call(_look, (job, chosen))
+        call(_look, replace(first, files=chosen))
+
+
+def _by_source(files: Iterable[InputFile]) -> list[list[InputFile]]:
+    return [[*group] for _, group in itertools.groupby(files, key=lambda file: file.source)]
+
+
+def _spread(files: Sequence[InputFile]) -> list[InputFile]:
+    number = min(MOST_FILES, len(files))
+    return [files[index * len(files) // number] for index in range(number)]
 
 
 def _is_mapped(file: InputFile, job: Job, facts: Mapping[str, Any]) -> bool:
@@ -105,21 +99,33 @@ def _is_mapped(file: InputFile, job: Job, facts: Mapping[str, Any]) -> bool:
     return any((job.work / "map" / f"{task.name}.json").exists() for task in tasks)
 
 
-def _look(arguments: _Look) -> None:
+def _look(first: FirstFiles) -> None:
     """Read the first records of the files; a process that died of it does so no more."""
-    job, files = arguments
+    job = first.job
     with begin_attempt(
         job.work, _NOTE, run=job.run, skip_poison=True, description="look at the first records"
     ) as attempt:
-        if attempt.deaths:  # the map finds the record that kills
-            return
-        for source, group in itertools.groupby(files, key=lambda file: file.source):
-            if error := unread(job.corpora[source], [*group], source=source):
-                raise error
+        if not attempt.deaths:  # otherwise the map finds the record that kills
+            check_sources(first)
 
 
-def unread(corpus: Corpus, files: Sequence[InputFile], *, source: str) -> UserError | None:
-    """Return what to say of a source of which nothing can be read, None if something can.
+def check_sources(first: FirstFiles) -> None:
+    """Read the first records of each source in this process.
+
+    Raises:
+        UserError: As `look`.
+    """
+    for own in _by_source(first.files):
+        source = own[0].source
+        found = unread(first.job.corpora[source], _spread(own), source=source)
+        if found and not (found.records < MOST_RECORDS and source in first.known):
+            raise found.error(whole=found.records < MOST_RECORDS)
+
+
+def unread(corpus: Corpus, files: Sequence[InputFile], *, source: str) -> Unread | None:
+    """Return what the first records of a source hold if none can be read, None if one can.
+
+    They are MOST_RECORDS, or fewer if there are no more.
 
     Args:
         corpus: The corpus of the source.
@@ -136,11 +142,11 @@ def unread(corpus: Corpus, files: Sequence[InputFile], *, source: str) -> UserEr
             return None
         found.add(split.path, item, reasons[0] if reasons else "missing-field")
         if found.records >= MOST_RECORDS:
-            return found.error(whole=False)
+            return found
         if found.bytes >= MOST_BYTES:
             return None
     # Of more files there may be others that hold something.
-    return found.error(whole=True) if found.records and len(files) < MOST_FILES else None
+    return found if found.records and len(files) < MOST_FILES else None
 
 
 def _in_turn(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[tuple[Split, Record | Damage]]:

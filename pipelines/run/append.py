@@ -73,7 +73,7 @@ def append(module: str, options: Options, *, flags: Sequence[str] = ()) -> Manif
             if begun:
                 _LOG.info("the generation that an earlier run had begun is finished first")
                 base = grow(run, begun)
-            run.check_first([file for file in files if file in waiting])
+            run.check_first([file for file in files if file in waiting], base=base)
             for part in _parts(run, [file for file in in_turn(files) if file in waiting]):
                 base = grow(run, part)
             run.clean_up()

@@ -15,7 +15,7 @@ from typing import Any
 
 from pipelines.compiled import kept
 from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
-from pipelines.corpus.part import corpus_fraction, is_share
+from pipelines.corpus.part import MERGE, corpus_fraction, is_share
 from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import Corpus, list_corpora, others
 from pipelines.dedup.drops import drop_path
@@ -30,7 +30,7 @@ from pipelines.inputs.split import Split
 from pipelines.map.attempts import died_before
 from pipelines.map.chain import native_parts
 from pipelines.map.description import describe_run
-from pipelines.map.first_records import check_first, look
+from pipelines.map.first_records import FirstFiles, look
 from pipelines.map.mapper import Job, SplitRecord, segment_versions
 from pipelines.map.native import native_pays
 from pipelines.map.phase import MapPhase
@@ -347,7 +347,7 @@ class Build:
         if account.reject_rate(records)[0] > most:
             unread = account.unread_sources(records)
             own = [file for file in files if file.source in unread]
-            look(own, self.job, call=self.runner.call)
+            look(FirstFiles(job=self.job, files=own), call=self.runner.call)
         account.check_rejects(records, most=most, work=self.work)
 
     def _finish(
@@ -385,14 +385,21 @@ class Build:
         self.check_first(self.files)
         self.map_phase(self.files).map_part()
 
-    def check_first(self, files: Sequence[InputFile]) -> None:
+    def check_first(self, files: Sequence[InputFile], *, base: Manifest | None = None) -> None:
         """Check that something can be read of each source of these files, before any is mapped.
+
+        Args:
+            files: By source and path.
+            base: The dataset that they are added to, if any.
 
         Raises:
             UserError: Nothing can be read of one; the message says what its records hold.
         """
-        if self.options.max_reject_rate < 1 and not self.died:
-            check_first(files, self.job, self.chain.facts, call=self.runner.call)
+        if self.options.max_reject_rate >= 1 or self.died or self.options.part == (MERGE,):
+            return
+        known = frozenset(base.sources() if base else ())
+        first = FirstFiles(job=self.job, files=files, known=known)
+        look(first.unmapped(self.chain.facts), call=self.runner.call)
 
     def map_phase(
         self, files: Sequence[InputFile], *, known: Splits = MappingProxyType({})
