@@ -1,5 +1,6 @@
 """What is said of a source of which nothing can be read: why, and what its records hold instead."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -17,7 +18,8 @@ from shards.flags import flag_of
 NAMES_SHOWN = 12
 """Fields of records that are named."""
 
-_EXCERPT = 120
+_EXCERPT, _TEXT = 240, 30
+"""Most characters shown of a record, and of a text in it."""
 _LONGEST_NAME = 60
 _DEPTH = 3
 """How deep fields within fields are looked for."""
@@ -91,7 +93,7 @@ class Unread:
             f"{self._cause(reason, item)}. So nothing of the source {self.source!r} can be read: "
             f"{'all' if whole else 'the first'} {self.records:,} records, of "
             f"{shown(self.paths[0])}{more}, are rejected ({counts}). The first one, at {place}: "
-            f"{_excerpt(item.head)} {self._remedy(reason)}"
+            f"{_excerpt(item)}. {self._remedy(reason)}"
             f"{go_on if self.corpus.options.max_reject_rate < 1 else ''}"
         )
 
@@ -218,13 +220,21 @@ def _kind(value: Any) -> str:
     return kinds.get(type(value), "an object" if isinstance(value, Mapping) else "something else")
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+def _short(text: str, *, most: int = _LONGEST_NAME) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
-def _excerpt(raw: bytes) -> str:
-    """Return the beginning of a record on one line, with a full stop behind it."""
-    head = raw[: 4 * _EXCERPT]
-    text = head.decode("gb18030" if other_encoding(head) else "utf-8", errors="replace")
-    line = " ".join(text.split())
-    return f"{shown(line[:_EXCERPT])}{'…' if len(line) > _EXCERPT else ''}."
+def _excerpt(item: Record | Damage) -> str:
+    """Return a record on one line, its texts and itself cut short."""
+    if isinstance(item, Damage):
+        head = item.head[: 4 * _EXCERPT]
+        text = head.decode("gb18030" if other_encoding(head) else "utf-8", errors="replace")
+    else:
+        text = json.dumps(_cut(item.value), ensure_ascii=False, default=repr)
+    return f"{shown(_short(' '.join(text.split()), most=_EXCERPT))}"
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {_short(str(name)): _cut(inner) for name, inner in value.items()}
+    return _short(value, most=_TEXT) if isinstance(value, str) else value

@@ -22,6 +22,7 @@ from shards.storage.disk import disk_errors_explained
 from shards.storage.files import size_if_there
 
 _PROBE_BYTES = 4096
+_LID = "https://fasttext.cc/docs/en/language-identification.html"
 
 
 def check_ready(options: Options, *, corpus: str, flags: Sequence[str]) -> None:
@@ -39,9 +40,9 @@ def check_ready(options: Options, *, corpus: str, flags: Sequence[str]) -> None:
     check_engine(flags)
     _check_output(options, corpus)
     check_spec(options.tokenizer)
-    for flag, name in _named_files(options):
+    for name, what in _named_files(options):
         if not (is_url(name) or has_magic(name)) and (why := absence(Path(name))):
-            raise UserError(f"{flag} {name} {why}")
+            raise UserError(f"{what}: {name} {why}")
 
 
 def _check_output(options: Options, corpus: str) -> None:
@@ -75,18 +76,19 @@ def _is_there(path: Path) -> bool:
 
 
 def _named_files(options: Options) -> Iterator[tuple[str, str]]:
-    """Yield the flags that name files of models and lists, with what they name."""
+    """Yield the files of models and lists, each with its flag and what should be there."""
     if options.lid_model:
-        yield "--lid-model", options.lid_model
+        yield options.lid_model, f"--lid-model names fastText's lid.176.bin or .ftz, from {_LID}"
     for name in options.decontaminate:
-        yield "--decontaminate", name
+        yield name, "--decontaminate names texts of benchmarks"
     for name in options.url_blocklist:
-        yield "--url-blocklist", name
+        yield name, "--url-blocklist names a list of domains"
     for text in options.classifier:
         name, colon, _ = parse_spec(text).source.rpartition(":")
         if colon:  # another form is told where the model is loaded
-            yield "--classifier", name
+            yield name, "--classifier names a fastText classifier, FILE:LABEL>=SCORE"
     for text in options.perplexity:
         spec = parse_spec(text)
         files = (*spec.source.split("+"), spec.bound.rpartition(":")[0])
-        yield from (("--perplexity", name) for name in files if name)
+        what = "--perplexity names files, LANG=KENLM+SENTENCEPIECE<=NUMBER or <=CUTOFFS.csv:PART"
+        yield from ((name, what) for name in files if name)

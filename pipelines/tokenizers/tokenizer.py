@@ -128,8 +128,14 @@ def load_tokenizer(spec: str, *, fast: bool = True, compiled: bool = False) -> T
     """
     check_spec(spec)
     kind, _, name = spec.partition(":")
-    with _readable(spec, name):
-        model = _load(kind, name, fast=fast, compiled=compiled)
+    try:
+        with _readable(spec, name):
+            model = _load(kind, name, fast=fast, compiled=compiled)
+    except UserError as error:
+        other = _ENDINGS.get(Path(name).suffix, kind)
+        if other == kind:
+            raise
+        raise UserError(f"{str(error).rstrip('.')}. Did you mean {other}:{name}?") from error
     return _checked(spec, model)
 
 
@@ -213,9 +219,12 @@ def _load(kind: str, name: str, *, fast: bool, compiled: bool) -> TokenModel:
     return huggingface_model(Path(name).read_bytes(), path=Path(name), fast=fast)
 
 
+_ENDINGS = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken"}
+"""Which kind a file is by its name."""
+
+
 def _suggestion(spec: str) -> str:
-    kinds = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken", ".txt": "tiktoken"}
-    kind = kinds.get(Path(spec).suffix)
+    kind = {**_ENDINGS, ".txt": "tiktoken"}.get(Path(spec).suffix)
     return f"{kind}:{spec}" if kind and ":" not in spec else ", ".join(KINDS.values())
 
 

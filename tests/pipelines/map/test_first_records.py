@@ -79,7 +79,7 @@ def test_a_good_record_costs_no_second_file(
 
 def test_each_source_is_looked_at(tmp_path: Path) -> None:
     good, bad = write(tmp_path / "good", a=GOOD), write(tmp_path / "bad", a=BAD * 2)
-    with pytest.raises(UserError, match="source 'y'.* all 2 records"):
+    with pytest.raises(UserError, match=r"source 'y'.* all 2 records"):
         check_sources(first_of(f"x={good}", f"y={bad}"))
 
 

@@ -32,7 +32,7 @@ def test_a_wrong_field_is_told_with_those_that_are_there(tmp_path: Path) -> None
     assert text.startswith(
         "--text-field body: these records have content, title, id, tags, extra. So nothing of the "
         f"source 's' can be read: all 2 records, of {path}, are rejected (2 missing-field). The "
-        'first one, at byte 0: {"id": 7, "title": "A title", "content": "A text that is longer.'
+        'first one, at byte 0: {"id": 7, "title": "A title", "content": "A text that is longer.", '
     )
     assert "Did you mean --text-field content?" in text
     assert text.endswith("leave this source out of --input, or give --max-reject-rate 1")

@@ -28,11 +28,20 @@ def test_a_run_that_can_begin_leaves_nothing_behind(tmp_path: Path) -> None:
     [
         ({"tokenizer": "sentencepiece:no.model"}, "there is no file no.model"),
         ({"tokenizer": "cog.model"}, "write sentencepiece:cog.model"),
-        ({"lid_model": "no.bin"}, "--lid-model no.bin does not exist"),
-        ({"decontaminate": ("no.txt",)}, "--decontaminate no.txt does not exist"),
-        ({"url_blocklist": ("no.txt",)}, "--url-blocklist no.txt does not exist"),
-        ({"classifier": ("zh=no.bin:hq>=0.5",)}, "--classifier no.bin does not exist"),
-        ({"perplexity": ("zh=no.arpa+no.model<=9",)}, "--perplexity no.arpa does not exist"),
+        (
+            {"lid_model": "no.bin"},
+            "--lid-model names fastText's lid.176.bin or .ftz, from https://",
+        ),
+        (
+            {"decontaminate": ("no.txt",)},
+            "--decontaminate names texts of benchmarks: no.txt does not exist",
+        ),
+        (
+            {"url_blocklist": ("no.txt",)},
+            "--url-blocklist names a list of domains: no.txt does not exist",
+        ),
+        ({"classifier": ("zh=no.bin:hq>=0.5",)}, "LABEL>=SCORE: no.bin does not exist"),
+        ({"perplexity": ("zh=no.arpa+no.model<=9",)}, "<=CUTOFFS.csv:PART: no.arpa does not exist"),
     ],
 )
 def test_what_is_missing_is_told(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
@@ -63,7 +72,7 @@ def test_an_output_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.slow
 def test_an_engine_that_does_not_answer(tmp_path: Path) -> None:
     flags = ("--runner=FlinkRunner", "--flink_master=localhost:1")
-    with pytest.raises(UserError, match="--flink_master localhost:1 does not answer"):
+    with pytest.raises(UserError, match=r"--flink_master localhost:1 does not answer"):
         ready(tmp_path / "out", flags=flags)
 
 
@@ -73,7 +82,7 @@ def test_nothing_is_listed_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(build, "list_corpora", listed)
     options = WudaoOptions(tokenizer="sentencepiece:no.model", output=tmp_path, input=("s3://b/",))
-    with pytest.raises(UserError, match="no file no.model"):
+    with pytest.raises(UserError, match=r"no file no\.model"):
         build.build("pipelines.wudao", options)
 
 
