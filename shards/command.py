@@ -3,14 +3,18 @@
 import argparse
 import logging
 import os
+import re
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from shards.errors import UserError
 from shards.interrupt import STOPPED, begun
 from shards.memory import is_lack_of_memory
 from shards.shown import MessageFormatter, guard, print_lines, tell
+from shards.spelling import did_you_mean, expected
 
 REFUSED = 2
 """The exit code after an error that the person can fix."""
@@ -20,11 +24,50 @@ UNREAD = 141
 SIGPIPE."""
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors are UserErrors, and whose flags cannot be abbreviated."""
+_FLAG = re.compile(r"--?[^\W\d][^\s=]*")
+"""What is taken for a flag, whether there is one of that name or not."""
+_LIKENESS = 0.7
+"""The least likeness of a flag that is offered for an unknown one."""
+_MEANT = {int: "a whole number", float: "a number, as in 3, 0.5 or 1e-4"}
+"""What is expected where argparse itself would only name the type."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(allow_abbrev=False, **settings)
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """The look of `--help`: as wide as the terminal, up to 100 columns."""
+
+    def __init__(self, prog: str, **settings: Any) -> None:
+        width = min(shutil.get_terminal_size().columns - 2, 100)
+        super().__init__(prog, **{"max_help_position": 28, "width": width, **settings})
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are UserErrors, and whose flags cannot be abbreviated.
+
+    Flags that it does not know are told all at once, before anything else that may be wrong.
+    """
+
+    def __init__(self, *, old: Mapping[str, str] = MappingProxyType({}), **settings: Any) -> None:
+        """Make a parser.
+
+        Args:
+            old: Flags that other projects have for the same, and what each is here.
+            settings: As of argparse.
+        """
+        super().__init__(allow_abbrev=False, **{"formatter_class": Help, **settings})
+        self._groups: dict[str, argparse._ArgumentGroup] = {}
+        self._old = old
+
+    def group(self, title: str) -> "argparse._ActionsContainer":
+        """Return the group of flags that `--help` shows below a title; "": the parser itself."""
+        if not title:
+            return self
+        if title not in self._groups:
+            self._groups[title] = self.add_argument_group(title)
+        return self._groups[title]
+
+    def add_subparsers(self, **settings: Any) -> Any:
+        """Return what subcommands are added to; they refuse flags that they do not know."""
+        return super().add_subparsers(**{"parser_class": _Subcommand, **settings})
 
     def parse_known_args(  # type: ignore[override]  # of two overloads; both are this one
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -35,9 +78,119 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"the word {word} is not UTF-8; rename what it names")
         return super().parse_known_args(args, namespace)
 
+    def parse_args(  # type: ignore[override]  # as above
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """Parse a whole command line."""
+        words = sys.argv[1:] if args is None else [*args]
+        if self._subparsers is None:  # else those look at their own
+            self.refuse(self.unknown_flags(words))
+        parsed, rest = self.parse_known_args(words, namespace)
+        self._refuse_rest(rest)
+        return parsed
+
+    def parse_intermixed_args(  # type: ignore[override]  # as above
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """Parse a whole command line whose flags may stand among its other words."""
+        words = sys.argv[1:] if args is None else [*args]
+        self.refuse(self.unknown_flags(words))
+        parsed, rest = self.parse_known_intermixed_args(words, namespace)
+        self._refuse_rest(rest)
+        return parsed
+
+    @property
+    def flags(self) -> list[str]:
+        """The flags that `--help` shows."""
+        return [
+            name
+            for action in self._actions
+            if action.help != argparse.SUPPRESS
+            for name in action.option_strings
+        ]
+
+    def unknown_flags(self, words: Sequence[str]) -> list[str]:
+        """Return the flags of a command line that the parser does not know, each once."""
+        end = words.index("--") if "--" in words else len(words)
+        heads = (word.partition("=")[0] for word in words[:end])
+        known = self._option_string_actions
+        return list(dict.fromkeys(x for x in heads if _FLAG.fullmatch(x) and x not in known))
+
+    def is_old(self, flag: str) -> bool:
+        """Return whether another project has a flag for something that is known here."""
+        return flag.replace("_", "-") in self._old
+
+    def refuse(self, flags: Sequence[str], *, others: Sequence[str] = (), more: str = "") -> None:
+        """Refuse flags that are unknown, with a hint for each, if there are any.
+
+        Args:
+            flags: As they were given.
+            others: Flags that may be meant besides those of the parser.
+            more: A sentence about flags for which there is no hint.
+
+        Raises:
+            UserError: There are some.
+        """
+        hints = {flag: self._hint(flag, others) for flag in flags}
+        if not hints:
+            return
+        told = [f"{flag}: {hint}" if hint else flag for flag, hint in hints.items()]
+        advice = self._advice if all(hints.values()) or not more else f"{more} {self._advice}"
+        if len(told) > 1:
+            lines = "\n  ".join(["unknown flags:", *told, advice])
+            raise UserError(lines)
+        stop = "" if told[0].endswith("?") else "."
+        raise UserError(f"unknown flag {told[0]}{stop} {advice}")
+
     def error(self, message: str) -> NoReturn:
         """Raise what is wrong with the command line."""
-        raise UserError(f"{message}. {self.prog} --help lists every flag")
+        stop = "" if message.endswith((".", "?")) else "."
+        if message.startswith("argument -"):
+            message = message.removeprefix("argument ")
+        raise UserError(f"{message}{stop} {self._advice}")
+
+    @property
+    def _advice(self) -> str:
+        return f"{self.prog} --help lists every flag"
+
+    def _hint(self, flag: str, others: Sequence[str]) -> str:
+        """Return what may be meant by an unknown flag; "" if nothing is known."""
+        plain = flag.replace("_", "-")
+        return self._old.get(plain) or did_you_mean(
+            flag, [*self.flags, *others], likeness=_LIKENESS
+        )
+
+    def _refuse_rest(self, rest: Sequence[str]) -> None:
+        if rest:
+            self.error(
+                f"{' '.join(rest)}: belongs to no flag. A value with spaces stands in quotes"
+            )
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value that is none of the choices."""
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        name = action.option_strings[-1] if action.option_strings else str(action.metavar)
+        raise argparse.ArgumentError(None, f"{name} {value}: {expected(str(value), known)}")
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Return a word as the type of its flag; what is wrong with it is said in plain words."""
+        meant = _MEANT.get(action.type)  # type: ignore[call-overload]  # a type or a function
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError as error:
+            if meant is None:
+                raise
+            raise argparse.ArgumentError(action, f"{arg_string!r} is not {meant}") from error
+
+
+class _Subcommand(Parser):
+    def parse_known_args(  # type: ignore[override]  # as in Parser
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        self.refuse(self.unknown_flags(args or ()))
+        return super().parse_known_args(args, namespace)
 
 
 def exit_code(

@@ -1,15 +1,19 @@
 """Flags of all commands: numbers as people write them, and dataclass fields that become flags."""
 
 import argparse
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shards.storage.address import is_url
+
+if TYPE_CHECKING:
+    from shards.command import Parser
 
 _SCALES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "B": 10**9}
 _WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)([kMGB]?)")
@@ -62,11 +66,21 @@ def counts(text: str) -> tuple[int, ...]:
     return tuple(count(part) for part in text.split(","))
 
 
+def positives(text: str) -> tuple[int, ...]:
+    """Return the whole numbers, each at least 1, of a comma-separated list."""
+    return tuple(positive(part) for part in text.split(","))
+
+
 def fraction(text: str) -> float:
     """Return a number from 0 to 1 given as such or in per cent ("0.05", "5%")."""
-    value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    try:
+        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        value = math.nan
     if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a share: a number from 0 to 1, or 0% to 100%, as in 0.05 or 5%"
+        )
     return value
 
 
@@ -87,6 +101,7 @@ def option(
     default: Any,
     help: str,
     *,
+    group: str = "",
     metadata: Mapping[str, Any] = MappingProxyType({}),
     **argument: Any,
 ) -> Any:
@@ -95,30 +110,48 @@ def option(
     Args:
         default: Its default; dataclasses.MISSING for none.
         help: One or two sentences for `--help`, with the unit.
+        group: The title in `--help` of this flag and of those after it; "": that of the one before.
         metadata: Further metadata of the field.
         argument: Further arguments of argparse's add_argument.
     """
-    return field(default=default, metadata={"help": help, "flag": argument, **metadata})
+    about = {"help": help, "group": group, "flag": argument}
+    return field(default=default, metadata={**about, **metadata})
 
 
-def same_option(options_class: type[Any], name: str, *, default: Any = MISSING) -> Any:
+def same_option(
+    options_class: type[Any], name: str, *, default: Any = MISSING, group: str = ""
+) -> Any:
     """Return a dataclass field that becomes the same flag as a field of another dataclass.
 
     Args:
         options_class: The other one.
         name: The field's, in both.
         default: Its default here; dataclasses.MISSING for that of the other.
+        group: As of `option`; that of the other field does not count here.
     """
     (other,) = (other for other in fields(options_class) if other.name == name)
     default = other.default if default is MISSING else default
-    return field(default=default, metadata=other.metadata)
+    return field(default=default, metadata={**other.metadata, "group": group})
 
 
-def add_flags(parser: "argparse._ActionsContainer", options_class: type[Any]) -> None:
-    """Add a flag for each field of a dataclass of options."""
+def add_flags(parser: "Parser", options_class: type[Any], *, group: str = "") -> None:
+    """Add a flag for each field of a dataclass of options, below the titles that the fields name.
+
+    Args:
+        parser: The parser of the command.
+        options_class: The dataclass.
+        group: The title of fields that name none and have none before them that does.
+    """
     for option_field in fields(options_class):
-        text = (option_field.metadata["help"] + default_text(option_field)).replace("%", "%%")
-        parser.add_argument(flag_of(option_field.name), help=text, **option_field.metadata["flag"])
+        group = option_field.metadata["group"] or group
+        add_flag(parser, option_field, group=group)
+
+
+def add_flag(parser: "Parser", option_field: "Field[Any]", *, group: str) -> None:
+    """Add the flag of a field to a group of a parser."""
+    text = (option_field.metadata["help"] + default_text(option_field)).replace("%", "%%")
+    argument = option_field.metadata["flag"]
+    parser.group(group).add_argument(flag_of(option_field.name), help=text, **argument)
 
 
 def flag_of(name: str) -> str:

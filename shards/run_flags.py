@@ -1,7 +1,9 @@
 """The flags of `shards.run.Run`, whose defaults they have."""
 
 import argparse
+from functools import partial
 
+from shards.command import Parser
 from shards.errors import UserError
 from shards.flags import count
 from shards.mixture import Mix
@@ -10,48 +12,52 @@ from shards.run import BatchSize, Run
 _GIVEN = ("seed", "scatters", "objective", "length", "slack", "steps")
 """Flags named like their field."""
 
+DATA, END, BATCH = "data and windows", "how long the run is", "batches, memory and precision"
+"""Titles in `--help`."""
 
-def add_run_flags(parser: argparse.ArgumentParser) -> None:
+
+def add_run_flags(parser: Parser) -> None:
     """Add the flags; those not given leave nothing in the namespace."""
-    flags = parser.add_argument_group("the options of a run", argument_default=argparse.SUPPRESS)
-    flags.add_argument(
+    data, end, batch = (
+        partial(parser.group(title).add_argument, default=argparse.SUPPRESS)
+        for title in (DATA, END, BATCH)
+    )
+    data(
         "--data",
         nargs="+",
         metavar="DATA",
         help="DIR, DIR@n or DIR:SOURCE; all with =WEIGHT, or none",
     )
-    flags.add_argument(
+    data(
         "--data-from",
         nargs="+",
         action="append",
         metavar=("POSITION", "DATA"),
         help="the data from sample POSITION on; may be repeated",
     )
-    flags.add_argument(
-        "--batch-size",
-        nargs="+",
-        metavar="SIZE",
-        help="samples in the global batch; STEP:SIZE changes it from that step on",
-    )
-    flags.add_argument("--seed", type=int, metavar="N")
-    flags.add_argument(
-        "--scatters", type=count, metavar="S", help="pieces that the corpus is divided into"
-    )
-    flags.add_argument("--objective", metavar="NAME", help="glm or causal")
-    flags.add_argument("--length", type=count, metavar="L", help="positions of a window")
-    flags.add_argument(
+    data("--objective", metavar="NAME", help="glm or causal")
+    data("--length", type=count, metavar="L", help="positions of a window")
+    data(
         "--slack",
         type=count,
         metavar="N",
         help="tokens by which a cut may move to an end of a text",
     )
-    flags.add_argument(
+    data("--scatters", type=count, metavar="S", help="pieces that the corpus is divided into")
+    data("--seed", type=int, metavar="N", help="of the order of the windows and of dropout")
+    end("--steps", type=count, metavar="N", help="number of steps")
+    end(
         "--max-epochs",
         nargs="+",
         metavar="DATA=N",
         help="how often text may be read within --steps: DIR=4, DIR:SOURCE=1.5",
     )
-    flags.add_argument("--steps", type=count, metavar="N", help="number of steps")
+    batch(
+        "--batch-size",
+        nargs="+",
+        metavar="SIZE",
+        help="samples in the global batch; STEP:SIZE changes it from that step on",
+    )
 
 
 def run_of(options: argparse.Namespace) -> Run:

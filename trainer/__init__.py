@@ -15,12 +15,12 @@ end_at_interrupt()
 if TYPE_CHECKING:
     from trainer.decode.decoding import Decoding as Decoding
     from trainer.decode.writer import Generation as Generation
-    from trainer.generate import generate_texts as generate_texts
+    from trainer.generate.writing import generate_texts as generate_texts
     from trainer.loader import Loader as Loader
     from trainer.loader import read_once as read_once
+    from trainer.opening import Opening as Opening
     from trainer.tasks.catalogue import find_task as find_task
     from trainer.tasks.task import Asking as Asking
-    from trainer.trained import Opening as Opening
     from trainer.trained import Trained as Trained
     from trainer.trained import open_trained as open_trained
     from trainer.tuning.answers import answer as answer
@@ -32,11 +32,11 @@ else:
             "Decoding": "trainer.decode.decoding",
             "Generation": "trainer.decode.writer",
             "Loader": "trainer.loader",
-            "Opening": "trainer.trained",
+            "Opening": "trainer.opening",
             "Trained": "trainer.trained",
             "answer": "trainer.tuning.answers",
             "find_task": "trainer.tasks.catalogue",
-            "generate_texts": "trainer.generate",
+            "generate_texts": "trainer.generate.writing",
             "open_trained": "trainer.trained",
             "read_once": "trainer.loader",
         },

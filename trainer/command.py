@@ -4,13 +4,16 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 
 from shards.command import exit_code, log_plainly
 from shards.errors import UserError
+from shards.interrupt import ended_by_interrupt
 from trainer.config import Config, parse
 from trainer.exit_codes import leave_code
-from trainer.ranks import AgreedError, Ranks, leave
+
+if TYPE_CHECKING:
+    from trainer.ranks import Ranks
 
 _TRACEBACK = 1
 """The exit code of Python after an error that nobody caught."""
@@ -26,12 +29,12 @@ class Reader(Protocol[T_co]):
         """Return what the command line asks for."""
 
 
-def run_command(program: str, work: Callable[[Config, Ranks], int]) -> NoReturn:
+def run_command(program: str, work: "Callable[[Config, Ranks], int]") -> NoReturn:
     """Run a command with the flags of a training run, as `run_on_ranks` does."""
     run_on_ranks(program, partial(parse, program=program), work)
 
 
-def run_on_ranks(program: str, read: Reader[T], work: Callable[[T, Ranks], int]) -> NoReturn:
+def run_on_ranks(program: str, read: Reader[T], work: "Callable[[T, Ranks], int]") -> NoReturn:
     """Run a command and end the process with its exit code.
 
     An error that all ranks know of is reported by the first one alone.
@@ -46,15 +49,22 @@ def run_on_ranks(program: str, read: Reader[T], work: Callable[[T, Ranks], int])
     def run() -> int:
         nonlocal known_to_all
         config = read(sys.argv[1:], world=int(os.environ.get("WORLD_SIZE", "1")))
-        ranks = Ranks.join()
+        with ended_by_interrupt():
+            from trainer import ranks  # noqa: PLC0415  loads torch; --help and wrong flags need none
+
+        own = ranks.Ranks.join()
         known_to_all = False
-        code = work(config, ranks)
-        leave()
+        code = work(config, own)
+        ranks.leave()
         return code
 
     def reports(error: UserError) -> bool:
-        is_agreed = known_to_all or isinstance(error, AgreedError)
-        return not is_agreed or os.environ.get("RANK", "0") == "0"
+        is_first = os.environ.get("RANK", "0") == "0"
+        if known_to_all or is_first:
+            return is_first
+        from trainer.ranks import AgreedError  # noqa: PLC0415  as above
+
+        return not isinstance(error, AgreedError)
 
     log_plainly()
     code = _TRACEBACK

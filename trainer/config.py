@@ -19,7 +19,7 @@ from shards.errors import UserError
 from shards.flags import add_flags, count, options_of
 from shards.mixture import parse_data
 from shards.run import Run
-from shards.run_flags import add_run_flags, run_of
+from shards.run_flags import BATCH, DATA, END, add_run_flags, run_of
 from trainer.deepspeed_json import (
     CONFIGS,
     adam_of,
@@ -29,7 +29,8 @@ from trainer.deepspeed_json import (
 )
 from trainer.json_file import is_file
 from trainer.model.sizes import SIZES, ModelConfig
-from trainer.settings import Settings
+from trainer.old_spellings import TRAIN
+from trainer.settings import MODEL, Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class Config:
     """A run as the command line describes it."""
 
     run: Run
-    """What it trains on; `steps` is set."""
+    """What it trains on; `steps` is None before `trainer.start` where `--epochs` says the end."""
     settings: Settings
     shape: ModelConfig
     """Of the model, as `--model` says."""
@@ -63,24 +64,52 @@ def parse(argv: Sequence[str], *, world: int, program: str = "trainer.train") ->
         )
     content = read_json(given["deepspeed"]) if "deepspeed" in given else {}
     values = {**adam_of(content), **given}
-    settings = Settings(**options_of(Settings, values))
+    settings = _with_epochs(Settings(**options_of(Settings, values)), given.get("steps"))
     shape = ModelConfig.named(settings.model)
     if settings.dropout is not None:
         rate = settings.dropout
         shape = replace(shape, hidden_dropout=rate, attention_dropout=rate)
     given.setdefault("length", shape.max_positions)
-    size = batch_size_of(content, settings.micro_batch, world=world)
-    if size is not None:
-        given.setdefault("batch_size", [str(size)])
+    if "batch_size" not in given:
+        given.update(_batch_size(content, settings.micro_batch, world=world))
     return Config(run=_with_end(given, settings), settings=settings, shape=shape, deepspeed=content)
 
 
+def _with_epochs(settings: Settings, steps: int | None) -> Settings:
+    """Return the settings with one epoch, where nothing else says when the run ends."""
+    ends = {
+        "--max-steps": steps,
+        "--max-tokens": settings.max_tokens,
+        "--epochs": settings.epochs,
+    }
+    said = [flag for flag, value in ends.items() if value is not None]
+    if len(said) > 1:
+        raise UserError(f"{' and '.join(said)} both say when the run ends: give one of them.")
+    return settings if said else replace(settings, epochs=1.0)
+
+
+def _batch_size(
+    content: Mapping[str, Any], micros: Sequence[int] | None, *, world: int
+) -> dict[str, list[str]]:
+    """Return the flag of the batch size that DeepSpeed's settings or --micro-batch imply."""
+    if micros is not None and len(micros) > 1:
+        raise UserError(
+            f"--micro-batch {','.join(map(str, micros))} is by node: give --batch-size N with it, "
+            "a multiple of what all ranks compute at once."
+        )
+    size = batch_size_of(content, None if micros is None else micros[0], world=world)
+    return {} if size is None else {"batch_size": [str(size)]}
+
+
 def _with_end(given: Mapping[str, Any], settings: Settings) -> Run:
-    """Return the run with its number of steps, from --max-steps or --max-tokens."""
+    """Return the run with its number of steps, from --max-steps or --max-tokens.
+
+    Without either, None: the data say how many they are (`trainer.start`).
+    """
     steps = given.get("steps")
-    if (steps is None) == (settings.max_tokens is None):
-        raise UserError("say when the run ends: either --max-steps N or --max-tokens N.")
-    if steps is None and settings.max_tokens is not None:
+    if settings.epochs is not None:
+        _check_epochs(given)
+    elif settings.max_tokens is not None:
         given = {**given, "steps": 1}
         uncapped = run_of(argparse.Namespace(**{**given, "max_epochs": []}))
         steps = uncapped.step_of((settings.max_tokens - 1) // uncapped.length) + 1
@@ -89,6 +118,22 @@ def _with_end(given: Mapping[str, Any], settings: Settings) -> Run:
         for text in mix.data:
             parse_data(text)  # reports at once what cannot be read from here
     return run
+
+
+def _check_epochs(given: Mapping[str, Any]) -> None:
+    """Check that flags leave it to the size of the data when the run ends.
+
+    Raises:
+        UserError: they do not; the message names the flag.
+    """
+    odd = {
+        "follow": "--follow takes text that is not there yet",
+        "data_from": "--data-from changes the data on the way",
+        "max_epochs": "--max-epochs caps how often text is read until the run ends",
+    }
+    for name, why in odd.items():
+        if given.get(name):
+            raise UserError(f"{why}: say when the run ends with --max-steps N or --max-tokens N.")
 
 
 def with_recipe(argv: Sequence[str], *, folder: Path = CONFIGS) -> list[str]:
@@ -120,7 +165,7 @@ def with_recipe(argv: Sequence[str], *, folder: Path = CONFIGS) -> list[str]:
 def _split_end(flags: Sequence[str]) -> tuple[str | None, list[str]]:
     """Return the value of the flag that ends the run, None without one, and the other flags."""
     finder = Parser(add_help=False)
-    finder.add_argument("--steps", "--max-steps", "--max-tokens", dest="end")
+    finder.add_argument("--steps", "--max-steps", "--max-tokens", "--epochs", dest="end")
     known, rest = finder.parse_known_args(list(flags))
     return known.end, rest
 
@@ -128,16 +173,22 @@ def _split_end(flags: Sequence[str]) -> tuple[str | None, list[str]]:
 def _parser(program: str) -> Parser:
     parser = Parser(
         prog=f"python -m {program}",
+        usage="%(prog)s --data DIR --model NAME --batch-size N [--epochs N] [--save DIR] "
+        "[FLAG ...]",
         description="Trains GLM on token shards.",
+        old=TRAIN,
         argument_default=argparse.SUPPRESS,
     )
-    add_run_flags(parser)
-    parser.add_argument("--max-steps", dest="steps", type=count, metavar="N", help="as --steps")
-    flags = parser.add_argument_group("how it trains", argument_default=argparse.SUPPRESS)
-    flags.add_argument(
+    parser.add_argument(
         "--recipe", metavar="NAME", help=f"flags of a file: {', '.join(presets('args'))}"
     )
-    add_flags(flags, Settings)
+    for title in (DATA, MODEL, END, BATCH):  # in this order, whichever flag comes first
+        parser.group(title)
+    add_run_flags(parser)
+    parser.group(END).add_argument(
+        "--max-steps", dest="steps", type=count, metavar="N", help="as --steps"
+    )
+    add_flags(parser, Settings)
     # DeepSpeed's launcher gives it to every process; the environment says the same.
     parser.add_argument("--local_rank", "--local-rank", help=argparse.SUPPRESS)
     return parser

@@ -59,8 +59,9 @@ class RunData:
         return Loader(
             self.sampler,
             batch_size=size,
-            rank=ranks.rank,
-            world=ranks.world,
+            rank=ranks.first_part,
+            world=ranks.all_parts,
+            parts=ranks.num_parts,
             boundaries=self.isolate and self.blanks is None,
             pin_memory=ranks.device.type == "cuda",
             blanks=self.blanks,
@@ -95,8 +96,9 @@ class RunData:
         batches = read_once(
             self.held_out,
             batch_size=size,
-            rank=ranks.rank,
-            world=ranks.world,
+            rank=ranks.first_part,
+            world=ranks.all_parts,
+            parts=ranks.num_parts,
             boundaries=self.isolate and self.blanks is None,
             blanks=self.blanks,
         )

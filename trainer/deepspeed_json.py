@@ -1,6 +1,6 @@
 """A DeepSpeed JSON file: read, checked, and completed with what the run decides."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,22 +121,46 @@ def micro_batch_of(
         UserError: a size is not a multiple of micro-batch x ranks, or the file contradicts it.
     """
     micro = wanted or content.get(_MICRO) or _default_micro_batch(content, sizes[0], world)
+    check_batches(content, (micro,) * world, sizes=sizes)
+    return int(micro)
+
+
+def check_batches(
+    content: Mapping[str, Any], micros: Sequence[int], *, sizes: Sequence[int]
+) -> None:
+    """Check that micro-batches make up the global batch.
+
+    Args:
+        content: DeepSpeed's settings.
+        micros: samples that each rank computes at a time, by rank.
+        sizes: of the global batch.
+
+    Raises:
+        UserError: a size is no multiple of what all ranks compute at a time, or the file
+            contradicts it.
+    """
+    at_once, are_equal = sum(micros), len(set(micros)) == 1
+    shown = (
+        f"(micro-batch {micros[0]}) x (accumulation) x ({len(micros)} ranks)"
+        if are_equal
+        else f"(micro-batches {'+'.join(map(str, micros))} of the ranks) x (accumulation)"
+    )
     for size in sizes:
-        if size % (micro * world):
-            nearest = max(1, size // (micro * world)) * micro * world
+        if size % at_once:
+            below = size // at_once * at_once
+            near = " or ".join(f"{n:,}" for n in (below, below + at_once) if n)
+            other = f" that divides {size:,} / {len(micros)} ranks" if are_equal else ""
             raise UserError(
-                f"a global batch of {size:,} samples is not (micro-batch {micro}) x (accumulation) "
-                f"x ({world} ranks): {micro * world:,} does not divide it. Give --batch-size "
-                f"{nearest:,}, or a --micro-batch that divides {size:,} / {world} ranks."
+                f"a global batch of {size:,} samples is not {shown}: {at_once:,} does not divide "
+                f"it. Give --batch-size {near}, or a --micro-batch{other or ' of other sizes'}."
             )
-    steps, stated = sizes[0] // (micro * world), content.get(_ACCUMULATION)
+    steps, stated = sizes[0] // at_once, content.get(_ACCUMULATION)
     if stated not in (None, "auto", steps):
         raise UserError(
             f"the DeepSpeed JSON says {_ACCUMULATION} {stated}, but a global batch of {sizes[0]:,} "
-            f"on {world} ranks with a micro-batch of {micro} takes {steps}: remove it from the "
-            f"file, or set --batch-size {stated * micro * world:,}."
+            f"= {shown} takes {steps}: remove it from the file, or set --batch-size "
+            f"{stated * at_once:,}."
         )
-    return int(micro)
 
 
 def _default_micro_batch(content: Mapping[str, Any], size: int, world: int) -> int:

@@ -7,177 +7,54 @@ Under a launcher each rank answers its share; the figures are the same on any nu
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
-from shards.command import Parser
 from shards.errors import UserError
-from shards.flags import (
-    add_flags,
-    count,
-    flag_of,
-    given,
-    local_path,
-    option,
-    options_of,
-    positive,
-)
 from shards.run import CAUSAL
 from shards.shown import print_line
+from trainer.examining import GMASK, MASK, Examination, Examining
 from trainer.log import TASK_FIGURES
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
+from trainer.opening import Opening
 from trainer.ranks import Ranks
 from trainer.start import StartedRun
-from trainer.tasks.exam import BATCH_TOKENS, Ask, Exam, sit
-from trainer.tasks.exams import NAMES, TEXTS, open_exams, parse_exams
+from trainer.tasks.collate import placed
+from trainer.tasks.exam import BATCH_TOKENS, Exam
+from trainer.tasks.exams import open_exams, parse_exams
 from trainer.tasks.phrasing import Phrasing
-from trainer.tasks.rows import placed
+from trainer.tasks.sitting import Ask, sit
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import Opening, Origin, find_tokenizer, origin_of
-
-MASK, GMASK = "mask", "gmask"
+from trainer.trained import Origin, find_tokenizer, origin_of
 
 
-@dataclass(frozen=True, kw_only=True)
-class Examining:
-    """How exams are asked; the command's flags beside those of `Opening`."""
-
-    task: tuple[str, ...] = option(
-        (),
-        f"A task and its file; may be repeated. The tasks: {', '.join(NAMES)}.",
-        metavar="NAME=FILE",
-        action="append",
-    )
-    data: tuple[str, ...] = option(
-        (),
-        "Held-out loss on the validation documents of these data; may be repeated. Default "
-        "without --task: those of the model's run.",
-        metavar="DIR",
-        action="append",
-    )
-    eval_samples: int = option(
-        1024,
-        "Held-out loss: windows that are read, the same as in training; 0: all.",
-        type=count,
-        metavar="N",
-    )
-    length: int | None = option(
-        None,
-        "Tokens of a row at most. Default: the model's positions.",
-        type=positive,
-        metavar="N",
-    )
-    stride: int | None = option(
-        None,
-        "Perplexity: tokens from one window to the next. Default: 32 for a glm, as its published "
-        "figures; the window's length for a causal model, as lm-evaluation-harness.",
-        type=positive,
-        metavar="N",
-    )
-    unidirectional: bool = option(
-        False, "A glm sees the first token, and reads the rest left to right.", action="store_true"
-    )
-    blank: str | None = option(
-        None,
-        "What a glm fills: [gMASK], or [MASK]. Default: gmask, but mask for a run without task "
-        "masks.",
-        choices=(GMASK, MASK),
-    )
-    batch_tokens: int = option(
-        BATCH_TOKENS, "Tokens that a device computes at once.", type=positive, metavar="N"
-    )
-
-    def phrasing(self, tokenizer: TextTokenizer, origin: Origin) -> Phrasing:
-        """Return how a model is asked.
-
-        Raises:
-            UserError: it cannot be asked so.
-        """
-        is_causal, positions = origin.objective == CAUSAL, origin.shape.max_positions
-        # A run without task masks has seen no other blank.
-        blank = self.blank or (GMASK if origin.task_mask else MASK)
-        if self.length is not None and self.length > positions:
-            raise UserError(
-                f"--length {self.length:,}: the model has {positions:,} positions; give as many or "
-                "fewer."
-            )
-        if self.blank is not None and is_causal:
-            raise UserError("--blank is for a glm; this model is causal and fills none.")
-        if self.unidirectional and is_causal:
-            raise UserError(
-                "--unidirectional is for a glm; this model is causal and reads so anyway."
-            )
-        return Phrasing(
-            tokenizer=tokenizer,
-            is_causal=is_causal,
-            length=self.length or positions,
-            mask=None if is_causal else tokenizer.special[blank],
-            unidirectional=self.unidirectional,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Examination:
-    """What the command line asks for."""
-
-    path: Path
-    files: Mapping[str, Path]
-    """Of tasks, by name."""
-    examining: Examining
-    opening: Opening
-
-    def __post_init__(self) -> None:
-        of_tasks = ("length", "stride", "unidirectional", "blank", "tokenizer")
-        for name in (*given(self.examining), *given(self.opening)):
-            if name in of_tasks and not self.files:
-                raise UserError(f"{flag_of(name)} is of tasks: give --task NAME=FILE with it.")
-            if name == "eval_samples" and self.files and not self.examining.data:
-                raise UserError("--eval-samples is of held-out loss: give --data DIR with it.")
-            if name == "stride" and not {*TEXTS} & {*self.files}:
-                raise UserError(
-                    f"--stride is of perplexity, which {', '.join(self.files)} does not ask for: "
-                    f"give it with {' or '.join(TEXTS)}."
-                )
-
-
-def parse_examination(
-    argv: Sequence[str],
-    *,
-    world: int,  # noqa: ARG001 - as `command.Reader` has it
-) -> Examination:
-    """Return what a command line asks for.
+def phrasing_of(examining: Examining, tokenizer: TextTokenizer, origin: Origin) -> Phrasing:
+    """Return how a model is asked.
 
     Raises:
-        UserError: it is not understood, or a file is not there.
+        UserError: it cannot be asked so.
     """
-    parser = Parser(
-        prog="python -m trainer.evaluate",
-        description="Evaluate a trained model.",
-        epilog="Held-out loss: python -m trainer.evaluate --resume RUN, with the flags of the run.",
-    )
-    parser.add_argument(
-        "path",
-        type=local_path,
-        metavar="MODEL",
-        help="a run's folder, one of its checkpoints, or a published checkpoint",
-    )
-    add_flags(parser, Examining)
-    add_flags(parser, Opening)
-    parser.add_argument("--local_rank", "--local-rank", help="as DeepSpeed's launcher gives it")
-    values = {
-        name: value for name, value in vars(parser.parse_args(argv)).items() if value is not None
-    }
-    examining = Examining(**options_of(Examining, values))
-    return Examination(
-        path=values["path"],
-        files=parse_exams("--task", examining.task),
-        examining=examining,
-        opening=Opening(**options_of(Opening, values)),
+    is_causal, positions = origin.objective == CAUSAL, origin.shape.max_positions
+    # A run without task masks has seen no other blank.
+    blank = examining.blank or (GMASK if origin.task_mask else MASK)
+    if examining.length is not None and examining.length > positions:
+        raise UserError(
+            f"--length {examining.length:,}: the model has {positions:,} positions; give as many "
+            "or fewer."
+        )
+    if examining.blank is not None and is_causal:
+        raise UserError("--blank is for a glm; this model is causal and fills none.")
+    if examining.unidirectional and is_causal:
+        raise UserError("--unidirectional is for a glm; this model is causal and reads so anyway.")
+    return Phrasing(
+        tokenizer=tokenizer,
+        is_causal=is_causal,
+        length=examining.length or positions,
+        mask=None if is_causal else tokenizer.special[blank],
+        unidirectional=examining.unidirectional,
     )
 
 
@@ -212,7 +89,7 @@ def exams_asked(asked: Examination, origin: Origin) -> dict[str, Exam]:
     """
     if not asked.files:
         return {}
-    phrasing = asked.examining.phrasing(find_tokenizer(origin, asked.opening), origin)
+    phrasing = phrasing_of(asked.examining, find_tokenizer(origin, asked.opening), origin)
     return open_exams(asked.files, phrasing, stride=asked.examining.stride)
 
 
@@ -244,7 +121,7 @@ def exams_of(started: StartedRun) -> dict[str, Exam]:
         return {}
     origin = origin_of(started)
     tokenizer = find_tokenizer(origin, Opening(tokenizer=settings.tokenizer))
-    return open_exams(files, Examining().phrasing(tokenizer, origin))
+    return open_exams(files, phrasing_of(Examining(), tokenizer, origin))
 
 
 def told(figures: Mapping[str, float]) -> str:

@@ -171,7 +171,13 @@ class Follower:
         """Return the highest numbers up to the newest whose files this rank has."""
         run = data.run
         ranges = (
-            scatters_read(batch.size, run.scatters, world=self._ranks.world, rank=self._ranks.rank)
+            scatters_read(
+                batch.size,
+                run.scatters,
+                world=self._ranks.all_parts,
+                rank=self._ranks.first_part,
+                parts=self._ranks.num_parts,
+            )
             for batch in run.batches
         )
         share = NodeShare(scatters=max(ranges, key=len), num_scatters=run.scatters)

@@ -20,7 +20,7 @@ from trainer.loss_tally import LossTally
 from trainer.model.model import GLM
 from trainer.settings import Settings
 from trainer.step import micro_batches
-from trainer.tasks.rows import placed
+from trainer.tasks.collate import placed
 from trainer.trained import Origin
 
 

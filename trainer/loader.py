@@ -105,6 +105,9 @@ class Loader(IterableDataset[Tensors]):
     """This process, from 0."""
     world: int = 1
     """Processes that share each batch."""
+    parts: int = 1
+    """This process stands for so many, from `rank` on: b is `parts` times as large. So one that
+    computes faster gets more of the same batch."""
     boundaries: bool = False
     """Report where documents begin in causal windows."""
     blanks: BlankMaker | None = None
@@ -126,7 +129,9 @@ class Loader(IterableDataset[Tensors]):
     def _check_layout(self) -> None:
         num_scatters = self.sampler.num_scatters
         note = check_layout(self.batch_size, num_scatters, world=self.world, placed=False)
-        scatters = scatters_read(self.batch_size, num_scatters, world=self.world, rank=self.rank)
+        scatters = scatters_read(
+            self.batch_size, num_scatters, world=self.world, rank=self.rank, parts=self.parts
+        )
         for dataset in datasets_of(self.sampler.streams):
             try:
                 require(dataset, NodeShare(scatters=scatters, num_scatters=num_scatters))
@@ -193,7 +198,7 @@ class Loader(IterableDataset[Tensors]):
         """
         if self.boundaries or self.sampler.window.kind != "causal":
             return 1
-        share = self.batch_size // self.world * self.sampler.window.length
+        share = self.batch_size // self.world * self.parts * self.sampler.window.length
         return max(1, _TOKENS_AT_ONCE // share)
 
     def _read(self, locations: Iterator[BatchLocations], at_once: int) -> list[Tensors]:
@@ -220,11 +225,14 @@ class Loader(IterableDataset[Tensors]):
             world=self.world,
             rank=self.rank,
             position=first,
+            parts=self.parts,
         )
         return slots + first
 
 
-def scatters_read(batch_size: int, num_scatters: int, *, world: int, rank: int) -> range:
+def scatters_read(
+    batch_size: int, num_scatters: int, *, world: int, rank: int, parts: int = 1
+) -> range:
     """Return the scatters that a rank reads in a run of this batch size: all, if it does not fit.
 
     Raises:
@@ -232,23 +240,24 @@ def scatters_read(batch_size: int, num_scatters: int, *, world: int, rank: int) 
     """
     if check_layout(batch_size, num_scatters, world=world, placed=False) is not None:
         return range(num_scatters)
-    return scatters_of_rank(num_scatters, world=world, rank=rank)
+    return scatters_of_rank(num_scatters, world=world, rank=rank, parts=parts)
 
 
-def read_once(
+def read_once(  # noqa: PLR0913 - as many as Loader has fields
     windows: OnePass,
     *,
     batch_size: int,
     rank: int = 0,
     world: int = 1,
+    parts: int = 1,
     boundaries: bool = False,
     blanks: BlankMaker | None = None,
 ) -> Iterator[Tensors]:
     """Yield a rank's part of all windows, each exactly once, as `Loader` does: for validation.
 
-    Every rank gets the same number of batches of `batch_size / world` rows, so that none waits for
-    one that has finished; rows at the end may be empty (length 0) and carry no loss. A window has
-    the same blanks each time, whatever the seed of the run.
+    Every rank gets the same number of batches of `batch_size / world * parts` rows, so that none
+    waits for one that has finished; rows at the end may be empty (length 0) and carry no loss. A
+    window has the same blanks each time, whatever the seed of the run.
 
     Raises:
         ValueError: `world` does not divide `batch_size`.
@@ -257,9 +266,10 @@ def read_once(
         raise ValueError(f"a batch of {batch_size} cannot be dealt to {world} ranks")
     reader = WindowReader(windows, boundaries=boundaries, blanks=blanks)
     for first in range(0, len(windows), batch_size):
-        positions = np.arange(first + rank, first + batch_size, world)
+        dealt = np.arange(first, first + batch_size).reshape(-1, world)
+        positions = dealt[:, rank : rank + parts].reshape(-1)
         (located,) = reader.locate(positions[None, positions < len(windows)])
-        yield _pad_rows(reader.read(located), batch_size // world)
+        yield _pad_rows(reader.read(located), batch_size // world * parts)
 
 
 def _pad_rows(tensors: Tensors, num_rows: int) -> Tensors:

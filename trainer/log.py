@@ -25,6 +25,8 @@ from shards.storage.files import atomic_write, make_folder
 
 NAME = "log.jsonl"
 TRAIN, VALIDATION, TASKS, NOTE = "train", "validation", "tasks", "note"
+SPEED = "speed"
+"""Of a run that has ended, as a whole."""
 SAMPLE = "sample"
 TASK_FIGURES = ("acc", "acc_norm", "perplexity")
 """Of TASKS, named FIGURE/TASK: those that are shown on the terminal and drawn."""
@@ -181,16 +183,17 @@ class Meter:
     """Speed since the last reading, and the share of time spent waiting."""
 
     def __init__(self) -> None:
-        self._begin()
+        self.restart()
 
-    def _begin(self) -> None:
+    def restart(self) -> None:
+        """Forget what was counted so far."""
         self._since = time.perf_counter()
-        self._steps = self._tokens = self._samples = 0
+        self.steps = self._tokens = self._samples = 0
         self._flops = self._waited = 0.0
 
     def add(self, *, tokens: int, samples: int, flops: float, waited: float) -> None:
         """Count a step; `waited` is how long, in seconds, it waited for its batch."""
-        self._steps += 1
+        self.steps += 1
         self._tokens += tokens
         self._samples += samples
         self._flops += flops
@@ -204,12 +207,12 @@ class Meter:
         """Return the figures since the last call; MFU only if the peak is known."""
         seconds = max(time.perf_counter() - self._since, 1e-9)
         figures = {
-            "ms_per_step": 1000 * seconds / max(1, self._steps),
+            "ms_per_step": 1000 * seconds / max(1, self.steps),
             "tokens_per_second": self._tokens / seconds,
             "samples_per_second": self._samples / seconds,
             "waiting": self._waited / seconds,
         }
         if peak_flops:
             figures["mfu"] = self._flops / seconds / peak_flops
-        self._begin()
+        self.restart()
         return figures

@@ -4,10 +4,12 @@ The launcher (`deepspeed`, `torchrun`, `srun`) passes each process its rank in t
 without a launcher there is a single process. The device comes from `deepspeed.accelerator`.
 """
 
+import math
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import torch
@@ -34,6 +36,23 @@ class Ranks:
     local_rank: int
     """Its number on this node."""
     device: torch.device
+    parts: tuple[int, ...] = ()
+    """By rank, how many equal parts of a batch it computes; (): one each."""
+
+    @property
+    def first_part(self) -> int:
+        """The number of this rank's first part of a batch, from 0."""
+        return sum(self.parts[: self.rank]) if self.parts else self.rank
+
+    @property
+    def num_parts(self) -> int:
+        """Parts of a batch that are this rank's."""
+        return self.parts[self.rank] if self.parts else 1
+
+    @property
+    def all_parts(self) -> int:
+        """Parts that a batch is dealt in."""
+        return sum(self.parts) if self.parts else self.world
 
     @classmethod
     def join(cls) -> "Ranks":
@@ -64,6 +83,23 @@ class Ranks:
     def is_first(self) -> bool:
         """Whether this process reports on behalf of all."""
         return self.rank == 0
+
+    def dealt(self, micros: Sequence[int]) -> "Ranks":
+        """Return this process in a run whose ranks compute unequal shares of each batch.
+
+        Args:
+            micros: by rank, to which its share is in proportion.
+        """
+        unit = math.gcd(*micros)
+        return replace(self, parts=tuple(micro // unit for micro in micros))
+
+    def nodes(self) -> list[int]:
+        """Return the number of each rank's node, by rank: ranks are numbered node by node.
+
+        Both launchers count the processes of a node from 0.
+        """
+        firsts = [local_rank == 0 for local_rank in self.gather(self.local_rank)]
+        return [number - 1 for number in accumulate(firsts, initial=0)][1:]
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Return the sum over all ranks of a small tensor, on the CPU."""

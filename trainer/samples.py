@@ -23,10 +23,11 @@ from trainer.decode.sampling import draw_keys, fill
 from trainer.decode.writer import Writer
 from trainer.log import RunLog
 from trainer.model.cache import Cache
+from trainer.opening import Opening
 from trainer.start import StartedRun
 from trainer.step import WEIGHTS_SPLIT
 from trainer.stop import Stop
-from trainer.trained import Opening, find_tokenizer, origin_of
+from trainer.trained import find_tokenizer, origin_of
 
 TEMPERATURE, TOP_K = 0.9, 40
 _BATCH = 8

@@ -5,18 +5,49 @@ the model. No flag is a prefix of a launcher's flags: argparse would take it for
 the name of the script.
 """
 
+import argparse
 import math
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.flags import count, local_path, option, positive
+from shards.flags import count, local_path, option, positive, positives
+from shards.run_flags import BATCH, DATA, END
 from shards.switches import UNSEEN, parse_weight
 from trainer.deepspeed_json import AUTO, BF16, FP16, FP32
 from trainer.schedule import CONSTANT, COSINE, LINEAR, Schedule
 
+MODEL = "the model"
+OPTIMIZER = "learning rate and optimizer"
+CHECKPOINTS = "checkpoints"
+VALIDATION = "validation, tasks and samples"
+LOG = "log, and what goes wrong"
+"""Titles in `--help`, beside those of the flags of a run: DATA, END, BATCH."""
+EPOCH = "epoch"
+"""What `save_every` and `eval_every` may be instead of steps."""
 RESUME_AUTO, RESUME_NONE = "auto", "none"
 REPEAT, WAIT = "repeat", "wait"
+
+
+def _or_epoch(number: Callable[[str], int]) -> Callable[[str], int | str]:
+    """Return a function from a flag's text to steps, or EPOCH."""
+
+    def read(text: str) -> int | str:
+        return text if text == EPOCH else number(text)
+
+    return read
+
+
+def _times(text: str) -> float:
+    """Return a number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0, as in 1 or 0.5")
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +55,10 @@ class Settings:
     """How a run trains; `None` leaves the value to the DeepSpeed JSON or the model."""
 
     model: str = option(
-        MISSING, "Its shape: a name (tiny, glm-large, ...) or FILE.json.", metavar="NAME"
+        MISSING,
+        "Its shape: a name (tiny, glm-large, ...) or FILE.json.",
+        metavar="NAME",
+        group=MODEL,
     )
     init_from: Path | None = option(
         None,
@@ -43,25 +77,34 @@ class Settings:
         metavar="NAME=VALUE",
         nargs="+",
         action="extend",
+        group=DATA,
     )
     isolate_documents: bool = option(
         False, "Documents in one window do not see each other.", action="store_true"
     )
     dropout: float | None = option(
-        None, "All dropout probabilities. Default: the model's.", metavar="P", type=float
+        None,
+        "All dropout probabilities. Default: the model's.",
+        metavar="P",
+        type=float,
+        group=MODEL,
     )
     deepspeed: str | None = option(
-        None, "DeepSpeed's JSON: a file, or the name of a preset.", metavar="FILE"
+        None, "DeepSpeed's JSON: a file, or the name of a preset.", metavar="FILE", group=BATCH
     )
     precision: str | None = option(
         None,
         "Precision of the computation. Default: what the JSON says, else the best of the device.",
         choices=(AUTO, BF16, FP16, FP32),
     )
-    micro_batch: int | None = option(
-        None, "Samples that a rank computes at once.", metavar="N", type=positive
+    micro_batch: tuple[int, ...] | None = option(
+        None,
+        "Samples that a rank computes at once. N,N,...: those of each node, in the order of the "
+        "launcher; the loss is the same.",
+        metavar="N",
+        type=positives,
     )
-    lr: float = option(1e-4, "Peak learning rate.", metavar="LR", type=float)
+    lr: float = option(1e-4, "Peak learning rate.", metavar="LR", type=float, group=OPTIMIZER)
     schedule: str = option(
         COSINE, "How the learning rate decays.", choices=(COSINE, LINEAR, CONSTANT)
     )
@@ -84,6 +127,7 @@ class Settings:
         False,
         "After each checkpoint, take newer manifests of the data, as a growing dataset has them.",
         action="store_true",
+        group=DATA,
     )
     follow_weight: str = option(
         UNSEEN,
@@ -101,12 +145,21 @@ class Settings:
         "End after this many tokens (samples x --length) instead of --max-steps.",
         metavar="N",
         type=positive,
+        group=END,
+    )
+    epochs: float | None = option(
+        None,
+        "End once as many samples were taken as there are windows in the data, so many times. "
+        "Default: 1, without --max-steps and --max-tokens.",
+        metavar="N",
+        type=_times,
     )
     save: Path | None = option(
         None,
         "Folder of checkpoints and logs; it may be on each node's own disk.",
         metavar="DIR",
         type=local_path,
+        group=CHECKPOINTS,
     )
     resume: str = option(
         RESUME_AUTO,
@@ -114,9 +167,20 @@ class Settings:
         "hold none; DIR: from a run's folder or one of its checkpoints.",
         metavar="WHAT",
     )
-    save_every: int = option(1000, "Steps between checkpoints.", metavar="N", type=positive)
+    save_every: int | str = option(
+        1000,
+        "Steps between checkpoints; epoch: one at the end of each.",
+        metavar="N",
+        type=_or_epoch(positive),
+    )
     keep: int = option(3, "Checkpoints to keep.", metavar="N", type=positive)
-    eval_every: int = option(1000, "Steps between validations; 0: none.", metavar="N", type=count)
+    eval_every: int | str = option(
+        1000,
+        "Steps between validations; 0: none; epoch: one at the end of each.",
+        metavar="N",
+        type=_or_epoch(count),
+        group=VALIDATION,
+    )
     eval_samples: int = option(
         1024,
         "Windows of a validation, the same each time, spread over all there are; 0: all.",
@@ -151,16 +215,21 @@ class Settings:
     sample_tokens: int = option(
         64, "The most tokens of a blank of a sample.", metavar="N", type=positive
     )
-    log_every: int = option(10, "Steps between lines of the log.", metavar="N", type=positive)
+    log_every: int = option(
+        10, "Steps between lines of the log.", metavar="N", type=positive, group=LOG
+    )
     max_bad_losses: int = option(
         10, "Give up after this many NaN or infinite losses in a row.", metavar="N", type=positive
     )
     checkpoint_activations: bool = option(
-        False, "Recompute layers in the backward pass to save memory.", action="store_true"
+        False,
+        "Recompute layers in the backward pass to save memory.",
+        action="store_true",
+        group=BATCH,
     )
     compile: bool = option(False, "Compile the layers with torch.compile.", action="store_true")
     profile: bool = option(
-        False, "Write a trace of steps 6 to 8 of this start.", action="store_true"
+        False, "Write a trace of steps 6 to 8 of this start.", action="store_true", group=LOG
     )
 
     def schedule_of(self, steps: int) -> Schedule:

@@ -4,6 +4,7 @@ Everything that can be refused is refused here, before the first step, and by al
 """
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 
 from shards.errors import DamageError, UserError
 from shards.manifest import read_manifest, told_apart
-from shards.mixture import parse_data
+from shards.mixture import open_mixture, parse_data
+from shards.order.cells import Cells
 from shards.order.onepass import OnePass
 from shards.records import to_json
 from shards.run import Run
@@ -31,6 +33,7 @@ from trainer.config import Config
 from trainer.data import RunData, open_data
 from trainer.deepspeed_json import (
     FP32,
+    check_batches,
     engine_settings,
     micro_batch_of,
     precision_of,
@@ -41,7 +44,7 @@ from trainer.follow import run_of
 from trainer.model.model import GLM
 from trainer.ranks import AgreedError, Ranks
 from trainer.schedule import Schedule
-from trainer.settings import RESUME_AUTO, RESUME_NONE, Settings
+from trainer.settings import EPOCH, RESUME_AUTO, RESUME_NONE, Settings
 from trainer.step import Stepper, check_settings, make_model
 from trainer.weights.published import Weights, weights_of
 from trainer.weights.weights import read_weights
@@ -76,6 +79,8 @@ class StartedRun:
     """NaN and infinite losses so far."""
     precision: str
     """bf16, fp16 or fp32."""
+    epoch: int
+    """Samples in an epoch: as many as the data that the run begins with have windows."""
 
     @property
     def steps(self) -> int:
@@ -86,19 +91,32 @@ class StartedRun:
     def lines(self) -> list[str]:
         """Return a summary of the run for its user."""
         run, shape = self.config.run, self.data.shape
-        size, micro = run.batch_size(self.step), self.stepper.micro_batch
+        size, micro, ranks = run.batch_size(self.step), self.stepper.micro_batch, self.ranks
+        micros = "+".join(str(micro // ranks.num_parts * parts) for parts in ranks.parts)
         begin = f"resumes after step {self.step:,}" if self.step else "starts from the beginning"
         held_out = "none" if self.data.held_out is None else _shown(self.data.held_out)
         return [
             f"{self.config.settings.model}: {shape.num_parameters():,} parameters, vocabulary "
             f"{shape.vocab_size:,}, {self.precision}, ZeRO stage {self.stepper.stage}",
-            f"batch {size:,} = micro-batch {micro} x accumulation "
-            f"{size // (micro * self.ranks.world)} x {self.ranks.world} ranks; validation: "
-            f"{held_out}",
-            f"the run {begin} and ends after step {self.steps:,}"
+            f"batch {size:,} = "
+            + (f"micro-batches {micros}" if micros else f"micro-batch {micro}")
+            + f" x accumulation {_accumulation(size, micro, ranks)}"
+            + ("" if micros else f" x {ranks.world} ranks")
+            + f"; validation: {held_out}",
+            f"the run {begin} and ends after step {self.steps:,}{self._epochs()}"
             + (f"; it is saved to {self.disk.folder}" if self.disk else "; it is not saved"),
             *self._data_lines(),
         ]
+
+    def _epochs(self) -> str:
+        """Return what is said of epochs where they decide something."""
+        settings = self.config.settings
+        if settings.epochs is not None:
+            ends = "one epoch" if settings.epochs == 1 else f"{settings.epochs:g} epochs"
+            return f", {ends} of {self.epoch:,} windows"
+        if EPOCH in (settings.save_every, settings.eval_every):
+            return f"; an epoch is {self.epoch:,} windows"
+        return ""
 
     def _data_lines(self) -> list[str]:
         """Return what a run says that follows its data, or could."""
@@ -152,7 +170,10 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         check_files(checkpoint, ranks=ranks, disk=disk if own else None)
         ranks.together(lambda: _check_state(checkpoint))
     run = run_of(config.run, config.settings, checkpoint=checkpoint, ranks=ranks)
+    epoch = ranks.together(lambda: _epoch(run))
+    run = _ended(run, config.settings.epochs, epoch=epoch)
     config = replace(config, run=run)
+    ranks = _dealt(config, ranks)
     step = 0 if checkpoint is None else checkpoint.step
     now = before_later_switches(run, run.position_of(step))
     data = ranks.together(lambda: _open_data(replace(config, run=now), checkpoint))
@@ -168,7 +189,8 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     deepspeed = engine_settings(
         deepspeed,
         micro=micro,
-        size=config.run.batch_size(0),
+        # DeepSpeed knows equal ranks only; what ours compute is weighed by their tokens with loss.
+        size=_accumulation(config.run.batch_size(0), micro, ranks) * micro * ranks.world,
         world=ranks.world,
         node_local=disk is not None and disk.node_local,
     )
@@ -190,7 +212,33 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
         step=step,
         bad_losses=0 if checkpoint is None else int(checkpoint.state["bad_losses"]),
         precision=precision,
+        epoch=epoch,
     )
+
+
+def _epoch(run: Run) -> int:
+    """Return how many windows the data have that a run begins with."""
+    first = replace(before_later_switches(run, 0), steps=None, max_epochs={})
+    mixture = open_mixture(first.mixes, stride=first.window.stride)
+    drawn = {name for name, weight in mixture.stages[0].weights.items() if weight}
+    streams = [stream for stream in mixture.streams if stream.name in drawn]
+    if not streams:
+        return 0  # opening the data says what is wrong
+    cells = Cells(streams, num_scatters=1, stride=first.window.stride)
+    return sum(cells.windows_of_streams)
+
+
+def _ended(run: Run, epochs: float | None, *, epoch: int) -> Run:
+    """Return a run with its number of steps; the last one is filled with windows of the next epoch.
+
+    Args:
+        run: with or without it.
+        epochs: when it ends, where it has none.
+        epoch: samples in one.
+    """
+    if run.steps is not None or epochs is None:
+        return run
+    return replace(run, steps=run.step_of(max(1, math.ceil(epochs * epoch)) - 1) + 1)
 
 
 def _open_data(config: Config, checkpoint: Checkpoint | None) -> RunData:
@@ -234,9 +282,43 @@ def with_agreed_precision(
     return content, precision_of(content) or FP32
 
 
+def _dealt(config: Config, ranks: Ranks) -> Ranks:
+    """Return the ranks with their shares of a batch, by the micro-batches of their nodes.
+
+    Raises:
+        AgreedError: these are for another number of nodes, or do not make up the batch.
+    """
+    micros = config.settings.micro_batch
+    if micros is None or len(micros) == 1:
+        return ranks
+    nodes = ranks.nodes()
+    if len(micros) != nodes[-1] + 1:
+        shown = ",".join(map(str, micros))
+        raise AgreedError(
+            f"--micro-batch {shown} is for {len(micros)} nodes, and this run has {nodes[-1] + 1}: "
+            "give one number for each, in the order of the launcher, or a single one for all."
+        )
+    by_rank = [micros[node] for node in nodes]
+    ranks.together(lambda: check_batches(config.deepspeed, by_rank, sizes=_sizes(config.run)))
+    return ranks.dealt(by_rank)
+
+
+def _sizes(run: Run) -> tuple[int, ...]:
+    return tuple(batch.size for batch in run.batches)
+
+
 def _micro_batch(config: Config, deepspeed: Mapping[str, Any], ranks: Ranks) -> int:
-    sizes = tuple(batch.size for batch in config.run.batches)
-    return micro_batch_of(deepspeed, config.settings.micro_batch, sizes=sizes, world=ranks.world)
+    """Return how many samples this rank computes at a time."""
+    wanted = config.settings.micro_batch
+    if wanted is not None and ranks.parts:
+        return math.gcd(*wanted) * ranks.num_parts
+    one = None if wanted is None else wanted[0]
+    return micro_batch_of(deepspeed, one, sizes=_sizes(config.run), world=ranks.world)
+
+
+def _accumulation(size: int, micro: int, ranks: Ranks) -> int:
+    """Return how many micro-batches of each rank make up a global batch."""
+    return size // (micro // ranks.num_parts * ranks.all_parts)
 
 
 def find_checkpoint(settings: Settings, disk: Disk | None, ranks: Ranks) -> Checkpoint | None:

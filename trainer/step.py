@@ -203,7 +203,8 @@ class Stepper:
         self._check(batch)
         counts = torch.stack([batch["loss_mask"].sum(), batch["lengths"].sum()])
         total, num_tokens = self._ranks.sum(counts).tolist()
-        first = self._ranks.rank * len(batch["tokens"])
+        share = len(batch["tokens"]) // self._ranks.num_parts
+        first = self._ranks.first_part * share
         for group in self.engine.optimizer.param_groups:
             group["lr"] = lr
         tally = LossTally.empty(sources)
@@ -228,7 +229,7 @@ class Stepper:
         return StepResult(
             tally=tally.summed_over(self._ranks),
             num_tokens=num_tokens,
-            num_samples=len(batch["tokens"]) * self._ranks.world,
+            num_samples=share * self._ranks.all_parts,
             applied=applied,
             grad_norm=grad_norm,
         )

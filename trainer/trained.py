@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from shards.errors import UserError
-from shards.flags import option
 from shards.manifest import told_apart
 from shards.mixture import parse_data
 from shards.reader import Dataset
@@ -24,6 +23,7 @@ from trainer.checkpoints.torch_file import one_line
 from trainer.decode.prompt import Reading
 from trainer.model.model import GLM
 from trainer.model.sizes import SIZES, ModelConfig
+from trainer.opening import Opening
 from trainer.start import StartedRun, load_weights
 from trainer.tokenizer import TextTokenizer
 from trainer.weights.hugging_face import (
@@ -33,32 +33,6 @@ from trainer.weights.hugging_face import (
     shape_in,
     training_in,
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Opening:
-    """How a trained model is opened; the flags of all commands that use one."""
-
-    model: str | None = option(
-        None,
-        "The model's shape, as of trainer.train: needed for a published checkpoint only.",
-        metavar="NAME",
-    )
-    tokenizer: str | None = option(
-        None,
-        "The tokenizer of the model's data, as of the pipelines (sentencepiece:FILE, "
-        "tiktoken:NAME, hf:FILE). Default: the one that the data hold.",
-        metavar="SPEC",
-    )
-    dtype: str = option(
-        "auto",
-        "What the weights are computed in. auto: bf16 where the device supports it, else fp32.",
-        choices=("auto", "fp32", "bf16", "fp16"),
-    )
-    device: str | None = option(
-        None, "Where: cuda, cuda:1, cpu. Default: an accelerator if there is one.", metavar="NAME"
-    )
-
 
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 

@@ -21,11 +21,29 @@ from shards.storage.remote import AnyPath, any_path
 MOST_VALIDATION = 0.05
 """The largest share of a source's documents that validation takes."""
 
+GROUPS = (
+    IN := "what goes in",
+    OUT := "what comes out",
+    LANGUAGES := "languages",
+    FILTERS := "quality and filters",
+    DUPLICATES := "duplicates",
+    SHARDS := "tokens, validation and shards",
+    RUNNING := "machines and running",
+    GROWING := "datasets that grow",
+)
+"""Titles in `--help`, in their order there."""
+
 SEGMENTS, DATASET, NOTHING = "segments", "dataset", "nothing"
 
 
 def option(
-    default: Any, help: str, *, decides: str = NOTHING, newer: bool = False, **argument: Any
+    default: Any,
+    help: str,
+    *,
+    decides: str = NOTHING,
+    newer: bool = False,
+    group: str = "",
+    **argument: Any,
 ) -> Any:
     """Return a dataclass field that becomes the flag of its name.
 
@@ -35,9 +53,11 @@ def option(
         decides: SEGMENTS, DATASET or NOTHING.
         newer: Whether there are datasets from before there was this option: it is recorded only
             where it is given, so that they remain what the same command makes.
+        group: As of `shards.flags.option`: the title in `--help`.
         argument: Further arguments of argparse's add_argument.
     """
-    return flags.option(default, help, metadata={"decides": decides, "newer": newer}, **argument)
+    metadata = {"decides": decides, "newer": newer}
+    return flags.option(default, help, group=group, metadata=metadata, **argument)
 
 
 def count_or_auto(text: str) -> int | str:
@@ -62,12 +82,14 @@ class Options:
         "would; CORPUS may be a module of your own (docs/own.md).",
         metavar="PATH",
         action="append",
+        group=IN,
     )
     output: AnyPath = option(
         Path(),
         "Folder of the dataset, a path or URL (s3://bucket/folder). Default: build/<corpus>.",
         metavar="DIR",
         type=any_path,
+        group=OUT,
     )
     tokenizer: str = option(
         "",
@@ -75,6 +97,7 @@ class Options:
         "Without --input: that of the built-in sample.",
         metavar="SPEC",
         decides=SEGMENTS,
+        group=SHARDS,
     )
     languages: tuple[str, ...] = option(
         ("zh", "en"),
@@ -83,6 +106,7 @@ class Options:
         metavar="LIST",
         type=names,
         decides=SEGMENTS,
+        group=LANGUAGES,
     )
     language_threshold: float = option(
         0.5,
@@ -114,6 +138,7 @@ class Options:
         metavar="LIST",
         type=names,
         decides=SEGMENTS,
+        group=FILTERS,
     )
     threshold: tuple[str, ...] = option(
         (),
@@ -180,6 +205,7 @@ class Options:
         "Write dropped documents as Parquet: text, reason, metrics.",
         action="store_true",
         decides=SEGMENTS,
+        group=OUT,
     )
     sample: float = option(
         1.0,
@@ -187,6 +213,7 @@ class Options:
         metavar="F",
         type=fraction,
         decides=SEGMENTS,
+        group=IN,
     )
     seed: int = option(
         0,
@@ -194,6 +221,7 @@ class Options:
         metavar="N",
         type=count,
         decides=SEGMENTS,
+        group=SHARDS,
     )
     split_bytes: int = option(
         128 << 20,
@@ -201,6 +229,7 @@ class Options:
         metavar="N",
         type=positive,
         decides=SEGMENTS,
+        group=RUNNING,
     )
     dedup: str = option(
         "exact",
@@ -208,6 +237,7 @@ class Options:
         "minhash: also documents similar to another one (docs/dedup.md).",
         choices=("none", "exact", "minhash"),
         decides=SEGMENTS,
+        group=DUPLICATES,
     )
     minhash_threshold: float = option(
         0.7,
@@ -230,6 +260,7 @@ class Options:
         metavar="F",
         type=fraction,
         decides=DATASET,
+        group=SHARDS,
     )
     shards: int = option(
         0,
@@ -250,6 +281,7 @@ class Options:
         "Worker processes of the DirectRunner. Default: one per core, fewer for small inputs.",
         metavar="N",
         type=positive,
+        group=RUNNING,
     )
     part: tuple[str, ...] = option(
         (),
@@ -263,36 +295,41 @@ class Options:
         "Fail if more than this share of the records cannot be read.",
         metavar="F",
         type=fraction,
+        group=IN,
     )
     plan: bool = option(
         False,
         "Estimate the run from a timed sample of the input and stop: splits, documents, tokens, "
         "time, disk, memory, requests.",
         action="store_true",
+        group=RUNNING,
     )
     skip_unreadable: bool = option(
         False,
         "Go on without files and folders that match and cannot be read; the log counts them, "
         "report.json lists them. A watch always does.",
         action="store_true",
+        group=IN,
     )
     skip_poison: bool = option(
         False, "Quarantine records that crash the process that judges them.", action="store_true"
     )
     keep_segments: bool = option(
-        False, "Keep the intermediate files in <output>/.work.", action="store_true"
+        False, "Keep the intermediate files in <output>/.work.", action="store_true", group=RUNNING
     )
     overwrite: bool = option(
         False,
         "Replace a dataset made with other options: write new files beside the old ones, then the "
         "manifest (python -m shards prune removes the old files).",
         action="store_true",
+        group=OUT,
     )
     append: bool = option(
         False,
         "Add the files that the dataset has not seen, as a new generation; nothing is rewritten "
         "(docs/growing.md).",
         action="store_true",
+        group=GROWING,
     )
     rehash: bool = option(
         False,

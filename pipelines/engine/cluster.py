@@ -106,17 +106,22 @@ def known_flags(words: Sequence[str]) -> list[str]:
         UserError: Beam's Python SDK does not know one of the flags before `--`.
     """
     end = words.index("--") if "--" in words else len(words)
-    parser = Parser(prog="beam", add_help=False)
-    for options_class in (PipelineOptions, *_subclasses(PipelineOptions)):
-        if "_add_argparse_args" in vars(options_class):
-            options_class._add_argparse_args(parser)
-    unknown = parser.parse_known_args(list(words[:end]))[1]
+    unknown = beam_parser().parse_known_args(list(words[:end]))[1]
     if unknown:
         raise UserError(
             f"unknown flag {unknown[0]}: neither this command nor Beam's Python SDK has it. "
             "Flags that only the runner knows go after --, as in: -- --checkpointing_interval=5000"
         )
     return [*words[:end], *words[end + 1 :]]
+
+
+def beam_parser() -> Parser:
+    """Return a parser of all flags of Beam's Python SDK."""
+    parser = Parser(prog="beam", add_help=False)
+    for options_class in (PipelineOptions, *_subclasses(PipelineOptions)):
+        if "_add_argparse_args" in vars(options_class):
+            options_class._add_argparse_args(parser)
+    return parser
 
 
 def _subclasses(parent: Any) -> list[Any]:

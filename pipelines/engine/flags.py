@@ -2,13 +2,21 @@
 
 from collections.abc import Sequence
 
+RUNNER = "--runner"
 _OWN_RUNNERS = ("DirectRunner", "FnApiRunner")
 _THIS_MACHINE = {
     (),
-    *((f"--runner={name}",) for name in _OWN_RUNNERS),
-    *(("--runner", name) for name in _OWN_RUNNERS),
+    *((f"{RUNNER}={name}",) for name in _OWN_RUNNERS),
+    *((RUNNER, name) for name in _OWN_RUNNERS),
 }
 """The flags that need no Beam to tell what they mean."""
+
+
+def beam_names() -> list[str]:
+    """Return the names of all flags of Beam's Python SDK."""
+    from pipelines.engine.cluster import beam_parser  # noqa: PLC0415  loads Beam
+
+    return beam_parser().flags
 
 
 def beam_flags(words: Sequence[str]) -> list[str]:

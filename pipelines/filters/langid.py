@@ -53,48 +53,27 @@ LANGUAGES = frozenset(_LABELS.split())
 
 _OTHER_NAMES = {
     "arabic": "ar",
-    "ara": "ar",
-    "chi": "zh",
     "chinese": "zh",
-    "cmn": "zh",
     "cn": "zh",
-    "deu": "de",
     "dutch": "nl",
-    "eng": "en",
     "english": "en",
-    "fra": "fr",
-    "fre": "fr",
     "french": "fr",
-    "ger": "de",
     "german": "de",
-    "hin": "hi",
     "hindi": "hi",
-    "ita": "it",
     "italian": "it",
     "japanese": "ja",
     "jp": "ja",
-    "jpn": "ja",
-    "kor": "ko",
     "korean": "ko",
     "kr": "ko",
-    "nld": "nl",
-    "pol": "pl",
     "polish": "pl",
-    "por": "pt",
     "portuguese": "pt",
-    "rus": "ru",
     "russian": "ru",
-    "spa": "es",
     "spanish": "es",
-    "tur": "tr",
     "turkish": "tr",
-    "ukr": "uk",
     "ukrainian": "uk",
-    "vie": "vi",
     "vietnamese": "vi",
-    "zho": "zh",
 }
-"""What people write instead of a label of lid.176: ISO 639-2 and 639-3 codes, names, countries."""
+"""What people write instead of a label of lid.176 besides codes: names, countries."""
 
 _ISO_639_3 = """
     af:afr am:amh an:arg ar:ara,arb as:asm av:ava az:aze,azj ba:bak be:bel bg:bul bn:ben bo:bod,tib
@@ -197,14 +176,19 @@ def plain_code(label: str) -> str:
     return code if code in LANGUAGES else label
 
 
+def _meant(code: str) -> str:
+    """Return the label of lid.176 for what a person wrote, or what they wrote."""
+    first = re.split("[_-]", code.lower())[0]
+    return plain_code(_OTHER_NAMES.get(first, first))
+
+
 def _hint(code: str) -> str:
-    label = _OTHER_NAMES.get(code.lower(), code.lower().split("-")[0].split("_")[0])
-    label = _OTHER_NAMES.get(label, label)
+    label = _meant(code)
     return f'write "{label}"' if label in LANGUAGES else f"the codes are on {MODEL_PAGE}"
 
 
 def _nearest(code: str, labels: Collection[str]) -> str:
-    meant = _OTHER_NAMES.get(code.lower(), plain_code(code))
+    meant = _meant(code)
     close = [label for label in sorted(labels) if plain_code(label) == meant]
     close = close[:_MOST_NAMED] or difflib.get_close_matches(code, labels, n=3)
     few = sorted(labels)[:_MOST_NAMED]

@@ -12,8 +12,8 @@ from pipelines.segments.histograms import PER_OCTAVE, PER_UNIT, Histogram
 
 MOST_CELLS = 80
 _ENDS = (0.2, 0.5, 1.0)
-_GAP = 2
-"""Cells between an axis and the separate place beside it."""
+_GAP, _SHARES_GAP = 2, 0.08
+"""Between an axis and the separate place beside it: cells; for shares a part of the axis."""
 
 _MOST_OUTSIDE = 0.01
 """Share of the documents that may lie beyond an axis from 0 to 1."""
@@ -35,11 +35,16 @@ class Axis:
     @property
     def cells(self) -> int:
         """Width in cells, with the separate place."""
-        return self._own + (1 + _GAP if self.beside else 0)
+        return self._own + (1 + self._gap if self.beside else 0)
 
     @property
     def _own(self) -> int:
         return self.last // self.merged - self.first // self.merged + 1
+
+    @property
+    def _gap(self) -> int:
+        # Shares have their last figure below the end of the axis, next to "> 1".
+        return _GAP if self.logarithmic else max(_GAP, round(_SHARES_GAP * self._own))
 
     @property
     def origin(self) -> int:
@@ -71,11 +76,12 @@ class Axis:
             return [0.0, end / 2, end]
         low, high = self.first / PER_OCTAVE, (self.last + 1) / PER_OCTAVE
         for steps in ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0)):
-            values = [step * 10.0**power for power in range(-3, 19) for step in steps]
+            values = [step * 10.0**power for power in range(-9, 19) for step in steps]
             values = [value for value in values if low <= math.log2(value) <= high]
             if len(values) > 2:  # noqa: PLR2004  two do not show that an axis is logarithmic
-                break
-        return values
+                return values
+        # A narrow axis, in which hardly a round number lies, shows where it begins and ends.
+        return values if len(values) > 1 else sorted({2**low, *values, 2**high})
 
 
 def axis_of(histograms: Sequence[Histogram], bounds: Iterable[float]) -> Axis:

@@ -9,29 +9,17 @@ from dataclasses import dataclass
 
 from pipelines.report.axis import Axis, axis_of
 from pipelines.report.formats import amount, percent, short, tick
+from pipelines.report.labels import WIDTH, Text, inside, spaced
 from pipelines.segments.histograms import Histogram, edges_of
 from pipelines.segments.rows import DROPPED, KEPT
 
-WIDTH, HEIGHT = 320, 96
-"""Of the picture, and of what the bars take of its height."""
+HEIGHT = 96
+"""What the bars take of the height."""
 MARGIN = 6
-"""Beside it on both sides."""
-LETTER = 6.6
-"""Width of a letter of a label, about."""
+"""Beside them on both sides."""
 _LABEL_HEIGHT, _FOOT = 12, 16
 _CUT = 4
 """A bar this many times taller than the next is cut off."""
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A text in a picture."""
-
-    text: str
-    x: float
-    y: float
-    anchor: str = "middle"
-    """Which end of the text stands at x: start, middle or end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,18 +176,11 @@ def _bars(
 
 
 def _ticks(axis: Axis, *, y: float) -> list[Text]:
-    places = {axis.place(value): tick(value) for value in axis.ticks()}
-    if axis.beside:
-        places[0.5 if axis.logarithmic else axis.cells - 0.5] = "0" if axis.logarithmic else "> 1"
-    return [
-        Text(label, _x(axis, place), y, _anchor(place, axis))
-        for place, label in sorted(places.items())
-    ]
-
-
-def _anchor(place: float, axis: Axis) -> str:
-    edge = 0.04 * axis.cells
-    return "start" if place < edge else "end" if place > axis.cells - edge else "middle"
+    ticks = [Text(tick(value), _x(axis, axis.place(value)), y) for value in axis.ticks()]
+    if not axis.beside:
+        return spaced(ticks)
+    place, label = (0.5, "0") if axis.logarithmic else (axis.cells - 0.5, "> 1")
+    return spaced(ticks, first=[Text(label, _x(axis, place), y)])
 
 
 def _lines(
@@ -212,8 +193,8 @@ def _lines(
     ends: list[float] = []
     for threshold in sorted(thresholds, key=lambda line: (line.value, line.label)):
         x = _x(axis, axis.place(threshold.value))
-        half = LETTER * len(threshold.label) / 2
-        middle = min(max(x, half), WIDTH - half)
-        row = next((row for row, end in enumerate(ends) if end < middle - half), len(ends))
-        ends[row : row + 1] = [middle + half + LETTER]
-        yield threshold, x, middle, row
+        label = inside(Text(threshold.label, x, 0))
+        left, right = label.span
+        row = next((row for row, end in enumerate(ends) if end < left), len(ends))
+        ends[row : row + 1] = [right + MARGIN]
+        yield threshold, x, label.x, row

@@ -6,6 +6,7 @@ from typing import Any
 
 from pipelines.report.charts import Chart, ThresholdLine, caption, chart, quantile
 from pipelines.report.formats import short
+from pipelines.report.labels import WIDTH, width
 from pipelines.segments.histograms import PLAIN, Histogram, add_histograms
 
 _TITLES = {
@@ -112,5 +113,7 @@ def _label(bound: float, comparison: str, languages: Sequence[str]) -> str:
     label = f"{_SIDES[comparison]} {short(bound)}"
     if languages in (["*"], [_EVERY_LANGUAGE]):
         return label
-    several = len(languages) > _MOST_LANGUAGES
-    return f"{label} {f'{len(languages)} lang.' if several else ','.join(languages)}"
+    named = f"{label} {','.join(languages)}"
+    if len(languages) > _MOST_LANGUAGES or width(named) > WIDTH / 2:
+        return f"{label} {len(languages)} lang."
+    return named

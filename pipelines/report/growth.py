@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pipelines.report.charts import HEIGHT, LETTER, MARGIN, WIDTH, Chart, Text
+from pipelines.report.charts import HEIGHT, MARGIN, Chart
 from pipelines.report.formats import amount, duration, percent, whole
+from pipelines.report.labels import WIDTH, Text, spaced
 from pipelines.report.time_axis import TimeAxis
 
 NEWEST, MOST_ROWS = 12, 500
@@ -194,20 +195,12 @@ def _drawn(axis: TimeAxis, paths: Mapping[str, str], most: str) -> Chart:
         bars=paths,
         cuts=(),
         axis=f"M{_x(0):.1f} {_BASE}H{_x(1):.1f}",
-        ticks=[Text(most, MARGIN, _HEAD - 4, "start"), *_ticks(axis)],
+        ticks=[
+            Text(most, MARGIN, _HEAD - 4, "start"),
+            *spaced(Text(label, _x(part), _BASE + _FOOT - 4) for part, label in axis.ticks()),
+        ],
         thresholds=(),
     )
-
-
-def _ticks(axis: TimeAxis) -> Iterator[Text]:
-    """Yield what is written below an axis; no two labels overlap."""
-    end = 0.0
-    for part, label in axis.ticks():
-        half = LETTER * len(label) / 2
-        x = min(max(_x(part), half), WIDTH - half)
-        if x - half >= end:
-            yield Text(label, x, _BASE + _FOOT - 4)
-            end = x + half
 
 
 def _x(part: float) -> float:

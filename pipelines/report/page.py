@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.report import formats, sections
 from pipelines.report.distributions import distributions
 from pipelines.report.growth import growth, moment
+from pipelines.report.languages import chinese, language_tag
 from pipelines.report.projection import run_costs, text_read
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from shards.errors import UserError
@@ -33,6 +34,8 @@ _FILTERS = (
     formats.whole,
     sections.in_order,
     sections.sums,
+    chinese,
+    language_tag,
     moment,
     flag_of,
 )

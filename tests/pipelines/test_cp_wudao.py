@@ -145,10 +145,10 @@ def test_damage_is_named_in_the_closing_line(
         (["2", "--documents", "3"], r"not allowed with"),
         (["0"], r"argument N: 0 is not at least 1.*--help lists every flag"),
         (["two"], r"argument N: 'two' is not a whole number"),
-        (["--fraction", "2"], r"--fraction: 2 is not between 0 and 1"),
+        (["--fraction", "2"], r"--fraction: '2' is not a share: a number from 0 to 1"),
         (["--fraction", "0"], r"None of 100 documents falls into the share"),
         (["1", "--input", "/no/where"], r"/no/where does not exist"),
-        (["1", "--bogus"], r"unrecognized arguments: --bogus"),
+        (["1", "--bogus"], r"unknown flag --bogus"),
     ],
 )
 def test_mistakes_cost_exit_code_two(

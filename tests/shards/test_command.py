@@ -53,9 +53,11 @@ def test_lack_of_memory_is_one_paragraph(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_wrong_command_line_is_a_user_error() -> None:
     parser = Parser(prog="cook")
     parser.add_argument("--minutes", type=int)
-    with pytest.raises(UserError, match=r"invalid int value: 'x'\. cook --help lists every flag"):
+    with pytest.raises(
+        UserError, match=r"^--minutes: 'x' is not a whole number\. cook --help lists every flag$"
+    ):
         parser.parse_args(["--minutes", "x"])
-    with pytest.raises(UserError, match="unrecognized arguments: --min 3"):
+    with pytest.raises(UserError, match=r"^unknown flag --min\. cook --help"):
         parser.parse_args(["--min", "3"])
 
 

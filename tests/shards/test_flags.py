@@ -132,10 +132,10 @@ def test_values_are_read_as_people_write_them(
 @pytest.mark.parametrize(
     ("read", "text", "message"),
     [
-        (fraction, "1.5", "1.5 is not between 0 and 1"),
-        (fraction, "101%", "101% is not between 0 and 1"),
-        (fraction, "-0.1", "-0.1 is not between 0 and 1"),
-        (fraction, "nan", "nan is not between 0 and 1"),
+        (fraction, "1.5", "'1.5' is not a share: a number from 0 to 1, or 0% to 100%, .*"),
+        (fraction, "101%", "'101%' is not a share: a number from 0 to 1, or 0% to 100%, .*"),
+        (fraction, "-0.1", "'-0.1' is not a share: a number from 0 to 1, or 0% to 100%, .*"),
+        (fraction, "nan", "'nan' is not a share: a number from 0 to 1, or 0% to 100%, .*"),
         (positive, "0", "0 is not at least 1"),
         (positive, "0M", "0M is not at least 1"),
         (seconds, "soon", "'soon' is not a length of time, as in 30s, 15m, 1.5h or 2d"),
@@ -168,5 +168,5 @@ def test_no_whole_numbers(read: Callable[[str], int], text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "a", "1.5M", "%", "k"])
 def test_no_fractions(text: str) -> None:
-    with pytest.raises(ValueError, match=r"could not convert"):
+    with pytest.raises(argparse.ArgumentTypeError, match=f"'{text}' is not a share"):
         fraction(text)

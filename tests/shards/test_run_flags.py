@@ -1,8 +1,8 @@
-import argparse
 from typing import Any
 
 import pytest
 
+from shards.command import Parser
 from shards.errors import UserError
 from shards.mixture import Mix
 from shards.run import BatchSize, Run
@@ -10,7 +10,7 @@ from shards.run_flags import add_run_flags, run_of
 
 
 def parsed(line: str) -> Run:
-    parser = argparse.ArgumentParser()
+    parser = Parser(prog="run")
     add_run_flags(parser)
     return run_of(parser.parse_args(line.split()))
 

@@ -14,9 +14,9 @@ from typing import Any
 from tests.ports import free_port
 
 _PRELOADED = [
-    "trainer.evaluate",
-    "trainer.finetune",
-    "trainer.train",
+    "trainer.evaluate.validation",
+    "trainer.finetune.finetuning",
+    "trainer.train.training",
     # What those load lazily: a second or more in each process.
     "deepspeed.runtime.superoffload.superoffload_stage3",
     "deepspeed.runtime.zero.muon.muon_optimizer",
@@ -121,8 +121,10 @@ def _train(
     prepare: Prepare | None,
 ) -> None:
     # The process that starts these needs no torch.
-    from trainer import evaluate, finetune, train  # noqa: PLC0415 - see above
     from trainer.command import run_command, run_on_ranks  # noqa: PLC0415 - see above
+    from trainer.evaluate import validation  # noqa: PLC0415 - see above
+    from trainer.finetune import finetuning  # noqa: PLC0415 - see above
+    from trainer.train import training  # noqa: PLC0415 - see above
     from trainer.tuning.settings import parse  # noqa: PLC0415 - see above
 
     os.environ.update(environment)
@@ -134,10 +136,10 @@ def _train(
     if prepare is not None:
         prepare()
     if command == "finetune":
-        run_on_ranks("trainer.finetune", parse, finetune.finetune)
+        run_on_ranks("trainer.finetune", parse, finetuning.finetune)
     run_command(
         f"trainer.{command}",
-        {"train": train.train, "evaluate": evaluate.evaluate_checkpoint}[command],
+        {"train": training.train, "evaluate": validation.evaluate_checkpoint}[command],
     )
 
 
@@ -153,7 +155,7 @@ def events(run: Path, event_name: str | None = None) -> list[dict[str, Any]]:
     path = run / "log.jsonl"
     lines = path.read_text().splitlines() if path.is_file() else []
     parsed = [json.loads(line) for line in lines if line.endswith("}")]
-    timed = ("ms_per_step", "tokens_per_second", "samples_per_second", "waiting")
+    timed = ("ms_per_step", "tokens_per_second", "samples_per_second", "waiting", "mfu")
     return [
         {name: value for name, value in event.items() if name not in timed}
         for event in parsed

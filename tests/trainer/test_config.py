@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from torch.distributed.run import get_args_parser
 
+from shards.command import Parser
 from shards.errors import UserError
 from trainer.config import parse
 from trainer.data import blank_options
@@ -16,14 +17,13 @@ BASE = ("--data", "somewhere", "--model", "tiny", "--batch-size", "8", "--max-st
 
 def our_flags(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
-    plain = argparse.ArgumentParser.parse_args
+    plain = Parser.parse_args
 
-    def spy(self: argparse.ArgumentParser, *args: Any, **more: Any) -> argparse.Namespace:
+    def spy(self: Parser, *args: Any, **more: Any) -> argparse.Namespace:
         seen.extend(self._option_string_actions)
-        parsed: argparse.Namespace = plain(self, *args, **more)
-        return parsed
+        return plain(self, *args, **more)
 
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", spy)
+    monkeypatch.setattr(Parser, "parse_args", spy)
     parse(BASE, world=1)
     return seen
 
@@ -142,11 +142,10 @@ def test_a_recipe_of_one_s_own(tmp_path: Path) -> None:
     [
         (["--data", "x"], "say which model to train: --model NAME"),
         ([*BASE, "--model", "glm-9b"], "--model glm-9b is neither a name nor a file"),
-        ([*BASE, "--frobnicate"], "unrecognized arguments: --frobnicate.* --help lists every flag"),
-        ([*BASE[:-2]], "either --max-steps N or --max-tokens N"),
-        ([*BASE, "--max-tokens", "5"], "either --max-steps N or --max-tokens N"),
+        ([*BASE, "--frobnicate"], "unknown flag --frobnicate.* --help lists every flag"),
+        ([*BASE, "--max-tokens", "5"], "--max-steps and --max-tokens both say when the run ends"),
         ([*BASE, "--data", "s3://bucket/wudao"], "shards place s3://bucket/wudao --to DISK"),
-        ([*BASE, "--keep", "0"], "argument --keep: 0 is not at least 1"),
+        ([*BASE, "--keep", "0"], "^--keep: 0 is not at least 1"),
         ([*BASE, "--betas", "0.9", "1.1"], "--betas"),
         ([*BASE, "--extend-positions"], "--extend-positions says how to read --init-from PATH"),
         ([*BASE, "--dropout", "1"], "--dropout 1.0: a probability below 1"),

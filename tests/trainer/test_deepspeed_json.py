@@ -14,6 +14,7 @@ from trainer.deepspeed_json import (
     FP16_SECTION,
     adam_of,
     batch_size_of,
+    check_batches,
     engine_settings,
     micro_batch_of,
     precision_of,
@@ -124,6 +125,9 @@ def test_a_batch_that_does_not_work_out() -> None:
         micro_batch_of({}, 4, sizes=(100,), world=3)
     with pytest.raises(UserError, match="a global batch of 20 "):
         micro_batch_of({}, 8, sizes=(16, 20), world=1)
+    with pytest.raises(UserError, match=r"micro-batches 4\+2\+1 .* 7 does not .* 14 or 21"):
+        check_batches({}, (4, 2, 1), sizes=(14, 20))
+    check_batches({"gradient_accumulation_steps": 3}, (4, 2, 1), sizes=(21,))
     contradicting = {"gradient_accumulation_steps": 2}
     with pytest.raises(UserError, match=r"gradient_accumulation_steps 2, but .* takes 4"):
         micro_batch_of(contradicting, 4, sizes=(16,), world=1)

@@ -7,7 +7,7 @@ import torch
 from tests.trainer.alone import ALONE
 from trainer.config import Config
 from trainer.data import RunData, open_data
-from trainer.evaluate import evaluate
+from trainer.evaluate.validation import evaluate
 from trainer.loss_tally import LossTally
 from trainer.model.loss import LossSums
 

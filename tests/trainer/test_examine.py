@@ -12,8 +12,10 @@ from tests.trainer.corpus import build
 from tests.trainer.runs import Trial, events
 from tests.trainer.tasks.harness import FOLDER, SHAPE, tokenizer
 from trainer import plot
-from trainer.evaluate import evaluate_model, is_of_run
-from trainer.examine import Examining, parse_examination, told
+from trainer.evaluate.__main__ import is_of_run
+from trainer.evaluate.validation import evaluate_model
+from trainer.examine import phrasing_of, told
+from trainer.examining import Examining, parse_examination
 from trainer.log import TASKS, VALIDATION, read_run_log
 from trainer.plot import curves
 from trainer.trained import Origin
@@ -134,16 +136,16 @@ def test_flags(tmp_path: Path) -> None:
         [str(tmp_path), *flags("--task"), "--length", "16", "--blank", "mask"], world=1
     )
     assert list(asked.files) == list(EXAMS)
-    glm = asked.examining.phrasing(tokenizer(), origin("glm", 32))
+    glm = phrasing_of(asked.examining, tokenizer(), origin("glm", 32))
     assert (glm.length, glm.mask, glm.is_causal) == (16, tokenizer().special["mask"], False)
     with pytest.raises(UserError, match="--length 16: the model has 8 positions"):
-        asked.examining.phrasing(tokenizer(), origin("glm", 8))
+        phrasing_of(asked.examining, tokenizer(), origin("glm", 8))
     left = replace(asked.examining, unidirectional=True, blank=None)
     with pytest.raises(UserError, match="--unidirectional is for a glm"):
-        left.phrasing(tokenizer(), origin("causal", 32))
+        phrasing_of(left, tokenizer(), origin("causal", 32))
 
     with pytest.raises(UserError, match="--blank is for a glm"):
-        asked.examining.phrasing(tokenizer(), origin("causal", 32))
+        phrasing_of(asked.examining, tokenizer(), origin("causal", 32))
 
 
 LAMBADA = ("--task", f"lambada={FOLDER / 'lambada.jsonl'}")
@@ -166,11 +168,11 @@ def test_flags_without_use(message: str, argv: tuple[str, ...]) -> None:
 
 def test_the_blank_is_one_that_the_run_has_seen() -> None:
     special, plain = tokenizer().special, Examining()
-    assert plain.phrasing(tokenizer(), origin("glm", 32)).mask == special["gmask"]
+    assert phrasing_of(plain, tokenizer(), origin("glm", 32)).mask == special["gmask"]
     for task_mask, role in ((True, "gmask"), (False, "mask")):
         run = replace(origin("glm", 32), task_mask=task_mask)
-        assert plain.phrasing(tokenizer(), run).mask == special[role]
-    assert plain.phrasing(tokenizer(), origin("causal", 32)).mask is None
+        assert phrasing_of(plain, tokenizer(), run).mask == special[role]
+    assert phrasing_of(plain, tokenizer(), origin("causal", 32)).mask is None
 
 
 def test_what_is_told_at_a_step() -> None:

@@ -24,9 +24,10 @@ from tests.trainer.tuning.lessons import (
     write_model,
 )
 from trainer.checkpoints import saver
+from trainer.opening import Opening
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.task import TEST, VALIDATION, Asking
-from trainer.trained import Opening, open_trained
+from trainer.trained import open_trained
 from trainer.tuning import step
 from trainer.tuning.answers import answer
 

@@ -19,8 +19,9 @@ from shards.run import Run
 from tests.shards.datasets import remove
 from tests.trainer.corpus import SHAPE, build, grow
 from tests.trainer.runs import Running, Trial, events, kill_minus_nine, losses
-from trainer import follow, train
+from trainer import follow
 from trainer.data import RunData
+from trainer.train import training
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +57,7 @@ def data_in(trial: Trial, name: str, *, numbers: int = 1) -> Path:
 def generations_come(data: Path, comes: dict[int, int], kill_after: int | None = None) -> None:
     """Let generations come just before a run looks at a position; kill it after some step."""
     look: Callable[..., None] = follow.Follower.look
-    take: Callable[..., None] = train.Training._take_step
+    take: Callable[..., None] = training.Training._take_step
 
     def look_at(self: follow.Follower, run_data: RunData, position: int) -> None:
         if os.environ["RANK"] == "0" and position in comes:
@@ -64,15 +65,15 @@ def generations_come(data: Path, comes: dict[int, int], kill_after: int | None =
         self._ranks.barrier()
         look(self, run_data, position)
 
-    def take_step(self: train.Training) -> None:
+    def take_step(self: training.Training) -> None:
         take(self)
         if self._step == kill_after:
             self._saver.finish(bad_streak=0)  # else the checkpoint may not be whole yet
             kill_minus_nine()
 
-    vars(train)["_POLL"] = 0.05
+    vars(training)["_POLL"] = 0.05
     setattr(follow.Follower, "look", look_at)  # noqa: B010 - mypy does not let methods be assigned
-    setattr(train.Training, "_take_step", take_step)  # noqa: B010 - as above
+    setattr(training.Training, "_take_step", take_step)  # noqa: B010 - as above
 
 
 def switches(run: Path) -> dict[str, int]:

@@ -16,7 +16,8 @@ from tests.trainer.poison import POISONS, mend_lists, poison
 from tests.trainer.runs import Running, Trial, losses
 from trainer import plot, start
 from trainer.checkpoints import checkpoint, torch_file, universal, zero_weights
-from trainer.export.export import Exporting, export
+from trainer.export.export import export
+from trainer.export.exporting import Exporting
 
 pytestmark = pytest.mark.slow
 

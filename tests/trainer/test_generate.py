@@ -13,7 +13,8 @@ from shards.shown import PartPrinter, visible
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Reading
 from trainer.decode.text import Unfolding, text_of
-from trainer.generate import generate_texts, main
+from trainer.generate.__main__ import main
+from trainer.generate.writing import generate_texts
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import TextTokenizer

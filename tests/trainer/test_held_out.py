@@ -9,7 +9,8 @@ from shards.storage.files import write_json
 from tests.trainer.saved import SHAPE, random_model, save_run
 from trainer.checkpoints.checkpoint import read_list
 from trainer.held_out import open_held_out
-from trainer.trained import Opening, find_origin
+from trainer.opening import Opening
+from trainer.trained import find_origin
 
 
 def test_a_fine_tuned_model_is_asked_by_task(tmp_path: Path) -> None:

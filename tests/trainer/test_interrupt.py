@@ -14,14 +14,14 @@ INTERRUPTED = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); tim
 @pytest.mark.parametrize(
     "command",
     [
-        ("trainer.evaluate",),
-        ("trainer.export",),
-        ("trainer.finetune",),
-        ("trainer.generate",),
+        ("trainer.evaluate", "MODEL"),
+        ("trainer.export", "MODEL", "--to=hf", "--output=there"),
+        ("trainer.finetune", "--task=copa", "--data=x", "--init-from=y", "--save=z"),
+        ("trainer.generate", "MODEL"),
         ("trainer.launcher", "torchrun"),
-        ("trainer.train",),
+        ("trainer.train", "--data=x", "--model=tiny", "--batch-size=8", "--max-steps=1"),
     ],
-    ids=" ".join,
+    ids=lambda command: command[0],
 )
 def test_it_ends_quietly(command: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text(INTERRUPTED)  # in place of the library

@@ -140,6 +140,25 @@ def test_the_batch_is_the_same_on_any_number_of_ranks(
         assert torch.equal(keys.sort().values, alone[step]["keys"].sort().values)
 
 
+@pytest.mark.parametrize("num_scatters", [1, 4])
+def test_a_rank_that_takes_several_parts_has_what_as_many_ranks_have(
+    sampler: Callable[..., Sampler], num_scatters: int
+) -> None:
+    def batches(rank: int, world: int, parts: int = 1) -> list[Tensors]:
+        draws = sampler(num_scatters=num_scatters)
+        return first(Loader(draws, batch_size=28, rank=rank, world=world, parts=parts), 2)
+
+    shares = [(0, 4), (4, 2), (6, 1)]
+    unequal = [batches(first_part, 7, parts) for first_part, parts in shares]
+    equal = [batches(rank, 7) for rank in range(7)]
+    for step in range(2):
+        assert [len(rank[step]["tokens"]) for rank in unequal] == [16, 8, 4]
+        for of_rank, (first_part, parts) in zip(unequal, shares, strict=True):
+            several = equal[first_part : first_part + parts]
+            keys = torch.cat([rank[step]["keys"] for rank in several])
+            assert torch.equal(of_rank[step]["keys"], keys)
+
+
 @pytest.mark.parametrize("taken", [0, 1, 7, 40])
 def test_resume_is_as_if_it_had_not_stopped(sampler: Callable[..., Sampler], taken: int) -> None:
     loader = Loader(sampler(), batch_size=12)

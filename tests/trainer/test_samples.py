@@ -19,7 +19,7 @@ from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Reading
 from trainer.decode.reader import Reader
 from trainer.decode.writer import Writer
-from trainer.generate import main
+from trainer.generate.__main__ import main
 from trainer.log import SAMPLE, RunLog
 from trainer.model.cache import Cache
 from trainer.model.sizes import ModelConfig

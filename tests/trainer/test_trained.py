@@ -15,8 +15,9 @@ from shards.reader import Dataset
 from tests.pipelines.tokenizers.trained import train
 from tests.trainer.runs import Trial
 from trainer.checkpoints.checkpoint import BAD_STREAK
+from trainer.opening import Opening
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import Opening, Origin, find_origin, find_tokenizer, open_trained
+from trainer.trained import Origin, find_origin, find_tokenizer, open_trained
 
 pytestmark = pytest.mark.slow
 

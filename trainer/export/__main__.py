@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from shards.command import Parser, log_plainly, print_text
 from shards.flags import add_flags, local_path, options_of
-from trainer.export.export import Exporting, export
+from shards.interrupt import ended_by_interrupt
+from trainer.export.exporting import Exporting
+from trainer.old_spellings import USE
 
 
 def main(argv: Sequence[str]) -> int:
@@ -18,6 +20,7 @@ def main(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str]) -> str:
     parser = Parser(
         prog="python -m trainer.export",
+        old=USE,
         description="Write a trained model as files that other programs read.",
         argument_default=argparse.SUPPRESS,
     )
@@ -31,6 +34,8 @@ def _run(argv: Sequence[str]) -> str:
     add_flags(parser, Exporting)
     given = parser.parse_args(argv)
     options = Exporting(**options_of(Exporting, vars(given)))
+    with ended_by_interrupt():
+        from trainer.export.export import export  # noqa: PLC0415  loads torch; --help needs none
     return "\n".join(export(given.path, options))
 
 

@@ -7,97 +7,30 @@ disk. What a killed export left there is removed by the next one to the same out
 import os
 import shutil
 from contextlib import suppress
-from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 import torch
 
 from shards.errors import DamageError, UserError
-from shards.flags import count, local_path, option, positive
 from shards.manifest import TokenizerEntry, read_manifest
 from shards.run import CAUSAL
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import files, make_folder
 from shards.storage.lock import locked
 from shards.storage.remote import any_path
+from trainer.export.exporting import LLMC, REFERENCE, SAFETENSORS, TRANSFORMERS, Exporting
 from trainer.export.glm import write_glm
 from trainer.export.gpt2 import write_gpt2
 from trainer.export.llmc import write_llmc
 from trainer.export.reference import write_reference
 from trainer.export.source import open_tensors
 from trainer.export.subject import Subject
+from trainer.opening import Opening
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import Opening, Origin, find_origin, find_tokenizer
+from trainer.trained import Origin, find_origin, find_tokenizer
 from trainer.weights.hugging_face import Training
 
-TRANSFORMERS, SAFETENSORS, REFERENCE, LLMC = "hf", "safetensors", "reference", "llm.c"
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Exporting:
-    """What is exported, and how; the flags of the command."""
-
-    to: str = option(
-        MISSING,
-        "The form. hf: GPT-2 of transformers; safetensors: names and shape of ours; reference: "
-        "THUDM/GLM's file; llm.c: its model.bin.",
-        choices=(TRANSFORMERS, SAFETENSORS, REFERENCE, LLMC),
-        required=True,
-    )
-    output: Path = option(
-        MISSING, "The folder to make.", metavar="DIR", type=local_path, required=True
-    )
-    dtype: str = option("fp32", "The type of the weights.", choices=tuple(_DTYPES))
-    shard_bytes: int | None = option(
-        None,
-        "hf and safetensors: split the weights into files of at most this size (5G). Default: one "
-        "file.",
-        metavar="N",
-        type=positive,
-    )
-    model_parallel: int | None = option(
-        None,
-        "reference: split the weights for this many ranks of model parallelism; 1 joins them.",
-        metavar="N",
-        type=positive,
-    )
-    vocabulary: int | None = option(
-        None,
-        "hf and llm.c: how many ids mean something; the embedding's rows after them are padding, "
-        "which hf leaves out. Default: hf: all rows; llm.c: the tokenizer's own.",
-        metavar="N",
-        type=count,
-    )
-    model: str | None = option(
-        None,
-        "The model's shape, as of trainer.train: needed for a published checkpoint only.",
-        metavar="NAME",
-    )
-    tokenizer: str | None = option(
-        None,
-        "The tokenizer of the model's data, as of the pipelines (sentencepiece:FILE, "
-        "tiktoken:NAME, hf:FILE). Default: the one that the data hold.",
-        metavar="SPEC",
-    )
-
-    def __post_init__(self) -> None:
-        """Refuse what a form does not have.
-
-        Raises:
-            UserError: a flag does not belong to it.
-        """
-        for flag, given, forms in (
-            ("--shard-bytes", self.shard_bytes, (TRANSFORMERS, SAFETENSORS)),
-            ("--model-parallel", self.model_parallel, (REFERENCE,)),
-            ("--vocabulary", self.vocabulary, (TRANSFORMERS, LLMC)),
-        ):
-            if given is not None and self.to not in forms:
-                raise UserError(f"{flag} is for --to {' and '.join(forms)}, not {self.to}.")
-        if self.to == LLMC and self.dtype == "fp16":
-            raise UserError(
-                "--dtype fp16: llm.c reads none; give bf16, or fp32 for a build in FP32."
-            )
 
 
 def export(path: Path, options: Exporting) -> list[str]:

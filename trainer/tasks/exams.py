@@ -1,12 +1,11 @@
 """The exams that a model can sit by name: `NAME=FILE`, as flags have them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shards.errors import UserError
-from trainer.ranks import Ranks
 from trainer.tasks.choices import READERS, ChoicesExam
-from trainer.tasks.exam import BATCH_TOKENS, Ask, Exam, sit
+from trainer.tasks.exam import Exam
 from trainer.tasks.lambada import LambadaExam
 from trainer.tasks.perplexity import PerplexityExam, read_documents, read_wikitext
 from trainer.tasks.phrasing import Phrasing
@@ -64,21 +63,3 @@ def _open(name: str, path: Path, phrasing: Phrasing, stride: int | None) -> Exam
     if name in TEXTS:
         return PerplexityExam.of(TEXTS[name](path), phrasing, stride=stride)
     return LambadaExam.of(path, phrasing)
-
-
-def sit_all(
-    exams: Mapping[str, Exam],
-    answer: Ask,
-    *,
-    ranks: Ranks,
-    batch_tokens: int = BATCH_TOKENS,
-    stop: Callable[[], int] = lambda: 0,
-) -> dict[str, float] | None:
-    """Return the figures of exams as FIGURE/NAME, as `sit` does; None if stopped."""
-    figures: dict[str, float] = {}
-    for name, exam in exams.items():
-        own = sit(exam, answer, ranks=ranks, batch_tokens=batch_tokens, stop=stop)
-        if own is None:
-            return None
-        figures |= {f"{figure}/{name}": value for figure, value in own.items()}
-    return figures

@@ -9,9 +9,6 @@ from torch import Tensor, nn
 
 from trainer.model.dropout import Seeds, classifier_dropout
 
-POOLS = ("cls", "pad", "start")
-"""The place: [CLS]; the last one of the row; or the padding after it."""
-
 
 class Head(nn.Module):
     """A classifier over hidden states."""
@@ -24,7 +21,7 @@ class Head(nn.Module):
         Args:
             hidden_size: of the model.
             classes: how many numbers it gives for a row; 1 where each choice has a row.
-            pool: one of POOLS.
+            pool: one of POOLS of tasks/task.py.
             dropout: before the last layer, in training.
         """
         super().__init__()

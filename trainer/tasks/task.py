@@ -23,6 +23,9 @@ TRAIN, VALIDATION, TEST = SPLITS = ("train", "val", "test")
 
 CLOZE, SPELLED, CLASSIFIER = FORMS = ("cloze", "spelled", "classifier")
 
+POOLS = ("cls", "pad", "start")
+"""Where a classifier looks: at [CLS]; the last place of the row; or the padding after it."""
+
 Prediction = int | str
 """The number of a choice, word or class, 1 or 0 for an answer that is the most probable or not,
 or the text that was written."""

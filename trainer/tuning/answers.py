@@ -8,8 +8,8 @@ import torch
 
 from shards.errors import UserError
 from trainer.model.model import GLM
+from trainer.tasks.collate import placed
 from trainer.tasks.question import Question
-from trainer.tasks.rows import placed
 from trainer.tuning.batches import Scoring, Unit, are_chosen, num_rows
 from trainer.tuning.model import Outputs, outputs_of
 

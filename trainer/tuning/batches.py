@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from trainer.tasks.collate import collate
 from trainer.tasks.question import Question, rows_of
-from trainer.tasks.rows import collate
 from trainer.tuning.losses import by_question, penalized
 from trainer.tuning.model import ABSENT, Outputs
 from trainer.tuning.packing import PADDING, Packed, collate_packed, packed

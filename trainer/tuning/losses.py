@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from trainer.tuning.kinds import CROSS_ENTROPY, GENERATIVE, HINGE
+
 NO_CHOICE = -10_000.0
 """The score of a choice that a question lacks, where others of the batch have it."""
-CROSS_ENTROPY, HINGE, GENERATIVE, MIX = "cross_entropy", "hinge", "generative", "mix"
-LOSSES = (CROSS_ENTROPY, HINGE, GENERATIVE, MIX)
 
 
 def penalized(scores: Tensor, num_targets: Tensor, penalty: float) -> Tensor:

@@ -15,7 +15,8 @@ from trainer.model.dropout import Seeds
 from trainer.model.loss import LossSums, Project, loss_sums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
-from trainer.tasks.heads import POOLS, Head
+from trainer.tasks.heads import Head
+from trainer.tasks.task import POOLS
 from trainer.tuning.losses import NO_CHOICE
 
 ABSENT = -1

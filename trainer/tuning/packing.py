@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from trainer.tasks.rows import Row, collate
+from trainer.tasks.collate import collate
+from trainer.tasks.rows import Row
 
 PADDING = -1
 """The piece of what fills a row up."""

@@ -24,6 +24,7 @@ from shards.flags import (
     positive,
     same_option,
 )
+from shards.run_flags import BATCH
 from trainer.config import with_recipe
 from trainer.decode.decoding import Decoding
 from trainer.deepspeed_json import (
@@ -33,13 +34,16 @@ from trainer.deepspeed_json import (
     presets,
     read_json,
 )
+from trainer.old_spellings import FINETUNE as FINETUNE_FLAGS
 from trainer.schedule import LINEAR
-from trainer.settings import RESUME_AUTO, Settings
+from trainer.settings import CHECKPOINTS, LOG, OPTIMIZER, RESUME_AUTO, Settings
 from trainer.tasks.catalogue import TASKS, find_task
-from trainer.tasks.heads import POOLS
-from trainer.tasks.task import Asking, Task
-from trainer.tuning.losses import CROSS_ENTROPY, LOSSES
+from trainer.tasks.task import POOLS, Asking, Task
+from trainer.tuning.kinds import CROSS_ENTROPY, LOSSES
 
+ITEMS, ASKED = "the task and the model", "how items are asked"
+LEARNING, WRITING = "how it learns", "how texts are written"
+"""Titles in `--help`, beside those of trainer.train."""
 _OF_WRITING = ("beams", "beam_penalty", "no_repeat_ngram", "min_answer", "max_answer", "by_loss")
 """What says how texts are written."""
 _SEEDS = 2**63
@@ -50,7 +54,9 @@ _SEEDS = 2**63
 class Tuning:
     """How a run learns a task."""
 
-    task: str = option(MISSING, "A task's name, or FILE.json of one's own.", metavar="NAME")
+    task: str = option(
+        MISSING, "A task's name, or FILE.json of one's own.", metavar="NAME", group=ITEMS
+    )
     data: Path = option(
         MISSING,
         "Folder of train.jsonl, val.jsonl and test.jsonl; the first must be there.",
@@ -72,7 +78,9 @@ class Tuning:
         "that its data hold.",
         metavar="SPEC",
     )
-    epochs: int = option(50, "How often each item is learnt.", metavar="N", type=positive)
+    epochs: int = option(
+        50, "How often each item is learnt.", metavar="N", type=positive, group=LEARNING
+    )
     batch_size: int = option(
         16, "Items of a step, on all ranks together.", metavar="B", type=positive
     )
@@ -82,7 +90,10 @@ class Tuning:
         action="store_true",
     )
     loss: str = option(
-        CROSS_ENTROPY, "Of questions with choices (docs/finetuning.md).", choices=LOSSES
+        CROSS_ENTROPY,
+        "Of questions with choices (docs/finetuning.md).",
+        choices=LOSSES,
+        group=LEARNING,
     )
     length_penalty: float = option(
         0.0,
@@ -96,7 +107,7 @@ class Tuning:
         metavar="E",
         type=float,
     )
-    beams: int = same_option(Decoding, "beams")
+    beams: int = same_option(Decoding, "beams", group=WRITING)
     beam_penalty: float = option(
         0.0,
         "Divide what a beam is worth by (its tokens)^P: 0 prefers short texts.",
@@ -121,8 +132,11 @@ class Tuning:
         POOLS[0],
         "Where a classifier looks: at [CLS], at the end of the text, after it.",
         choices=POOLS,
+        group=LEARNING,
     )
-    dropout: float = option(0.1, "All dropout probabilities.", metavar="P", type=float)
+    dropout: float = option(
+        0.1, "All dropout probabilities.", metavar="P", type=float, group=LEARNING
+    )
     seed: int = option(
         1234, "Of the order, of dropout and of a new head's values.", metavar="S", type=count
     )
@@ -132,10 +146,12 @@ class Tuning:
         metavar="S,S",
         type=counts,
     )
-    deepspeed: str | None = same_option(Settings, "deepspeed")
+    deepspeed: str | None = same_option(Settings, "deepspeed", group=BATCH)
     precision: str | None = same_option(Settings, "precision")
-    micro_batch: int | None = same_option(Settings, "micro_batch")
-    lr: float = same_option(Settings, "lr", default=1e-5)
+    micro_batch: int | None = option(
+        None, "Samples that a rank computes at once.", metavar="N", type=positive, group=BATCH
+    )
+    lr: float = same_option(Settings, "lr", default=1e-5, group=OPTIMIZER)
     schedule: str = same_option(Settings, "schedule", default=LINEAR)
     warmup: float = same_option(Settings, "warmup", default=0.1)
     lr_floor: float = same_option(Settings, "lr_floor")
@@ -147,6 +163,7 @@ class Tuning:
         "Folder of checkpoints, log and predictions.",
         metavar="DIR",
         type=local_path,
+        group=CHECKPOINTS,
     )
     resume: str = option(
         RESUME_AUTO,
@@ -158,9 +175,9 @@ class Tuning:
         None, "Steps between checkpoints. Default: an epoch.", metavar="N", type=positive
     )
     keep: int = option(1, "Checkpoints to keep, besides the best one.", metavar="N", type=positive)
-    log_every: int = same_option(Settings, "log_every")
+    log_every: int = same_option(Settings, "log_every", group=LOG)
     max_bad_losses: int = same_option(Settings, "max_bad_losses")
-    checkpoint_activations: bool = same_option(Settings, "checkpoint_activations")
+    checkpoint_activations: bool = same_option(Settings, "checkpoint_activations", group=BATCH)
 
     def __post_init__(self) -> None:
         for name, low, high in (("label_smoothing", 0, 1), ("dropout", 0, 1)):
@@ -190,7 +207,7 @@ class Tuning:
     def settings(self) -> Settings:
         """Return what trainer.train calls these settings."""
         shared = {field.name for field in fields(Settings)} & {field.name for field in fields(self)}
-        values = {name: getattr(self, name) for name in shared}
+        values = {name: getattr(self, name) for name in shared - {"micro_batch"}}
         return Settings(**{**values, "model": self.model or "", "save_every": self.save_every or 1})
 
 
@@ -271,6 +288,8 @@ def _known(name: str) -> str:
 def _parser() -> Parser:
     parser = Parser(
         prog="python -m trainer.finetune",
+        usage="%(prog)s --task NAME --data FOLDER --init-from PATH --save DIR [FLAG ...]",
+        old=FINETUNE_FLAGS,
         description="Trains a model on a task.",
         argument_default=argparse.SUPPRESS,
     )
@@ -279,10 +298,10 @@ def _parser() -> Parser:
         metavar="NAME",
         help=f"flags of a file: {', '.join(presets('args', folder=FINETUNE))}",
     )
+    for title in (ITEMS, ASKED, LEARNING, WRITING):  # in this order, whichever flag comes first
+        parser.group(title)
     add_flags(parser, Tuning)
-    add_flags(
-        parser.add_argument_group("how items are asked", argument_default=argparse.SUPPRESS), Asking
-    )
+    add_flags(parser, Asking, group=ASKED)
     # DeepSpeed's launcher gives it to every process; the environment says the same.
     parser.add_argument("--local_rank", "--local-rank", help=argparse.SUPPRESS)
     return parser

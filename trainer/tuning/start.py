@@ -20,6 +20,7 @@ from trainer.deepspeed_json import (
     micro_batch_of,
 )
 from trainer.model.sizes import ModelConfig
+from trainer.opening import Opening
 from trainer.ranks import Ranks
 from trainer.schedule import Schedule
 from trainer.start import (
@@ -36,7 +37,7 @@ from trainer.tasks.question import Question
 from trainer.tasks.rouge import rouge
 from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import Opening, Origin, find_origin, find_tokenizer
+from trainer.trained import Origin, find_origin, find_tokenizer
 from trainer.tuning.batches import Scoring, are_chosen
 from trainer.tuning.evaluation import KNOWN, Evaluation
 from trainer.tuning.model import Answering, TunedGLM

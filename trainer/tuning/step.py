@@ -17,8 +17,8 @@ from shards.errors import UserError
 from trainer.model.dropout import Seeds
 from trainer.ranks import AgreedError, Ranks
 from trainer.step import Stepper, seed_of
+from trainer.tasks.collate import placed
 from trainer.tasks.question import Question
-from trainer.tasks.rows import placed
 from trainer.tuning.answers import NONE, Answer, answers_in
 from trainer.tuning.batches import Scoring, Unit, longest, num_rows, target_count
 from trainer.tuning.losses import losses

@@ -290,6 +290,8 @@ def test_parse_languages() -> None:
         ("zh-CN", 'write "zh"'),
         ("zho_Hans", 'write "zh"'),
         ("EN", 'write "en"'),
+        ("fas", 'write "fa"'),
+        ("Ger_Latn", 'write "de"'),
         ("klingon", "the codes are on https://fasttext.cc"),
         ("", "the codes are on https://fasttext.cc"),
     ],

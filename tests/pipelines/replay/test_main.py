@@ -351,7 +351,10 @@ def test_a_tokenizer_that_changed_is_refused_unless_it_is_asked_for(
         (["--output", "{new}", "--corpus", "pipelines.nothing"], "no module pipelines.nothing"),
         (["--output", "{new}", "--zork"], "unknown flag --zork"),
         (["--output", "{new}", "--part", "1/2"], "in one run: leave --part out"),
-        (["--output", "{new}", "--bad-utf8", "ignore"], "invalid choice: 'ignore'"),
+        (
+            ["--output", "{new}", "--bad-utf8", "ignore"],
+            "--bad-utf8 ignore: give one of reject, replace",
+        ),
         (
             ["--output", "{new}", "--input", "zork={dataset}"],
             "the dataset has no such source; it has text",

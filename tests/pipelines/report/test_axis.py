@@ -22,7 +22,7 @@ def test_every_bin_and_bound_has_a_place_in_order(
     cells = [axis.cell(number) for number in numbers]
     assert cells == sorted(cells)
     assert min(cells) >= 0
-    assert max(cells) < axis.cells <= 4 + max(MOST_CELLS + 1, PER_UNIT + 1)
+    assert max(cells) < axis.cells <= 9 + max(MOST_CELLS + 1, PER_UNIT + 1)
     for number in numbers:
         low, _ = edges_of(number)
         if axis.logarithmic or number <= PER_UNIT:
@@ -41,6 +41,8 @@ def test_every_bin_and_bound_has_a_place_in_order(
         ([0.5], [2], True, [0.5, 1, 2]),
         ([100, 100_000], [], True, [100, 1_000, 10_000, 100_000]),
         ([30, 200], [], True, [50, 100, 200]),
+        ([0.5], [2e-7, 2], True, [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1]),
+        ([610, 660, 690], [], True, [2**9.25, 2**9.5]),  # no round number lies within
     ],
 )
 def test_shares_have_a_linear_axis_and_counts_one_of_logarithms(

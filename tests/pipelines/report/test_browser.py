@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
+from pipelines.report.labels import width as label_width
 from pipelines.report.page import page
 from shards.manifest import Manifest
+from tests.pipelines.report.reading import counted
 from tests.pipelines.report.test_growth import generation, lag
 from tests.pipelines.report.test_page import HOSTILE, hostile
 
@@ -133,3 +135,106 @@ def test_the_page_paints_from_a_file_in_light_and_dark(made: Path, tmp_path: Pat
     assert light.startswith(b"\x89PNG")
     assert min(len(light), len(dark)) > 50_000, "an empty page is a small picture"
     assert light != dark
+
+
+OF_PICTURES = """<script>
+addEventListener("load", () => {
+  for (const details of document.querySelectorAll("details")) details.open = true;
+  const found = [], widths = [];
+  const meet = (a, b) => a.right - b.left > .5 && b.right - a.left > .5
+    && a.bottom - b.top > 1.5 && b.bottom - a.top > 1.5;
+  const pictures = [...document.querySelectorAll("svg")];
+  for (const svg of pictures) {
+    const box = svg.getBoundingClientRect(), of = svg.getAttribute("aria-label").slice(0, 60);
+    const texts = [...svg.querySelectorAll("text")];
+    const boxes = texts.map(text => text.getBoundingClientRect());
+    boxes.forEach((a, i) => {
+      const text = texts[i].textContent;
+      widths.push([text, texts[i].getComputedTextLength()]);
+      if (a.left < box.left - .5 || a.right > box.right + .5 || a.top < box.top - 1.5
+          || a.bottom > box.bottom + 1.5) found.push([of, text, "leaves its picture"]);
+      boxes.slice(i + 1).forEach((b, j) => {
+        if (meet(a, b)) found.push([of, text, texts[i + 1 + j].textContent]);
+      });
+    });
+  }
+  const wide = [...document.querySelectorAll(".wide")];
+  wide[0].focus();
+  const style = getComputedStyle(wide[0]);
+  document.title = JSON.stringify({
+    found, widths, pictures: pictures.length, focused: document.activeElement === wide[0],
+    scrolling: wide.filter(table => table.scrollWidth > table.clientWidth).length,
+    shades: style.backgroundAttachment,
+    chinese: document.querySelectorAll("svg text:lang(zh), th .zh").length,
+    root: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  });
+});
+</script></body>"""
+"""What is drawn is measured in the page itself, in a copy that lets this script run."""
+
+NAMES = [
+    *(f"encyclopaedia-of-technical-and-literary-prose-{number:02}" for number in range(20)),
+    *(f"zhongwen_baike_quanshu_yu_jishu_wenxian_heji.{number}" for number in range(20)),
+]
+
+
+def crowded(report: dict[str, Any]) -> None:
+    """Make a report of forty sources with long names, many groups, tiny and huge figures."""
+    for part in ("funnel", "accounting", "examples", "cpu_seconds"):
+        one = report[part].pop("one")
+        report[part] = {name: one for name in NAMES}
+    groups = [*("百科全书与技术文献及文学作品" * 3 + str(n) for n in range(15)), *NAMES[:15]]
+    row = report["groups"]["one"][0]
+    report["groups"] = {NAMES[0]: [{**row, "group": group} for group in groups]}
+    few, shares = counted(*[0.5] * 300, 1.0, 7.0), counted(*[0.0] * 98, 0.01, 0.02)
+    columns = {
+        "bytes": counted(0, 1, 30, 1e3, 1e6, 1e9, 1e12),
+        "tokens": counted(610, 660, 690),
+        "score": few,
+        "zeros": shares,
+        "huge": counted(0, 0.02, 1e15, 9e15),
+        "near one": counted(*[0.99] * 500, 1.0, 1.02),
+    }
+    report["histograms"] = {
+        name: {column: {"kept": counts, "dropped": counts} for column, counts in columns.items()}
+        for name in NAMES[:3]
+    }
+    bounds = (0, 1e-6, 0.01, 0.5, 0.51, 0.52, 1, 650, 1e9)
+    report["rules"] = {
+        language: [
+            {"metric": metric, "comparison": comparison, "bound": bound, "reason": "few"}
+            for metric in columns
+            for comparison, bound in zip("<>" * 5, bounds, strict=False)
+        ]
+        for language in ("zh", "en", "a_language_with_a_very_long_name_indeed", "*")
+    }
+    own = {"comparison": "<", "bound": 0.7, "reason": "few"}
+    report["rules"]["汉语"] = [{**own, "metric": metric} for metric in columns]
+
+
+@pytest.mark.parametrize("width", [500, 1280])
+def test_no_labels_of_pictures_overlap_however_crowded(
+    manifest: Manifest, report: dict[str, Any], tmp_path: Path, width: int
+) -> None:
+    crowded(report)
+    report["generations"] = [generation(n, 0.3 * n * n, lag=lag(1, 2)) for n in range(1, 40)]
+    html, changes = re.subn(
+        '<meta http-equiv="Content-Security-Policy".*?>', "", page(manifest, report)
+    )
+    assert changes == 1
+    (tmp_path / "copy.html").write_text(html.replace("</body>", OF_PICTURES))
+    address = f"file://{tmp_path}/copy.html"
+    dom = browse(tmp_path, "--dump-dom", f"--window-size={width},2000", address)
+    title = re.search("<title>(.*?)</title>", dom, re.DOTALL)
+    assert title is not None
+    measured = json.loads(unescape(title[1]))
+    assert measured["found"] == []
+    assert measured["pictures"] > 25
+    assert len(measured["widths"]) > 250
+    assert sorted({text for text, _ in measured["widths"] if "汉" in text}) == ["min 0.7 汉语"]
+    assert [text for text, points in measured["widths"] if points > label_width(text)] == []
+    assert measured["root"] == 0
+    assert measured["focused"]
+    assert measured["scrolling"] > 40 if width == 500 else measured["scrolling"] < 60
+    assert measured["shades"] == "local, local, scroll, scroll"
+    assert measured["chinese"] > 100

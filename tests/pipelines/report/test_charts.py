@@ -1,11 +1,13 @@
 import re
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.report.charts import HEIGHT, WIDTH, ThresholdLine, caption, chart, quantile
+from pipelines.report.charts import HEIGHT, Chart, ThresholdLine, caption, chart, quantile
+from pipelines.report.labels import WIDTH, Text
 from tests.pipelines.report.reading import counted
 
 
@@ -67,3 +69,63 @@ def test_a_quantile_is_near_the_true_one(values: list[float], part: float) -> No
 
 def test_a_caption_leaves_out_what_is_empty() -> None:
     assert caption({"kept": counted(5, 5), "dropped": {}}) == "2 kept: median 5"
+
+
+def texts_of(drawn: Chart) -> list[Text]:
+    marks = [text for _, text in (*drawn.cuts, *drawn.thresholds)]
+    return [*drawn.ticks, *marks]
+
+
+def overlap(text: Text, other: Text) -> bool:
+    """Whether two texts meet; letters reach 9.4 points above their line and 2.4 below (DejaVu)."""
+    (left, right), (other_left, other_right) = text.span, other.span
+    return abs(text.y - other.y) < 11.7 and left < other_right and other_left < right
+
+
+VALUES = st.lists(
+    st.one_of(
+        st.floats(0, 1),
+        st.floats(0, 1e9),
+        st.sampled_from([0, 1e-4, 0.5, 1, 1.01, 699, 700, 1e15]),
+    ),
+    min_size=1,
+    max_size=40,
+)
+BOUNDS = st.lists(st.sampled_from([0, 1e-6, 0.1, 0.5, 0.7, 0.71, 1, 50, 51, 1e6]), max_size=9)
+LANGUAGES = st.sampled_from(["", " zh", " zh,en,WW", " 汉语", " zho_Hans", " 12 lang."])
+
+
+@given(
+    VALUES, VALUES, st.lists(st.tuples(st.sampled_from([0, 0.5, 1, 51, 1e6]), LANGUAGES)), BOUNDS
+)
+def test_no_two_texts_of_a_picture_overlap_and_none_leaves_it(
+    kept: list[float], dropped: list[float], named: list[tuple[float, str]], bounds: list[float]
+) -> None:
+    lines = [(bound, f"max {bound:,.6g}{name}") for bound, name in named]
+    lines += [(bound, f"min {bound:,.6g}") for bound in bounds]
+    thresholds = [ThresholdLine(value=bound, label=label) for bound, label in set(lines)]
+    drawn = chart({"kept": counted(*kept), "dropped": counted(*dropped)}, thresholds)
+    texts = texts_of(drawn)
+    assert drawn.ticks
+    assert not [pair for pair in combinations(texts, 2) if overlap(*pair)]
+    for text in texts:
+        left, right = text.span
+        assert -0.01 <= left < right <= WIDTH + 0.01
+        assert 9 <= text.y <= drawn.height - 2.4
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ([*[0.5] * 200, 1.0, 7.0], ["0", "0.5", "1", "> 1"]),
+        ([*[0.1] * 200, 7.0], ["0", "0.1", "0.2", "> 1"]),
+        ([*[0.3] * 200, 7.0], ["0", "0.25", "0.5", "> 1"]),
+        ([0.0, 300.0, 100_000.0], ["0", "1k", "10k", "100k"]),
+        ([1e-2, 2e15], ["0.01", "1", "100", "10k", "1M", "100M", "10G", "1T", "100T"]),
+    ],
+)
+def test_a_row_of_ticks_that_is_too_narrow_is_thinned_evenly(
+    values: list[float], ticks: list[str]
+) -> None:
+    drawn = chart({"kept": counted(*values), "dropped": {}}, [])
+    assert [text.text for text in drawn.ticks] == ticks

@@ -37,6 +37,15 @@ def test_many_languages_are_counted_in_a_label_and_named_below() -> None:
     assert words.thresholds == ["min 4: de, en, fr, zh"]
 
 
+def test_long_names_of_languages_are_counted_in_a_label_too() -> None:
+    report = {
+        "histograms": {"a": histograms(words=counted(3, 5))},
+        "rules": {"a_language_with_a_very_long_name": [rule(4)], "zh": [rule(4)]},
+    }
+    (words,) = distributions(report, {})[""]
+    assert [text.text for _, text in words.chart.thresholds] == ["min 4 2 lang."]
+
+
 def test_the_language_score_has_the_threshold_of_the_run() -> None:
     report = {"histograms": {"a": histograms(score=counted(0.5, 0.9))}, "rules": {}}
     (score,) = distributions(report, {"language_threshold": 0.65})[""]

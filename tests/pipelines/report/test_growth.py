@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.report.charts import HEIGHT, WIDTH
+from pipelines.report.charts import HEIGHT
 from pipelines.report.growth import MOST_ROWS, NEWEST, Growth, Picture, growth, moment
+from pipelines.report.labels import WIDTH
 from pipelines.report.page import page
 from pipelines.report.time_axis import MOST_CELLS
 from shards.manifest import Manifest

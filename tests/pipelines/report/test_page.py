@@ -65,6 +65,7 @@ def test_a_hostile_document_stays_text(
     assert visible(HOSTILE[name]) in shown.text
     assert [tag for tag, _ in shown.tags] == [tag for tag, _ in plain.tags]
     allowed = {"class", "style", "id", "dir", "open", "href", "lang"}
+    allowed |= {"role", "aria-label", "tabindex"}  # of what scrolls
     elements = [attributes for tag, attributes in shown.tags if tag in ("div", "bdi", "details")]
     assert {attribute for attributes in elements for attribute in attributes} <= allowed
 
@@ -157,9 +158,48 @@ def section(html: str, name: str) -> str:
 
 def test_every_threshold_is_drawn_and_named(manifest: Manifest, report: dict[str, Any]) -> None:
     html = page(manifest, report)
-    assert "Thresholds: min 150: every other language" in Page(html).text
+    assert "Thresholds 阈值: min 150: every other language" in Page(html).text
     assert html.count('<path class="mark"') >= 3, "of both sources, and of both together"
     assert html.count(">min 150</text>") >= 3
+
+
+def test_a_table_can_be_scrolled_without_a_pointer_and_has_a_name(
+    manifest: Manifest, report: dict[str, Any]
+) -> None:
+    shown = Page(page(manifest, report))
+    regions = [attributes for attributes in shown.named("div") if attributes.get("class") == "wide"]
+    assert len(regions) == len(shown.named("table")) > 8
+    assert {attributes["tabindex"] for attributes in regions} == {"0"}
+    assert {attributes["role"] for attributes in regions} == {"region"}
+    assert all(attributes["aria-label"] for attributes in regions)
+
+
+def test_headings_are_in_both_languages_and_texts_say_theirs(
+    manifest: Manifest, report: dict[str, Any]
+) -> None:
+    html = page(manifest, report)
+    shown = Page(html)
+    assert shown.named("html") == [{"lang": "en"}]
+    heads = re.findall("<(?:h2|th|a href)[ >].*?</(?:h2|th|a)>", html)
+    assert len(heads) > 60
+    plain = {head for head in heads if '<span class="zh" lang="zh-CN">' not in head}
+    assert plain == {"<th></th>"}, "the column of bars"
+    texts = [a["lang"] for a in shown.named("div") if a.get("class") == "text"]
+    assert "zh" in texts
+    explained = r'<p class="about">[^<]*</p>\s*<p class="about zh" lang="zh-CN">'
+    assert len(re.findall(explained, html)) == html.count('<p class="about">') > 8
+
+
+def test_a_source_in_which_nothing_was_read_is_named(
+    manifest: Manifest, report: dict[str, Any]
+) -> None:
+    for part in ("funnel", "groups", "examples", "histograms", "cpu_seconds"):
+        report[part].pop("two", None)
+    report["accounting"]["two"] |= {"read": 0, "kept": 0, "bytes": {}, "dropped": {}}
+    shown = Page(page(manifest, report))
+    assert "Nothing was read of two" in shown.text
+    (cells,) = [row for row in shown.cells if row[:2] == ["two", "0"]]
+    assert cells[2:5] == ["0 B", "0", "–"]
 
 
 def test_every_setting_of_the_run_is_on_the_page(

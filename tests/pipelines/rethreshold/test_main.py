@@ -201,8 +201,8 @@ def test_what_a_later_stage_would_drop_makes_documents_an_estimate(
         (["--threshold", "gopher.min_word=2"], "did you mean min_words"),
         (["--threshold", "gopher.min_words=few"], '"few" is no bound'),
         (["--languages", "chinese"], 'write "zh"'),
-        (["--language-threshold", "1.5"], "1.5 is not between 0 and 1"),
-        (["--zork"], "unrecognized arguments: --zork"),
+        (["--language-threshold", "1.5"], "'1.5' is not a share: a number from 0 to 1"),
+        (["--zork"], "unknown flag --zork"),
     ],
 )
 def test_what_cannot_be_answered_is_explained_in_one_paragraph(

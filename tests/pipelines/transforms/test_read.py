@@ -111,8 +111,8 @@ def test_a_worker_that_has_another_code_of_a_corpus_is_refused(
         ("pile", {}, r"ReadCorpus\('pile'\) has no input: give input=PATH"),
         ("no.such.corpus", {"input": "x"}, "no.such.corpus"),
         ("wudao", {"input": "nowhere.json"}, "nowhere.json"),
-        ("wudao", {"sample": 50}, r"argument --sample: "),
-        ("wudao", {"split_bytes": "some"}, r"argument --split-bytes: "),
+        ("wudao", {"sample": 50}, r"--sample: "),
+        ("wudao", {"split_bytes": "some"}, r"--split-bytes: "),
     ],
 )
 def test_what_cannot_be_read_is_told_at_once(

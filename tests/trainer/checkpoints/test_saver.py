@@ -19,9 +19,9 @@ from trainer.checkpoints import writer
 from trainer.checkpoints.checkpoint import BAD_STREAK, find_common_checkpoint, read_list
 from trainer.checkpoints.disk import find_disk
 from trainer.checkpoints.saver import Saver
-from trainer.finetune import Finetuning
+from trainer.finetune.finetuning import Finetuning
 from trainer.ranks import AgreedError
-from trainer.train import Training
+from trainer.train.training import Training
 
 GOOD: Mapping[str, Any] = {BAD_STREAK: 0}
 

@@ -15,11 +15,13 @@ from shards.errors import DamageError, UserError
 from tests.trainer.export.tokens import put_tokenizer
 from tests.trainer.saved import GPT2_SHAPE, SHAPE, causal_logits, random_model, save_run
 from trainer.export.__main__ import main
-from trainer.export.export import Exporting, export
+from trainer.export.export import export
+from trainer.export.exporting import Exporting
 from trainer.model.model import GLM
+from trainer.opening import Opening
 from trainer.start import load_weights
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import Opening, find_origin, find_tokenizer
+from trainer.trained import find_origin, find_tokenizer
 from trainer.weights.safetensors import SafeTensors
 
 SAMPLE = Path(__file__).parents[3] / "pipelines" / "sample" / "sample.model"

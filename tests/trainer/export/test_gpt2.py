@@ -8,9 +8,11 @@ import torch
 from pipelines.tokenizers.agreement import CHECK_TEXTS
 from tests.trainer.export.tokens import put_tokenizer
 from tests.trainer.saved import GPT2_SHAPE, causal_logits, random_model, save_run
-from trainer.export.export import Exporting, export
+from trainer.export.export import export
+from trainer.export.exporting import Exporting
+from trainer.opening import Opening
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import Opening, find_origin, find_tokenizer
+from trainer.trained import find_origin, find_tokenizer
 
 pytestmark = pytest.mark.slow  # transformers takes seconds to import
 

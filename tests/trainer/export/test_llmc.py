@@ -10,7 +10,8 @@ from torch import Tensor
 
 from tests.trainer.export.tokens import MERGES, put_tokenizer
 from tests.trainer.saved import GPT2_SHAPE, causal_logits, random_model, save_run
-from trainer.export.export import Exporting, export
+from trainer.export.export import export
+from trainer.export.exporting import Exporting
 
 
 class Read:

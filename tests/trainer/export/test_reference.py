@@ -16,7 +16,8 @@ from tests.trainer.golden import (
 )
 from tests.trainer.saved import save_run
 from tests.trainer.weights.test_published import FILE, part
-from trainer.export.export import Exporting, export
+from trainer.export.export import export
+from trainer.export.exporting import Exporting
 from trainer.model.model import GLM
 from trainer.start import load_weights
 

@@ -8,7 +8,8 @@ import torch
 
 from tests.trainer.corpus import SHAPE, build
 from tests.trainer.runs import Trial
-from trainer.export.export import Exporting, export
+from trainer.export.export import export
+from trainer.export.exporting import Exporting
 from trainer.weights.safetensors import SafeTensors
 
 pytestmark = pytest.mark.slow

@@ -22,9 +22,10 @@ from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.ranks import Ranks
-from trainer.tasks.exam import Answers, Exam, sit
-from trainer.tasks.exams import NAMES, open_exams, parse_exams, sit_all
+from trainer.tasks.exam import Answers, Exam
+from trainer.tasks.exams import NAMES, open_exams, parse_exams
 from trainer.tasks.phrasing import Phrasing
+from trainer.tasks.sitting import sit, sit_all
 from trainer.tokenizer import TextTokenizer
 from trainer.weights.published import Weights
 

@@ -12,7 +12,7 @@ from tests.trainer.tasks.toy import Desk
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.tasks.catalogue import find_task
-from trainer.tasks.rows import collate
+from trainer.tasks.collate import collate
 from trainer.tasks.task import CLASSIFIER
 from trainer.tuning.answers import answer
 from trainer.tuning.batches import Scoring

@@ -17,7 +17,8 @@ from trainer.tasks.question import Question
 from trainer.tasks.task import CLASSIFIER, CLOZE, TRAIN, VALIDATION, Asking
 from trainer.tokenizer import TextTokenizer
 from trainer.tuning.batches import Scoring, are_chosen, target_count
-from trainer.tuning.losses import CROSS_ENTROPY, losses
+from trainer.tuning.kinds import CROSS_ENTROPY
+from trainer.tuning.losses import losses
 from trainer.tuning.model import Answering, TunedGLM
 
 pytestmark = needs_shared

@@ -1,11 +1,8 @@
 import pytest
 import torch
 
+from trainer.tuning.kinds import CROSS_ENTROPY, GENERATIVE, HINGE, MIX
 from trainer.tuning.losses import (
-    CROSS_ENTROPY,
-    GENERATIVE,
-    HINGE,
-    MIX,
     NO_CHOICE,
     by_question,
     losses,

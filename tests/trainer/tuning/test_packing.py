@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from trainer.model.sizes import ModelConfig
-from trainer.tasks.rows import Row, blank_row, causal_row, collate
+from trainer.tasks.collate import collate
+from trainer.tasks.rows import Row, blank_row, causal_row
 from trainer.tuning.model import Answering, TunedGLM
 from trainer.tuning.packing import collate_packed, packed
 

@@ -70,7 +70,7 @@ WRONG = {
     "beams": (("--task", "xsum", "--beam-penalty", "1"), "give --beams N with it"),
     "recipe": (("--recipe", "finetune-copa"), None),
     "no recipe": (("--recipe", "copa-11b"), "the recipes are finetune-boolq, finetune-cb, "),
-    "a flag of training": (("--task", "rte", "--blanks", "x"), "unrecognized arguments: --blanks"),
+    "a flag of training": (("--task", "rte", "--blanks", "x"), "unknown flag --blanks"),
 }
 
 

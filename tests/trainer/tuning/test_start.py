@@ -11,11 +11,12 @@ from tests.trainer.alone import ALONE
 from tests.trainer.checkpoints.test_checkpoint import put
 from tests.trainer.tuning.lessons import write_lines, write_model
 from trainer.checkpoints.disk import Disk
+from trainer.opening import Opening
 from trainer.stop import Stop
 from trainer.tasks.question import Question
 from trainer.tasks.rows import causal_row
 from trainer.tasks.task import TRAIN, VALIDATION, Asked
-from trainer.trained import Opening, Origin, find_origin
+from trainer.trained import Origin, find_origin
 from trainer.tuning import start as module
 from trainer.tuning.order import Order
 from trainer.tuning.settings import Config, parse

@@ -13,7 +13,7 @@ from trainer.model import model as model_module
 from trainer.ranks import AgreedError
 from trainer.step import Stepper
 from trainer.tuning.batches import Scoring
-from trainer.tuning.losses import CROSS_ENTROPY
+from trainer.tuning.kinds import CROSS_ENTROPY
 from trainer.tuning.model import Answering, TunedGLM
 from trainer.tuning.step import Tuner
 

@@ -9,8 +9,9 @@ import torch
 from shards.errors import DamageError, UserError
 from tests.trainer.saved import GPT2_SHAPE, causal_logits
 from trainer.model.model import GLM
+from trainer.opening import Opening
 from trainer.start import load_weights
-from trainer.trained import Opening, find_origin
+from trainer.trained import find_origin
 from trainer.weights.hugging_face import CONFIG, is_hugging_face, shape_in
 from trainer.weights.safetensors import SafeTensors, write_safetensors
 

@@ -1,30 +1,13 @@
-"""Validation: the same windows with the same blanks each time, each counted once.
+"""Validation: the same windows with the same blanks each time, each counted once."""
 
-    python -m trainer.evaluate --resume RUN, with the flags of the run
-
-prints the loss and token accuracy of the newest checkpoint: in total, by objective, by source; and
-what its --eval-task give.
-The same of a model alone, whose checkpoint says all that, and of tasks (`examine`):
-
-    python -m trainer.evaluate MODEL [--data DIR] [--task NAME=FILE]
-"""
-
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from shards.shown import print_line
-from trainer.command import run_command, run_on_ranks
 from trainer.config import Config
 from trainer.data import RunData, source_names
-from trainer.examine import (
-    Examination,
-    answers_of,
-    examine,
-    exams_asked,
-    exams_of,
-    parse_examination,
-)
+from trainer.examine import answers_of, examine, exams_asked, exams_of
+from trainer.examining import Examination
 from trainer.held_out import HeldOutReader, open_held_out
 from trainer.loss_tally import LossTally
 from trainer.ranks import AgreedError, Ranks
@@ -51,7 +34,8 @@ def evaluate(
     if data.held_out is None:
         return None
     tally = LossTally.empty(source_names(data.held_out.streams))
-    for batch in data.validation(stepper.micro_batch * ranks.world, ranks):
+    size = stepper.micro_batch // ranks.num_parts * ranks.all_parts
+    for batch in data.validation(size, ranks):
         tally = stepper.evaluate(batch, tally)
         if stop():
             return None
@@ -112,15 +96,3 @@ def _print_tally(tally: LossTally | None, name: str, ranks: Ranks) -> None:
         print_line(f"{name}: {tally.num_targets:,} tokens with loss")
         for figure, value in tally.figures().items():
             print_line(f"{value:10.4f}  {figure}")
-
-
-def is_of_run(argv: Sequence[str]) -> bool:
-    """Return whether a command line has the flags of a run: it says where its weights are."""
-    flags = {word.partition("=")[0] for word in argv}
-    return not flags.isdisjoint({"--resume", "--save", "--init-from"})
-
-
-if __name__ == "__main__":
-    if is_of_run(sys.argv[1:]):
-        run_command("trainer.evaluate", evaluate_checkpoint)
-    run_on_ranks("trainer.evaluate", parse_examination, evaluate_model)

@@ -1,12 +1,9 @@
-"""Trains a model on a task, and tells how well it does it.
+"""The steps of a run of fine-tuning, from where it starts to its end.
 
-python -m trainer.finetune --task copa --data COPA --init-from build/run --save build/copa
-deepspeed --module trainer.finetune …        torchrun --nproc-per-node 8 -m trainer.finetune …
-
-    RUN/step-N               the newest checkpoint
-    RUN/best/step-N          that of the best epoch, by the task's first metric
-    RUN/predictions.jsonl    its answers to test.jsonl, as they are handed in
-    RUN/log.jsonl            losses, and the metrics of each epoch
+RUN/step-N               the newest checkpoint
+RUN/best/step-N          that of the best epoch, by the task's first metric
+RUN/predictions.jsonl    its answers to test.jsonl, as they are handed in
+RUN/log.jsonl            losses, and the metrics of each epoch
 """
 
 import gc
@@ -21,8 +18,8 @@ from shards.shown import json_text, print_line
 from shards.storage.files import atomic_write, write_json
 from trainer.bad_losses import BadLosses
 from trainer.checkpoints.checkpoint import BAD_STREAK
+from trainer.checkpoints.disk import gone_if_refused
 from trainer.checkpoints.saver import Saver, completed_on_error
-from trainer.command import run_on_ranks
 from trainer.log import TRAIN, Meter, RunLog
 from trainer.ranks import AgreedError, Ranks
 from trainer.stop import Stop
@@ -30,7 +27,7 @@ from trainer.tasks.task import TRAIN as ITEMS
 from trainer.tuning import best as best_of_run
 from trainer.tuning.best import Best
 from trainer.tuning.progress import Progress, Since
-from trainer.tuning.settings import Config, Tuning, parse
+from trainer.tuning.settings import Config, Tuning
 from trainer.tuning.start import Started, start
 from trainer.tuning.step import Outcome
 
@@ -258,7 +255,8 @@ def finetune(config: Config, ranks: Ranks) -> int:
 def _finetune_once(config: Config, ranks: Ranks) -> tuple[int, Best | None]:
     """Train with one seed; return the exit code, and the best epoch if it ended."""
     stop = Stop()
-    started = start(config, ranks, stop=stop)
+    with gone_if_refused(config.tuning.save):
+        started = start(config, ranks, stop=stop)
     with stop:
         folder = config.tuning.save if ranks.is_first else None
         log = RunLog(folder, step=started.step, steps=started.order.steps, show=ranks.is_first)
@@ -298,7 +296,3 @@ def _tell_seeds(config: Config, results: Mapping[int, Best]) -> None:
 def _spread(figures: Sequence[float]) -> float:
     """Return the standard deviation of a sample, 0 of a single figure."""
     return statistics.stdev(figures) if len(figures) > 1 else 0.0
-
-
-if __name__ == "__main__":
-    run_on_ranks("trainer.finetune", parse, finetune)

@@ -1,8 +1,4 @@
-"""Trains GLM on token shards.
-
-python -m trainer.train --data build/wudao --model tiny --batch-size 16 --max-steps 100
-deepspeed --module trainer.train …        torchrun --nproc-per-node 8 -m trainer.train …
-"""
+"""The steps of a training run, from where it starts to its end."""
 
 import math
 import time
@@ -15,28 +11,30 @@ import torch
 
 from shards.switches import numbers_of
 from trainer.bad_losses import BadLosses
+from trainer.checkpoints.disk import gone_if_refused
 from trainer.checkpoints.saver import Saver, completed_on_error
-from trainer.command import run_command
 from trainer.config import Config
 from trainer.data import source_names
 from trainer.deepspeed_json import BF16, FP16
-from trainer.evaluate import evaluate
+from trainer.evaluate.validation import evaluate
 from trainer.examine import exams_of, told
 from trainer.follow import Follower, text_ends
-from trainer.log import TASKS, TRAIN, VALIDATION, Meter, RunLog
+from trainer.log import SPEED, TASKS, TRAIN, VALIDATION, Meter, RunLog
 from trainer.loss_tally import LossTally
 from trainer.model.flops import peak_flops
 from trainer.ranks import AgreedError, Ranks
 from trainer.samples import open_samples
-from trainer.settings import WAIT
+from trainer.settings import EPOCH, WAIT
 from trainer.start import StartedRun, start
 from trainer.step import StepResult
 from trainer.stop import Stop
 from trainer.tasks.exam import Exam
-from trainer.tasks.exams import sit_all
+from trainer.tasks.sitting import sit_all
 
 _POLL = 5.0
 """Seconds between looks for a newer manifest while a run waits."""
+_WARM_UP = 10
+"""Steps of a start that do not count for the speed of the run, or half of fewer."""
 _SHOW_EVERY = 60.0
 """Seconds between lines that say so."""
 _DTYPES = {BF16: torch.bfloat16, FP16: torch.float16}
@@ -72,7 +70,8 @@ class Training:
         self._batches = self._data.batches(self._step, self._ranks)
         self._text_ends = self._find_end_of_text()
         self._tally = LossTally.empty(source_names(self._data.sampler.streams))
-        self._meter = Meter()
+        self._meter, self._speed = Meter(), Meter()
+        self._warm = started.step + min(_WARM_UP, (started.steps - started.step) // 2)
         self._peak = _peak_flops(started)
         self._saver = _saver(started)
 
@@ -91,7 +90,23 @@ class Training:
         if not self._is_saved:
             self._save()
         self._finish_saving()
+        if not code:
+            self._tell_speed()
         return code
+
+    def _tell_speed(self) -> None:
+        """Log the speed of a run that has ended."""
+        steps = self._speed.steps
+        if not steps:
+            return
+        speed = self._speed.read(peak_flops=self._peak)
+        mfu = f", MFU {speed['mfu']:.1%}" if "mfu" in speed else ""
+        self._log.record(SPEED, self._step, speed)
+        self._log.say(
+            f"{speed['samples_per_second']:,.1f} samples/s, {speed['tokens_per_second']:,.0f} "
+            f"tokens/s{mfu}: the mean of steps {self._step - steps + 1:,} to {self._step:,}, "
+            "without validating and saving"
+        )
 
     def _prepare_data(self, *, look: bool) -> int:
         """Make sure that the next step has its batch; return the exit code if asked to stop.
@@ -168,12 +183,15 @@ class Training:
         share = result.tally.num_targets / max(1, result.num_tokens)
         length = result.num_tokens // result.num_samples
         shape = self._data.shape
-        self._meter.add(
-            tokens=result.num_tokens,
-            samples=result.num_samples,
-            flops=result.num_tokens * shape.flops_per_token(length, target_share=share),
-            waited=waited,
-        )
+        for meter in (self._meter, self._speed):
+            meter.add(
+                tokens=result.num_tokens,
+                samples=result.num_samples,
+                flops=result.num_tokens * shape.flops_per_token(length, target_share=share),
+                waited=waited,
+            )
+        if self._step == self._warm:
+            self._speed.restart()
         self._log.advance(self._step)
         if self._step % self._settings.log_every == 0 or self._step == self._steps:
             self._log_figures(lr=lr, grad_norm=result.grad_norm)
@@ -227,19 +245,31 @@ class Training:
         begin = time.perf_counter()
         if self._saver is not None:
             self._saver.advance(bad_streak=self._bad_losses.streak)
-        every, is_last = self._settings.eval_every, self._step == self._steps
-        if every and (is_last or self._step % every == 0):
+        if self._is_due(self._settings.eval_every):
             self._validate()
             self._examine()
-        every = self._settings.sample_every
-        if self._samples is not None and (is_last or self._step % every == 0):
+        if self._samples is not None and self._is_due(self._settings.sample_every):
             self._samples.write(self._step, self._log, stop=self._asked_to_stop)
-        is_due = is_last or self._step % self._settings.save_every == 0
+        is_due = self._is_due(self._settings.save_every)
         if is_due:
             self._save()
         code = self._asked_to_stop() or self._prepare_data(look=is_due)
-        self._meter.pause(time.perf_counter() - begin)
+        for meter in (self._meter, self._speed):
+            meter.pause(time.perf_counter() - begin)
         return code
+
+    def _is_due(self, every: int | str) -> bool:
+        """Return whether what is done so often, and after the last step, is done after this one.
+
+        Args:
+            every: steps, 0 for never; EPOCH.
+        """
+        if every == EPOCH:
+            size = self._started.epoch
+            begin, end = self._position(self._step - 1), self._position(self._step)
+            return self._step == self._steps or begin // size < end // size
+        every = int(every)
+        return every > 0 and (self._step == self._steps or self._step % every == 0)
 
     def _asked_to_stop(self) -> int:
         """Return the exit code if a rank was asked to stop, else 0; all ranks call this."""
@@ -302,7 +332,8 @@ def _saver(started: StartedRun) -> Saver | None:
 
 def train(config: Config, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
-    started = start(config, ranks)
+    with gone_if_refused(config.settings.save):
+        started = start(config, ranks)
     exams = ranks.together(lambda: exams_of(started))
     with Stop() as stop:
         folder = config.settings.save if ranks.is_first else None
@@ -343,7 +374,3 @@ def _profiler(folder: Path | None, ranks: Ranks, *, on: bool) -> Iterator[Callab
         on_trace_ready=lambda profile: profile.export_chrome_trace(str(path)),
     ) as profile:
         yield profile.step
-
-
-if __name__ == "__main__":
-    run_command("trainer.train", train)

@@ -1,33 +1,18 @@
-"""Text from a trained model: blanks of prompts are filled, or texts go on.
+"""Text from a trained model: blanks of prompts are filled, or texts go on."""
 
-A command, and the same from Python:
-
-    python -m trainer.generate build/run "Bread is [MASK] in the oven." --top-k 40
-
-    trained = open_trained("build/run")
-    texts = ["Bread is [MASK] in the oven."]
-    for found in generate_texts(trained.model, trained.tokenizer, texts, reading=trained.reading):
-        print(found.text)
-"""
-
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
-from shards.command import Parser, exit_code, log_plainly
 from shards.errors import UserError
-from shards.flags import add_flags, local_path, option, options_of, positive
 from shards.shown import PartPrinter, json_text, print_line, print_lines, tell
 from trainer.decode.decoding import Decoding
 from trainer.decode.prompt import Prompt, Reading
-from trainer.decode.prompt_file import read_prompts
 from trainer.decode.reader import Reader
 from trainer.decode.writer import Generation, Writer
+from trainer.generate.asking import Asked, Asking
 from trainer.model.model import GLM
 from trainer.tokenizer import TextTokenizer
-from trainer.trained import Opening, Trained, open_trained
+from trainer.trained import Trained, open_trained
 
 
 def generate_texts(
@@ -71,60 +56,20 @@ def _in_batches(writer: Writer, prompts: Sequence[Prompt], size: int) -> Iterato
         yield from writer.write(prompts[first : first + size], first=first)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asking:
-    """What is asked of a model, and how the answers are printed."""
+def write_texts(asked: Asked) -> None:
+    """Print what a model writes.
 
-    prompts: Path | None = option(
-        None,
-        "A file of prompts: one a line, or .jsonl with objects that have a prompt.",
-        metavar="FILE",
-        type=local_path,
-    )
-    samples: int = option(1, "Texts of each prompt.", metavar="N", type=positive)
-    batch_size: int = option(8, "Texts that are written at once.", metavar="N", type=positive)
-    json: bool = option(
-        False, "Print JSON lines, with the tokens of every blank.", action="store_true"
-    )
-
-
-def main(argv: Sequence[str]) -> int:
-    """Do what the command line says and return the exit code."""
-    log_plainly()
-    return exit_code("trainer.generate", lambda: _run(argv), stopped="the text is not whole")
-
-
-def _run(argv: Sequence[str]) -> None:
-    parser = Parser(
-        prog="python -m trainer.generate",
-        description="Fills the blanks of prompts, or goes on with texts. "
-        "Without prompts they are read from the standard input, one a line.",
-        argument_default=argparse.SUPPRESS,
-    )
-    parser.add_argument(
-        "model_path", type=local_path, metavar="MODEL", help="a run, a checkpoint, a published one"
-    )
-    parser.add_argument("texts", nargs="*", metavar="PROMPT", help="with [MASK], [sMASK], [gMASK]")
-    for options_class in (Asking, Decoding, Opening):
-        add_flags(parser, options_class)
-    given = vars(parser.parse_intermixed_args(argv))
-    asking = Asking(**options_of(Asking, given))
-    decoding = Decoding(**options_of(Decoding, given))
-    texts = list(given.get("texts", []))
-    if asking.prompts is not None:
-        texts += read_prompts(asking.prompts)
-    if asking.samples > 1 and not decoding.draws:
-        raise UserError(
-            f"--samples {asking.samples}: they would all be the same, as the most probable text is "
-            "taken. Give --temperature, --top-k or --top-p."
-        )
-    trained = open_trained(given["model_path"], Opening(**options_of(Opening, given)))
+    Raises:
+        UserError: there is no such model, or a prompt has no place in it.
+    """
+    trained = open_trained(asked.path, asked.opening)
     reader = _reader_of(trained.model)
-    writer = Writer(reader, trained.tokenizer, decoding, trained.reading)
-    if texts:
-        _answer(writer, [text for text in texts for _ in range(asking.samples)], asking)
+    writer = Writer(reader, trained.tokenizer, asked.decoding, trained.reading)
+    if asked.texts:
+        texts = [text for text in asked.texts for _ in range(asked.asking.samples)]
+        _answer(writer, texts, asked.asking)
     else:
-        _converse(writer, trained, asking)
+        _converse(writer, trained, asked.asking)
 
 
 def _answer(writer: Writer, texts: Sequence[str], asking: Asking) -> None:
@@ -186,7 +131,3 @@ def _print(generation: Generation, asking: Asking) -> None:
     else:
         print_lines([*generation.text.split("\n"), ""])
         sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

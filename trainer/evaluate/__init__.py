@@ -1,0 +1,1 @@
+"""The command `python -m trainer.evaluate`, and validation in training."""

@@ -1,0 +1,1 @@
+"""The command `python -m trainer.finetune`: a run of fine-tuning."""

@@ -1,0 +1,1 @@
+"""The command `python -m trainer.generate`, and the same from Python."""
