@@ -1,6 +1,5 @@
 """The files of an input on local disks: a folder, a file or a glob."""
 
-import difflib
 import glob
 import itertools
 import logging
@@ -15,6 +14,7 @@ from pipelines.inputs.found_file import FoundFile, any_of, shown, some_of
 from pipelines.inputs.tree import GONE, Findings, expand, named_once, search, why_not
 from pipelines.inputs.wildcards import at_wildcard
 from shards.errors import UserError
+from shards.spelling import nearest
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -182,8 +182,7 @@ def _nearest(path: Path) -> Path | None:
     """Return what a path that does not exist may have meant, by the first name that is wrong."""
     for folder, missing in itertools.pairwise((*reversed(path.parents), path)):
         if not missing.exists():
-            names = _some_names(folder)
-            close = difflib.get_close_matches(missing.name, names, n=1)
+            close = nearest(missing.name, _some_names(folder), most=1)
             if not close:
                 return None
             meant = folder / close[0] / path.relative_to(missing)

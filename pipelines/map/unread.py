@@ -14,6 +14,7 @@ from pipelines.readers.file_head import other_encoding
 from pipelines.readers.record import MAX_RECORD_BYTES, Damage, Record
 from shards.errors import UserError
 from shards.flags import flag_of
+from shards.spelling import nearest
 
 NAMES_SHOWN = 12
 """Fields of records that are named."""
@@ -128,8 +129,9 @@ class Unread:
             return "Convert the files, as in: iconv -f GB18030 -t UTF-8 FILE > NEW."
         if reason not in ("missing-field", "wrong-type") or not self._kinds:
             return "Look at the files with a pager; is it the right folder, and the right corpus?"
-        flag, _ = self._flag(self._most_asked())
+        flag, given = self._flag(self._most_asked())
         texts = [name for name in self._names() if self._characters[name]]
+        texts = [*nearest(given, texts), *texts]
         if flag:
             meant = f" Did you mean {flag} {_short(texts[0])}?" if texts else ""
             return f"Give the field that holds the text.{meant}"

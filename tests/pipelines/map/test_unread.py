@@ -38,6 +38,11 @@ def test_a_wrong_field_is_told_with_those_that_are_there(tmp_path: Path) -> None
     assert text.endswith("leave this source out of --input, or give --max-reject-rate 1")
 
 
+def test_a_field_that_was_mistyped_comes_before_longer_texts(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", {"summary": "a", "article": "the longest of all"})
+    assert "Did you mean --text-field summary?" in message(path, text_field="sumary")
+
+
 @pytest.mark.parametrize(
     ("field", "told"),
     [
