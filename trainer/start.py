@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shards.errors import DamageError, UserError
-from shards.manifest import read_manifest
+from shards.manifest import read_manifest, told_apart
 from shards.mixture import open_mixture, parse_data
 from shards.order.cells import Cells
 from shards.order.onepass import OnePass
@@ -173,13 +173,13 @@ def start(config: Config, ranks: Ranks) -> StartedRun:
     epoch = ranks.together(lambda: _epoch(run))
     run = _ended(run, config.settings.epochs, epoch=epoch)
     config = replace(config, run=run)
-    ranks = _dealt(config.settings.micro_batch, ranks)
+    ranks = _dealt(config, ranks)
     step = 0 if checkpoint is None else checkpoint.step
     now = before_later_switches(run, run.position_of(step))
     data = ranks.together(lambda: _open_data(replace(config, run=now), checkpoint))
+    ranks.together(lambda: data.check_layout(ranks))
     deepspeed, precision = with_agreed_precision(config.deepspeed, config.settings.precision, ranks)
     micro = ranks.together(lambda: _micro_batch(config, deepspeed, ranks))
-    ranks.together(lambda: data.check_layout(ranks))
     schedule = ranks.together(lambda: config.settings.schedule_of(config.run.steps or 0))
     if checkpoint is not None:
         identity = _identity(config, data, precision=precision)
@@ -282,8 +282,13 @@ def with_agreed_precision(
     return content, precision_of(content) or FP32
 
 
-def _dealt(micros: Sequence[int] | None, ranks: Ranks) -> Ranks:
-    """Return the ranks with their shares of a batch, by the micro-batches of their nodes."""
+def _dealt(config: Config, ranks: Ranks) -> Ranks:
+    """Return the ranks with their shares of a batch, by the micro-batches of their nodes.
+
+    Raises:
+        AgreedError: these are for another number of nodes, or do not make up the batch.
+    """
+    micros = config.settings.micro_batch
     if micros is None or len(micros) == 1:
         return ranks
     nodes = ranks.nodes()
@@ -293,20 +298,22 @@ def _dealt(micros: Sequence[int] | None, ranks: Ranks) -> Ranks:
             f"--micro-batch {shown} is for {len(micros)} nodes, and this run has {nodes[-1] + 1}: "
             "give one number for each, in the order of the launcher, or a single one for all."
         )
-    return ranks.dealt([micros[node] for node in nodes])
+    by_rank = [micros[node] for node in nodes]
+    ranks.together(lambda: check_batches(config.deepspeed, by_rank, sizes=_sizes(config.run)))
+    return ranks.dealt(by_rank)
+
+
+def _sizes(run: Run) -> tuple[int, ...]:
+    return tuple(batch.size for batch in run.batches)
 
 
 def _micro_batch(config: Config, deepspeed: Mapping[str, Any], ranks: Ranks) -> int:
     """Return how many samples this rank computes at a time."""
-    sizes = tuple(batch.size for batch in config.run.batches)
     wanted = config.settings.micro_batch
-    if not ranks.parts:
-        one = None if wanted is None else wanted[0]
-        return micro_batch_of(deepspeed, one, sizes=sizes, world=ranks.world)
-    assert wanted is not None  # of what the parts were made
-    unit = math.gcd(*wanted)
-    check_batches(deepspeed, [unit * parts for parts in ranks.parts], sizes=sizes)
-    return unit * ranks.num_parts
+    if wanted is not None and ranks.parts:
+        return math.gcd(*wanted) * ranks.num_parts
+    one = None if wanted is None else wanted[0]
+    return micro_batch_of(deepspeed, one, sizes=_sizes(config.run), world=ranks.world)
 
 
 def _accumulation(size: int, micro: int, ranks: Ranks) -> int:
@@ -485,6 +492,9 @@ def differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, A
     """Return the leaves in which two JSON values differ: name, earlier value, present value."""
     if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
         return [] if before == now else [(name, before, now)]
+    if before.keys() == now.keys() == {"name", "sha256"} and before != now:  # of a tokenizer
+        both = ((each["name"], each["sha256"]) for each in (before, now))
+        return [(name, *told_apart(*both))]
     return [
         difference
         for key in sorted({*before, *now})

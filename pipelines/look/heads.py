@@ -12,7 +12,7 @@ from pipelines.inputs.found_file import shown
 from pipelines.inputs.split import Split, split_file
 from pipelines.readers.bounded import BoundedReader
 from pipelines.readers.compressed import compression
-from pipelines.readers.file_head import BOM, foreign_format, read_head
+from pipelines.readers.file_head import BOM, foreign_format, other_encoding, read_head
 from pipelines.readers.parquet import ParquetReader
 from pipelines.readers.reading import Reading, check_head, format_of, open_reader
 from pipelines.readers.record import Damage, Record
@@ -29,10 +29,6 @@ PLACES_SHOWN = 3
 _READING = Reading()
 _MAGIC_BYTES = 512
 _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body)\b", re.I | re.S)
-_FREQUENT = frozenset("的一是不了在人有我他这這中大来來上国國个個到说說们們为為和你地出")
-"""Characters that any Chinese text has many of."""
-_ENCODINGS = ("gb18030", "big5")
-_LEAST_FREQUENT = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,28 +167,14 @@ def _hint(file: InputFile, items: list[Record | Damage], form: str) -> str:
     if form == "lines" and _HTML.match(read_head(file.path)):
         return "a web page (HTML): its lines are read as they stand, tags included"
     strange = next((item.raw for item in items if _is_strange(item)), b"")
-    encoding = guess_encoding(strange)
-    if encoding:
-        name = shown(file.path)
-        return f"its text seems to be {encoding.upper()}: iconv -f {encoding} -t UTF-8 {name}"
+    if encoding := other_encoding(strange):
+        command = f"iconv -f {encoding.partition(' ')[0]} -t UTF-8 {shown(file.path)}"
+        return f"its text seems to be {encoding}: {command}"
     return ""
 
 
 def _is_strange(item: Record | Damage) -> bool:
     return isinstance(item, Damage) and item.reason == "bad-utf8"
-
-
-def guess_encoding(raw: bytes) -> str:
-    """Return the encoding of Chinese text that is not UTF-8; "" if it seems to be none of two."""
-    shares = {}
-    for encoding in _ENCODINGS:
-        # The last character may be cut.
-        text = raw.decode(encoding, "ignore")
-        foreign_characters = [c for c in text if not c.isascii()]
-        frequent = sum(c in _FREQUENT for c in foreign_characters)
-        shares[encoding] = frequent / max(1, len(foreign_characters))
-    best = max(shares, key=lambda encoding: shares[encoding])
-    return best if shares[best] >= _LEAST_FREQUENT else ""
 
 
 def _place(whole: Split, item: Damage, form: str) -> Place:

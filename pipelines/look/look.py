@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from pipelines.filters.langid import AUTO, installed_model, load_identifier
-from pipelines.inputs.endings import TEXT_FILES
+from pipelines.inputs.endings import FROM_TABLES, TEXT_FILES
 from pipelines.inputs.files import InputFile, Listing, input_paths, list_inputs
 from pipelines.inputs.hub import is_hub_dataset
 from pipelines.look.fields import Field, fields_of, text_field
@@ -25,6 +25,7 @@ from shards.storage.address import is_url
 MOST_HEADS = 8
 """Files whose beginnings are looked at, over all kinds; each kind has one at least."""
 
+_TABLES = (".csv", ".tsv")
 _NO_ENDING = re.compile(r"\s|\d\d|.{12}")
 """What stands after a dot in names such as part.00017."""
 
@@ -166,6 +167,8 @@ def _name(file: InputFile) -> str:
 
 
 def _why_untaken(file: InputFile) -> str:
+    if file.path.lower().endswith(_TABLES):
+        return f"not taken from a folder. {FROM_TABLES}"
     what = foreign(file.path)
     return f"not taken from a folder: {what or 'no ending of a format that is read'}"
 

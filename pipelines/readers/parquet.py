@@ -202,10 +202,11 @@ def check_columns(table: pq.ParquetFile, path: str, *, text_fields: Sequence[str
     """
     names = table.schema_arrow.names
     if text_fields and not set(text_fields) & set(names):
+        wanted = " or ".join(map(repr, dict.fromkeys(text_fields)))
         raise UserError(
-            f"The input {path} has no column {' or '.join(map(repr, text_fields))}; it has "
-            f"{', '.join(map(repr, names))}. Leave the file out, or choose the pipeline "
-            "made for it."
+            f"The input {path} has no column {wanted}; it has {', '.join(map(repr, names))}. Leave "
+            "the file out, or choose the pipeline made for it, or name the column with the text: "
+            "pipelines.text --text-field."
         )
 
 

@@ -11,7 +11,8 @@ text or a mask into the corpus by spelling it out.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -129,16 +130,39 @@ def load_tokenizer(spec: str, *, fast: bool = True, compiled: bool = False) -> T
         UserError: the spec names nothing that can be loaded, a text can spell one of the model's
             special tokens, or the model gives ids that it does not have.
     """
+    check_spec(spec)
+    kind, _, name = spec.partition(":")
+    try:
+        with _readable(spec, name):
+            model = _load(kind, name, fast=fast, compiled=compiled)
+    except UserError as error:
+        other = _ENDINGS.get(Path(name).suffix, kind)
+        if other == kind:
+            raise
+        raise UserError(f"{str(error).rstrip('.')}. Did you mean {other}:{name}?") from error
+    return _checked(spec, model)
+
+
+def check_spec(spec: str) -> None:
+    """Check that a spec names a kind of tokenizer, and a file that is there.
+
+    Raises:
+        UserError: it does not.
+    """
     kind, _, name = spec.partition(":")
     if kind not in KINDS or not name:
         raise UserError(f'--tokenizer "{spec}": write {_suggestion(spec)}. {_TRAIN}')
-    try:
+    with _readable(spec, name):
         if kind != "tiktoken" and not Path(_file_of(kind, name)).is_file():
             raise UserError(f"{spec}: there is no file {name}. {_TRAIN}")
-        model = _load(kind, name, fast=fast, compiled=compiled)
+
+
+@contextmanager
+def _readable(spec: str, name: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise UserError(f"{spec}: {name} cannot be read ({error.strerror}).") from error
-    return _checked(spec, model)
 
 
 def restore_tokenizer(entry: TokenizerEntry, content: bytes, *, where: str) -> Tokenizer:
@@ -220,8 +244,12 @@ def _file_of(kind: str, name: str) -> str:
     raise UserError(f"hf:{name}: there is no file {' or '.join(_HF_FILES)} in the folder. {_TRAIN}")
 
 
+_ENDINGS = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken"}
+"""Which kind a file is by its name."""
+
+
 def _suggestion(spec: str) -> str:
-    kinds = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken", _LINES: "hf"}
+    kinds = {**_ENDINGS, _LINES: "hf"}
     kind = "tiktoken" if Path(spec).name == "merges.txt" else kinds.get(Path(spec).suffix)
     return f"{kind}:{spec}" if kind and ":" not in spec else ", ".join(KINDS.values())
 

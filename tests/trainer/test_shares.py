@@ -60,6 +60,7 @@ def test_shares_that_do_not_fit_the_nodes_are_refused(trial: Trial) -> None:
     flags = ("--micro-batch", "4,2,1", "--save", trial.folder / "refused")
     output = trial.run(*flags, world=2, nodes=True, code=2).output()
     assert "--micro-batch 4,2,1 is for 3 nodes, and this run has 2" in output
+    assert not (trial.folder / "refused").exists(), "no empty folder is left behind"
     output = trial.run("--micro-batch", "4,2", *flags[2:], world=2, nodes=True, code=2).output()
     assert "micro-batches 4+2 of the ranks) x (accumulation): 6 does not divide" in output
     output = trial.run("--micro-batch", "4,2,2", *flags[2:], world=2, code=2).output()

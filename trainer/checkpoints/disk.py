@@ -1,9 +1,12 @@
 """Which ranks see the same folder: all nodes share one, or each node has its own disk."""
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from shards.errors import UserError
 from shards.storage.files import atomic_write, make_folder
 from trainer.ranks import AgreedError, Ranks
 
@@ -22,6 +25,19 @@ class Disk:
     def leader(self) -> int:
         """The rank that writes what each folder needs only once."""
         return self.members[0]
+
+
+@contextmanager
+def gone_if_refused(folder: Path | None) -> Iterator[None]:
+    """Leave no empty folder behind where a run that is refused in this block would have made it."""
+    was_there = folder is None or folder.exists()
+    try:
+        yield
+    except UserError:
+        if folder is not None and not was_there:
+            with suppress(OSError):  # somebody else needs it, or it is gone
+                folder.rmdir()
+        raise
 
 
 def find_disk(folder: Path, ranks: Ranks) -> Disk:

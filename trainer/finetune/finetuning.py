@@ -18,6 +18,7 @@ from shards.shown import json_text, print_line
 from shards.storage.files import atomic_write, write_json
 from trainer.bad_losses import BadLosses
 from trainer.checkpoints.checkpoint import BAD_STREAK
+from trainer.checkpoints.disk import gone_if_refused
 from trainer.checkpoints.saver import Saver, completed_on_error
 from trainer.log import TRAIN, Meter, RunLog
 from trainer.ranks import AgreedError, Ranks
@@ -254,7 +255,8 @@ def finetune(config: Config, ranks: Ranks) -> int:
 def _finetune_once(config: Config, ranks: Ranks) -> tuple[int, Best | None]:
     """Train with one seed; return the exit code, and the best epoch if it ended."""
     stop = Stop()
-    started = start(config, ranks, stop=stop)
+    with gone_if_refused(config.tuning.save):
+        started = start(config, ranks, stop=stop)
     with stop:
         folder = config.tuning.save if ranks.is_first else None
         log = RunLog(folder, step=started.step, steps=started.order.steps, show=ranks.is_first)

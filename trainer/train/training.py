@@ -11,6 +11,7 @@ import torch
 
 from shards.switches import numbers_of
 from trainer.bad_losses import BadLosses
+from trainer.checkpoints.disk import gone_if_refused
 from trainer.checkpoints.saver import Saver, completed_on_error
 from trainer.config import Config
 from trainer.data import source_names
@@ -331,7 +332,8 @@ def _saver(started: StartedRun) -> Saver | None:
 
 def train(config: Config, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
-    started = start(config, ranks)
+    with gone_if_refused(config.settings.save):
+        started = start(config, ranks)
     exams = ranks.together(lambda: exams_of(started))
     with Stop() as stop:
         folder = config.settings.save if ranks.is_first else None

@@ -33,11 +33,13 @@ def test_kinds_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Notes")
     (tmp_path / "c.warc.gz").write_bytes(gzip.compress(b"WARC/1.0\r\n"))
     (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "table.csv").write_text("a,b")
     seen = look(str(tmp_path))
     assert [(kind.ending, kind.num_files, kind.form) for kind in seen.kinds] == [
-        (".jsonl", 2, "jsonl"), (".warc.gz", 1, ""), (".md", 1, ""),
+        (".jsonl", 2, "jsonl"), (".warc.gz", 1, ""), (".md", 1, ""), (".csv", 1, ""),
     ]  # fmt: skip
     assert "WARC" in seen.kinds[1].untaken
+    assert "CSV is read once it is Parquet" in seen.kinds[3].untaken
     assert [*seen.refused] == [str(tmp_path / "empty.jsonl")]
     assert seen.kinds[0].records == pytest.approx(10, rel=0.01)
     assert len(seen.files) == 2
@@ -84,7 +86,7 @@ def test_languages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_found_names_what_is_near(tmp_path: Path) -> None:
     (tmp_path / "wudao").mkdir()
-    with pytest.raises(UserError, match=r"wudaoo does not exist; did you mean .*/wudao\? "):
+    with pytest.raises(UserError, match=r"wudaoo does not exist \(did you mean .*/wudao\?\); "):
         look(str(tmp_path / "wudaoo"))
     with pytest.raises(UserError, match="is empty"):
         look(str(tmp_path / "wudao"))

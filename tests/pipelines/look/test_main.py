@@ -38,7 +38,7 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_nothing_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     of_corpus("wudao", tmp_path / "wudao")
     assert main([str(tmp_path / "wudoa")]) == 2
-    assert f"did you mean {tmp_path / 'wudao'}? " in capsys.readouterr().err
+    assert f"did you mean {tmp_path / 'wudao'}?)" in capsys.readouterr().err
     assert main([]) == 2
 
 
