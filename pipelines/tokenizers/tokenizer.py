@@ -26,6 +26,7 @@ from pipelines.tokenizers.model import TokenModel, raise_unless_failure, reason
 from shards.errors import DamageError, UserError
 from shards.format import token_dtype
 from shards.manifest import TokenizerEntry
+from shards.spelling import nearest
 from shards.vocabulary import vocabulary_table
 
 KINDS = {
@@ -250,7 +251,10 @@ _ENDINGS = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken"}
 
 def _suggestion(spec: str) -> str:
     kinds = {**_ENDINGS, _LINES: "hf"}
-    kind = "tiktoken" if Path(spec).name == "merges.txt" else kinds.get(Path(spec).suffix)
+    kind, colon, name = spec.partition(":")
+    if near := nearest(kind, KINDS, most=1) if colon and name else ():
+        return f"{near[0]}:{name}"
+    kind = "tiktoken" if Path(spec).name == "merges.txt" else kinds.get(Path(spec).suffix, "")
     return f"{kind}:{spec}" if kind and ":" not in spec else ", ".join(KINDS.values())
 
 
