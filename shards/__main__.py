@@ -1,6 +1,6 @@
 """Inspects and maintains datasets.
 
-`python -m shards inspect|verify|stats|remove|compact|prune|place|export DIR`,
+`python -m shards inspect|view|verify|stats|remove|compact|prune|place|export DIR`,
 `python -m shards trace RUN`
 """
 
@@ -39,6 +39,8 @@ from shards.storage.readers import excluded
 from shards.storage.remote import AnyPath, any_path
 from shards.takedown import Takedown, takedown, takedown_lines
 from shards.verify import verify
+from shards.view.command import add_flags as add_view_flags
+from shards.view.command import view
 
 OK = 0
 DAMAGED = 1
@@ -64,6 +66,11 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument("--doc", type=int, metavar="N", help="show document N, counted from 0")
     inspect.add_argument("--source", help="one of this source (--doc 0 unless given)")
     inspect.add_argument("--split", choices=(TRAIN, VALIDATION), default=TRAIN)
+    look = _command(
+        commands, "view", "search and leaf through its documents, as pages in a browser"
+    )
+    look.set_defaults(command=_view)
+    add_view_flags(look)
     check = _command(commands, "verify", "read every file and check it against the manifest")
     check.set_defaults(command=_verify)
     stats = _command(commands, "stats", "figures of every source, and the accounting")
@@ -208,6 +215,11 @@ def _inspect(options: argparse.Namespace) -> int:
     else:
         number = options.doc or 0
         print_lines(show.document(dataset, number, source=options.source, split=options.split))
+    return OK
+
+
+def _view(options: argparse.Namespace) -> int:
+    view(options)
     return OK
 
 

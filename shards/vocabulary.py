@@ -113,6 +113,11 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.special)
 
+    def pieces(self) -> list[bytes]:
+        """Return the bytes of every id, of a special token its name."""
+        pieces: list[bytes] = self._pieces.to_pylist()
+        return pieces
+
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> str:
         """Return the text of token ids; special ones appear as ⟨name⟩, unlike the same text.
 

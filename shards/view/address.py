@@ -1,0 +1,95 @@
+"""What a request asks for: the values in its address, checked one by one."""
+
+import math
+from collections.abc import Collection
+from urllib.parse import parse_qsl, urlsplit
+
+MOST_CHARACTERS = 8192
+"""Of an address."""
+
+_MOST_VALUES = 32
+_MOST_DIGITS = 18
+
+
+class BadQuery(Exception):
+    """The address asks for what cannot be; the message is a sentence for the person."""
+
+
+class Query:
+    """The values of an address, by name."""
+
+    def __init__(self, target: str) -> None:
+        """Take the address of a request.
+
+        Raises:
+            BadQuery: It is too long or no address.
+        """
+        if len(target) > MOST_CHARACTERS:
+            raise BadQuery(f"The address has more than {MOST_CHARACTERS:,} characters.")
+        try:
+            parts = urlsplit(target)
+            pairs = parse_qsl(parts.query, errors="strict", max_num_fields=_MOST_VALUES)
+        except ValueError as error:
+            raise BadQuery("The address is no address, or is not UTF-8.") from error
+        self.page = parts.path.removeprefix("/")
+        """The name of the page."""
+        self.values = dict(pairs)
+        """All values; of equal names the last one counts."""
+
+    def text(self, name: str) -> str:
+        """Return a value; "" if it is not given."""
+        return self.values.get(name, "")
+
+    def choice(self, name: str, choices: Collection[str], default: str = "") -> str:
+        """Return a value that is one of some.
+
+        Raises:
+            BadQuery: It is another one.
+        """
+        value = self.values.get(name, default) or default
+        if value and value not in choices:
+            raise BadQuery(f"There is no {name} {_shown(value)}; there are: {_listed(choices)}.")
+        return value
+
+    def number(self, name: str, default: int = 0, *, below: int | None = None) -> int:
+        """Return a whole number from 0 on.
+
+        Raises:
+            BadQuery: It is none, or is not below the number given.
+        """
+        value = self.text(name).strip().replace(",", "")
+        if not value:
+            return default
+        if not (value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS):
+            raise BadQuery(f"{name} is {_shown(value)}: give a whole number from 0 on.")
+        if below is not None and int(value) >= below:
+            raise BadQuery(f"There is no {name} {int(value):,}: there are {below:,}, from 0 on.")
+        return int(value)
+
+    def measure(self, name: str) -> float | None:
+        """Return a number; None if it is not given.
+
+        Raises:
+            BadQuery: It is none.
+        """
+        value = self.text(name).strip()
+        if not value:
+            return None
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise BadQuery(f"{name} is {_shown(value)}: give a number, as in 0.25.")
+        return number
+
+
+def _listed(choices: Collection[str]) -> str:
+    most = 20
+    names = ", ".join(list(choices)[:most])
+    return f"{names} …" if len(choices) > most else names
+
+
+def _shown(value: str) -> str:
+    most = 100
+    return f"“{value[:most]}…”" if len(value) > most else f"“{value}”"

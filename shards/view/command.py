@@ -1,0 +1,94 @@
+"""`python -m shards view`: starts the server, and says where it is."""
+
+import argparse
+import os
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from shards.errors import UserError
+from shards.flags import count, local_path
+from shards.run import Run
+from shards.shown import print_line, tell
+from shards.trace import Tracer
+from shards.view.markup import tag
+from shards.view.server import HOST, Server
+from shards.view.viewer import Opening
+
+PORT = 8642
+_TRIED = 20
+_MOST_PORT = 65_535
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of the command, but the dataset."""
+    parser.add_argument(
+        "--port",
+        type=count,
+        metavar="N",
+        help=f"the port of {HOST}; 0: any free one. Default: {PORT}, or the next free one",
+    )
+    parser.add_argument(
+        "--run",
+        type=local_path,
+        metavar="RUN",
+        help="a run's saved options: show which documents its steps train on",
+    )
+    parser.add_argument("--open", action="store_true", help="open the page in the browser")
+
+
+def view(options: argparse.Namespace) -> None:
+    """Show a dataset until Ctrl-C.
+
+    Raises:
+        UserError: There is no such dataset, or the port is taken.
+    """
+    tracer = None if options.run is None else Tracer(Run.load(options.run))
+    server = _listening(Opening(options.dataset, tracer=tracer), options.port)
+    print_line(f"{server.name} at {server.url}")
+    print_line("The address is for you alone. Ctrl-C ends it.", flush=True)
+    with server, _opened(server.url) if options.open else nullcontext():
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            tell("shards view: ended", start="\n")
+
+
+def _listening(opening: Opening, port: int | None) -> Server:
+    """Return the server on a port, or on the first free one.
+
+    Raises:
+        UserError: The port is taken, or there is none with this number.
+    """
+    if port is not None and port > _MOST_PORT:
+        raise UserError(f"--port {port}: ports end at {_MOST_PORT:,}; 0 stands for any free one.")
+    ports = range(PORT, PORT + _TRIED) if port is None else (port,)
+    for each in ports:
+        try:
+            return Server(opening, each)
+        except OSError as error:
+            failure = error
+    raise UserError(
+        f"port {ports[-1]} of {HOST} cannot be listened on ({failure.strerror}): give another one, "
+        "or --port 0 for any that is free."
+    )
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[None]:
+    """Open an address in the browser by a file that only this user can read.
+
+    The words of a command, and so an address in it, are seen by all users of the machine.
+    """
+    refresh = tag("meta", http_equiv="refresh", content=f"0;url={url}")
+    with tempfile.TemporaryDirectory(prefix="shards-view-") as folder:
+        path = Path(folder, "open.html")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(f"<!DOCTYPE html>\n{refresh}\n")
+        if not webbrowser.open(path.as_uri()):
+            tell("shards view: no browser was found; open the address above", stream=sys.stderr)
+        yield

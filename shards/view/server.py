@@ -1,0 +1,225 @@
+"""The server: who may ask, what is answered, and which headers keep a browser from obeying texts.
+
+Host      a name of this machine: a page of another host that resolves to it is refused
+key       in the address that is printed, then in a cookie: other users of this machine lack it
+method    GET and HEAD: nothing can be changed
+path      one of a table: no part of a request becomes the name of a file
+"""
+
+import hmac
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from http.cookies import CookieError, SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlsplit
+
+from shards.errors import UserError
+from shards.view.address import BadQuery, Query
+from shards.view.markup import joined, tag
+from shards.view.pages import document, documents, overview, page, records, step
+from shards.view.pages.page import Page, Redirect
+from shards.view.viewer import Opening, Viewer
+
+HOST = "127.0.0.1"
+_NAMES = frozenset({HOST, "localhost", "::1"})
+"""Names of this machine; the port may be another one, at the near end of ssh -L."""
+
+_KEY = "key"
+_AT_ONCE = 2
+"""Pages that are made at the same time: each holds a block of what it searches."""
+
+_WAIT_SECONDS = 60
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Of every answer."""
+
+PAGES: dict[str, Callable[[Viewer, Query], Page | Redirect]] = {
+    "": overview.overview,
+    "document": document.document,
+    "documents": documents.documents,
+    "next": records.following,
+    "random": documents.random,
+    "record": records.record,
+    "records": records.records,
+    "similar": records.similar,
+    "step": step.step,
+    "token": documents.token,
+}
+"""By path."""
+
+
+class Server(ThreadingHTTPServer):
+    """Shows a dataset to whoever has its key."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, opening: Opening, port: int) -> None:
+        """Listen on a port of this machine; 0 is any that is free.
+
+        Raises:
+            OSError: It is taken.
+        """
+        self.opening = opening
+        self.name = opening.viewer().dataset.shown_directory
+        self.has_run = opening.viewer().tracer is not None
+        self.key = secrets.token_urlsafe(32)
+        self.turns = threading.BoundedSemaphore(_AT_ONCE)
+        self.style = files("shards.view").joinpath(page.STYLE).read_bytes()
+        super().__init__((HOST, port), _Handler)
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie: cookies belong to a host, whatever its ports."""
+        return f"corpusmill-{self.server_address[1]}"
+
+    @property
+    def url(self) -> str:
+        """The address of the first page, with the key."""
+        return f"http://{HOST}:{self.server_address[1]}/?{_KEY}={self.key}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a browser that went away; show what else went wrong."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    timeout = 60
+    server_version = "corpusmill"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """Answer a request."""
+        if not _is_here(self.headers.get("Host", "")):
+            self._refuse(403, "Ask for this page by the address that the command printed.")
+        elif urlsplit(self.path).path == "/" and self._has_key(_given_key(self.path)):
+            cookie = f"{self.server.cookie}={self.server.key}; HttpOnly; SameSite=Strict; Path=/"
+            self._send(200, page.entry_html(), more={"Set-Cookie": cookie})
+        elif not self._has_key(self._cookie()):
+            text = "Open the address that the command printed: it has the key to this dataset."
+            self._refuse(403, text)
+        elif urlsplit(self.path).path == f"/{page.STYLE}":
+            self._send(200, self.server.style, kind="text/css")
+        else:
+            self._answer()
+
+    do_HEAD = do_GET
+
+    def _no_method(self) -> None:
+        self._refuse(405, "Pages are only shown: ask with GET.", Allow="GET, HEAD")
+
+    do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _no_method
+
+    def _answer(self) -> None:
+        if not self.server.turns.acquire(timeout=_WAIT_SECONDS):
+            self._refuse(503, "Other pages are being made: try again.")
+            return
+        try:
+            made = _made(self.server.opening, self.path)
+        finally:
+            self.server.turns.release()
+        if isinstance(made, Redirect):
+            self._send(303, "", more={"Location": made.to})
+        else:
+            self._show(made)
+
+    def _show(self, made: Page) -> None:
+        text = page.html(made, name=self.server.name, has_run=self.server.has_run)
+        self._send(made.status, text)
+
+    def _refuse(self, status: int, text: str, **more: str) -> None:
+        """Answer with a sentence, without anything of the dataset."""
+        content = f"<!DOCTYPE html>\n{tag('html', tag('title', str(status)), tag('p', text))}\n"
+        self._send(status, content, more=more)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what is no request of HTTP."""
+        del explain
+        self.close_connection = True
+        self._refuse(int(code), message or "This is no request that a browser makes.")
+
+    def _send(
+        self,
+        status: int,
+        content: str | bytes,
+        *,
+        kind: str = "text/html",
+        more: Mapping[str, str] | None = None,
+    ) -> None:
+        data = content.encode(errors="replace") if isinstance(content, str) else content
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(data)))
+        for name, value in {**_HEADERS, **(more or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def _has_key(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(errors="replace"), self.server.key.encode())
+
+    def _cookie(self) -> str:
+        try:
+            cookies = SimpleCookie(self.headers.get("Cookie", ""))
+        except CookieError:
+            return ""
+        found = cookies.get(self.server.cookie)
+        return found.value if found else ""
+
+    def log_message(self, format: str, *args: Any) -> None:  # as in http.server
+        """Write nothing: a request may name what somebody looked for."""
+
+
+def _is_here(host: str) -> bool:
+    """Return whether a Host header names this machine."""
+    try:
+        return urlsplit(f"//{host}").hostname in _NAMES
+    except ValueError:
+        return False
+
+
+def _given_key(target: str) -> str:
+    try:
+        return Query(target).text(_KEY)
+    except BadQuery:
+        return ""
+
+
+def _made(opening: Opening, target: str) -> Page | Redirect:
+    """Return the page that an address asks for, or one that says why there is none."""
+    try:
+        query = Query(target)
+        make = PAGES.get(query.page)
+        if make is None:
+            return _note(404, "There is no such page.")
+        return make(opening.viewer(), query)
+    except BadQuery as error:
+        return _note(400, str(error))
+    except UserError as error:
+        # A damaged file is told as everywhere; all other pages go on.
+        return _note(500, str(error))
+    except Exception as error:  # noqa: BLE001  # a fault in one page does not end the others
+        sys.excepthook(type(error), error, error.__traceback__)
+        return _note(500, f"This page has a fault ({type(error).__name__}); the terminal has more.")
+
+
+def _note(status: int, text: str) -> Page:
+    body = joined(tag("h1", str(status)), tag("p", text, class_="warn"))
+    return Page(title=str(status), body=body, status=status)

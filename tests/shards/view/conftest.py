@@ -1,0 +1,172 @@
+"""Two datasets to look at: one made by the pipelines, one by hand with whatever a text may hold."""
+
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipelines import api, wudao
+from shards.__main__ import main
+from shards.manifest import SourceEntry, write_manifest
+from shards.view.server import Server
+from shards.view.viewer import Opening
+from tests.shards.conftest import EOS, PIECES
+from tests.shards.datasets import manifest_of, put_shard
+
+HOSTILE = (
+    "<script>document.title='owned'</script>",
+    "</title></main><script>document.title='owned'</script>",
+    "<img src=x onerror=\"document.title='owned'\"><img src='/stolen'>",
+    "\"><svg onload=document.title='owned'>",
+    "' onmouseover='document.title=`owned`' x='",
+    "<meta http-equiv=refresh content='0;url=/stolen'><base href='http://example.org/'>",
+    "<style>@import '/stolen'; body { display: none }</style><link rel=stylesheet href=/stolen>",
+    "&lt;script&gt; &#60;script&#62; <!-- --> ]]> <![CDATA[ javascript:document.title='owned'",
+    "bidi \u202eesrever\u202c, \u2066isolate\u2069, zero\u200bwidth, bell \x07, "
+    "escape \x1b[31m, NUL \0",
+    "天地玄黄，宇宙洪荒。\nمرحبا 👩‍🔬 combining e\u0301",
+    "x" * (1 << 20),
+)
+"""Texts that mean harm, or are hard to show; the last one is a line of a megabyte."""
+
+URL = "javascript:document.title='owned'"
+GENERATION = "g0001-00"
+
+
+def _words(seed: int, count: int = 120) -> list[str]:
+    source = random.Random(seed)
+    return [
+        source.choice(["river", "stone", "bread", "lamp", "winter", "garden", "letter", "copper"])
+        + " the of b"
+        + str(source.randrange(1000))
+        for _ in range(count)
+    ]
+
+
+LONG = " ".join(_words(1))
+NEAR = " ".join([*_words(1)[:-2], "another", "end"])
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of texts that mean harm, also in its columns, names and account."""
+    directory = tmp_path_factory.mktemp("hostile") / "data set & <b>"
+    directory.mkdir()
+    shard = put_shard(
+        directory,
+        f"{GENERATION}/web/00000",
+        [[*text.encode(), EOS] for text in HOSTILE],
+        order=[number << 50 for number in range(len(HOSTILE))],
+        id=pa.array([f"id-{i}<script>" for i in range(len(HOSTILE))], pa.large_string()),
+        url=pa.array([URL] * len(HOSTILE), pa.large_string()),
+        language=pa.array(["<i>"] * len(HOSTILE)).dictionary_encode(),
+        path=pa.array(["<script>.json"] * len(HOSTILE)).dictionary_encode(),
+        position=pa.array(range(len(HOSTILE)), pa.int64()),
+    )
+    manifest = manifest_of(
+        directory,
+        {"web": SourceEntry(shards=(shard,), validation=())},
+        corpus="<script>",
+        pieces=PIECES,
+        special={"eos": EOS},
+        name=GENERATION,
+        fingerprint="00",
+        accounting={"web": {"read": 11, "kept": 11, "dropped": {"<script>": 1}}},
+    )
+    write_manifest(directory, manifest)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of the pipelines with duplicates, versions, rejects, and texts of the dropped."""
+    folder = tmp_path_factory.mktemp("built")
+    texts = [" ".join(_words(seed)) for seed in range(2, 40)]
+    texts += [
+        LONG,
+        NEAR,
+        texts[0],
+        "too short",
+        "<script>document.title='owned'</script> " + LONG[:99],
+    ]
+    records = [json.dumps({"text": text, "id": f"n{i}"}) for i, text in enumerate(texts)]
+    (folder / "in").mkdir()
+    (folder / "in" / "a.jsonl").write_text("\n".join([*records, '{"text": <script>\x1b}', ""]))
+    api.build(
+        "text",
+        input=f"notes={folder / 'in'}",
+        output=folder / "dataset",
+        tokenizer=wudao.RECIPE.sample_tokenizer,
+        dedup="minhash",
+        quality="gopher",
+        keep_dropped=True,
+        languages="all",
+        language_threshold=0,
+        min_chars=20,
+        validation=0.05,
+        max_reject_rate=0.5,
+    )
+    return folder / "dataset"
+
+
+class Client:
+    """Asks a server for pages, as a browser with the key would."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.port: int = server.server_address[1]
+        self.cookie = f"{server.cookie}={server.key}"
+
+    def ask(self, target: str, method: str = "GET", **headers: str) -> tuple[HTTPResponse, str]:
+        """Ask for a page without anything that is not given here."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
+        for name, value in {"Host": f"127.0.0.1:{self.port}", **headers}.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        response = connection.getresponse()
+        body = response.read().decode()
+        connection.close()
+        return response, body
+
+    def get(self, target: str, *, status: int = 200) -> str:
+        """Return a page, wherever a redirect leads."""
+        response, body = self.ask(target, Cookie=self.cookie)
+        if response.status == 303:
+            return self.get(response.headers["Location"].partition("#")[0], status=status)
+        assert response.status == status, body
+        return body
+
+
+Show = Callable[..., Client]
+
+
+@pytest.fixture
+def show() -> Iterator[Show]:
+    """Starts a server for a dataset, and ends it after the test."""
+    servers = []
+
+    def start(directory: Path | str, **settings: Any) -> Client:
+        server = Server(Opening(str(directory), **settings), 0)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        servers.append((server, thread))
+        return Client(server)
+
+    yield start
+    for server, thread in servers:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def take_down(directory: Path, *names: str) -> None:
+    """Remove documents of a dataset."""
+    flags = [flag for name in names for flag in ("--id", name)]
+    assert main(["remove", str(directory), *flags, "--reason", "letter"]) == 0

@@ -1,0 +1,203 @@
+import random
+import re
+import shutil
+from html import unescape
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from shards.reader import Dataset
+from tests.shards.view.conftest import LONG, NEAR, Client, Show, take_down
+
+
+def audit_rows(directory: Path) -> list[dict[str, object]]:
+    (path,) = directory.glob("g*/audit/*.parquet")
+    rows: list[dict[str, object]] = pq.read_table(path).to_pylist()
+    return rows
+
+
+def row_with(directory: Path, reason: str | None) -> int:
+    return next(i for i, row in enumerate(audit_rows(directory)) if row["reason"] == reason)
+
+
+def places(text: str) -> set[str]:
+    return set(re.findall(r">(a\.jsonl:\d+)</a>", text))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {},
+        {"verdict": "kept"},
+        {"verdict": "dropped"},
+        {"verdict": "quarantined"},
+        {"reason": "duplicate"},
+        {"reason": "near-duplicate"},
+        {"reason": "bad-json"},
+        {"reason": "no-such-reason"},
+        {"source": "notes", "reason": "too-short"},
+        {"metric": "gopher.words", "least": 100},
+        {"metric": "gopher.words", "most": 100},
+        {"metric": "gopher.words", "least": 5000},
+        {"metric": "bytes", "least": 2190, "most": 2195},
+        {"metric": "tokens"},
+        {"language": "xx"},
+    ],
+)
+def test_records_are_found_as_the_table_has_them(
+    query: dict[str, object], show: Show, built: Path
+) -> None:
+    def is_wanted(row: dict[str, object]) -> bool:
+        for name in ("verdict", "reason", "language"):
+            if name in query and row[name] != query[name]:
+                return False
+        if "metric" not in query:
+            return True
+        value = row[str(query["metric"])]
+        return value is not None and query.get("least", 0) <= value <= query.get("most", 1e9)  # type: ignore[operator]  # figures
+
+    rows = audit_rows(built)
+    assert len(rows) == 44
+    expected = {f"a.jsonl:{row['position']}" for row in rows if is_wanted(row)}
+    target = "/records?" + "&".join(f"{name}={value}" for name, value in query.items())
+    assert places(show(built).get(target)) == expected
+    client = show(built, seconds=-1.0)
+    assert all_places(client, target) == expected
+
+
+def all_places(client: Client, target: str) -> set[str]:
+    text = client.get(target)
+    found = places(text)
+    while more := re.findall('<a href="([^"]*)" accesskey="n" rel="next">go on', text):
+        text = client.get(unescape(more[0]))
+        found |= places(text)
+    return found
+
+
+def test_a_metric_says_which_values_it_has(show: Show, built: Path) -> None:
+    values = [row["gopher.words"] for row in audit_rows(built) if row["gopher.words"] is not None]
+    text = show(built).get("/records?metric=gopher.words")
+    assert f"gopher.words is {min(values):,g} to {max(values):,g} in the newest table" in text
+
+
+def test_records_are_leafed_through_one_by_one(show: Show, built: Path) -> None:
+    client = show(built)
+    text = client.get("/records?verdict=dropped")
+    (first,) = re.findall('<a href="([^"]*)">one by one', text)
+    reasons, text = [], client.get(unescape(first))
+    while "<h1>Record " in text:
+        reasons.append(re.findall(r"<title>Record ([\w-]+)", text)[0])
+        (after,) = re.findall('<a href="([^"]*)" accesskey="n"', text)
+        text = client.get(unescape(after))
+    assert reasons == [row["reason"] for row in audit_rows(built) if row["verdict"] == "dropped"]
+    assert len(reasons) == 4
+
+
+def test_a_duplicate_names_the_document_with_its_text(show: Show, built: Path) -> None:
+    client = show(built)
+    row = row_with(built, "duplicate")
+    text = client.get(f"/record?table=0&row={row}")
+    dropped = shown(text)
+    (kept,) = re.findall(r'First seen in: .*?<a href="(/document\?[^"]*)"', text)
+    found = client.get(unescape(kept))
+    words = unescape(re.sub("<[^>]*>", "", found))
+    beginning = words[words.index("Text 文本") :][7:200]
+    assert beginning.strip()[:150] in dropped
+
+
+def test_a_cluster_of_versions_is_found_from_either_end(show: Show, built: Path) -> None:
+    client = show(built)
+    text = client.get(f"/record?table=0&row={row_with(built, 'near-duplicate')}")
+    dropped = re.findall(r"position</dt><dd>([\d,]+)", text)[0].replace(",", "")
+    (similar,) = re.findall(r'href="(/similar[^"]*)"', text)
+    cluster = client.get(unescape(similar))
+    (kept,) = re.findall(r'href="(/document\?[^"]*)"', cluster)
+    assert re.search(r"<td>0\.[89]\d</td>", cluster)
+    text = client.get(unescape(kept))
+    (similar,) = re.findall(r'href="(/similar[^"]*)"', text)
+    back = client.get(unescape(similar))
+    assert f"a.jsonl:{dropped}</a> dropped near-duplicate" in back
+    assert places(back) == places(cluster)
+
+
+def test_a_record_that_cannot_be_read_is_shown_as_bytes(show: Show, built: Path) -> None:
+    text = show(built).get(f"/record?table=0&row={row_with(built, 'bad-json')}")
+    assert "{&quot;text&quot;: &lt;script&gt;␛}" in text
+    assert "7b 22 74 65 78 74" in text
+
+
+def test_a_kept_record_leads_to_its_document(show: Show, built: Path) -> None:
+    client = show(built)
+    rows = audit_rows(built)
+    for number in (0, 1, 20, 43):
+        assert rows[number]["verdict"] == "kept"
+        text = client.get(f"/record?table=0&row={number}")
+        (kept,) = re.findall(r'href="(/document\?[^"]*)"', text)
+        assert f"a.jsonl, position {rows[number]['position']:,}" in client.get(unescape(kept))
+
+
+def test_texts_of_removed_documents_are_shown_nowhere(
+    show: Show, built: Path, tmp_path: Path
+) -> None:
+    directory = Path(shutil.copytree(built, tmp_path / "dataset"))
+    duplicate = row_with(built, "duplicate")
+    version = row_with(built, "near-duplicate")
+    before = show(built)
+    twin = re.findall(r"river[^<]*", before.get(f"/record?table=0&row={duplicate}"))[0]
+    take_down(directory, "n39", "n40")
+    client = show(directory)
+    removed = Dataset.open(directory).removed
+    assert sum(map(len, removed.values())) == 2
+    for row in (duplicate, version):
+        assert "Its text is not shown" in client.get(f"/record?table=0&row={row}")
+        assert "Its text is not shown" not in before.get(f"/record?table=0&row={row}")
+    for number in range(len(Dataset.open(directory).documents("notes"))):
+        text = client.get(f"/document?n={number}&source=notes")
+        words = unescape(re.sub("<[^>]*>", "", text))
+        assert not any(each[:30] in words for each in (LONG, NEAR, twin))
+    for page in ("documents", "documents?at=20", "records"):
+        text = client.get(f"/{page}")
+        assert not any(each[:30] in text for each in (LONG, NEAR, twin))
+    removed_here = client.get("/documents?name=n40")
+    assert "removed" in removed_here
+    (target,) = re.findall(r'href="(/document\?[^"]*)"', removed_here)
+    text = client.get(unescape(target))
+    assert "its text is not shown" in text
+    assert "a.jsonl:" not in text
+    assert "Metrics" not in text
+
+
+def test_what_is_removed_meanwhile_is_hidden_at_once_at_every_number(
+    show: Show, built: Path, tmp_path: Path
+) -> None:
+    directory = Path(shutil.copytree(built, tmp_path / "dataset"))
+    clients = [show(directory), show(f"{directory}@1")]
+    (number,) = re.findall(r">(\d+)</a> [\d,]+ tokens", clients[0].get("/documents?name=n39"))
+    for client in clients:
+        assert NEAR[-30:] in shown(client.get(f"/document?source=notes&n={number}"))
+    take_down(directory, "n39")
+    for client in clients:
+        text = client.get(f"/document?source=notes&n={number}")
+        assert "its text is not shown" in text
+        assert NEAR[-30:] not in shown(text)
+
+
+def shown(text: str) -> str:
+    """What of a page is seen."""
+    return unescape(re.sub("<[^>]*>", "", text))
+
+
+def test_a_damaged_table_is_told(show: Show, built: Path, tmp_path: Path) -> None:
+    directory = Path(shutil.copytree(built, tmp_path / "dataset"))
+    client = show(directory)
+    (path,) = directory.glob("g*/audit/*.parquet")
+    content = bytearray(path.read_bytes())
+    content[200:2000] = random.Random(0).randbytes(1800)
+    path.write_bytes(content)
+    assert "is not a Parquet file, or is damaged" in client.get(
+        "/records?reason=bad-json", status=500
+    )
+    path.write_bytes(content[:-1])
+    assert "was truncated or replaced" in client.get("/records", status=500)
+    assert "Overview" in client.get("/")

@@ -1,0 +1,157 @@
+"""The pages in a real browser: they are leafed through, searched, and no text runs a script."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.shards.view.browser import CHROMIUM, Browser, browser
+from tests.shards.view.conftest import HOSTILE, NEAR, Client, Show
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
+]
+
+PHONE = 390
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
+
+
+def enter(tab: Browser, client: Client) -> str:
+    """Open the address that the command prints; return what addresses of pages begin with."""
+    tab.events.clear()
+    tab.go(client.server.url)
+    tab.wait_for("document.title.startsWith('Overview')")
+    return client.server.url.partition("/?")[0]
+
+
+def requests(tab: Browser) -> list[str]:
+    """The addresses that the browser asked for since it entered."""
+    sent = (event["params"] for event in tab.events if event["method"] == _SENT)
+    return [each["request"]["url"] for each in sent]
+
+
+_SENT = "Network.requestWillBeSent"
+
+
+def test_a_dataset_is_leafed_through_and_searched(tab: Browser, show: Show, built: Path) -> None:
+    enter(tab, show(built))
+    tab.resize(1100, 900)
+    assert "key=" not in tab.evaluate("location.href")
+    tab.click('a[href^="/documents?source=notes"]')
+    assert tab.evaluate("document.querySelectorAll('article').length") == 20
+    tab.click('a[accesskey="n"]')
+    assert "at=20" in tab.evaluate("location.href")
+    tab.click("article a")
+    assert tab.evaluate("document.title").startswith("Document 20")
+    tab.click('a[accesskey="n"]')
+    assert tab.evaluate("document.title").startswith("Document 21")
+    tab.click(".tokens a:nth-child(7)")
+    assert tab.evaluate("location.hash") == "#token"
+    assert "token 6 of" in tab.evaluate("document.body.innerText")
+    tab.click('nav a[href="/documents"]')
+    words = json.dumps(NEAR[-20:])
+    tab.evaluate(f"document.querySelector('[name=words]').value = {words}")
+    tab.click("form[action='/documents'] button")
+    assert "1 found" in tab.evaluate("document.body.innerText")
+    tab.click('nav a[href="/records"]')
+    tab.evaluate("document.querySelector('[name=reason]').value = 'near-duplicate'")
+    tab.click("form button")
+    tab.click("tbody a")
+    tab.click('a[href^="/similar"]')
+    assert "0.9" in tab.evaluate("document.querySelector('table').innerText")
+    assert not [event for event in tab.events if event["method"] == "Log.entryAdded"]
+
+
+def test_no_text_runs_a_script_or_asks_for_anything(
+    tab: Browser, show: Show, hostile: Path
+) -> None:
+    client = show(hostile)
+    base = enter(tab, client)
+    targets = [f"/document?n={number}" for number in range(len(HOSTILE))]
+    targets += ["/", "/documents", "/documents?words=script", "/documents?name=" + "<script>"]
+    targets += ["/document?n=0&token=3", "/records", "/records?reason=<script>", "/nothing<script>"]
+    for target in targets:
+        tab.go(base + target)
+        # What a text would do on load, or when it is touched.
+        tab.evaluate("document.querySelectorAll('main *').forEach(e => e.onmouseover?.())")
+        assert "owned" not in tab.evaluate("document.title").partition(" · ")[0]
+        assert tab.evaluate("location.href").startswith(base + target.partition("<")[0])
+        elements = "script, img, svg, base, style, iframe, object, embed, [onload], [onerror]"
+        assert tab.evaluate(f"document.querySelectorAll({json.dumps(elements)}).length") == 0
+        assert tab.evaluate("document.querySelectorAll('main').length") <= 1
+        outside = "[...document.links].filter(a => a.origin !== location.origin).length"
+        assert tab.evaluate(outside) == 0
+    asked = requests(tab)
+    assert len(asked) > len(targets)
+    for each in asked:
+        parts = urlsplit(each)
+        assert f"{parts.scheme}://{parts.netloc}" == base
+        assert "stolen" not in parts.path
+    assert {urlsplit(each).path for each in asked} <= {
+        "/", "/viewer.css", "/document", "/documents", "/records", "/nothing%3Cscript%3E",
+    }  # fmt: skip
+
+
+def test_the_policy_stops_what_would_get_onto_a_page(
+    tab: Browser, show: Show, hostile: Path
+) -> None:
+    client = show(hostile)
+    base = enter(tab, client)
+    tab.go(f"{base}/document?n=0")
+    since = len(tab.events)
+    # As if a text had become elements: the browser is told to run and load nothing.
+    tab.evaluate(
+        "document.body.insertAdjacentHTML('beforeend', "
+        "'<img src=/stolen onerror=\"document.title=`owned`\"><iframe src=/documents></iframe>');"
+        "const s = document.createElement('script'); s.textContent = 'document.title = `owned`';"
+        "document.body.append(s); const t = document.createElement('script'); t.src = '/stolen';"
+        "document.body.append(t)"
+    )
+    tab.wait_for("performance.now() > 0")
+    tab.go(f"{base}/document?n=1")
+    blocked = [event for event in tab.events[since:] if event["method"] == "Log.entryAdded"]
+    assert len([e for e in blocked if "Content Security Policy" in str(e)]) >= 3
+    assert "owned" not in tab.evaluate("document.title")
+
+
+def test_pages_fit_a_phone_and_are_dark_where_the_reader_is(
+    tab: Browser, show: Show, hostile: Path, built: Path
+) -> None:
+    tab.resize(PHONE, 844, dark=True)
+    for directory in (hostile, built):
+        base = enter(tab, show(directory))
+        targets = ["/", "/documents", "/documents?at=8", "/document?n=9", "/document?n=10"]
+        targets += ["/document?n=10&token=5", "/records", "/records?verdict=dropped"]
+        targets += ["/record?table=0&row=16", "/nothing"]
+        for target in targets:
+            tab.go(base + target)
+            assert tab.evaluate("document.documentElement.scrollWidth") == PHONE, target
+            assert tab.evaluate("innerWidth") == PHONE
+            color = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert color == "rgb(20, 23, 26)"
+    tab.resize(PHONE, 844)
+    tab.go(f"{base}/")
+    color = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert color == "rgb(252, 252, 251)"
+
+
+def test_a_page_of_another_host_gets_nothing(tab: Browser, show: Show, built: Path) -> None:
+    client = show(built)
+    base = enter(tab, client)
+    # localhost is another site than 127.0.0.1, and so is a page that only links to it.
+    other = base.replace("127.0.0.1", "localhost")
+    tab.go(f"{other}/documents")
+    assert "has the key" in tab.evaluate("document.body.innerText")
+    tab.go(f"data:text/html,<a href='{base}/documents'>link</a>")
+    tab.click("a")
+    assert "has the key" in tab.evaluate("document.body.innerText")
+    tab.go(f"{base}/documents")
+    assert "Documents" in tab.evaluate("document.body.innerText")

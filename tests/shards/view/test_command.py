@@ -1,0 +1,111 @@
+import http.client
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import webbrowser
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import pytest
+
+from shards.__main__ import main
+from shards.view import command
+from shards.view.server import Server
+from tests.ports import free_port
+
+HEARING = (
+    "import signal, sys; from shards.__main__ import main; "
+    "signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(main())"
+)
+"""The command, even where a shell started the tests deaf to Ctrl-C."""
+
+
+def ended(_server: Server) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.slow
+def test_it_says_where_it_is_and_ctrl_c_ends_it_with_a_line(pristine: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HEARING, "view", str(pristine), "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    url = process.stdout.readline().split()[-1]
+    assert "Ctrl-C" in process.stdout.readline()
+    parts = urlsplit(url)
+    assert parts.hostname == "127.0.0.1"
+    connection = http.client.HTTPConnection("127.0.0.1", parts.port)
+    connection.request("GET", f"/?{parts.query}")
+    cookie = connection.getresponse().headers["Set-Cookie"].partition(";")[0]
+    connection.close()
+    connection.request("GET", "/", headers={"Cookie": cookie})
+    assert b"wudao" in connection.getresponse().read()
+    connection.close()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "\nshards view: ended\n")
+
+
+def test_a_port_that_is_taken(
+    pristine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Server, "serve_forever", ended)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["view", str(pristine), "--port", str(port)]) == 2
+        assert re.search(f"port {port} of 127.0.0.1 cannot be .*in use", capsys.readouterr().err)
+        monkeypatch.setattr(command, "PORT", port)
+        assert main(["view", str(pristine)]) == 0
+        found = int(re.findall(r"127\.0\.0\.1:(\d+)/", capsys.readouterr().out)[0])
+        assert port < found < port + 20
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["nowhere"], "nowhere does not exist"),
+        (["{}@9"], "there is no manifest number 9"),
+        (["{}", "--port", "65536"], "ports end at 65,535"),
+        (["{}", "--port", "-1"], "not a whole number"),
+        (["{}", "--host", "0.0.0.0"], "--host"),
+        (["{}", "--run", "nowhere.json"], "nowhere.json"),
+        (["memory://x/dataset"], "memory://x/dataset"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(
+    flags: list[str], message: str, pristine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["view", *(flag.format(pristine) for flag in flags)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_browser_is_given_a_file_that_others_cannot_read(
+    pristine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened = []
+
+    def open_(url: str) -> bool:
+        path = Path(url2pathname(urlsplit(url).path))
+        opened.append((url, path, stat.S_IMODE(path.stat().st_mode), path.read_text()))
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", open_)
+    monkeypatch.setattr(Server, "serve_forever", ended)
+    port = free_port()
+    assert main(["view", str(pristine), "--port", str(port), "--open"]) == 0
+    printed = capsys.readouterr().out.split()[2]
+    ((url, path, mode, content),) = opened
+    assert "key" not in url
+    assert mode == 0o600
+    assert f'content="0;url={printed}"' in content
+    assert not os.path.exists(path)  # noqa: PTH110  # also of a broken link

@@ -1,0 +1,276 @@
+import os
+import re
+import shutil
+import socket
+from collections import Counter
+from html import unescape
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from shards.manifest import read_manifest
+from shards.view.server import PAGES
+from tests.shards.generations import grow
+from tests.shards.view.conftest import HOSTILE, Show, take_down
+
+
+def test_only_who_has_the_key_sees_anything(show: Show, hostile: Path) -> None:
+    client = show(hostile)
+    first = client.server.url.partition(f":{client.port}")[2]
+    response, body = client.ask(first)
+    assert (response.status, client.server.key in body) == (200, False)
+    cookie = response.headers["Set-Cookie"]
+    assert cookie == f"{client.cookie}; HttpOnly; SameSite=Strict; Path=/"
+    assert "Overview" in client.get("/")
+    for target in ("/", "/documents", "/viewer.css", "/?key=", "/?key=guess", f"{first}x"):
+        for given in (
+            "",
+            "x=y",
+            f"{client.server.cookie}=",
+            f"{client.server.cookie}=guess",
+            ";=,",
+        ):
+            response, body = client.ask(target, Cookie=given)
+            assert response.status == 403
+            assert response.headers["Set-Cookie"] is None
+            assert "web" not in body
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "localhost:8642", "[::1]:99"])
+def test_names_of_this_machine_are_answered(host: str, show: Show, hostile: Path) -> None:
+    client = show(hostile)
+    assert client.ask("/", Host=host, Cookie=client.cookie)[0].status == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["example.org", "127.0.0.1.example.org", "", "[", "0.0.0.0", "a:b@c"]
+)
+def test_a_host_that_resolves_to_this_machine_is_refused(
+    host: str, show: Show, hostile: Path
+) -> None:
+    client = show(hostile)
+    for target in ("/", f"/?key={client.server.key}", "/viewer.css"):
+        response, body = client.ask(target, Host=host, Cookie=client.cookie)
+        assert response.status == 403
+        assert response.headers["Set-Cookie"] is None
+        assert "web" not in body
+
+
+def test_it_listens_on_loopback_alone(show: Show, hostile: Path) -> None:
+    assert show(hostile).server.server_address[0] == "127.0.0.1"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW"])
+def test_nothing_but_reading_is_allowed(method: str, show: Show, hostile: Path) -> None:
+    client = show(hostile)
+    response, body = client.ask("/", method, Cookie=client.cookie)
+    assert response.status == (501 if method == "BREW" else 405)
+    assert "web" not in body
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"GARBAGE\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n",
+        b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n",
+        b"\xff\xfe\r\n\r\n",
+    ],
+)
+def test_what_is_no_request_is_refused(request_: bytes, show: Show, hostile: Path) -> None:
+    client = show(hostile)
+    with socket.create_connection(("127.0.0.1", client.port), timeout=60) as connection:
+        connection.sendall(request_)
+        connection.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    assert re.match(rb"HTTP/1.0 [45]|<!DOCTYPE html>\n<html><title>[45]", answer)
+    assert b"Traceback" not in answer
+    assert b"web" not in answer
+    client.get("/")
+
+
+def test_head_is_get_without_a_body(show: Show, hostile: Path) -> None:
+    client = show(hostile)
+    response, body = client.ask("/", "HEAD", Cookie=client.cookie)
+    assert (response.status, body) == (200, "")
+    assert int(response.headers["Content-Length"]) > 1000
+
+
+def test_every_answer_forbids_the_browser_to_run_load_or_keep_anything(
+    show: Show, hostile: Path
+) -> None:
+    client = show(hostile)
+    answers = [
+        client.ask(target, method, Cookie=cookie)
+        for target in ("/", "/document?n=0", "/nothing", "/viewer.css", "/document?n=x")
+        for method in ("GET", "HEAD", "POST")
+        for cookie in (client.cookie, "")
+    ]
+    for response, _ in answers:
+        policy = response.headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; style-src 'self'; ")
+        assert "frame-ancestors 'none'" in policy
+        assert "base-uri 'none'; form-action 'self'" in policy
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert response.headers["Cache-Control"] == "no-store"
+        assert response.headers["Referrer-Policy"] == "no-referrer"
+        assert response.headers["Server"].strip() == "corpusmill"
+
+
+PATHS = (
+    "/../../../etc/passwd",
+    "/..%2f..%2fmanifest.json",
+    "/manifest.json",
+    "/%2e%2e/%2e%2e/etc/passwd",
+    "//etc/passwd",
+    "/viewer.css/../../server.py",
+    "/static/viewer.css",
+    "/g0001-00/web/00000.bin",
+    "/\\..\\x",
+    "/document/../manifest.json",
+)
+
+
+@pytest.mark.parametrize("target", PATHS)
+def test_no_path_of_a_request_is_one_of_a_file(target: str, show: Show, hostile: Path) -> None:
+    client = show(hostile)
+    response, body = client.ask(target, Cookie=client.cookie)
+    assert response.status in (400, 404)
+    assert "root:" not in body
+    assert "corpusmill-dataset" not in body
+
+
+@pytest.mark.parametrize(
+    "shard", ["../../../etc/passwd", "/etc/passwd", "g0001-00/web/00001", "g0001-00/web/00000\0"]
+)
+def test_a_shard_is_one_that_the_manifest_names(shard: str, show: Show, hostile: Path) -> None:
+    client = show(hostile)
+    for page in ("documents", "document", "token", "random"):
+        text = client.get(f"/{page}?shard={quote(shard)}&n=0&offset=0", status=400)
+        assert "no such shard" in text
+
+
+BAD = (
+    "/documents?source=nothing",
+    "/documents?split=test",
+    "/documents?at=99999",
+    "/documents?at=-1",
+    "/documents?at=1e9",
+    "/documents?at=" + "9" * 19,
+    "/documents?at=%D9%A3",
+    "/documents?column=id",
+    "/documents?words=%00",
+    "/documents?words=" + "x" * 501,
+    "/documents?match=regex&column=id&value=x",
+    "/documents?words=%ff%fe",
+    "/documents?" + "&".join(f"a{i}=1" for i in range(99)),
+    "/document?n=11",
+    "/document?n=0&token=40",
+    "/document?n=0&part=1",
+    "/record?table=0&row=0",
+    "/records?verdict=lost",
+    "/records?metric=gopher.words",
+    "/records?least=1",
+    "/token",
+    "/token?shard=g0001-00/web/00000&offset=99999999999",
+    "/similar?generation=g0001-00&order=x",
+    "/similar?generation=g0001-00&order=" + "9" * 20,
+    "/step?n=0",
+    "/" + "x" * 9000,
+)
+
+
+@pytest.mark.parametrize("target", BAD)
+def test_what_cannot_be_asked_for_is_told_in_a_sentence(
+    target: str, show: Show, hostile: Path
+) -> None:
+    client = show(hostile)
+    text = client.get(target, status=400)
+    assert re.search(r'<p class="warn">[A-Z“a-z][^<]{20,}\.</p>', text)
+    client.get("/")
+
+
+def test_a_damaged_file_is_told_and_the_other_pages_stay(
+    show: Show, hostile: Path, tmp_path: Path
+) -> None:
+    directory = Path(shutil.copytree(hostile, tmp_path / "damaged"))
+    client = show(directory)
+    tokens = directory / "g0001-00" / "web" / "00000.bin"
+    os.truncate(tokens, tokens.stat().st_size - 2)
+    assert "was truncated or replaced" in client.get("/document?n=0", status=500)
+    assert "was truncated or replaced" in client.get("/documents", status=500)
+    assert "has no signature" in client.get("/similar?generation=g0001-00&order=1")
+
+
+def test_every_link_leads_to_a_page(show: Show, tmp_path: Path) -> None:
+    directory = tmp_path / "grown"
+    for shards in (2, 1):
+        grow(directory, shards=shards)
+    first = read_manifest(directory).generations[0].name
+    take_down(directory, f"{first}/wiki/00000:0")
+    client = show(directory)
+    seen, waiting, pages = set(), {"/"}, Counter()
+    while waiting and len(seen) < 80:
+        target = min(waiting, key=lambda each: (pages[page_of(each)], each))
+        waiting.remove(target)
+        seen.add(target)
+        pages[page_of(target)] += 1
+        links = {unescape(link) for link in re.findall('href="([^"#]*)', client.get(target))}
+        waiting |= links - seen - {"/viewer.css"}
+    assert pages.keys() == PAGES.keys() - {"step", "token"}
+
+
+def page_of(target: str) -> str:
+    return urlsplit(target).path[1:]
+
+
+def test_a_fault_of_a_page_does_not_end_the_others(
+    show: Show, hostile: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("somewhere")
+
+    client = show(hostile)
+    monkeypatch.setitem(PAGES, "random", fail)
+    assert "This page has a fault (ZeroDivisionError)" in client.get("/random", status=500)
+    assert "somewhere" in capsys.readouterr().err
+    client.get("/")
+
+
+@pytest.mark.parametrize("page", sorted(PAGES.keys() - {"next", "record", "step"}))
+def test_no_text_becomes_an_element(page: str, show: Show, hostile: Path) -> None:
+    client = show(hostile)
+    target = f"/{page}?n=1&shard=g0001-00/web/00000&generation=g0001-00&order=0&offset=50"
+    text = client.get(target)
+    elements = {name.lower() for name in re.findall(r"<\s*([a-zA-Z!/][\w-]*)", text)}
+    assert not elements & {"script", "img", "svg", "base", "style", "iframe", "i", "object", "!--"}
+    assert not re.search(r"<[^>]*\son\w+=", text)
+    links = re.findall(r'(?:href|src|action)="([^"]*)"', text)
+    assert links
+    assert all(re.match(r"/[\w.]*([?#][^:]*)?$", each) for each in links)
+
+
+def test_what_would_act_unseen_is_shown(show: Show, hostile: Path) -> None:
+    client = show(hostile)
+    text = client.get("/document?n=8")
+    seen = re.sub("<[^>]*>", "", text)
+    for sign in ("‹U+202E›", "‹U+202C›", "‹U+2066›", "‹U+2069›", "‹U+200B›", "␇", "␛", "␀"):
+        assert sign in seen
+    assert not re.search("[\0\x07\x1b\u202e\u2066\u200b]", text)
+    assert "天" in client.get("/document?n=9")
+
+
+def test_a_line_of_a_megabyte_comes_in_parts(show: Show, hostile: Path) -> None:
+    client = show(hostile)
+    number = len(HOSTILE) - 1
+    text = client.get(f"/document?n={number}")
+    assert "Part 1 of 513" in text
+    assert len(text) < 1 << 20
+    last = client.get(f"/document?n={number}&part=512")
+    assert "Part 513 of 513" in last
+    assert "&lt;|endoftext|&gt;" in last
+    assert "token 1,048,575 of 1,048,577" in client.get(f"/document?n={number}&token=1048575")
