@@ -136,6 +136,19 @@ def test_wrong_specs(spec: str, message: str) -> None:
         load_tokenizer(spec)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "meant"),
+    [("hf", "x.model", "sentencepiece"), ("sentencepiece", "x.json", "hf")],
+)
+def test_a_file_of_another_kind_by_its_name(
+    kind: str, name: str, meant: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"no model of this kind")
+    with pytest.raises(UserError, match=rf" is no .*[^.]\. Did you mean {meant}:{path}\?$"):
+        load_tokenizer(f"{kind}:{path}")
+
+
 GARBAGE = [b"", b"not a model", b"{}", b"\x0a\xff\xff\xff\xff\x0f", b"\x0b\x00", b"[1, 2]", b"\x80"]
 
 
